@@ -75,6 +75,9 @@ func runServe(ctx context.Context, streams streams, s *config.Serve, log zerolog
 		return serve(side{side: negotiate.Server})
 	}
 	chosen := inventory.Selection{Device: s.Device, Role: s.Role}
+	if !s.ServesNetwork() {
+		chosen.Otherwise = "serve other machines with --listen"
+	}
 	if len(s.Representors) > 0 {
 		chosen.Representor = s.Representors[0]
 	}

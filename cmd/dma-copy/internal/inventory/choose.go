@@ -20,25 +20,31 @@ type Selection struct {
 	Device      string // empty: not given
 	Representor string // empty: not given
 	Role        config.Role
+	Otherwise   string // what the user can do without any device, for a message; may be empty
 }
 
 // ChooseDevice returns the name of the device to open: the one that was asked for, or the only one that fits the role.
 func ChooseDevice(devices []doca.DeviceInfo, s Selection) (string, error) {
 	side := wantedSide(s)
-	return chooseOnly(devices, s.Device, func(d doca.DeviceInfo) bool { return fits(d, side) }, "for this role")
+	return chooseOnly(devices, s.Device, func(d doca.DeviceInfo) bool { return fits(d, side) }, "for this role",
+		s.Otherwise)
 }
 
 // ChooseLocal returns the name of the device for a local copy: the one that was asked for, or the only one that copies.
 func ChooseLocal(devices []doca.DeviceInfo, asked string) (string, error) {
-	return chooseOnly(devices, asked, func(d doca.DeviceInfo) bool { return d.MemcpySupported }, "for a local copy")
+	return chooseOnly(devices, asked, func(d doca.DeviceInfo) bool { return d.MemcpySupported }, "for a local copy", "")
 }
 
 // chooseOnly returns what was asked for, or else the name of the only device that fits.
 func chooseOnly(
-	devices []doca.DeviceInfo, asked string, fits func(doca.DeviceInfo) bool, what string,
+	devices []doca.DeviceInfo, asked string, fits func(doca.DeviceInfo) bool, what, otherwise string,
 ) (string, error) {
 	if asked != "" {
 		return asked, nil
+	}
+	hint := HintNameDevice
+	if otherwise != "" {
+		hint += ", or " + otherwise
 	}
 	var fitting []string
 	for _, d := range devices {
@@ -50,10 +56,10 @@ func chooseOnly(
 	case 1:
 		return fitting[0], nil
 	case 0:
-		return "", misfit("no device fits %s: %s", what, HintNameDevice)
+		return "", misfit("no device fits %s: %s", what, hint)
 	default:
 		return "", exit.Usagef("--pci-addr is missing and several devices fit (%s): %s",
-			strings.Join(fitting, ", "), HintNameDevice)
+			strings.Join(fitting, ", "), hint)
 	}
 }
 
