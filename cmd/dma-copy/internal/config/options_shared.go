@@ -77,7 +77,7 @@ func driverOptions(s *Driver) []option {
 				"other machines, and fail if UCX does not load"},
 		{group: AddedFlags, name: "require-hw", fallback: "false", json: jsonSwitch,
 			assign: into(&s.RequireHW, parseSwitch),
-			help:   "Fail rather than copy without the hardware"},
+			help:   "Fail rather than use the software device;\nrefused for other machines, which use no device"},
 		{group: AddedFlags, name: "doca-libdir", value: "DIR", json: jsonText,
 			assign: into(&s.LibraryDir, parsePath),
 			help:   "Directory of DOCA's libraries; if not given,\nthe loader's path and DOCA's own directories"},
