@@ -88,6 +88,10 @@ func ParseListen(text string) (netip.AddrPort, error) {
 	if text == "" {
 		return netip.AddrPort{}, errors.New("an address is missing: write ADDRESS:PORT, or :PORT for all addresses")
 	}
+	if strings.HasPrefix(text, Scheme) {
+		return netip.AddrPort{}, fmt.Errorf("%s is for the arguments of commands: write ADDRESS:PORT, "+
+			"or :PORT for all addresses", Scheme)
+	}
 	host, port, err := splitAddress(text)
 	if err != nil {
 		return netip.AddrPort{}, err

@@ -177,6 +177,7 @@ func TestListenAddresses(t *testing.T) {
 		"": "an address is missing", "lab:1": `"lab" is not an IP address of this machine`, "::1": "has brackets",
 		"127.0.0.1:0": `"0" is not a port`, "127.0.0.1:x": `"x" is not a port`, "[::1": "is not closed",
 		"[127.0.0.1]:1": "is not an IPv6 address", "7483": `"7483" is not an IP address`,
+		"ucx://:7483": "ucx:// is for the arguments of commands: ", "ucx://127.0.0.1/": "or :PORT for all addresses",
 	} {
 		if got, err := share.ParseListen(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is %s, %v, want %s", text, got, err, want)

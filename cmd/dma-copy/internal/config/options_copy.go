@@ -21,7 +21,7 @@ func (s *Copy) fileOptions() []option {
 		deviceOption(&s.Device),
 		representorOption(&s.Representor),
 		{group: ProgramFlags, name: "file", short: "f", value: "FILE",
-			json: jsonText, assign: into(&s.File, parsePath),
+			json: jsonText, assign: into(&s.File, parseFile),
 			help: "File or directory to send, or to create;\nmandatory; - is stdin, or stdout if the other\n" +
 				"side has a file"},
 	}

@@ -52,7 +52,7 @@ func (s *Local) SetPaths(args []string) error {
 		if i >= len(args) {
 			return exit.Usagef("%s is missing: dma-copy local takes SRC and DST, what to copy and the copy", name)
 		}
-		path, err := parsePath(args[i])
+		path, err := parseFile(args[i])
 		if err != nil {
 			return exit.Usagef("%s %s: %w", name, quote.Text(args[i]), err)
 		}

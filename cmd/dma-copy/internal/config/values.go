@@ -14,11 +14,13 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 // The parsers below turn the text of a value into its type, for flags, parameter files and variables alike. Their
@@ -54,6 +56,27 @@ func parsePath(text string) (string, error) {
 		return "", errors.New("a path cannot hold a NUL byte; give the path of a file")
 	}
 	return text, nil
+}
+
+// parseFile parses the name of a file of this machine, which is not the address of one on another.
+func parseFile(text string) (string, error) {
+	if strings.HasPrefix(text, share.Scheme) {
+		return "", errOtherMachine
+	}
+	return parsePath(text)
+}
+
+var errOtherMachine = errors.New("a file on another machine: copy it with dma-copy push, pull or sync " +
+	"(a file of this machine with such a name is written with ./ before it)")
+
+// RefuseOtherMachines refuses arguments of a command that only knows files of this machine.
+func RefuseOtherMachines(args []string) error {
+	for _, arg := range args {
+		if strings.HasPrefix(arg, share.Scheme) {
+			return exit.Usagef("%s: %w", quote.Text(arg), errOtherMachine)
+		}
+	}
+	return nil
 }
 
 // parseOneOf returns a parser that accepts exactly the given words.

@@ -26,6 +26,10 @@ import (
 func Run(
 	ctx context.Context, stdout, stderr io.Writer, s config.Verify, args []string, log zerolog.Logger,
 ) error {
+	named := append([]string{s.Manifest, s.NewManifest, s.RelativeTo}, args...)
+	if err := config.RefuseOtherMachines(named); err != nil {
+		return err
+	}
 	v := verifier{stdout: stdout, stderr: stderr, settings: s, log: log}
 	return fileio.Interruptible(ctx, func() error { return v.run(ctx, args) })
 }
