@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -61,19 +60,17 @@ type Client struct {
 	disconnect func() error // what Close also ends
 }
 
-// errTurnedAway is the end of a connection before the daemon has sent anything.
-var errTurnedAway = errors.New("the daemon closed the connection without sending anything")
-
 // passes reports whether a later attempt to connect may succeed: the daemon may have too many connections, or others
 // of this machine that do not complete their handshakes.
 func passes(err error) bool {
-	return errors.Is(err, errTurnedAway) || errors.Is(err, secure.ErrTimeout)
+	return errors.Is(err, ErrTurnedAway) || errors.Is(err, secure.ErrTimeout)
 }
 
 // Connect authenticates both sides and greets the daemon. It fails with secure.ErrRefused if the daemon does not trust
 // the key, with *secure.UntrustedError if Verify refuses the daemon's, with ErrRefused if the daemon accepts any key
 // and Anonymous is not set, with *negotiate.Refusal if the daemon takes no further connection, and with the errors of
-// packages secure, comch and negotiate. The Client owns Conn, which is closed after an error.
+// packages secure, comch and negotiate. ErrTurnedAway stands for a connection that is lost before the daemon has sent
+// anything. The Client owns Conn, which is closed after an error.
 func Connect(ctx context.Context, config ClientConfig) (*Client, error) {
 	setDefault(&config.IdleTimeout, 30*time.Second)
 	if config.Waiting == nil {
@@ -92,7 +89,7 @@ func Connect(ctx context.Context, config ClientConfig) (*Client, error) {
 func (c *Client) enter(ctx context.Context) error {
 	conn, err := secure.Client(ctx, c.conn, secure.Config{Key: c.config.Key, Verify: c.config.Verify})
 	if errors.Is(err, comch.ErrPeerLost) {
-		return fmt.Errorf("%w (%w)", errTurnedAway, err)
+		return ErrTurnedAway
 	}
 	if err != nil {
 		return err

@@ -21,6 +21,9 @@ var (
 	// ErrDraining means that the daemon ends, and takes no more requests.
 	ErrDraining = errors.New("the daemon is shutting down")
 
+	// ErrTurnedAway means that the daemon ended the connection before it had sent anything.
+	ErrTurnedAway = errors.New("the daemon closed the connection without sending anything")
+
 	// ErrBusy means that a command on the DPU has waited in vain for others to end: there are names for a few commands
 	// at a time, negotiate.CommandNames.
 	ErrBusy = errors.New("timeout: the daemon served other commands until the end of --wait")

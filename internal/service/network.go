@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -96,18 +97,24 @@ type NetworkMeeting struct {
 	Settings network.Settings
 }
 
-// DialNetwork connects to a daemon. Conn and Memory of the config are not used. Besides the errors of Connect there are
-// those of network.Dial.
+// DialNetwork connects to a daemon, again as long as it may wait and is turned away. Conn and Memory of the config are
+// not used. Besides the errors of Connect there are those of network.Dial.
 func DialNetwork(ctx context.Context, m NetworkMeeting, c ClientConfig) (*Client, error) {
 	until := time.Now().Add(m.Wait)
 	pauses := &backoff.ExponentialBackOff{
 		InitialInterval: 10 * time.Millisecond, Multiplier: 1.5, MaxInterval: time.Second, RandomizationFactor: 0.25,
 	}
 	pauses.Reset()
-	for {
+	for turnedAway := 1; ; turnedAway++ {
 		client, err := m.dial(ctx, time.Until(until), c)
-		if err == nil || !passes(err) || time.Until(until) <= 0 {
+		switch {
+		case err == nil || !passes(err):
 			return client, err
+		case time.Until(until) > 0:
+		case errors.Is(err, ErrTurnedAway):
+			return nil, fmt.Errorf("%w (%d times within %s)", ErrTurnedAway, turnedAway, m.Wait)
+		default:
+			return nil, err
 		}
 		c.Log.Debug().Err(err).Msg("the daemon may have too many connections, trying again")
 		select {

@@ -261,7 +261,13 @@ func TestNetworkTurnsAway(t *testing.T) {
 	_, err := DialNetwork(m.Context(), NetworkMeeting{Address: m.network.Address()}, ClientConfig{
 		Key: m.key, Verify: m.verify, Log: zerolog.Nop(),
 	})
-	if !errors.Is(err, errTurnedAway) {
+	if !errors.Is(err, ErrTurnedAway) || errors.Is(err, comch.ErrPeerLost) {
+		t.Errorf("got %v", err)
+	}
+	m.network.Refuse(1 << 30)
+	_, err = DialNetwork(m.Context(), NetworkMeeting{Address: m.network.Address(), Wait: 50 * time.Millisecond},
+		ClientConfig{Key: m.key, Verify: m.verify, Log: zerolog.Nop()})
+	if !errors.Is(err, ErrTurnedAway) || !strings.Contains(err.Error(), " times within 50ms") {
 		t.Errorf("got %v", err)
 	}
 }

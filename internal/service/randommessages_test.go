@@ -90,7 +90,7 @@ func (w *world) breakHandshake(cut int) {
 		must(w.T, c.Close())
 		return
 	}
-	if !errors.Is(err, comch.ErrPeerLost) && !errors.Is(err, job.ErrIdle) {
+	if !errors.Is(err, comch.ErrPeerLost) && !errors.Is(err, ErrTurnedAway) && !errors.Is(err, job.ErrIdle) {
 		w.Error(err)
 	}
 	if w.happened("authenticated alice") == w.happened("refused") {

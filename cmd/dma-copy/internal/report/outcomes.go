@@ -130,6 +130,8 @@ var libraryOutcomes = []struct {
 		ofPeer("timeout: the %s refused the connection until the end of --wait")}},
 	{one(comch.ErrTurnedAway),
 		outcome{exit.Peer, "it may be serving another host: raise --wait, or check the DPU", nil}},
+	{one(service.ErrTurnedAway), outcome{exit.Peer,
+		"it may have as many connections as it takes, or be shutting down: raise --wait, or see its log", nil}},
 	{requestLost, outcome{exit.Peer, "check the other side and try again", ofRequest}},
 	{one(comch.ErrPeerLost), outcome{exit.Peer, "check the other side and copy again", ofPeer(connectionLost)}},
 	{one(negotiate.ErrPeerLost), outcome{exit.Peer, "check the other side and copy again", ofPeer(connectionLost)}},
