@@ -121,7 +121,7 @@ func (c *connection) status() ConnectionStatus {
 
 // The reasons for the end of a connection whose peer does not do its part in time.
 var (
-	errQueue     = silent("other connections of the function did not complete their handshakes")
+	errQueue     = silent("other connections from the same address did not complete their handshakes")
 	errGreeting  = silent("the peer did not complete its handshake")
 	errNoRequest = silent("the peer made no request")
 )
