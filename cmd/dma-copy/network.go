@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -93,6 +95,11 @@ func (d *daemon) listen(ctx context.Context) (*service.NetworkDaemon, error) {
 	if err := insistOnUCX(s.Driver); err != nil {
 		return nil, err
 	}
+	if s.UsesUCX() {
+		if err := d.checkUCX(); err != nil {
+			return nil, err
+		}
+	}
 	settings := networkSettings(s.Network, s.IdleTimeout, s.NetworkPaths())
 	settings.Bandwidth = s.Bandwidth
 	settings.HardwareOnly = func() bool { return d.confined.Apart() } // set before a connection is accepted
@@ -105,6 +112,20 @@ func (d *daemon) listen(ctx context.Context) (*service.NetworkDaemon, error) {
 		return nil, cannotListen(s, err)
 	}
 	return listening, nil
+}
+
+// checkUCX finds out at the start of a daemon what would make each copy over UCX fail.
+func (d *daemon) checkUCX() error {
+	found, err := inventory.TakeNetwork()
+	if err != nil {
+		d.log.Warn().Err(err).Msg("UCX cannot be used, so am and rma copies will fail")
+		return nil
+	}
+	if unknown := found.UnknownDevice(d.settings.NetDevices); unknown != "" {
+		return exit.Errorf(exit.Device, "give some of "+strings.Join(found.NetDevices(), ", "),
+			"--net-devices %s: UCX knows no such device", unknown)
+	}
+	return nil
 }
 
 // addressOrNone is an address for the log.

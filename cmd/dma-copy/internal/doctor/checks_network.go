@@ -3,7 +3,6 @@ package doctor
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -63,18 +62,14 @@ func checkTransports(found inventory.Network) finding {
 	return ok("transports: %s", strings.Join(names, ", "))
 }
 
-// checkNetDevices judges --net-devices. A port of an RDMA device may be given without its number.
+// checkNetDevices judges --net-devices.
 func checkNetDevices(found inventory.Network, names []string) finding {
 	known := found.NetDevices()
 	if len(names) == 0 {
 		return ok("network devices: any of %s", strings.Join(known, ", "))
 	}
-	for _, name := range names {
-		matches := func(device string) bool { return device == name || strings.HasPrefix(device, name+":") }
-		if !slices.ContainsFunc(known, matches) {
-			return fail("give some of: "+strings.Join(known, ", "), "network devices: UCX knows no %s",
-				quote.Bare(name))
-		}
+	if unknown := found.UnknownDevice(names); unknown != "" {
+		return fail("give some of: "+strings.Join(known, ", "), "network devices: UCX knows no %s", quote.Bare(unknown))
 	}
 	return ok("network devices: %s", strings.Join(names, ", "))
 }

@@ -148,3 +148,16 @@ func (n Network) NetDevices() []string {
 	}
 	return names
 }
+
+// UnknownDevice returns the first of some names of --net-devices that UCX does not know, or "". A port of an RDMA
+// device may be given without its number.
+func (n Network) UnknownDevice(names []string) string {
+	known := n.NetDevices()
+	for _, name := range names {
+		matches := func(device string) bool { return device == name || strings.HasPrefix(device, name+":") }
+		if !slices.ContainsFunc(known, matches) {
+			return name
+		}
+	}
+	return ""
+}

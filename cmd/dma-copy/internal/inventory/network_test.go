@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
@@ -72,6 +73,14 @@ func TestNetDevices(t *testing.T) {
 	n := rdmaMachine()
 	if got := n.NetDevices(); !slices.Equal(got, []string{"lo", "eth0", "mlx5_0:1"}) || !n.HasRDMA() {
 		t.Errorf("%q, RDMA %t", got, n.HasRDMA())
+	}
+	for names, want := range map[string]string{
+		"": "", "lo,mlx5_0:1": "", "mlx5_0": "", "lo,eth1,x": "eth1", "mlx5_0:2": "mlx5_0:2", "mlx5": "mlx5",
+		"memory": "memory",
+	} {
+		if got := n.UnknownDevice(strings.FieldsFunc(names, func(r rune) bool { return r == ',' })); got != want {
+			t.Errorf("unknown of %q: %q, want %q", names, got, want)
+		}
 	}
 	if NewNetwork("1", []ucx.Resource{{Transport: "tcp", Device: "lo"}}, nil).HasRDMA() {
 		t.Error("TCP is taken for RDMA")
