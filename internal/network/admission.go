@@ -20,7 +20,7 @@ type admission struct {
 // source is where some of them come from.
 type source struct {
 	connections int
-	handshakes  *semaphore.Weighted // one of a data connection at a time
+	handshakes  *semaphore.Weighted // of data connections, at a time
 }
 
 func newAdmission() *admission { return &admission{sources: make(map[netip.Prefix]*source)} }
@@ -35,7 +35,7 @@ func (a *admission) enter(from net.Addr) (s *source, leave func(), err error) {
 	}
 	s = a.sources[network]
 	if s == nil {
-		s = &source{handshakes: semaphore.NewWeighted(1)}
+		s = &source{handshakes: semaphore.NewWeighted(maxDataHandshakes)}
 		a.sources[network] = s
 	}
 	if s.connections == maxUnauthenticatedPerAddress {

@@ -34,12 +34,13 @@ func newLane(conn net.Conn, side func(net.Conn, *tls.Config) *tls.Conn, config *
 }
 
 // socketBuffer is the connection below a TLS connection. Package tls reads and writes record by record; the buffers
-// make fewer and larger system calls of that.
+// make fewer and larger system calls of that, once the peer has authenticated. Before that it has no buffers, and only
+// as much is read as a handshake may have.
 type socketBuffer struct {
 	net.Conn
-	from    *bufio.Reader
-	pending []byte // written, and not sent yet
-	collect bool   // until flush, or until there is enough
+	room    int           // bytes that the peer may send before it has authenticated
+	from    *bufio.Reader // nil: the peer has not authenticated
+	pending []byte        // written, and not sent yet; flush sends it, or the write that makes it long enough
 }
 
 // The sizes of the buffers of a data connection, in bytes. With larger ones a transfer is not faster.
@@ -49,15 +50,31 @@ const (
 )
 
 func newSocketBuffer(conn net.Conn) *socketBuffer {
-	return &socketBuffer{Conn: conn, from: bufio.NewReaderSize(conn, readAtOnce)}
+	return &socketBuffer{Conn: conn, room: secure.MaxHandshakeBytes}
 }
 
+// authenticated ends the limit of what the peer may send, and begins to use buffers.
+func (s *socketBuffer) authenticated() { s.from = bufio.NewReaderSize(s.Conn, readAtOnce) }
+
+// errLongHandshake is a peer that has sent more than a handshake has.
+var errLongHandshake = fmt.Errorf("more than %d bytes before the end of the handshake", secure.MaxHandshakeBytes)
+
 // Read implements net.Conn.
-func (s *socketBuffer) Read(b []byte) (int, error) { return s.from.Read(b) }
+func (s *socketBuffer) Read(b []byte) (int, error) {
+	switch {
+	case s.from != nil:
+		return s.from.Read(b)
+	case s.room == 0:
+		return 0, errLongHandshake
+	}
+	n, err := s.Conn.Read(b[:min(len(b), s.room)])
+	s.room -= n
+	return n, err
+}
 
 // Write implements net.Conn.
 func (s *socketBuffer) Write(b []byte) (int, error) {
-	if !s.collect {
+	if s.from == nil {
 		return s.Conn.Write(b)
 	}
 	s.pending = append(s.pending, b...)
@@ -148,9 +165,14 @@ func (l *Listener) meet(accepted *lane) error {
 	if _, err := accepted.tls.Write([]byte{taken}); err != nil {
 		return err
 	}
-	accepted.socket.collect = true
+	accepted.socket.authenticated()
 	return session.deliver(id, accepted)
 }
+
+// The probes of data connections that carry nothing. A firewall or a NAT on the way forgets a connection without
+// packets, some after four minutes. The probes do not decide whether the peer is alive: a data connection is lost
+// after them at the earliest, minutes after the heartbeats of the control connection.
+var probes = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: time.Minute, Count: 9}
 
 // adjust sets the options of a data connection's socket.
 func (s *Settings) adjust(l *lane) error {
@@ -165,7 +187,7 @@ func (s *Settings) adjust(l *lane) error {
 	if err != nil {
 		return err
 	}
-	return s.pace(raw)
+	return errors.Join(s.pace(raw), socket.SetKeepAliveConfig(probes))
 }
 
 // dialLane makes a data connection of the client.
@@ -205,7 +227,7 @@ func (l *lane) join(s *Settings, greeting []byte) error {
 	if !bytes.Equal(answer, []byte{taken}) {
 		return errNotTaken
 	}
-	l.socket.collect = true
+	l.socket.authenticated()
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -52,6 +53,7 @@ func TestListenerRefuses(t *testing.T) {
 		"data without a key":  {dataConn(func(c *tls.Config) { c.Certificates = nil }), secure.ErrHandshake, ""},
 		"data of another key": {dataConn(func(*tls.Config) {}), secure.ErrHandshake, errNotExpected.Error()},
 		"data over TLS 1.2":   {dataConn(offersTLS12), secure.ErrHandshake, ""},
+		"a long handshake":    {dataConn(hasLongChain), secure.ErrHandshake, "more than 65536 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			refused := make(refusals, 1)
@@ -90,6 +92,13 @@ func endless() string {
 }
 
 func offersTLS12(c *tls.Config) { c.MinVersion, c.MaxVersion = 0, tls.VersionTLS12 }
+
+// hasLongChain adds a certificate that package tls would receive.
+func hasLongChain(c *tls.Config) {
+	own := c.Certificates[0]
+	own.Certificate = append(slices.Clone(own.Certificate), make([]byte, 100<<10))
+	c.Certificates = []tls.Certificate{own}
+}
 
 // dataConn begins a data connection with a new key.
 func dataConn(alter func(*tls.Config)) func(*testing.T, *machines, net.Conn) {
@@ -412,4 +421,74 @@ func mustExport(t *testing.T, c *secure.Conn, purpose string) []byte {
 func newMachinesMeeting(t *testing.T, m *machines, key *identity.Key) meeting {
 	t.Helper()
 	return (&machines{Listener: m.Listener, server: m.server, client: key}).meet(t)
+}
+
+// Some data connections of an address may make their handshakes at a time: clients that are slow with theirs do not
+// keep another one from its own, as long as there are fewer of them.
+func TestDataHandshakesAtOnce(t *testing.T) {
+	m := newMachines(t, func(s *Settings) { s.Refused = func(net.Addr, error) {} })
+	both := m.meet(t)
+	defer both.close(t)
+	for range maxDataHandshakes - 1 {
+		begin := stalls{m.plain(t), make(chan struct{})}
+		t.Cleanup(func() { close(begin.end) })
+		go dataConn(func(*tls.Config) {})(t, m, begin)
+	}
+	waitFor(t, func() bool { return m.handshakesLeft(t) == 1 })
+	w := both.open(t, true, 1, 1)
+	moveMany(t, w, 1, 1)
+	w.close(t)
+}
+
+// stalls is a connection of a client that has sent its first message of TLS, and reads nothing.
+type stalls struct {
+	net.Conn
+	end chan struct{}
+}
+
+// Read implements net.Conn.
+func (s stalls) Read([]byte) (int, error) {
+	<-s.end
+	return 0, io.EOF
+}
+
+// handshakesLeft returns how many more data connections can begin their handshakes.
+func (m *machines) handshakesLeft(t *testing.T) (left int64) {
+	t.Helper()
+	a := m.admission
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.sources) == 0 {
+		return maxDataHandshakes
+	}
+	for _, s := range a.sources {
+		for s.handshakes.TryAcquire(1) {
+			left++
+		}
+		s.handshakes.Release(left)
+	}
+	return left
+}
+
+// The number of handshakes that an address makes at a time is bounded.
+func TestLimitOfDataHandshakes(t *testing.T) {
+	a := newAdmission()
+	s, leave, err := a.enter(&net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)})
+	must(t, err)
+	defer leave()
+	var ends []func()
+	for range maxDataHandshakes {
+		end, err := s.handshake(patient(t))
+		must(t, err)
+		ends = append(ends, end)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errSlow)
+	if _, err := s.handshake(ctx); !errors.Is(err, errSlow) {
+		t.Errorf("one more handshake: %v", err)
+	}
+	ends[0]()
+	if _, err := s.handshake(patient(t)); err != nil {
+		t.Errorf("after the end of another one: %v", err)
+	}
 }

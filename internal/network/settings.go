@@ -58,4 +58,5 @@ const (
 
 	maxUnauthenticated           = 256 // connections of a Listener
 	maxUnauthenticatedPerAddress = 64  // of one IPv4 address or one IPv6 network of 64 bits
+	maxDataHandshakes            = 8   // of these, data connections whose handshakes are under way
 )

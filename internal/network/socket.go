@@ -39,7 +39,7 @@ func (s *Settings) pace(raw syscall.RawConn) error {
 }
 
 // prepare sets the options of a connection. Whether a peer is alive is decided by heartbeats and timeouts of the
-// protocol, not by TCP.
+// protocol, not by TCP, and a control connection has heartbeats whenever it is in use.
 func (s *Settings) prepare(conn *net.TCPConn) (syscall.RawConn, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -42,9 +42,16 @@ func TestSocketOptions(t *testing.T) {
 		if got := option(t, raw, unix.IPPROTO_IP, unix.IP_TOS); got != class {
 			t.Errorf("%s: traffic class %#x", name, got)
 		}
+		keepalive := 0
+		if name == "data" {
+			keepalive = 1
+		}
 		if option(t, raw, unix.IPPROTO_TCP, unix.TCP_NODELAY) != 1 ||
-			option(t, raw, unix.SOL_SOCKET, unix.SO_KEEPALIVE) != 0 {
+			option(t, raw, unix.SOL_SOCKET, unix.SO_KEEPALIVE) != keepalive {
 			t.Errorf("%s: delay or keepalive", name)
+		}
+		if keepalive == 1 && option(t, raw, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE) != 60 {
+			t.Errorf("%s: the first probe is not sent after a minute", name)
 		}
 	}
 	if got := option(t, data, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE); got != rate {
