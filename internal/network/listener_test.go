@@ -429,45 +429,36 @@ func TestDataHandshakesAtOnce(t *testing.T) {
 	m := newMachines(t, func(s *Settings) { s.Refused = func(net.Addr, error) {} })
 	both := m.meet(t)
 	defer both.close(t)
+	slow := stalling{begun: make(chan struct{}), end: make(chan struct{})}
+	t.Cleanup(func() { close(slow.end) })
 	for range maxDataHandshakes - 1 {
-		begin := stalls{m.plain(t), make(chan struct{})}
-		t.Cleanup(func() { close(begin.end) })
-		go dataConn(func(*tls.Config) {})(t, m, begin)
+		slow.Conn = m.plain(t)
+		go dataConn(func(*tls.Config) {})(t, m, slow)
+		select {
+		case <-slow.begun: // which the server does only when the handshake has its turn
+		case <-patient(t).Done():
+			t.Fatal("the server does not answer")
+		}
 	}
-	waitFor(t, func() bool { return m.handshakesLeft(t) == 1 })
 	w := both.open(t, true, 1, 1)
 	moveMany(t, w, 1, 1)
 	w.close(t)
 }
 
-// stalls is a connection of a client that has sent its first message of TLS, and reads nothing.
-type stalls struct {
+// stalling is a connection of a client that receives the first byte of the server, and stops.
+type stalling struct {
 	net.Conn
-	end chan struct{}
+	begun, end chan struct{}
 }
 
 // Read implements net.Conn.
-func (s stalls) Read([]byte) (int, error) {
+func (s stalling) Read([]byte) (int, error) {
+	if _, err := io.ReadFull(s.Conn, make([]byte, 1)); err != nil {
+		return 0, err
+	}
+	s.begun <- struct{}{}
 	<-s.end
 	return 0, io.EOF
-}
-
-// handshakesLeft returns how many more data connections can begin their handshakes.
-func (m *machines) handshakesLeft(t *testing.T) (left int64) {
-	t.Helper()
-	a := m.admission
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.sources) == 0 {
-		return maxDataHandshakes
-	}
-	for _, s := range a.sources {
-		for s.handshakes.TryAcquire(1) {
-			left++
-		}
-		s.handshakes.Release(left)
-	}
-	return left
 }
 
 // The number of handshakes that an address makes at a time is bounded.
