@@ -49,6 +49,18 @@ func (*dataConnections) usable() error { return nil }
 
 func (*dataConnections) traits() native.Traits { return native.Traits{Lanes: negotiate.MaxLanes} }
 
+// overhead returns the bytes of the buffers of the data connections. The receiver chooses their number.
+func (*dataConnections) overhead(l native.Layout, peer negotiate.Window) int64 {
+	if !l.Sends {
+		return int64(l.Lanes) * (readAtOnce + tlsBuffers)
+	}
+	count, _, err := negotiate.Lanes(peer.Descriptor, uint32(l.Depth))
+	if err != nil {
+		return 0 // open fails
+	}
+	return int64(count) * (writeAtOnce + tlsBuffers)
+}
+
 // lane returns a data connection: one that is idle, or else a client makes it, and a server waits for it.
 func (d *dataConnections) lane(ctx context.Context, id laneID) (*lane, error) {
 	if idle := d.control.idle.take(id); idle != nil {

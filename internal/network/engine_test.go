@@ -431,3 +431,35 @@ func TestTraits(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// The peer chooses how many data connections a sender has. Their buffers count, and there are none for the direction in
+// which nothing is sent.
+func TestBuffersOfLanes(t *testing.T) {
+	m := newMachines(t, nil)
+	both := m.meet(t)
+	defer both.close(t)
+	server := both.serverControl.Memory(both.server, m.Listener.settings)
+	counts := server.(native.Buffering).Overhead
+	sends := testLayout(2)
+	sends.Sends, sends.Depth = true, negotiate.MaxLanes
+	of := negotiate.Window{Descriptor: negotiate.AppendLanes(nil, negotiate.MaxLanes, 1)}
+	if got := counts(sends, of); got < negotiate.MaxLanes*writeAtOnce {
+		t.Errorf("%d lanes of a sender count as %d bytes", negotiate.MaxLanes, got)
+	}
+	if got := counts(testLayout(2), negotiate.Window{}); got < 2*readAtOnce {
+		t.Errorf("2 lanes of a receiver count as %d bytes", got)
+	}
+	if got := counts(sends, negotiate.Window{Descriptor: []byte("none")}); got != 0 {
+		t.Errorf("a window that cannot be opened counts as %d bytes", got)
+	}
+	w := openWindows(t, both.clientControl.Memory(both.client, Settings{}), server, 1, 1)
+	moveMany(t, w, 1, 1)
+	sender := w.sender.Engines[0].(*sendEngine).writers[0].lane.socket
+	if sender.from != nil || cap(sender.pending) == 0 {
+		t.Errorf("buffers of a sender: %v to read, %d bytes to write", sender.from, cap(sender.pending))
+	}
+	w.close(t)
+	if sender.pending != nil {
+		t.Error("an idle connection keeps its buffer")
+	}
+}

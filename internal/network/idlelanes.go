@@ -23,6 +23,7 @@ func (i *idleLanes) put(id laneID, l *lane) {
 	if i.lanes == nil {
 		i.lanes = make(map[laneID]*lane)
 	}
+	l.socket.release()
 	i.lanes[id] = l
 }
 

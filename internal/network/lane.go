@@ -39,7 +39,8 @@ func newLane(conn net.Conn, side func(net.Conn, *tls.Config) *tls.Conn, config *
 type socketBuffer struct {
 	net.Conn
 	room    int           // bytes that the peer may send before it has authenticated
-	from    *bufio.Reader // nil: the peer has not authenticated
+	trusted bool          // it has
+	from    *bufio.Reader // nil: nothing was read since then
 	pending []byte        // written, and not sent yet; flush sends it, or the write that makes it long enough
 }
 
@@ -47,14 +48,21 @@ type socketBuffer struct {
 const (
 	readAtOnce  = 256 << 10
 	writeAtOnce = 128 << 10
+
+	// tlsBuffers is about what package tls has beside them: a record in each direction, and the keys.
+	tlsBuffers = 64 << 10
 )
 
 func newSocketBuffer(conn net.Conn) *socketBuffer {
 	return &socketBuffer{Conn: conn, room: secure.MaxHandshakeBytes}
 }
 
-// authenticated ends the limit of what the peer may send, and begins to use buffers.
-func (s *socketBuffer) authenticated() { s.from = bufio.NewReaderSize(s.Conn, readAtOnce) }
+// authenticated ends the limit of what the peer may send, and begins to use buffers. Each is made when it is needed: a
+// data connection carries content in one direction.
+func (s *socketBuffer) authenticated() { s.trusted = true }
+
+// release drops the buffer of what is written, none of which waits.
+func (s *socketBuffer) release() { s.pending = nil }
 
 // errLongHandshake is a peer that has sent more than a handshake has.
 var errLongHandshake = fmt.Errorf("more than %d bytes before the end of the handshake", secure.MaxHandshakeBytes)
@@ -62,7 +70,10 @@ var errLongHandshake = fmt.Errorf("more than %d bytes before the end of the hand
 // Read implements net.Conn.
 func (s *socketBuffer) Read(b []byte) (int, error) {
 	switch {
-	case s.from != nil:
+	case s.trusted && s.from == nil:
+		s.from = bufio.NewReaderSize(s.Conn, readAtOnce)
+		fallthrough
+	case s.trusted:
 		return s.from.Read(b)
 	case s.room == 0:
 		return 0, errLongHandshake
@@ -74,7 +85,7 @@ func (s *socketBuffer) Read(b []byte) (int, error) {
 
 // Write implements net.Conn.
 func (s *socketBuffer) Write(b []byte) (int, error) {
-	if s.from == nil {
+	if !s.trusted {
 		return s.Conn.Write(b)
 	}
 	s.pending = append(s.pending, b...)

@@ -19,6 +19,8 @@ type memory struct {
 	failed    error // why there is none
 }
 
+var _ native.Buffering = (*memory)(nil)
+
 // dataPath makes the windows of one data path of a network connection. Its methods are called as those of
 // native.Memory.
 type dataPath interface {
@@ -26,6 +28,7 @@ type dataPath interface {
 	usable() error
 
 	traits() native.Traits
+	overhead(l native.Layout, peer negotiate.Window) int64 // of native.Buffering
 	expose(ctx context.Context, l native.Layout) (*native.Window, error)
 	open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error)
 }
@@ -122,6 +125,14 @@ func tighter(a, b int64) int64 {
 		return b
 	}
 	return a
+}
+
+// Overhead implements native.Buffering.
+func (m *memory) Overhead(l native.Layout, peer negotiate.Window) int64 {
+	if path := m.paths[l.Path]; path != nil {
+		return path.overhead(l, peer)
+	}
+	return 0
 }
 
 // Expose implements native.Memory.

@@ -27,6 +27,10 @@ func (d ucxDataPath) usable() error { return d.path.Usable() }
 
 func (d ucxDataPath) traits() native.Traits { return d.path.Traits() }
 
+func (d ucxDataPath) overhead(l native.Layout, peer negotiate.Window) int64 {
+	return d.path.Overhead(l, peer)
+}
+
 func (d ucxDataPath) expose(ctx context.Context, l native.Layout) (*native.Window, error) {
 	return d.path.Expose(ctx, l)
 }

@@ -122,18 +122,23 @@ func (m budgetedMemory) Ample() bool { return m.budget.mostlyFree() }
 
 // Expose implements native.Memory.
 func (m budgetedMemory) Expose(ctx context.Context, l native.Layout) (*native.Window, error) {
-	return m.within(l, func() (*native.Window, error) { return m.Memory.Expose(ctx, l) })
+	return m.within(l, negotiate.Window{}, func() (*native.Window, error) { return m.Memory.Expose(ctx, l) })
 }
 
 // Open implements native.Memory.
 func (m budgetedMemory) Open(ctx context.Context, l native.Layout, w negotiate.Window) (*native.Window, error) {
-	return m.within(l, func() (*native.Window, error) { return m.Memory.Open(ctx, l, w) })
+	return m.within(l, w, func() (*native.Window, error) { return m.Memory.Open(ctx, l, w) })
 }
 
-func (m budgetedMemory) within(l native.Layout, open func() (*native.Window, error)) (*native.Window, error) {
+func (m budgetedMemory) within(
+	l native.Layout, peer negotiate.Window, open func() (*native.Window, error),
+) (*native.Window, error) {
 	bytes := l.Length()
 	if !l.Sends {
 		bytes += int64(l.Lanes) * int64(l.Buffers) * l.Chunk
+	}
+	if b, is := m.Memory.(native.Buffering); is {
+		bytes += b.Overhead(l, peer)
 	}
 	if err := m.budget.reserve(bytes); err != nil {
 		return nil, err

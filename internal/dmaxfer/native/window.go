@@ -34,6 +34,13 @@ type Memory interface {
 	Open(ctx context.Context, l Layout, w negotiate.Window) (*Window, error)
 }
 
+// Buffering is a Memory whose windows have more memory than their Layout says.
+type Buffering interface {
+	// Overhead returns how many bytes a window has beside its slots and buffers. peer is the window that Open is called
+	// with, in which the peer chooses some of that; the zero value stands for Expose.
+	Overhead(l Layout, peer negotiate.Window) int64
+}
+
 // ErrUnreachable means that the window of the peer is not within reach.
 var ErrUnreachable = errors.New("the peer's memory is not within reach")
 

@@ -151,6 +151,18 @@ func (p *Path) Traits() native.Traits {
 	}
 }
 
+// endpointMemory is about what UCX has of an endpoint over TCP, in bytes.
+const endpointMemory = 128 << 10
+
+// Overhead is that of native.Buffering: the receiver of messages chooses the number of its workers.
+func (p *Path) Overhead(l native.Layout, peer negotiate.Window) int64 {
+	workers, err := negotiate.DecodeWorkers(peer.Descriptor, p.path, uint32(l.Depth))
+	if err != nil {
+		return 0 // Open fails, or it is the window of this side
+	}
+	return endpointMemory * int64(min(l.Depth, l.Lanes*len(workers.Addresses)))
+}
+
 // Expose makes the window: a receiver's slots for messages, or a sender's memory to be read.
 func (p *Path) Expose(_ context.Context, l native.Layout) (*native.Window, error) {
 	if p.path == negotiate.PathMessages {

@@ -336,3 +336,24 @@ func TestUnknownNetDevice(t *testing.T) {
 		}
 	}
 }
+
+// The receiver of messages chooses the number of its workers. A lane connects to those of its slots only.
+func TestOverhead(t *testing.T) {
+	p := New(negotiate.PathMessages, Config{})
+	describe := func(count int) negotiate.Window {
+		workers := negotiate.Workers{Key: make([]byte, negotiate.TokenSize)}
+		for range count {
+			workers.Addresses = append(workers.Addresses, []byte("a"))
+		}
+		return negotiate.Window{Descriptor: negotiate.AppendWorkers(nil, workers)}
+	}
+	l := layoutOf(negotiate.PathMessages, true)
+	for addresses, endpoints := range map[int]int64{1: 2, 2: 4, 3: 5, 5: 5, 6: 0} {
+		if got := p.Overhead(l, describe(addresses)); got != endpoints*endpointMemory {
+			t.Errorf("%d workers count as %d bytes", addresses, got)
+		}
+	}
+	if got := p.Overhead(layoutOf(negotiate.PathMessages, false), negotiate.Window{}); got != 0 {
+		t.Errorf("a window of this side counts as %d bytes more", got)
+	}
+}
