@@ -5,10 +5,12 @@ import "encoding/binary"
 // endpointsVersion is the first byte of the descriptor of a window on PathTLS, PathMessages and PathRMA.
 const endpointsVersion = 1
 
-// The limits of the descriptor of a window of a network connection.
+// The limits of the descriptor of a window of a network connection. In a worker's address UCX 1.13 has 29 bytes for a
+// network device with an IPv4 address and 41 for one with an IPv6 address, and it can have 127 devices and transports.
+// The addresses of two lanes fit in a message.
 const (
 	MaxLanes         = 64      // connections or workers of a window
-	MaxWorkerAddress = 2 << 10 // bytes of the address of a UCX worker
+	MaxWorkerAddress = 6 << 10 // bytes of the address of a UCX worker
 	MaxRemoteKey     = 2 << 10 // bytes of a packed UCX remote key
 	TokenSize        = 8       // bytes of the token of PathMessages
 )

@@ -25,10 +25,13 @@ type Context struct {
 }
 
 // Open loads UCX, the first time, and opens a context. Errors that wrap ErrUnavailable say what to install.
-// StatusNoDevice means that none of the transports is on any of the network devices. It is safe for concurrent use.
-// Implements: ucp_init.
+// StatusNoDevice means that none of the transports is on any of the network devices, ErrTooManyDevices that they have to
+// be chosen. It is safe for concurrent use. Implements: ucp_init.
 func Open(s Settings) (*Context, error) {
 	a, err := load()
+	if err == nil {
+		err = s.checkDevices()
+	}
 	if err != nil {
 		return nil, err
 	}

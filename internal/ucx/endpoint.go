@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Bounds of what a peer sends, in bytes. UCX's own are below 2 KiB and 1 KiB with all transports of a machine.
+// Bounds of what a peer sends, in bytes. Of UCX 1.13 an address has below 6 KiB with the most devices that it can have,
+// and a key below 1 KiB with all transports of a machine.
 const (
 	MaxAddress = 16 << 10 // of a worker
 	MaxKey     = 4 << 10  // of memory

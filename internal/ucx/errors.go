@@ -20,6 +20,10 @@ var (
 	// ErrInvalid means that an argument is out of range, or that a key or an address of the peer cannot be used.
 	ErrInvalid = errors.New("invalid argument")
 
+	// ErrTooManyDevices means that UCX would end the process, because the machine has more network devices than UCX can
+	// have.
+	ErrTooManyDevices = errors.New("more network devices than UCX can use")
+
 	// ErrUnavailable is wrapped by every error of Open that means that this program or this machine has no UCX.
 	ErrUnavailable = errors.New("UCX is not available")
 )

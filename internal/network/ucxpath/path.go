@@ -63,7 +63,7 @@ func New(path negotiate.Path, c Config) *Path {
 
 // available returns why this process cannot use UCX, or nil. It is found out once.
 var available = sync.OnceValue(func() error {
-	c, err := ucx.Open(ucx.Settings{Transports: []string{"tcp"}})
+	c, err := ucx.Open(ucx.Settings{Transports: []string{"self"}})
 	if err != nil {
 		return err
 	}

@@ -89,6 +89,7 @@ var libraryOutcomes = []struct {
 		outcome{exit.NotHardware, "leave out --require-hw to use the software device", nil}},
 	{one(doca.ErrNoCgo), outcome{exit.Device, "", nil}},
 	{one(ucx.ErrUnavailable), outcome{exit.Device, "", nil}},
+	{one(ucx.ErrTooManyDevices), outcome{exit.Device, "", nil}},
 	{ofType[*doca.LoadError], outcome{exit.Device, "install DOCA's runtime libraries, or use --driver soft", nil}},
 	{withoutProc, outcome{exit.Device, "mount it (mount -t proc proc /proc)", nil}},
 	{ofType[*doca.SoftError],
