@@ -1,17 +1,12 @@
 package digest
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"math"
 	"slices"
 	"sort"
-
-	"github.com/zeebo/blake3"
-	"github.com/zeebo/xxh3"
 )
 
 // Reasons why a Ledger refuses a chunk, found by errors.Is. A refused chunk changes nothing.
@@ -24,12 +19,12 @@ var (
 )
 
 // Ledger records which ranges of a file one side of a transfer has processed, and computes the digest of the
-// contiguous prefix. It is not safe for concurrent use. After NewLedger only Sum allocates memory.
+// contiguous prefix. It is not safe for concurrent use. Only NewLedger allocates memory.
 type Ledger struct {
 	algorithm Algorithm
-	prefix    int64     // bytes from the start of the file without a gap
-	hash      hash.Hash // of the prefix, if the algorithm is Ordered
-	crc       uint32    // of the prefix, if the algorithm is CRC32C
+	prefix    int64   // bytes from the start of the file without a gap
+	hash      *hasher // of the prefix, if the algorithm is Ordered
+	crc       uint32  // of the prefix, if the algorithm is CRC32C
 	operators operatorCache
 	pending   []run // runs beyond a gap, sorted by offset
 }
@@ -53,25 +48,11 @@ func NewLedger(a Algorithm, parked int) *Ledger {
 	}
 	l := &Ledger{algorithm: a}
 	if a.Ordered() {
-		l.hash = newHash(a)
+		l.hash = newHasher(a)
 		return l
 	}
 	l.pending = make([]run, 0, max(parked, 0))
 	return l
-}
-
-// newHash returns the hash of an Ordered algorithm.
-func newHash(a Algorithm) hash.Hash {
-	switch a {
-	case XXH3:
-		return xxh3.New()
-	case BLAKE3:
-		return blake3.New()
-	case SHA256:
-		return sha256.New()
-	default:
-		panic(fmt.Sprintf("internal error: no ordered digest %s", a))
-	}
 }
 
 // Algorithm returns the algorithm that the ledger was created for.
@@ -123,11 +104,11 @@ func (l *Ledger) Write(offset int64, b []byte) error {
 
 // Sum returns the digest of the prefix. More chunks may be added afterwards.
 func (l *Ledger) Sum() Sum {
+	if l.algorithm.Ordered() {
+		return l.hash.digest()
+	}
 	sum := Sum{algorithm: l.algorithm}
-	switch {
-	case l.algorithm.Ordered():
-		l.hash.Sum(sum.bytes[:0])
-	case l.algorithm == CRC32C:
+	if l.algorithm == CRC32C {
 		binary.BigEndian.PutUint32(sum.bytes[:], l.crc)
 	}
 	return sum

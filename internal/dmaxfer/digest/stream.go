@@ -110,8 +110,13 @@ func newStream(a Algorithm, from io.Reader) *stream {
 	return &stream{from: from, read: NewLedger(a, 0), buffer: buffers.Get().(*[readSize]byte)}
 }
 
-// release makes the buffer available to other streams. The stream, and chunks of it, must not be used any more.
-func (s *stream) release() { buffers.Put(s.buffer) }
+// release makes the buffer and the hash available to other streams. The stream, and chunks of it, must not be used any more.
+func (s *stream) release() {
+	buffers.Put(s.buffer)
+	if s.read.hash != nil {
+		s.read.hash.release()
+	}
+}
 
 // next returns the next chunk of readSize bytes, a shorter one at the end of the stream, and then empty ones.
 func (s *stream) next(ctx context.Context) ([]byte, error) {

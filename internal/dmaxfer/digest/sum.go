@@ -74,7 +74,8 @@ func (s Sum) String() string {
 // CopyTo copies the digest to the start of b, which is long enough, in the form of Bytes.
 func (s Sum) CopyTo(b []byte) { copy(b, s.bytes[:s.algorithm.Size()]) }
 
-// SumOf returns the digest of a whole file whose Check is known. It allocates only if that is not the digest.
+// SumOf returns the digest of a whole file whose Check is known. It allocates nothing, but for the first digests of an
+// algorithm that hashes the content again.
 func SumOf(a Algorithm, content []byte, check uint64) Sum {
 	sum := Sum{algorithm: a}
 	switch a {
@@ -84,16 +85,10 @@ func SumOf(a Algorithm, content []byte, check uint64) Sum {
 	case XXH3:
 		binary.BigEndian.PutUint64(sum.bytes[:], check)
 	default:
-		return hashOf(a, content)
+		hash := newHasher(a)
+		defer hash.release()
+		_, _ = hash.Write(content) // hash.Hash documents that Write never fails
+		return hash.digest()
 	}
-	return sum
-}
-
-// hashOf returns the digest of content by an ordered algorithm. It is a function of its own because its Sum escapes to
-// the heap.
-func hashOf(a Algorithm, content []byte) Sum {
-	sum, hash := Sum{algorithm: a}, newHash(a)
-	_, _ = hash.Write(content) // never fails
-	hash.Sum(sum.bytes[:0])
 	return sum
 }
