@@ -151,7 +151,7 @@ WITHOUT_QUIRKS := ^Test((Tree)?Simulation|Every(Native)?MessageFails|Every(File|
 PeerThatStops|SlowTrees|TreeSurvivesALossOfPower|UnequalIdleTimeouts|OptionsBindBothSides|Kit)
 quirks: export DMA_COPY_SOFT_QUIRKS = all
 quirks: ## the Go tests with all quirks: behaviour of hardware that differs from its documentation
-	$(GO) test -count=1 -skip '$(WITHOUT_QUIRKS)' ./internal/doca ./internal/comch/... \
+	$(GO) test -count=1 -timeout 20m -skip '$(WITHOUT_QUIRKS)' ./internal/doca ./internal/comch/... \
 		./internal/dmaxfer ./internal/dmaxfer/job ./internal/dmaxfer/native ./internal/dmaxfer/reference \
 		./internal/ping
 	$(GO) test -count=1 -run '$(QUIRK_COPIES)' ./cmd/dma-copy/e2e
@@ -163,7 +163,7 @@ asan: export ASAN_OPTIONS = allocator_may_return_null=1
 asan: ## the C tests under AddressSanitizer and UBSan, and the Go tests of device layer and UCX under AddressSanitizer
 	$(MAKE) $(CTEST) -j$(CPUS) ubsan
 	$(if $(UCX_C),$(MAKE) $(UCX_TEST) ubsan)
-	$(GO) test -asan -count=1 -skip '^Test(Kit|EnginesShareTheModelledBandwidth)' ./internal/doca/...
+	$(GO) test -asan -count=1 -timeout 20m -skip '^Test(Kit|EnginesShareTheModelledBandwidth)' ./internal/doca/...
 	$(if $(UCX_C),$(GO) test -asan -count=1 -skip '^TestNothingLeaks$$' ./$(UCX))
 
 tsan: ## the C tests under ThreadSanitizer
