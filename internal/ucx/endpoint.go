@@ -19,6 +19,13 @@ const (
 	addressPadding = 64 << 10
 )
 
+// The first byte of an address has its version in four bits. UCX 1.13 and later know two, and check it by an assertion.
+// The rest of an address is not for anybody else to read: it differs between releases.
+const (
+	addressVersions    = 0x0f
+	lastAddressVersion = 1
+)
+
 // errNotForcible is an endpoint over shared memory whose peer does nothing.
 var errNotForcible = fmt.Errorf("endpoint over shared memory: %w", ErrStillRunning)
 
@@ -46,6 +53,9 @@ func (w *Worker) Connect(address []byte, tag uint64) (*Endpoint, error) {
 	}
 	if len(address) == 0 || len(address) > MaxAddress {
 		return nil, fmt.Errorf("worker address of %d bytes: %w", len(address), ErrInvalid)
+	}
+	if version := address[0] & addressVersions; version > lastAddressVersion {
+		return nil, fmt.Errorf("worker address of version %d: %w", version, ErrInvalid)
 	}
 	padded := append(bytes.Clone(address), bytes.Repeat([]byte{0xff}, addressPadding)...)
 	handle, status := w.context.abi.endpointOpen(w.handle, padded, tag)

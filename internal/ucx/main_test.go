@@ -20,6 +20,7 @@ const processVariable = "UCX_TEST_PROCESS"
 var processes = map[string]func() error{
 	"owner":           ownWindow,
 	"sender":          sendForever,
+	"connect":         connectAndSend,
 	"signals":         compareSignals,
 	"closing":         closeWhileConnecting,
 	"nil dereference": func() error { return useUCX(dereferenceNil) },
