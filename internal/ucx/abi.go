@@ -54,6 +54,7 @@ type abi interface {
 
 	memoryMap(c contextHandle, address unsafe.Pointer, length uint64, access Access) (memoryHandle, Status)
 	memoryAddress(memoryHandle) unsafe.Pointer
+	memoryAbandoned(memoryHandle) bool
 	memoryUnmap(contextHandle, memoryHandle) Status
 	memoryPack(contextHandle, memoryHandle) ([]byte, Status)
 

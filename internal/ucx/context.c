@@ -151,3 +151,8 @@ void ucx_memory_release(struct ucx_memory *memory)
 {
 	__atomic_sub_fetch(&memory->users, 1, __ATOMIC_RELEASE);
 }
+
+void ucx_memory_abandon(struct ucx_memory *memory)
+{
+	__atomic_store_n(&memory->abandoned, 1, __ATOMIC_RELEASE);
+}

@@ -31,7 +31,8 @@ char *ucx_context_describe(const struct ucx_context *context);
 struct ucx_memory {
 	ucp_mem_h handle;
 	void *address;
-	uint32_t users; /* operations and workers that use it; atomic */
+	uint32_t users;     /* operations and workers that use it; atomic */
+	uint32_t abandoned; /* what used it did not end by itself, but with its worker; atomic */
 };
 
 /* Accesses to memory: the bits of Access in memory.go. */
@@ -50,5 +51,8 @@ ucs_status_t ucx_memory_pack(const struct ucx_context *context, const struct ucx
 
 void ucx_memory_use(struct ucx_memory *memory);
 void ucx_memory_release(struct ucx_memory *memory);
+
+/* Says that a peer may not know of the end of an operation that used the memory. */
+void ucx_memory_abandon(struct ucx_memory *memory);
 
 #endif

@@ -114,7 +114,11 @@ func (m *Memory) RemoteKey() ([]byte, error) {
 
 // Close ends the registration, which revokes all keys, and then frees the memory. The operations that use it must have
 // ended, and the workers with slots in it be closed: ErrStillRunning, and nothing is freed. Implements: ucp_mem_unmap.
+//
+// Over shared memory the peer reads and writes by address, without a registration, and does not learn that this side has
+// given up. Where it may do so later, the memory is freed but its addresses are never used again.
 func (m *Memory) Close() error {
+	shared := m.context.hasSharedMemory()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.handle == nil {
@@ -122,6 +126,7 @@ func (m *Memory) Close() error {
 	}
 	m.context.mu.Lock()
 	defer m.context.mu.Unlock()
+	reserve := shared && m.context.abi.memoryAbandoned(m.handle)
 	switch status := m.context.abi.memoryUnmap(m.context.handle, m.handle); status {
 	case StatusOK:
 	case statusBusy:
@@ -130,10 +135,22 @@ func (m *Memory) Close() error {
 		return failed(m.context.abi, "ucp_mem_unmap", status)
 	}
 	m.handle = nil
-	if !m.mapped {
+	switch {
+	case !m.mapped:
 		return nil
+	case reserve:
+		return m.reserve()
 	}
 	return unix.Munmap(m.bytes)
+}
+
+// reserve frees the memory, and keeps everything else from its addresses.
+func (m *Memory) reserve() error {
+	const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE | unix.MAP_FIXED
+	if _, err := unix.MmapPtr(-1, 0, m.at(0), uintptr(len(m.bytes)), unix.PROT_NONE, flags); err != nil {
+		return fmt.Errorf("memory of %d bytes cannot be freed: %w", len(m.bytes), err)
+	}
+	return nil
 }
 
 // transfer checks a range of the memory.

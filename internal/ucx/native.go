@@ -87,6 +87,8 @@ func (n native) memoryMap(
 
 func (n native) memoryAddress(m memoryHandle) unsafe.Pointer { return asMemory(m).address }
 
+func (n native) memoryAbandoned(m memoryHandle) bool { return asMemory(m).abandoned != 0 }
+
 func (n native) memoryUnmap(c contextHandle, m memoryHandle) Status {
 	return Status(C.ucx_memory_unmap(asContext(c), asMemory(m)))
 }

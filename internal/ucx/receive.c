@@ -153,6 +153,8 @@ ucs_status_t ucx_worker_stop_fetches(struct ucx_worker *worker)
 		.flags = UCP_EP_CLOSE_FLAG_FORCE,
 	};
 	worker->refused = 1;
+	if (find_fetch(worker) != NULL)
+		ucx_memory_abandon(worker->slots.memory);
 	ucp_ep_h closed = NULL;
 	for (int i = 0; i < STOP_LIMIT; i++) {
 		const struct ucx_slot *slot = find_fetch(worker);

@@ -141,9 +141,13 @@ static int has_forcible(const struct ucx_worker *worker)
 
 static void release_operations(struct ucx_worker *worker)
 {
-	for (uint32_t i = 0; i < worker->depth; i++)
-		if (worker->operations[i].memory != NULL)
-			ucx_memory_release(worker->operations[i].memory);
+	for (uint32_t i = 0; i < worker->depth; i++) {
+		struct ucx_memory *memory = worker->operations[i].memory;
+		if (memory == NULL)
+			continue;
+		ucx_memory_abandon(memory);
+		ucx_memory_release(memory);
+	}
 }
 
 static void free_endpoints(struct ucx_worker *worker)

@@ -199,7 +199,9 @@ static void a_worker_ends_with_rendezvous(void)
 	CHECK(message(TOKEN, FIRST, SIZE, true) == UCS_INPROGRESS);
 	CHECK(message(TOKEN, FIRST + STEP, SIZE, true) == UCS_INPROGRESS);
 	fake.close_answer = ANSWER_LATER;
+	CHECK(memory->abandoned == 0);
 	CHECK(ucx_worker_close(worker) == UCS_ERR_BUSY && fake.destroyed_workers == 0);
+	CHECK(memory->abandoned == 1);
 	fake.close_answer = ANSWER_NOW;
 	close_receiver();
 	CHECK(fake.destroyed_workers == 1 && fake.forced_endpoints == 2 && fake_pending() == NULL);
