@@ -137,3 +137,39 @@ func TestReadsOverTCPAreNotLimitedToTheWindow(t *testing.T) {
 		t.Errorf("this version of UCX limits reads (%+v): update the documentation", e)
 	}
 }
+
+// A worker for messages serves no reads, whatever key a peer has: nobody has given any, so only the slots can be written,
+// and nothing can be read.
+func TestWorkerForMessagesServesNoReads(t *testing.T) {
+	for name, tls := range transports {
+		t.Run(name, func(t *testing.T) {
+			reads := Settings{Reads: true, Transports: tls}
+			reader, another := newSide(t, reads), newSide(t, reads)
+			receiver, memory := newReceiver(t, Settings{Transports: tls}, 4096)
+			copy(memory.Bytes(), "a secret")
+			packed, err := another.alloc(4096, LocalRead).RemoteKey()
+			if err != nil {
+				t.Fatal(err)
+			}
+			reader.connect(receiver)
+			key, err := reader.endpoint.ImportKey(packed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			buffer := reader.alloc(8, LocalWrite)
+			if err := reader.endpoint.Get(buffer, 0, 8, memory.Address(), key, 1); err != nil {
+				t.Fatal(err)
+			}
+			var events [1]Event
+			for start := time.Now(); time.Since(start) < 100*time.Millisecond; {
+				receiver.worker.Poll(nil)
+				if reader.worker.Poll(events[:]) > 0 && events[0].Err == nil {
+					t.Fatalf("%+v", events[0])
+				}
+			}
+			if string(buffer.Bytes()) != string(make([]byte, 8)) {
+				t.Errorf("read %q", buffer.Bytes())
+			}
+		})
+	}
+}
