@@ -1,0 +1,236 @@
+package negotiate
+
+// announce occupies a slot for each record, or for none.
+func (n *NativeSession) announce(records []Record) error {
+	for i, r := range records {
+		if err := n.announceRecord(r); err != nil {
+			for k := range records[:i] {
+				n.retract(&records[k])
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// retract undoes announceRecord.
+func (n *NativeSession) retract(r *Record) {
+	e := n.release(&n.slots.slots[r.Slot])
+	if r.Kind == ClaimRecord {
+		e.claimed -= r.Length
+	}
+}
+
+func (n *NativeSession) announceRecord(r Record) error {
+	s, err := n.slots.vacant(TypeChunks, uint32(r.Slot))
+	if err != nil {
+		return err
+	}
+	e, err := n.openIn(TypeChunks, r.Entry, needed, ended)
+	switch {
+	case err != nil:
+		return err
+	case n.sends() && e.failed:
+		return wrongTurn(TypeChunks, "entry %d has failed", r.Entry)
+	case !e.chunked():
+		return malformed(TypeChunks, "a record of entry %d, which comes in a pack", r.Entry)
+	case r.Attempt > MaxAttempt:
+		return malformed(TypeChunks, "attempt %d, limit %d", r.Attempt, MaxAttempt)
+	case r.Length == 0:
+		return malformed(TypeChunks, "an empty record")
+	}
+	if err := n.checkKind(r, e); err != nil {
+		return err
+	}
+	if err := n.checkExtent(r, e); err != nil {
+		return err
+	}
+	*s = slot{inFlight: true, entry: r.Entry, length: r.Length}
+	n.slots.outstanding++
+	e.pending += r.Length
+	if r.Kind == ClaimRecord {
+		e.claimed += r.Length
+	}
+	return nil
+}
+
+func (n *NativeSession) checkKind(r Record, e *openEntry) error {
+	most, check := uint64(n.plan.Chunk), n.plan.Digest.maxChecksum()
+	switch r.Kind {
+	case DataRecord, ClaimRecord:
+	case HoleRecord:
+		most, check = n.sizeLimit(e), 0
+	default:
+		return malformed(TypeChunks, "a record of unknown %s", r.Kind)
+	}
+	if r.Length > most {
+		return malformed(TypeChunks, "%d bytes of %s, limit %d", r.Length, r.Kind, most)
+	}
+	if r.Check > check {
+		return malformed(TypeChunks, "check %#x of %s, by %s", r.Check, r.Kind, n.plan.Digest)
+	}
+	return nil
+}
+
+// maxChecksum returns the largest checksum that a record of data may have.
+func (d Digest) maxChecksum() uint64 {
+	switch d {
+	case DigestNone:
+		return 0
+	case DigestCRC32C:
+		return 1<<32 - 1
+	}
+	return 1<<64 - 1
+}
+
+// checkExtent checks that a record is within the file, a claim within the resumed prefix, and that all records of the
+// file together do not cover more than the file. Claims that were refused are not made again, so that a sender cannot
+// have the receiver compare its prefix without end.
+func (n *NativeSession) checkExtent(r Record, e *openEntry) error {
+	end := n.sizeLimit(e)
+	if r.Kind == ClaimRecord {
+		end = e.resume
+	}
+	if r.Offset > end || r.Length > end-r.Offset {
+		return malformed(TypeChunks, "%s of %d bytes at %d, beyond %d", r.Kind, r.Length, r.Offset, end)
+	}
+	if r.Kind == ClaimRecord && r.Length > e.resume-e.claimed {
+		return malformed(TypeChunks, "%d bytes claimed after %d, of %d", r.Length, e.claimed, e.resume)
+	}
+	if covered := e.covered(); r.Length > n.sizeLimit(e)-covered {
+		return malformed(TypeChunks, "%d bytes more than the %d that were announced; the limit is %d",
+			r.Length, covered, n.sizeLimit(e))
+	}
+	return nil
+}
+
+// sizeLimit returns the size of the file, or the largest allowed for a stream.
+func (n *NativeSession) sizeLimit(e *openEntry) uint64 {
+	if e.sizeKnown() {
+		return e.size
+	}
+	return n.limits.fileSize()
+}
+
+// release makes a slot with a record vacant and returns the entry of the record; nil if it is decided.
+func (n *NativeSession) release(s *slot) *openEntry {
+	s.inFlight = false
+	n.slots.outstanding--
+	e := n.entries.open(s.entry)
+	if e != nil {
+		e.pending -= s.length
+	}
+	return e
+}
+
+// acknowledge makes the slots of all acknowledgements vacant, or of none.
+func (n *NativeSession) acknowledge(acks []Ack) error {
+	for i, a := range acks {
+		s, err := n.slots.inFlight(a.Slot)
+		if err != nil {
+			for _, checked := range acks[:i] {
+				n.slots.slots[checked.Slot].marked = false
+			}
+			return err
+		}
+		s.marked = true
+	}
+	for _, a := range acks {
+		n.applyAck(&n.slots.slots[a.Slot], a.Bad)
+	}
+	return nil
+}
+
+func (n *NativeSession) applyAck(s *slot, bad bool) {
+	s.marked = false
+	if s.packed {
+		n.acknowledgePack(s, bad)
+		return
+	}
+	if e := n.release(s); e != nil && !bad {
+		e.acked += s.length
+	}
+}
+
+// acknowledgePack ends the files of a pack, or makes the sender send them again.
+func (n *NativeSession) acknowledgePack(s *slot, bad bool) {
+	s.inFlight = false
+	n.slots.outstanding--
+	for at := s.first; ; {
+		e := &n.entries.ring[at]
+		e.packed = false
+		switch {
+		case e.phase == decided:
+		case bad:
+			e.again = true
+			n.entries.change(e, needed)
+		default:
+			e.acked = e.size
+		}
+		if e.next == at {
+			break
+		}
+		at = e.next
+	}
+	n.entries.advance()
+}
+
+func (n *NativeSession) checkPacked(f *PackedFile, from uint64) error {
+	e, err := n.openIn(TypePack, f.Entry, needed, needed)
+	switch {
+	case err != nil:
+		return err
+	case e.marked || n.sends() && e.failed || !e.complete():
+		return wrongTurn(TypePack, "entry %d does not expect it", f.Entry)
+	case e.chunked():
+		return malformed(TypePack, "entry %d, which comes in chunks", f.Entry)
+	case uint64(f.Length) != e.size:
+		return malformed(TypePack, "%d bytes of entry %d instead of all %d", f.Length, f.Entry, e.size)
+	case uint64(f.Position) < from || uint64(f.Position)+uint64(f.Length) > uint64(n.plan.Chunk):
+		return malformed(TypePack, "%d bytes at %d of a slot of %d, after those before %d",
+			f.Length, f.Position, n.plan.Chunk, from)
+	case f.Check > n.plan.Digest.maxChecksum():
+		return malformed(TypePack, "check %#x, by %s", f.Check, n.plan.Digest)
+	}
+	e.marked = true
+	return nil
+}
+
+// announcePack occupies the slot for all files, or not at all.
+func (n *NativeSession) announcePack(p Pack) error {
+	s, err := n.slots.vacant(TypePack, uint32(p.Slot))
+	if err != nil {
+		return err
+	}
+	if p.Attempt > MaxAttempt {
+		return malformed(TypePack, "attempt %d, limit %d", p.Attempt, MaxAttempt)
+	}
+	from := uint64(0)
+	for i := range p.Files {
+		f := &p.Files[i]
+		if err := n.checkPacked(f, from); err != nil {
+			for k := range p.Files[:i] {
+				n.entries.at(p.Files[k].Entry).marked = false
+			}
+			return err
+		}
+		from = uint64(f.Position) + uint64(f.Length)
+	}
+	*s = slot{inFlight: true, packed: true}
+	n.slots.outstanding++
+	n.linkPack(s, p.Files)
+	return nil
+}
+
+// linkPack makes a list of the files of a pack. The last refers to itself.
+func (n *NativeSession) linkPack(s *slot, files []PackedFile) {
+	next := n.entries.place(files[len(files)-1].Entry)
+	for i := len(files) - 1; i >= 0; i-- {
+		place := n.entries.place(files[i].Entry)
+		e := &n.entries.ring[place]
+		e.marked, e.packed, e.next = false, true, next
+		n.entries.change(e, ended)
+		next = place
+	}
+	s.first = next
+}
