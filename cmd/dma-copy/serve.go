@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
@@ -20,16 +18,13 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/metrics"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/notify"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/runtimedir"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/sandbox"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/status"
-	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/service"
-	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 func serveCommand() command {
@@ -345,55 +340,6 @@ func (d *daemon) socketPath(runtime *runtimedir.Dir) string {
 	return runtime.File(status.SocketName)
 }
 
-// confine takes from the process what it no longer needs, now that everything is open.
-func (d *daemon) confine(store *identity.Store, runtime *runtimedir.Dir) error {
-	s := d.settings
-	policy := sandbox.Policy{
-		Read:    []string{store.Path()},
-		Reread:  []string{config.DefaultFile(d.streams.env), s.ParameterFile()},
-		Sockets: []string{runtime.Path(), filepath.Dir(d.socketPath(runtime))},
-	}
-	for _, each := range s.Shares {
-		policy.Shares = append(policy.Shares, sandboxShare(each))
-	}
-	if s.AuditLog != "" && s.AuditLog != config.Stream {
-		policy.Append = append(policy.Append, filepath.Dir(s.AuditLog))
-	}
-	if path, is := strings.CutPrefix(s.Metrics, "unix:"); is {
-		policy.Sockets = append(policy.Sockets, filepath.Dir(path))
-	}
-	policy, err := d.withTransports(policy)
-	if err != nil {
-		return err
-	}
-	if d.confined, err = sandbox.Restrict(policy); err != nil {
-		return err
-	}
-	if missing := d.confined.Missing(); missing != "" {
-		d.log.Warn().Msg(missing)
-	}
-	return nil
-}
-
-// withTransports returns the policy with what the device needs, and UCX. A port that listens already needs nothing.
-func (d *daemon) withTransports(p sandbox.Policy) (sandbox.Policy, error) {
-	if d.settings.UsesUCX() {
-		p = p.WithUCX()
-	}
-	switch {
-	case d.device == nil:
-		return p, nil
-	case d.driver.Hardware():
-		return p.WithDevice(""), nil
-	}
-	soft, err := doca.InspectSoftDir("")
-	return p.WithDevice(soft.Path), err
-}
-
-func sandboxShare(s share.Share) sandbox.Share {
-	return sandbox.Share{Path: s.Path, Write: s.Access.Allows(share.Write)}
-}
-
 // announce tells the operator and the service manager that the daemon is ready.
 func (d *daemon) announce() {
 	s := d.settings
@@ -472,55 +418,4 @@ func (d *daemon) drain() {
 		defer cancel()
 	}
 	d.server.Drain(ctx)
-}
-
-// reload reads keys and shares again, each even if the other fails.
-func (d *daemon) reload(store *identity.Store) {
-	d.manager.Reloading()
-	defer d.manager.Ready()
-	if d.audit != nil {
-		if err := d.audit.Reopen(); err != nil {
-			d.log.Error().Err(err).Msg("the audit log stays in the old file")
-		}
-	}
-	if d.settings.Auth == config.AuthKeys {
-		d.reloadKeys(store)
-	}
-	if err := d.reloadShares(); err != nil {
-		d.log.Error().Err(err).Int("exit_code", report.ExitCode(err)).Msg("the shares stay as they are")
-		return
-	}
-	fmt.Fprintf(d.streams.stderr, "reloaded: %s\n", english.Plural(len(d.settings.Shares), "share", ""))
-}
-
-// reloadKeys trusts the keys of the directory. If that cannot be read, nobody is trusted: a key may have been removed.
-func (d *daemon) reloadKeys(store *identity.Store) {
-	trusted, err := d.loadTrust(store)
-	if err != nil {
-		d.log.Error().Err(err).Int("exit_code", report.ExitCode(err)).
-			Msg("no key is trusted until the directory of keys can be read (correct it, and send SIGHUP again)")
-		d.server.ReloadKeys(nil)
-		return
-	}
-	if len(trusted.All()) == 0 {
-		d.log.Warn().Msg("no key is trusted any more: nobody is served")
-	}
-	d.server.ReloadKeys(trusted)
-}
-
-func (d *daemon) reloadShares() error {
-	now, err := d.settings.Reload()
-	if err != nil {
-		return err
-	}
-	for _, each := range now.Shares {
-		if err := d.confined.Admit(each.Name, sandboxShare(each)); err != nil {
-			return err
-		}
-	}
-	if err := d.server.ReloadShares(now.Shares); err != nil {
-		return err
-	}
-	d.settings.Shares = now.Shares
-	return nil
 }

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/dustin/go-humanize/english"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/identity"
+)
+
+// reload reads keys and shares again, each even if the other fails.
+func (d *daemon) reload(store *identity.Store) {
+	d.manager.Reloading()
+	defer d.manager.Ready()
+	if d.audit != nil {
+		if err := d.audit.Reopen(); err != nil {
+			d.log.Error().Err(err).Msg("the audit log stays in the old file")
+		}
+	}
+	if d.settings.Auth == config.AuthKeys {
+		d.reloadKeys(store)
+	}
+	if err := d.reloadShares(); err != nil {
+		d.log.Error().Err(err).Int("exit_code", report.ExitCode(err)).Msg("the shares stay as they are")
+		return
+	}
+	fmt.Fprintf(d.streams.stderr, "reloaded: %s\n", english.Plural(len(d.settings.Shares), "share", ""))
+}
+
+// reloadKeys trusts the keys of the directory. If that cannot be read, nobody is trusted: a key may have been removed.
+func (d *daemon) reloadKeys(store *identity.Store) {
+	trusted, err := d.loadTrust(store)
+	if err != nil {
+		d.log.Error().Err(err).Int("exit_code", report.ExitCode(err)).
+			Msg("no key is trusted until the directory of keys can be read (correct it, and send SIGHUP again)")
+		d.server.ReloadKeys(nil)
+		return
+	}
+	if len(trusted.All()) == 0 {
+		d.log.Warn().Msg("no key is trusted any more: nobody is served")
+	}
+	d.server.ReloadKeys(trusted)
+}
+
+func (d *daemon) reloadShares() error {
+	now, err := d.settings.Reload()
+	if err != nil {
+		return err
+	}
+	for _, each := range now.Shares {
+		if err := d.confined.Admit(each.Name, sandboxShare(each)); err != nil {
+			return err
+		}
+	}
+	if err := d.server.ReloadShares(now.Shares); err != nil {
+		return err
+	}
+	d.settings.Shares = now.Shares
+	return nil
+}
