@@ -12,15 +12,7 @@ func newGets(t *testing.T, tls []string, length int64) func() {
 	settings := Settings{Reads: true, Transports: tls}
 	reader, owner := newSide(t, settings), newSide(t, settings)
 	window, buffer := owner.alloc(length, RemoteRead), reader.alloc(length, LocalWrite)
-	packed, err := window.RemoteKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader.connect(owner)
-	key, err := reader.endpoint.ImportKey(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := reader.reach(owner, window)
 	events, none := make([]Event, 4), make([]Event, 4)
 	return func() {
 		if err := reader.endpoint.Get(buffer, 0, length, window.Address(), key, 1); err != nil {

@@ -120,16 +120,8 @@ func TestReadsOverTCPAreNotLimitedToTheWindow(t *testing.T) {
 	reader, owner := newSide(t, settings), newSide(t, settings)
 	window, secret, buffer := owner.alloc(10, RemoteRead), owner.alloc(10, LocalRead), reader.alloc(10, LocalWrite)
 	copy(secret.Bytes(), "a secret")
-	packed, err := window.RemoteKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader.connect(owner)
+	key := reader.reach(owner, window)
 	owner.serve()
-	key, err := reader.endpoint.ImportKey(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := reader.endpoint.Get(buffer, 0, 8, secret.Address(), key, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -193,15 +193,7 @@ func TestMemoryInUseIsNotFreed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packed, err := window.RemoteKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader.connect(owner)
-	key, err := reader.endpoint.ImportKey(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := reader.reach(owner, window)
 	for tag := range uint64(reader.worker.Depth()) {
 		if err := reader.endpoint.Get(buffer, 0, 1<<20, window.Address(), key, tag); err != nil {
 			t.Fatal(err)
@@ -239,15 +231,7 @@ func TestCloseWithAPeerThatDoesNothing(t *testing.T) {
 			settings := Settings{Reads: true, Transports: tls}
 			reader, owner := newSide(t, settings), newSide(t, settings)
 			window, buffer := owner.alloc(1<<20, LocalRead), reader.alloc(1<<20, LocalWrite)
-			packed, err := window.RemoteKey()
-			if err != nil {
-				t.Fatal(err)
-			}
-			reader.connect(owner)
-			key, err := reader.endpoint.ImportKey(packed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			key := reader.reach(owner, window)
 			for tag := range uint64(4) {
 				if err := reader.endpoint.Get(buffer, 0, 1<<20, window.Address(), key, tag); err != nil {
 					t.Fatal(err)

@@ -88,6 +88,21 @@ func (s *side) connect(to *side) {
 	}
 }
 
+// reach connects to the owner of a window, and returns the key of the window.
+func (s *side) reach(owner *side, window *Memory) *RemoteKey {
+	s.Helper()
+	packed, err := window.RemoteKey()
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.connect(owner)
+	key, err := s.endpoint.ImportKey(packed)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return key
+}
+
 // serve progresses the worker until the test ends.
 func (s *side) serve() {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -143,17 +158,9 @@ func TestGet(t *testing.T) {
 				reader, owner := newSide(t, settings), newSide(t, settings)
 				window, buffer := owner.alloc(length+8, RemoteRead), reader.alloc(length+8, LocalWrite)
 				random(window.Bytes())
-				packed, err := window.RemoteKey()
-				if err != nil {
-					t.Fatal(err)
-				}
-				reader.connect(owner)
+				key := reader.reach(owner, window)
 				owner.serve()
-				key, err := reader.endpoint.ImportKey(packed)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Logf("%s: key of %d bytes", reader.endpoint.Transports(), len(packed))
+				t.Log(reader.endpoint.Transports())
 				if err := reader.endpoint.Get(buffer, 3, length, window.Address()+5, key, 42); err != nil {
 					t.Fatal(err)
 				}
@@ -183,15 +190,7 @@ func readShared(t *testing.T, length int64) {
 		t.Error("the new window has content")
 	}
 	random(window.Bytes())
-	packed, err := window.RemoteKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader.connect(owner)
-	key, err := reader.endpoint.ImportKey(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := reader.reach(owner, window)
 	if err := reader.endpoint.Get(buffer, 0, length, window.Address(), key, 7); err != nil {
 		t.Fatal(err)
 	}
