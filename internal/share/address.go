@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -22,7 +21,7 @@ const Scheme = "ucx://"
 const maxHost = 253
 
 // hostPattern is that of a DNS name or an IPv4 address. Underscores are in use, if not in standards.
-var hostPattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?$`)
+var hostPattern = pattern(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?$`)
 
 // ParseAddress returns the address of a daemon on another machine in the form HOST:PORT, with DefaultPort if the text
 // has none. An IPv6 address has brackets, and may have a zone: [fe80::1%eth0]:7483. A host's name is not looked up.
@@ -76,7 +75,7 @@ func checkHost(host string, brackets bool) error {
 		}
 		return nil
 	}
-	if len(host) > maxHost || !hostPattern.MatchString(host) {
+	if len(host) > maxHost || !hostPattern().MatchString(host) {
 		return fmt.Errorf("%s is not the name or IP address of a machine", quote.Text(host))
 	}
 	return nil

@@ -3,7 +3,6 @@ package share
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -38,7 +37,7 @@ func (r Remote) String() string {
 }
 
 // otherScheme is the begin of an URL.
-var otherScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+var otherScheme = pattern(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
 // ParseRemote parses an argument of a command. It is remote if there is a ":" before the first "/"; any other text is a
 // path of this machine, and a path with such a ":" is written with "./" before it. Nothing of a path is decoded.
@@ -54,7 +53,7 @@ func ParseRemote(text string) (r Remote, remote bool, err error) {
 		}
 		return r, true, nil
 	}
-	if scheme := otherScheme.FindString(text); scheme != "" {
+	if scheme := otherScheme().FindString(text); scheme != "" {
 		return Remote{}, true, fmt.Errorf("%s: unknown scheme %s: write ucx://HOST:PORT/SHARE/PATH for a daemon on "+
 			"another machine", quote.Text(text), scheme)
 	}

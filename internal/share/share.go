@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/dustin/go-humanize"
 
@@ -27,7 +28,12 @@ type Share struct {
 // MaxName is the longest name of a share, or of a peer, in bytes.
 const MaxName = 64
 
-var namePattern = regexp.MustCompile(`^[a-z0-9_][a-z0-9._-]*$`)
+var namePattern = pattern(`^[a-z0-9_][a-z0-9._-]*$`)
+
+// pattern returns a function that compiles an expression on first use: most runs of the program need none.
+func pattern(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // CheckName returns an error unless text can be the name of a share: 1 to 64 bytes of a-z, 0-9, ".", "_" and "-", of
 // which neither "." nor "-" is the first.
@@ -35,7 +41,7 @@ func CheckName(text string) error {
 	switch {
 	case len(text) > MaxName:
 		return fmt.Errorf("%s is not a name of a share: the longest has %d characters", quote.Text(text), MaxName)
-	case !namePattern.MatchString(text):
+	case !namePattern().MatchString(text):
 		return fmt.Errorf(`%s is not a name of a share: use a-z, 0-9, ".", "_" and "-", and begin with a letter, `+
 			`digit or "_"`, quote.Text(text))
 	}
@@ -137,11 +143,11 @@ func (s Share) String() string {
 }
 
 // sizePattern has as its group the prefix of a size without "B", which is one of 1024.
-var sizePattern = regexp.MustCompile(`^[0-9]+(?i:B|([KMGT])|[KMGT]i?B)?$`)
+var sizePattern = pattern(`^[0-9]+(?i:B|([KMGT])|[KMGT]i?B)?$`)
 
 // parseSize parses whole bytes with an optional unit: KiB and K are 1024 bytes, kB is 1000.
 func parseSize(text string) (int64, error) {
-	match := sizePattern.FindStringSubmatch(text)
+	match := sizePattern().FindStringSubmatch(text)
 	if match == nil {
 		return 0, fmt.Errorf("%s is not a size: give whole bytes such as 1048576, 512MiB or 20G", quote.Text(text))
 	}

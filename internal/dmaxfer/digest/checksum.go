@@ -2,6 +2,7 @@ package digest
 
 import (
 	"hash/crc32"
+	"sync"
 
 	"github.com/zeebo/xxh3"
 )
@@ -29,16 +30,18 @@ func CheckedCopy(a Algorithm, target, chunk []byte) uint64 {
 	return Check(a, target)
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli returns the table of CRC-32C. Computing it takes long for a program that starts, so that is done on first
+// use.
+var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 // updateCastagnoli is crc32.Update for CRC-32C. On processors with VPCLMULQDQ it first folds p into one block with
 // the same remainder, which is several times faster than the CRC32 instruction.
 func updateCastagnoli(crc uint32, p []byte) uint32 {
 	if !canFold || len(p) < minFold {
-		return crc32.Update(crc, castagnoli, p)
+		return crc32.Update(crc, castagnoli(), p)
 	}
 	whole := len(p) / foldBlock * foldBlock
-	return crc32.Update(^fold(p[:whole], ^crc), castagnoli, p[whole:])
+	return crc32.Update(^fold(p[:whole], ^crc), castagnoli(), p[whole:])
 }
 
 // copyCastagnoli copies p to target, which has the same length, and returns the CRC-32C of the bytes that were
@@ -51,5 +54,5 @@ func copyCastagnoli(target, p []byte) uint32 {
 		crc = ^foldCopy(target[:whole], p[:whole], ^crc)
 	}
 	copy(target[whole:], p[whole:])
-	return crc32.Update(crc, castagnoli, target[whole:])
+	return crc32.Update(crc, castagnoli(), target[whole:])
 }

@@ -1,6 +1,9 @@
 package digest
 
-import "hash/crc32"
+import (
+	"hash/crc32"
+	"sync"
+)
 
 // A CRC is the remainder of a polynomial over GF(2). The CRC of two consecutive chunks is therefore the CRC of the
 // first, multiplied by x^n where n is the length of the second in bits, plus the CRC of the second. Computing x^n
@@ -10,14 +13,15 @@ import "hash/crc32"
 
 const byteOperator = uint32(1) << (31 - 8) // x^8
 
-// doublings[i] is the operator for 2^i bytes.
-var doublings = func() (table [63]uint32) {
+// doublings returns a table in which entry i is the operator for 2^i bytes.
+var doublings = sync.OnceValue(func() *[63]uint32 {
+	var table [63]uint32
 	table[0] = byteOperator
 	for i := 1; i < len(table); i++ {
 		table[i] = multiply(table[i-1], table[i-1])
 	}
-	return table
-}()
+	return &table
+})
 
 // multiply returns a times b modulo the polynomial of CRC-32C.
 func multiply(a, b uint32) (product uint32) {
@@ -33,7 +37,7 @@ func operatorOf(n int64) uint32 {
 	operator := uint32(1) << 31 // x^0
 	for i := 0; n > 0; i, n = i+1, n>>1 {
 		if n&1 != 0 {
-			operator = multiply(doublings[i], operator)
+			operator = multiply(doublings()[i], operator)
 		}
 	}
 	return operator
