@@ -27,7 +27,7 @@ type command struct {
 	refused func(streams streams, err error) error
 }
 
-// newSubcommand returns the cobra command. line is the whole command line.
+// newSubcommand returns the cobra command without the flags for its settings. line is the whole command line.
 func newSubcommand(c command, streams streams, line []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   c.name,
@@ -57,7 +57,6 @@ func newSubcommand(c command, streams streams, line []string) *cobra.Command {
 	})
 	cmd.Flags().BoolP("help", "h", false, "")
 	cmd.Flags().SetInterspersed(!c.others)
-	config.Declare(cmd.Flags(), c.settings)
 	return cmd
 }
 

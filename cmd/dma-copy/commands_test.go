@@ -114,7 +114,7 @@ func TestVariablesOfACopyDoNotConcernCommands(t *testing.T) {
 }
 
 func TestLibraryDirOfVersionFlag(t *testing.T) {
-	flags := newRootCommand(streams{env: func(string) (string, bool) { return "", false }}, nil, nil).Flags()
+	flags := flagsOfACopy()
 	environment := func(name string) (string, bool) { return "/by-variable", name == "DMA_COPY_DOCA_LIBDIR" }
 	if got := config.LibraryDir(flags, environment); got != "/by-variable" {
 		t.Errorf("directory %q", got)
@@ -124,5 +124,17 @@ func TestLibraryDirOfVersionFlag(t *testing.T) {
 	}
 	if got := config.LibraryDir(flags, environment); got != "/by-flag" {
 		t.Errorf("directory %q", got)
+	}
+}
+
+// Flags of a command may be in front of it, with their values.
+func TestFlagsInFrontOfACommand(t *testing.T) {
+	for _, line := range []string{
+		"--log-level 70 version --driver soft", "-l 70 -- version --driver=soft", "--driver soft version",
+	} {
+		got := invoke(nil, strings.Fields(line)...)
+		if got.err != nil || got.ran || !strings.Contains(got.stdout, "driver: soft") {
+			t.Errorf("%s: %v, copied %t, printed %q", line, got.err, got.ran, got.stdout)
+		}
 	}
 }

@@ -31,7 +31,7 @@ func TestGuidesPageCommandsAreAccepted(t *testing.T) {
 			t.Errorf("dma-copy %s: %v", match[1], err)
 		}
 	}
-	flags := newRootCommand(streams{}, nil, nil).Flags()
+	flags := flagsOfACopy()
 	for _, match := range guideFlag.FindAllStringSubmatch(page, -1) {
 		if flags.Lookup(match[1]) == nil {
 			t.Errorf("a copy has no flag --%s", match[1])
@@ -59,15 +59,14 @@ func parseOnly(args []string) error {
 		ran = true
 		return nil
 	})
-	root.RemoveCommand(root.Commands()...)
-	for _, c := range commands() {
-		c.run = func(context.Context, streams, []string, zerolog.Logger) error {
+	list := commands()
+	for i := range list {
+		list[i].run = func(context.Context, streams, []string, zerolog.Logger) error {
 			ran = true
 			return nil
 		}
-		root.AddCommand(newSubcommand(c, stdio, args))
 	}
-	root.SetArgs(config.WithoutSeparators(root.Flags(), args))
+	addCommands(root, list, stdio, args)
 	err := root.Execute()
 	if err == nil && !ran && out.Len() == 0 {
 		return errors.New("nothing was done")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
@@ -41,6 +42,13 @@ func invoke(variables map[string]string, args ...string) invocation {
 		})
 	got.stdout, got.stderr = stdout.String(), stderr.String()
 	return got
+}
+
+// flagsOfACopy returns the declared flags of the program without a command.
+func flagsOfACopy() *pflag.FlagSet {
+	root := newRootCommand(streams{}, nil, nil)
+	addCommands(root, commands(), streams{}, nil)
+	return root.Flags()
 }
 
 // mustRun returns the settings of an execution that must succeed and print nothing.

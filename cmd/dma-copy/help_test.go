@@ -51,7 +51,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 
 func TestHelpNamesEveryOption(t *testing.T) {
 	help := invoke(nil, "-h").stdout
-	newRootCommand(streams{}, nil, nil).Flags().VisitAll(func(flag *pflag.Flag) {
+	flagsOfACopy().VisitAll(func(flag *pflag.Flag) {
 		named := strings.Contains(help, "--"+flag.Name+" ") || strings.Contains(help, "--"+flag.Name+",")
 		if named == flag.Hidden {
 			t.Errorf("the help names --%s: %t", flag.Name, named)

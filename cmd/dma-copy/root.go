@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -19,7 +20,7 @@ func execute(
 	ctx context.Context, streams streams, args []string, run func(context.Context, config.Copy, zerolog.Logger) error,
 ) error {
 	root := newRootCommand(streams, args, run)
-	root.SetArgs(config.WithoutSeparators(root.Flags(), args))
+	addCommands(root, commands(), streams, args)
 	var unprinted error // cobra's functions that print help return none
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		unprinted = writeCommandHelp(streams.stdout, cmd.Name(), commands())
@@ -30,9 +31,8 @@ func execute(
 	return unprinted
 }
 
-// newRootCommand returns the command of the program, which copies, with all other commands as its children. Executing
-// it turns the command line args into settings and passes them to run. It prints no error, except for the event that
-// refuse writes.
+// newRootCommand returns the command of the program, which copies. Executing it turns the command line args into
+// settings and passes them to run. It prints no error, except for the event that refuse writes.
 func newRootCommand(
 	streams streams, args []string, run func(ctx context.Context, s config.Copy, log zerolog.Logger) error,
 ) *cobra.Command {
@@ -70,11 +70,32 @@ func newRootCommand(
 	root.SetHelpCommand(newHelpCommand(root, commands()))
 	root.Flags().BoolP("help", "h", false, "")
 	root.Flags().BoolP("version", "v", false, "")
-	config.Declare(root.Flags(), &config.Copy{})
-	for _, c := range commands() {
-		root.AddCommand(newSubcommand(c, streams, args))
-	}
 	return root
+}
+
+// addCommands prepares the root for the command line args: it adds the other commands, and declares the flags of the
+// command that args select. Declaring those of all commands would take several times as long as running one.
+func addCommands(root *cobra.Command, list []command, streams streams, args []string) {
+	settings := map[*cobra.Command]config.Settings{root: &config.Copy{}}
+	for _, c := range list {
+		cmd := newSubcommand(c, streams, args)
+		settings[cmd] = c.settings
+		root.AddCommand(cmd)
+	}
+	first := root
+	if len(args) > 0 && slices.Contains(names(list), args[0]) {
+		first, _, _ = root.Find(args[:1])
+	}
+	config.Declare(first.Flags(), settings[first])
+	args = config.WithoutSeparators(root.Flags(), args)
+	root.SetArgs(args)
+	if first != root {
+		return
+	}
+	// A command may have flags in front of it; which of them take a value is known from those of the root.
+	if selected, _, err := root.Find(args); err == nil && selected != root && settings[selected] != nil {
+		config.Declare(selected.Flags(), settings[selected])
+	}
 }
 
 // commands are those below the root, in the order of the help.
