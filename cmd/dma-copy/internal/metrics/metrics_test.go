@@ -165,15 +165,8 @@ func TestPageListsTheMetrics(t *testing.T) {
 	for _, row := range rows.FindAllStringSubmatch(string(page), -1) {
 		listed[row[1]] = row[2]
 	}
-	m := New("", idle)
-	m.depth.Observe(1)
-	families, err := m.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
 	served := map[string]bool{}
-	for _, family := range families {
-		name := family.GetName()
+	for name, family := range parse(t, New("", idle).text()) {
 		if !strings.HasPrefix(name, namespace) {
 			continue
 		}
@@ -217,6 +210,40 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 			t.Errorf("%s %s: %d, want %d", test.method, test.path, code, test.want)
 		}
 	}
+}
+
+// Requests that wait for the daemon do not add up.
+func TestRequestsAtOnce(t *testing.T) {
+	asked, answer := make(chan struct{}), make(chan struct{})
+	s := mustListen(t, New("", func() service.Status {
+		asked <- struct{}{}
+		<-answer
+		return service.Status{}
+	}), "127.0.0.1:0")
+	codes := make(chan int)
+	for range atOnce {
+		go func() {
+			response, err := http.Get("http://" + s.Addr().String() + "/metrics")
+			if err != nil {
+				t.Error(err)
+				codes <- 0
+				return
+			}
+			_ = response.Body.Close()
+			codes <- response.StatusCode
+		}()
+		<-asked
+	}
+	if code, _ := get(t, s, http.MethodGet, "/metrics"); code != http.StatusServiceUnavailable {
+		t.Errorf("one more request: %d", code)
+	}
+	close(answer)
+	for range atOnce {
+		if code := <-codes; code != http.StatusOK {
+			t.Errorf("a request that waited: %d", code)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
 }
 
 func TestPublicAddressesAreRefused(t *testing.T) {

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/unixsocket"
@@ -44,9 +43,7 @@ func (m *Metrics) Listen(address string) (*Server, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		MaxRequestsInFlight: atOnce, Timeout: writeTimeout / 2, DisableCompression: true,
-	}))
+	mux.Handle("GET /metrics", m.handler())
 	s := &Server{
 		http: &http.Server{
 			Handler: mux, ReadTimeout: readTimeout, ReadHeaderTimeout: readTimeout, WriteTimeout: writeTimeout,
@@ -56,6 +53,23 @@ func (m *Metrics) Listen(address string) (*Server, error) {
 	}
 	go func() { s.ended <- s.http.Serve(listener) }()
 	return s, nil
+}
+
+// handler answers with all metrics, to atOnce requests at a time.
+func (m *Metrics) handler() http.Handler {
+	permits := make(chan struct{}, atOnce)
+	answer := func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case permits <- struct{}{}:
+			defer func() { <-permits }()
+		default:
+			http.Error(w, "too many requests at once", http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+		_, _ = io.WriteString(w, m.text()) // whoever asked has left
+	}
+	return http.TimeoutHandler(http.HandlerFunc(answer), writeTimeout/2, "the daemon did not answer in time")
 }
 
 func listen(address string) (net.Listener, error) {
