@@ -15,17 +15,22 @@ import (
 // in a system call. So the first thread is reserved for main, which only waits.
 func init() { runtime.LockOSThread() }
 
+// The first thread only waits, because a switch to the goroutine of main and back would be one of threads.
 func main() {
+	go func() { os.Exit(run()) }()
+	select {}
+}
+
+// run executes the command line of the process, prints its error, and returns the exit code.
+func run() int {
 	streams := standardStreams()
 	ctx, stop := withSignals(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- execute(ctx, streams, os.Args[1:], runner(streams)) }()
-	err := <-ended
+	err := execute(ctx, streams, os.Args[1:], runner(streams))
 	// The outcome is decided; only the report is left.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	stop()
 	if err != nil {
 		report.WriteError(streams.stderr, err)
 	}
-	os.Exit(report.ExitCode(err))
+	return report.ExitCode(err)
 }

@@ -95,8 +95,8 @@ func (f *listFlag) Type() string { return "string" }
 // and the defaults, in this order of precedence. The notes say which input has no effect. Errors have the code
 // exit.Usage; with one, the settings hold those values that are valid.
 func Load(flags *pflag.FlagSet, env Environment, s Settings) (notes []string, err error) {
-	merged, notes, err := merge(flags, env, s)
 	table := s.options()
+	merged, notes, err := merge(flags, env, s, table)
 	for _, opt := range withoutRepeatedKeys(table) {
 		err = cmp.Or(err, assignWinner(winner(merged.values, opt.key()), opt, table))
 	}
@@ -116,20 +116,22 @@ type merged struct {
 	peers  Peers
 }
 
-// merge merges all origins, also after an error, and returns the first one.
-func merge(flags *pflag.FlagSet, env Environment, s Settings) (merged, []string, error) {
+// merge merges all origins, also after an error, and returns the first one. table is that of the settings.
+func merge(flags *pflag.FlagSet, env Environment, s Settings, table []option) (merged, []string, error) {
 	all := merged{viper.New(), Peers{}}
-	flagsErr := mergeFlags(all.values, flags, s.options())
-	notes, err := all.mergeFilesAndEnvironment(env, s)
+	flagsErr := mergeFlags(all.values, flags, table)
+	notes, err := all.mergeFilesAndEnvironment(env, s, table)
 	return all, notes, cmp.Or(flagsErr, err)
 }
 
 // withoutRepeatedKeys returns the table with only the first option of each list.
 func withoutRepeatedKeys(table []option) []option {
 	var first []option
+	keys := make(map[string]bool, len(table))
 	for _, opt := range table {
-		if !slices.ContainsFunc(first, func(o option) bool { return o.key() == opt.key() }) {
+		if !keys[opt.key()] {
 			first = append(first, opt)
+			keys[opt.key()] = true
 		}
 	}
 	return first
@@ -164,9 +166,9 @@ func mergeFlags(merged *viper.Viper, flags *pflag.FlagSet, table []option) error
 
 // mergeFilesAndEnvironment gives the parameter file precedence over the environment, and that over the machine's own
 // defaults. All three go into viper's file layer: its environment layer would precede the file.
-func (m *merged) mergeFilesAndEnvironment(env Environment, s Settings) ([]string, error) {
+func (m *merged) mergeFilesAndEnvironment(env Environment, s Settings, table []option) ([]string, error) {
 	site, siteErr := loadSite(env)
-	environment, environmentErr := loadEnvironment(env, s.options())
+	environment, environmentErr := loadEnvironment(env, table)
 	maps.Copy(m.peers, site.peers)
 	err := cmp.Or(siteErr, environmentErr, mergeLayer(m.values, site.forCommand(s)), mergeLayer(m.values, environment))
 	named := winner(m.values, "json")

@@ -22,7 +22,7 @@ func Origins(flags *pflag.FlagSet, env Environment, s Settings) ([]Value, error)
 	if _, err := Load(flags, env, s); err != nil {
 		return nil, err
 	}
-	all, _, err := merge(flags, env, s)
+	all, _, err := merge(flags, env, s, s.options())
 	var values []Value
 	for _, opt := range withoutRepeatedKeys(s.options()) {
 		if !opt.hidden {
