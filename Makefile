@@ -230,8 +230,8 @@ profile: build ## CPU profiles of both sides of a copy of 1 GiB; SIZE and SENDER
 linear: build ## the time of a copy per MiB, from 64 MiB to 16 GiB; SIZES (in MiB) and ROUNDS choose others
 	scripts/linear.sh
 
-instructions: ## instructions of the engine's loop per task, compared with the recorded number; needs valgrind
-	CC='$(CC)' scripts/instructions.sh
+instructions: ## instructions per task, message, small file and start, compared with recorded numbers; needs valgrind
+	CC='$(CC)' GO='$(GO)' scripts/instructions.sh
 
 vuln: ## known vulnerabilities in code that the program calls; queries vuln.go.dev
 	$(TOOL) govulncheck ./...
