@@ -41,7 +41,8 @@ func writeProcess(to *strings.Builder) {
 }
 
 func writeRuntime(to *strings.Builder) {
-	writeGauge(to, "go_info", "1, with the version of Go.", labelText([]string{"version"}, []string{runtime.Version()}), 1)
+	version := labelText([]string{"version"}, []string{runtime.Version()})
+	writeGauge(to, "go_info", "1, with the version of Go.", version, 1)
 	writeGauge(to, "go_goroutines", "Goroutines.", "", float64(runtime.NumGoroutine()))
 	writeGauge(to, "go_threads", "Threads that the runtime has created.", "",
 		float64(pprof.Lookup("threadcreate").Count()))
@@ -68,8 +69,8 @@ func writeRuntime(to *strings.Builder) {
 	}
 	writeHead(to, "go_gc_cycles_total", "Runs of the garbage collector.", typeCounter)
 	writeSample(to, "go_gc_cycles_total", "", float64(m.NumGC))
-	writeHead(to, "go_gc_pauses_seconds_total", "Time for which the garbage collector stopped all goroutines, in seconds.",
-		typeCounter)
+	writeHead(to, "go_gc_pauses_seconds_total",
+		"Time for which the garbage collector stopped all goroutines, in seconds.", typeCounter)
 	writeSample(to, "go_gc_pauses_seconds_total", "", float64(m.PauseTotalNs)/1e9)
 }
 
