@@ -290,14 +290,14 @@ func (s *sender) ending(_ *outgoing, size int64, sum digest.Sum) error {
 // outbox implements role.
 func (s *sender) outbox() outbox { return s.transmitter.box }
 
-// flush implements role. Where transfer follows transfer, the end of the only file is followed by the end of the
-// transfer at once, which saves a round trip. The lanes still send again what is asked for.
+// flush implements role. The end of the only file is followed by the end of the transfer at once, which saves a round
+// trip. The lanes still send again what is asked for.
 func (s *sender) flush(ctx context.Context) error {
 	if err := s.transmitter.flush(ctx); err != nil {
 		return err
 	}
 	last := s.transmitter.ended && !s.terms.plan.Tree
-	if !last || !s.terms.config.Kept || s.session.State() != negotiate.Transferring {
+	if !last || s.session.State() != negotiate.Transferring {
 		return nil
 	}
 	return s.sendFinish(ctx)
