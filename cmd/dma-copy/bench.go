@@ -60,6 +60,7 @@ code is 12. Temporary files are removed.
 `,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
+			placement.UseCores()
 			return runBench(ctx, streams, s, args, log)
 		},
 	}

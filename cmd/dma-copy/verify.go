@@ -6,6 +6,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/verify"
 )
 
@@ -34,6 +35,7 @@ Anything but a regular file on a disk (a FIFO, a device, /proc) is not read.
 `,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
+			placement.UseCores()
 			return verify.Run(ctx, streams.stdout, streams.stderr, s, args, log)
 		},
 	}
