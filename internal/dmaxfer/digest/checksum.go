@@ -30,18 +30,26 @@ func CheckedCopy(a Algorithm, target, chunk []byte) uint64 {
 	return Check(a, target)
 }
 
-// castagnoli returns the table of CRC-32C. Computing it takes long for a program that starts, so that is done on first
-// use.
+// castagnoli returns the table of CRC-32C. Where the processor has a CRC instruction for it, computing the table takes
+// longer than the copy of a small file, so that is done on first use.
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 // updateCastagnoli is crc32.Update for CRC-32C. On processors with VPCLMULQDQ it first folds p into one block with
 // the same remainder, which is several times faster than the CRC32 instruction.
 func updateCastagnoli(crc uint32, p []byte) uint32 {
 	if !canFold || len(p) < minFold {
-		return crc32.Update(crc, castagnoli(), p)
+		return updateUnfolded(crc, p)
 	}
 	whole := len(p) / foldBlock * foldBlock
-	return crc32.Update(^fold(p[:whole], ^crc), castagnoli(), p[whole:])
+	return updateUnfolded(^fold(p[:whole], ^crc), p[whole:])
+}
+
+// updateUnfolded does not need the slow table for what is short.
+func updateUnfolded(crc uint32, p []byte) uint32 {
+	if len(p) < minTable {
+		return updateShort(crc, p)
+	}
+	return crc32.Update(crc, castagnoli(), p)
 }
 
 // copyCastagnoli copies p to target, which has the same length, and returns the CRC-32C of the bytes that were
@@ -54,5 +62,5 @@ func copyCastagnoli(target, p []byte) uint32 {
 		crc = ^foldCopy(target[:whole], p[:whole], ^crc)
 	}
 	copy(target[whole:], p[whole:])
-	return crc32.Update(crc, castagnoli(), target[whole:])
+	return updateUnfolded(crc, target[whole:])
 }

@@ -30,6 +30,19 @@ func TestFoldedCRC(t *testing.T) {
 	}
 }
 
+// Of any short length, after any beginning.
+func TestShortCRC(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	content := make([]byte, minFold)
+	_, _ = rand.NewChaCha8([32]byte{4}).Read(content)
+	for length := range len(content) {
+		chunk, before := content[len(content)-length:], random.Uint32()
+		if got, want := updateShort(before, chunk), crc32.Update(before, castagnoli(), chunk); got != want {
+			t.Fatalf("%d bytes after %08x: %08x, want %08x", length, before, got, want)
+		}
+	}
+}
+
 // It copies all of them, and nothing else.
 func TestCRCOfACopy(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"io"
-	"sync"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 )
 
 // A journal is one record that is overwritten in place: what is copied, and how much of the partial file is verified.
@@ -16,8 +16,6 @@ import (
 const journalSize = 68
 
 const journalMagic = "dma-jnl\x01"
-
-var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 // journal is an open journal. Its content need not be durable, nor even true: a resumed transfer compares all of it
 // with the source, so a journal that is ahead of the disk only loses the saved work.
@@ -41,12 +39,17 @@ func (j *journal) fill(w *Wanted) {
 // write records that the bytes below prefix are verified.
 func (j *journal) write(prefix int64) error {
 	binary.BigEndian.PutUint64(j.record[56:], uint64(prefix))
-	binary.BigEndian.PutUint32(j.record[64:], crc32.Checksum(j.record[:64], castagnoli()))
+	binary.BigEndian.PutUint32(j.record[64:], checksum(&j.record))
 	if _, err := j.file.WriteAt(j.record[:], 0); err != nil {
 		return err
 	}
 	j.recorded = prefix
 	return nil
+}
+
+// checksum returns the CRC-32C of the fields of a record.
+func checksum(record *[journalSize]byte) uint32 {
+	return uint32(digest.Check(digest.CRC32C, record[:64]))
 }
 
 // journalContent is the content of an intact journal.
@@ -86,7 +89,7 @@ func parseJournal(record [journalSize]byte) (journalContent, error) {
 	}
 	switch {
 	case string(record[:8]) != journalMagic,
-		binary.BigEndian.Uint32(record[64:]) != crc32.Checksum(record[:64], castagnoli()),
+		binary.BigEndian.Uint32(record[64:]) != checksum(&record),
 		found.prefix < 0, found.prefix > found.size:
 		return journalContent{}, errJournalDamaged
 	default:

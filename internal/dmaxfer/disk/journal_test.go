@@ -12,7 +12,7 @@ func sealed(size, prefix int64) [journalSize]byte {
 	var j journal
 	j.fill(&Wanted{Size: size})
 	binary.BigEndian.PutUint64(j.record[56:], uint64(prefix))
-	binary.BigEndian.PutUint32(j.record[64:], crc32.Checksum(j.record[:64], castagnoli()))
+	binary.BigEndian.PutUint32(j.record[64:], crc32.Checksum(j.record[:64], crc32.MakeTable(crc32.Castagnoli)))
 	return j.record
 }
 
