@@ -69,7 +69,7 @@ case_copy_by_default_uses_tls() {
 	start_daemon
 	make_file source 3000000
 	"$program" push "${client[@]}" "$work/source" "$remote/files/target" 2>&1 | tee "$work/summary"
-	grep -q 'path .*tls (encrypted)' "$work/summary" || fail "the copy was not encrypted"
+	grep -q '^path  *tls .*(encrypted)' "$work/summary" || fail "the copy was not encrypted"
 	same_as_a source target
 }
 
@@ -77,7 +77,7 @@ case_copy_over_tls() {
 	start_daemon
 	make_file source 3000000
 	"$program" push "${client[@]}" --encrypt "$work/source" "$remote/files/target" 2>&1 | tee "$work/summary"
-	grep -q 'path .*tls (encrypted)' "$work/summary" || fail "the copy was not encrypted"
+	grep -q '^path  *tls .*(encrypted)' "$work/summary" || fail "the copy was not encrypted"
 	same_as_a source target
 }
 
