@@ -92,7 +92,7 @@ case_copy_rate() {
 	copy push --digest none "$work/source" "$remote/files/target"
 	seconds=$(elapsed "$from")
 	rate=$(awk -v seconds="$seconds" 'BEGIN { printf "%.1f\n", 33.554432 / seconds }')
-	measured "push of 32 MiB, the whole command" "$rate" MB/s,
+	measured "push of 32 MiB, the whole command" "$rate MB/s," \
 		"$(awk -v a="$rate" -v b="$bandwidth" 'BEGIN { printf "%.2f", a / b }') times ib_read_bw"
 	same_as_a source target
 }
