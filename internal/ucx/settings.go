@@ -30,8 +30,7 @@ type Settings struct {
 	AckTimeout time.Duration
 	AckRetries int
 
-	DeviceMemory int64         // bytes of RDMA device memory for small messages; 0: UCX's default
-	KeepAlive    time.Duration // between two checks of idle endpoints; 0: UCX's default
+	DeviceMemory int64 // bytes of RDMA device memory for small messages; 0: UCX's default
 }
 
 // MaxAckRetries is the maximum of Settings.AckRetries: with 7, some RDMA devices never give up.
@@ -58,9 +57,9 @@ func (s Settings) options(rdma bool) (options []option) {
 	if len(s.NetDevices) > 0 {
 		add("NET_DEVICES", strings.Join(s.NetDevices, ","))
 	}
-	if s.KeepAlive > 0 {
-		add("KEEPALIVE_INTERVAL", microseconds(s.KeepAlive))
-	}
+	// The control connection notices a lost peer, stopped ones included. UCX would also send datagrams over RDMA to
+	// notice it, and ends the process if the device cannot send them, as soft-RoCE over a link that is down.
+	add("KEEPALIVE_INTERVAL", "inf")
 	if rdma {
 		s.addRDMA(add)
 	}

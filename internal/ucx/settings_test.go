@@ -10,19 +10,18 @@ func TestOptions(t *testing.T) {
 	all := Settings{
 		Transports: []string{"rc", "ud"}, NetDevices: []string{"mlx5_0:1", "mlx5_1:1"}, TrafficClass: 104,
 		GIDIndex: &index, AckTimeout: 250 * time.Millisecond, AckRetries: 9, DeviceMemory: 8192,
-		KeepAlive: 2 * time.Second,
 	}
 	for name, test := range map[string]struct {
 		settings Settings
 		rdma     bool
 		want     map[string]string
 	}{
-		"nothing": {Settings{}, true, map[string]string{}},
+		"nothing": {Settings{}, true, map[string]string{"KEEPALIVE_INTERVAL": "inf"}},
 		"without RDMA devices": {all, false, map[string]string{
-			"TLS": "rc,ud", "NET_DEVICES": "mlx5_0:1,mlx5_1:1", "KEEPALIVE_INTERVAL": "2000000us",
+			"TLS": "rc,ud", "NET_DEVICES": "mlx5_0:1,mlx5_1:1", "KEEPALIVE_INTERVAL": "inf",
 		}},
 		"with RDMA devices": {all, true, map[string]string{
-			"TLS": "rc,ud", "NET_DEVICES": "mlx5_0:1,mlx5_1:1", "KEEPALIVE_INTERVAL": "2000000us",
+			"TLS": "rc,ud", "NET_DEVICES": "mlx5_0:1,mlx5_1:1", "KEEPALIVE_INTERVAL": "inf",
 			"IB_TRAFFIC_CLASS": "104", "GID_INDEX": "0", "RC_TIMEOUT": "250000us", "RC_RETRY_COUNT": "6",
 			"IB_DM_SIZE": "8192",
 		}},

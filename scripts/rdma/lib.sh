@@ -148,7 +148,7 @@ captured() {
 
 remote=ucx://[$a]:$port
 export DMA_COPY_KEYS=$work/keys DMA_COPY_RUNTIME_DIR=$work/run
-idle=20s # longer than a guest on a busy machine takes to connect
+idle=30s # longer than a guest on a busy machine takes to connect
 client=(--wait 30s --idle-timeout "$idle")
 
 # start_daemon: starts the daemon in guest a and waits until it is ready; with keys, and with daemon_settings.
