@@ -3,6 +3,9 @@
 # link_local: the link-local address of this guest on the link data.
 link_local() { ip -6 -br addr show dev data scope link | awk '{ sub("/.*", "", $3); print $3 }'; }
 
+# sent_with_class PROTOCOL SOURCE: whether a captured packet of this guest has the traffic class 96.
+sent_with_class() { grep -q "class 0x60,.*next-header $1 .*) $2\.[0-9]* > " "$work/packets"; }
+
 # Both the packets of RoCE and those of the control connection have it. RoCE has the addresses of GID 0.
 case_set_traffic_class() {
 	start_daemon
@@ -10,11 +13,10 @@ case_set_traffic_class() {
 	capture wire "udp port 4791 or tcp port $port"
 	copy push --traffic-class 96 "$work/source" "$remote/files/target"
 	captured wire > "$work/packets"
-	head -n 4 "$work/packets"
-	grep 'next-header UDP' "$work/packets" | grep " $(link_local)\.[0-9]* >" | grep -q 'class 0x60' ||
-		fail "no packet of RoCE has the traffic class 96"
-	grep 'next-header TCP' "$work/packets" | grep ' fd09:1::b' | grep -q 'class 0x60' ||
-		fail "no packet of the control connection has the traffic class 96"
+	grep -m 2 'next-header UDP' "$work/packets"
+	grep -m 2 'next-header TCP' "$work/packets"
+	sent_with_class UDP "$(link_local)" || fail "no packet of RoCE has the traffic class 96"
+	sent_with_class TCP "${address_of[data-b]}" || fail "no packet of the control connection has the traffic class 96"
 }
 
 # GID 0 is the link-local address, GID 1 the other one.
