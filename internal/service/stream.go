@@ -222,12 +222,14 @@ func (s *stream) finish(ctx context.Context, copied error) error {
 }
 
 // drainTimeAfter returns how long the peer has for its CLOSE. After a success nothing is left to do for it, and a peer
-// that the copy has waited for in vain has only a moment.
+// that the copy has waited for in vain, or that a device has lost, has only a moment: the control connection may not
+// notice that the network is gone.
 func drainTimeAfter(copied error) time.Duration {
 	switch {
 	case copied == nil:
 		return closeTime
-	case errors.Is(copied, job.ErrPeerIdle), errors.Is(copied, negotiate.ErrOutcomeUnknown):
+	case errors.Is(copied, job.ErrPeerIdle), errors.Is(copied, negotiate.ErrOutcomeUnknown),
+		errors.Is(copied, comch.ErrPeerLost), errors.Is(copied, negotiate.ErrPeerLost):
 		return job.PartingTime
 	}
 	return drainTime

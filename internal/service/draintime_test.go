@@ -1,0 +1,32 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// A side waits for the end of its peer's copy only as long as the peer may still be there: an RDMA device whose retries
+// have failed knows of a network that is gone long before the control connection does.
+func TestDrainTime(t *testing.T) {
+	for _, c := range []struct {
+		copied error
+		want   time.Duration
+	}{
+		{nil, closeTime},
+		{errors.New("disk full"), drainTime},
+		{job.NewError(job.ErrIdle, job.ErrPeerIdle, "", "no message"), job.PartingTime},
+		{negotiate.ErrOutcomeUnknown, job.PartingTime},
+		{negotiate.ErrPeerLost, job.PartingTime},
+		{fmt.Errorf("%w: %w", comch.ErrPeerLost, errors.New("endpoint timeout")), job.PartingTime},
+	} {
+		if got := drainTimeAfter(c.copied); got != c.want {
+			t.Errorf("after %v: %s, want %s", c.copied, got, c.want)
+		}
+	}
+}
