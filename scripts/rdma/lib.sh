@@ -64,12 +64,13 @@ wait_until() {
 	done
 }
 
-# at_a COMMAND...: executes a command in guest a, with the functions of this file, prints its output and returns its exit
-# code. It does not wait for the end of the connection, which a command in the background may delay.
+# at_a COMMAND...: executes a command in guest a, with the functions of this file, prints its output and returns its
+# exit code. It does not wait for the end of the connection, which a command in the background may delay.
 at_a() {
 	local socket line output='' code=''
 	exec {socket}<> "/dev/tcp/$control_a/9" || return
-	printf '. /tmp/out/scripts/lib.sh\n(\n%s\n) < /dev/null\nprintf "\\n=exit %%d\\n" $?\nexit\n' "$*" >&"$socket"
+	printf '. /tmp/out/scripts/lib.sh\n(\n%s\n) < /dev/null\n' "$*" >&"$socket"
+	printf 'printf "\\n=exit %%d\\n" $?\nexit\n' >&"$socket"
 	while [ -z "$code" ] && IFS= read -r line; do
 		case $line in
 		'=exit '*) code=${line#=exit } ;;

@@ -127,7 +127,7 @@ case_fail_link_down() {
 	resumes
 }
 
-# The kernel removes a software device when nobody uses it any more, so the copy succeeds. The next one needs the device.
+# The kernel removes a software device when nobody uses it any more, so the copy succeeds. The next one needs it.
 case_fail_rdma_device_removed() {
 	start_daemon
 	start_copy push
