@@ -58,6 +58,9 @@ type ServiceStep struct {
 	Removed  []Removal     // with PeerRemoved: one for each path of the REMOVE
 	Ping     ServicePing   // with Pinged: call Pong; with RoundTrip: the answer. The payload is part of the message
 	Ahead    uint32        // with PeerWorking: number of requests that the daemon serves first
+	Relay    RelayRequest  // with RelayRequested
+	Moved    uint64        // with PeerRelaying: bytes of the file that the target has so far
+	Relayed  Relayed       // with PeerRelayed
 }
 
 // Service is one side of what a command and a daemon have over one connection, from GREETING to the disconnect: one
@@ -66,9 +69,9 @@ type ServiceStep struct {
 //	Idle ─► AwaitGreeting ─► Ready ─┬─► Preparing ─┐
 //	                           ▲    ├──────────────┴─► Requested ─► Copying ─┬─► Closing ─────┬─► Ready
 //	                           │    │                                        └─► PeerClosing ─┘
-//	                           └────┴─► Listing, Removing, Pinging
+//	                           └────┴─► Listing, Removing, Pinging, Relaying
 //
-// A refused request leads back to Ready from Requested, Listing, Removing and Pinging. A disconnect in Ready leads to
+// A refused request leads back to Ready from Requested, Listing, Removing, Pinging and Relaying. A disconnect in Ready leads to
 // Done, and so does a final refusal on the daemon. Every state can change to Failed, which is final.
 //
 // Call Start, pass every received message to Receive, and do what the ServiceStep requires. All other methods except
@@ -95,6 +98,7 @@ type Service struct {
 	removals  int // number of results that REMOVED has
 	ping      ServicePing
 	pings     uint32 // number of the next PING
+	relay     relaying
 
 	reused serviceReused
 }

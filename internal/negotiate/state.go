@@ -98,6 +98,7 @@ const (
 	PeerClosing                            // the peer's CLOSE has arrived; until this side's
 	Listing                                // until the daemon's LIST END
 	Removing                               // until the daemon's REMOVED
+	Relaying                               // until the daemon's RELAYED
 )
 
 var stateNames = map[State]string{
@@ -124,6 +125,7 @@ var stateNames = map[State]string{
 	PeerClosing:     "peer-closing",
 	Listing:         "listing",
 	Removing:        "removing",
+	Relaying:        "relaying",
 }
 
 // String returns the state's name in docs/PROTOCOL.md.
@@ -193,6 +195,9 @@ const (
 	RemoveRequested                             // Remove is set, on the daemon: call Removed or Refuse
 	PeerRemoved                                 // Removed is set, on the command
 	PeerWorking                                 // Ahead is set, on the command
+	RelayRequested                              // Relay is set, on the daemon: call Relayed or Refuse
+	PeerRelaying                                // Moved is set, on the command
+	PeerRelayed                                 // Relayed is set, on the command
 )
 
 var eventNames = [...]string{
@@ -207,7 +212,8 @@ var eventNames = [...]string{
 	Refused: "refused", PeerItems: "peer-items", CopyRequested: "copy-requested", CopyAccepted: "copy-accepted",
 	PeerNative: "peer-native", PeerClosed: "peer-closed", ListRequested: "list-requested", PeerListed: "peer-listed",
 	PeerListEnd: "peer-list-end", RemoveRequested: "remove-requested", PeerRemoved: "peer-removed",
-	PeerWorking: "peer-working",
+	PeerWorking: "peer-working", RelayRequested: "relay-requested", PeerRelaying: "peer-relaying",
+	PeerRelayed: "peer-relayed",
 }
 
 // String returns the event's name in docs/PROTOCOL.md.

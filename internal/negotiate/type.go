@@ -68,6 +68,9 @@ const (
 	TypeServicePing
 	TypeServicePong
 	TypeWorking
+	TypeRelay
+	TypeRelaying
+	TypeRelayed
 )
 
 var typeNames = map[Type]string{
@@ -113,6 +116,9 @@ var typeNames = map[Type]string{
 	TypeServicePing:     "PING",
 	TypeServicePong:     "PONG",
 	TypeWorking:         "WORKING",
+	TypeRelay:           "RELAY",
+	TypeRelaying:        "RELAYING",
+	TypeRelayed:         "RELAYED",
 }
 
 // String returns the message's name in docs/PROTOCOL.md.
