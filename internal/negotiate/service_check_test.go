@@ -62,6 +62,17 @@ func TestServiceLengthsAtTheirBoundaries(t *testing.T) {
 			return []Listed{{Kind: EntrySymlink, Depth: 1, Name: "a", Link: text(n)}}
 		}},
 		"remove": {MaxPath, func(n int) any { return RemoveRequest{inbox, []string{longPath(n)}} }},
+		"relay":  {MaxPath, func(n int) any { return relayFor(longPath(n)) }},
+		"relay to": {MaxPath, func(n int) any {
+			r := relayRequest
+			r.Target.Path = longPath(n)
+			return r
+		}},
+		"relay name": {MaxName, func(n int) any {
+			r := relayRequest
+			r.Name = text(n)
+			return r
+		}},
 		"remove in": {MaxPath, func(n int) any {
 			return RemoveRequest{Place{"a", longPath(n)}, []string{"a"}}
 		}},
@@ -77,6 +88,13 @@ func TestServiceLengthsAtTheirBoundaries(t *testing.T) {
 		_, err := decodeService(encodeService(c.message(c.longest + 1)))
 		wantCheck(t, fmt.Sprintf("%s of %d bytes", name, c.longest+1), err, ErrMalformed)
 	}
+}
+
+// relayFor returns a relay of a file at a path of the daemon.
+func relayFor(path string) RelayRequest {
+	r := relayRequest
+	r.Source.Path = path
+	return r
 }
 
 func with(c CopyRequest, path, name string) CopyRequest {
@@ -166,6 +184,8 @@ func TestServiceMessagesFitTheChannel(t *testing.T) {
 	room = MaxServiceGreeting - listRequestSize - len("inbox")
 	_, err = command.List(nil, ListRequest{Place: Place{"inbox", strings.Repeat("n", room+1)}})
 	wantCheck(t, "a long LIST", err, ErrTooLarge)
+	_, err = command.Relay(nil, relayFor(strings.Repeat("n", MaxServiceGreeting-relaySize-len("inboximagesbn")+1)))
+	wantCheck(t, "a long RELAY", err, ErrTooLarge)
 	_, err = command.Ping(nil, make([]byte, MaxServiceGreeting-ServicePingHeader+1), false)
 	wantCheck(t, "a long PING", err, ErrTooLarge)
 	pattern := strings.Repeat("x", MaxServiceGreeting-listSize-itemSize+1)
@@ -185,6 +205,9 @@ func TestServiceMessagesFitTheChannel(t *testing.T) {
 		}},
 		{ListRequested, func() ([]byte, error) {
 			return command.List(nil, ListRequest{Place: Place{"inbox", strings.Repeat("n", room)}})
+		}},
+		{RelayRequested, func() ([]byte, error) {
+			return command.Relay(nil, relayFor(strings.Repeat("n", MaxServiceGreeting-relaySize-len("inboximagesbn"))))
 		}},
 		{PeerItems, func() ([]byte, error) {
 			msg, _, err := command.Items(nil, []Item{{ItemExclude, strings.Repeat("x", room)}, {ItemInclude, "y"}})
@@ -217,6 +240,11 @@ func TestServiceAnswersFitTheChannel(t *testing.T) {
 	end := l.pass(Daemon, PeerListEnd)(l.ends[Daemon].ListEnd(nil, AbortSource, long)).ListEnd
 	if want := long[:MaxServiceGreeting-listEndSize]; end.Text != want {
 		t.Errorf("got %q", end.Text)
+	}
+	l.pass(Command, RelayRequested)(l.ends[Command].Relay(nil, relayFor("a")))
+	relayed := l.pass(Daemon, PeerRelayed)(l.ends[Daemon].Relayed(nil, Relayed{Code: AbortSource, Text: long})).Relayed
+	if want := long[:MaxServiceGreeting-relayedSize]; relayed.Text != want {
+		t.Errorf("got %q", relayed.Text)
 	}
 	l.pass(Command, Pinged)(l.ends[Command].Ping(nil, nil, true))
 	answer := l.pass(Daemon, RoundTrip)(l.ends[Daemon].Pong(nil, []byte("\xff"+long))).Ping
@@ -313,6 +341,7 @@ func TestServiceArguments(t *testing.T) {
 		"no share":        func() error { return remove(Place{}, "a") },
 		"a bad share":     func() error { return second(command.List(nil, ListRequest{Place: Place{Share: ".."}})) },
 		"a bad path":      func() error { return second(command.List(nil, ListRequest{Place: Place{"a", "../b"}})) },
+		"a bad relay":     func() error { return second(command.Relay(nil, RelayRequest{})) },
 		"a bad copy":      func() error { return second(command.Copy(nil, CopyRequest{})) },
 		"a large text":    func() error { return second(command.Ping(nil, make([]byte, MaxPingText+1), true)) },
 		"a large payload": func() error { return second(command.Ping(nil, make([]byte, MaxPingSize+1), false)) },

@@ -19,7 +19,7 @@ func FuzzServiceDecode(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, rest []byte) {
-		message := TypeServiceGreeting + Type(kind%uint8(TypeWorking-TypeServiceGreeting+1))
+		message := TypeServiceGreeting + Type(kind%uint8(TypeRelayed-TypeServiceGreeting+1))
 		checkServiceDecoding(t, append(appendType(nil, message), rest...))
 	})
 }
@@ -32,7 +32,7 @@ func checkServiceDecoding(t *testing.T, msg []byte) {
 	}
 	encoded := encodeService(message)
 	// Codes and texts are made valid.
-	free := slices.Contains([]Type{TypeRefused, TypeListEnd, TypeRemoved}, typeOf(msg))
+	free := slices.Contains([]Type{TypeRefused, TypeListEnd, TypeRemoved, TypeRelayed}, typeOf(msg))
 	if !free {
 		wantBytes(t, encoded, msg)
 	}
@@ -54,6 +54,8 @@ func checkServicePaths(t *testing.T, message any) {
 		paths = []string{m.Path}
 	case ListRequest:
 		paths = []string{m.Place.Path}
+	case RelayRequest:
+		paths = []string{m.Source.Path, m.Target.Path, m.Name}
 	case RemoveRequest:
 		paths = append([]string{m.Place.Path}, m.Paths...)
 	case []Item:
@@ -188,6 +190,12 @@ func callService(s *Service, message any) (said []byte, err error) {
 		return s.Pong(nil, m.Payload)
 	case workingMessage:
 		return s.Working(nil, uint32(m))
+	case RelayRequest:
+		return s.Relay(nil, m)
+	case relayingMessage:
+		return s.Relaying(nil, uint64(m))
+	case Relayed:
+		return s.Relayed(nil, m)
 	}
 	return said, err
 }
@@ -255,13 +263,16 @@ func serviceScript(role ServiceRole) []byte {
 	says(Daemon, AppendListEnd(nil, ListEnd{Count: 3}))
 	says(Command, AppendRemove(nil, removeRequest))
 	says(Daemon, AppendRemoved(nil, []Removal{{}, {AbortTarget, "not empty"}}, serviceLimit))
+	says(Command, AppendRelay(nil, relayRequest))
+	says(Daemon, AppendRelaying(nil, 2))
+	says(Daemon, AppendRelayed(nil, relayedResult))
 	return append(script, serviceFuzzDisconnect)
 }
 
 // The seeds must reach the end of a session.
 func TestServiceFuzzScriptsComplete(t *testing.T) {
 	for _, role := range []ServiceRole{Command, Daemon} {
-		if s := playService(t, role, serviceScript(role)); s.State() != Done || s.pings != 2 || s.removals != 2 {
+		if s := playService(t, role, serviceScript(role)); s.State() != Done || s.pings != 2 || s.removals != 2 || s.relay.moved != 2 {
 			t.Errorf("the script of the %s ends in %s: %v", role, s.State(), s.failure)
 		}
 	}

@@ -141,6 +141,12 @@ func valueOf(step ServiceStep) any {
 		return fmt.Sprint(step.Ping)
 	case PeerWorking:
 		return step.Ahead
+	case RelayRequested:
+		return step.Relay
+	case PeerRelaying:
+		return step.Moved
+	case PeerRelayed:
+		return step.Relayed
 	}
 	return nil
 }
@@ -170,7 +176,7 @@ func (r *randomService) request() {
 	s := r.ends[Command]
 	r.requests++
 	r.sent, r.got = [2]int{}, [2]int{}
-	switch r.chance(6) {
+	switch r.chance(7) {
 	case 0:
 		r.items()
 	case 1:
@@ -184,6 +190,10 @@ func (r *randomService) request() {
 		remove := RemoveRequest{inbox, []string{"a", "b/c", fmt.Sprint(r.chance(256))}}
 		msg, _, err := s.Remove(nil, remove)
 		r.send(Command, RemoveRequested, fmt.Sprint(remove))(msg, err)
+	case 4:
+		relay := relayRequest
+		relay.Durability = Durability(r.chance(3))
+		r.send(Command, RelayRequested, relay)(s.Relay(nil, relay))
 	default:
 		p := ServicePing{s.pings, r.chance(2) == 1, []byte{1, byte(r.chance(256))}}
 		r.send(Command, Pinged, fmt.Sprint(p))(s.Ping(nil, p.Payload, p.Text))
@@ -242,7 +252,23 @@ func (r *randomService) daemon() {
 			p.Payload = []byte("answer")
 		}
 		r.send(Daemon, RoundTrip, fmt.Sprint(p))(s.Pong(nil, p.Payload))
+	case Relaying:
+		r.relaying()
 	}
+}
+
+// relaying says how far the relay is, or ends it.
+func (r *randomService) relaying() {
+	s := r.ends[Daemon]
+	if moved := s.relay.moved; r.chance(2) == 1 {
+		moved += uint64(r.chance(int(s.relay.size-moved) + 1))
+		r.send(Daemon, PeerRelaying, moved)(s.Relaying(nil, moved))
+		return
+	}
+	result := []Relayed{
+		relayedResult, {UpToDate: true, Sum: relayRequest.Sum}, {Code: AbortDigest, Text: "changed", Bytes: 1},
+	}[r.chance(3)]
+	r.send(Daemon, PeerRelayed, result)(s.Relayed(nil, result))
 }
 
 // answerList lists a few entries, or ends the list.

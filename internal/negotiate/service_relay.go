@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
-	"time"
 )
 
 const (
@@ -17,8 +16,8 @@ const (
 	relayedUpToDate = 1 // the only flag of a RELAYED
 )
 
-// MaxRelayIdle is the longest idle timeout of a RELAY.
-const MaxRelayIdle = 24 * time.Hour
+// MaxRelayIdle is the longest idle timeout of a RELAY in milliseconds: a day.
+const MaxRelayIdle = 24 * 60 * 60 * 1000
 
 // relayFlags are those of a RelayRequest.
 const relayFlags = pushFlags
@@ -53,9 +52,9 @@ type RelayRequest struct {
 	Name       string         // as in CopyRequest
 	Flags      CopyFlags      // CopyOverwrite, CopyBackup, CopyNoResume, CopyInto and CopyCreate
 	Durability Durability     // of the target, at least
-	// Idle is the time without progress after which the daemon gives up, in whole milliseconds, at most MaxRelayIdle;
-	// 0: its own. The shorter one is used.
-	Idle time.Duration
+	// Idle is the time without progress in milliseconds after which the daemon gives up, at most MaxRelayIdle; 0: its
+	// own. The shorter one is used.
+	Idle uint32
 }
 
 // AppendRelay appends a RELAY without checking it.
@@ -67,7 +66,7 @@ func AppendRelay(dst []byte, r RelayRequest) []byte {
 	for _, number := range [...]int{len(r.Source.Path), len(r.Target.Path), len(r.Name), int(r.Address.Port())} {
 		dst = binary.BigEndian.AppendUint16(dst, uint16(number))
 	}
-	dst = binary.BigEndian.AppendUint32(dst, uint32(r.Idle/time.Millisecond))
+	dst = binary.BigEndian.AppendUint32(dst, r.Idle)
 	dst = append(append(append(dst, address[:]...), r.Key[:]...), r.Sum.Value[:]...)
 	for _, text := range [...]string{r.Source.Share, r.Source.Path, r.Target.Share, r.Target.Path, r.Name} {
 		dst = append(dst, text...)
@@ -103,7 +102,7 @@ func DecodeRelay(msg []byte) (RelayRequest, error) {
 		Address: netip.AddrPortFrom(address, binary.BigEndian.Uint16(msg[26:])), Key: [32]byte(msg[48:]),
 		Target: Place{texts[2], texts[3]}, Name: texts[4],
 		Flags: CopyFlags(binary.BigEndian.Uint32(msg[4:])), Durability: Durability(msg[17]),
-		Idle: time.Duration(binary.BigEndian.Uint32(msg[28:])) * time.Millisecond,
+		Idle: binary.BigEndian.Uint32(msg[28:]),
 	}
 	if err := r.check(); err != nil {
 		return RelayRequest{}, err
@@ -132,8 +131,8 @@ func (r *RelayRequest) check() error {
 		return malformed(TypeRelay, "the address %s, to which nothing can be sent", r.Address)
 	case r.Key == [32]byte{}:
 		return malformed(TypeRelay, "no key of the target")
-	case r.Idle < 0, r.Idle > MaxRelayIdle, r.Idle%time.Millisecond != 0:
-		return malformed(TypeRelay, "an idle timeout of %s, limit %s", r.Idle, MaxRelayIdle)
+	case r.Idle > MaxRelayIdle:
+		return malformed(TypeRelay, "an idle timeout of %d ms, limit %d", r.Idle, MaxRelayIdle)
 	case r.Source.Path == "":
 		return malformed(TypeRelay, "a share as the source")
 	case r.Name != "" && !validName([]byte(r.Name)):

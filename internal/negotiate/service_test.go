@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 )
@@ -20,7 +21,15 @@ var (
 	pushAccepted    = Accepted{Path: "a"}
 	pullAccepted    = Accepted{Kind: CopyFile, Size: 5, Path: "a"}
 	removeRequest   = RemoveRequest{Place: inbox, Paths: []string{"d/f", "d"}}
-	nativeMessages  = [][]byte{AppendBeat(nil, Beat{1, 1}), AppendAbort(nil, AbortSource, "")}
+	relayRequest    = RelayRequest{
+		Source: inbox, Size: 5, Sum: Sum{DigestBLAKE3, [MaxDigestSize]byte{1, 31: 2}},
+		Address: netip.MustParseAddrPort("10.0.0.2:7483"), Key: [32]byte{3, 31: 4},
+		Target: Place{Share: "images", Path: "b"}, Name: "n", Flags: CopyOverwrite | CopyInto,
+		Durability: DurabilityFile, Idle: 30_000,
+	}
+	relayedResult  = Relayed{Bytes: 5, Sum: relayRequest.Sum}
+	otherResult    = Relayed{Bytes: 5, Sum: Sum{DigestBLAKE3, [MaxDigestSize]byte{9}}}
+	nativeMessages = [][]byte{AppendBeat(nil, Beat{1, 1}), AppendAbort(nil, AbortSource, "")}
 )
 
 // listedRoot returns the first entry of a list of a directory, with those below it.

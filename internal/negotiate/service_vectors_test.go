@@ -1,6 +1,7 @@
 package negotiate
 
 import (
+	"net/netip"
 	"testing"
 )
 
@@ -43,6 +44,16 @@ type serviceMessage struct {
 	IsText        bool           `json:"is_text"`
 	Payload       octets         `json:"payload"`
 	Ahead         uint32         `json:"ahead"`
+	Target        string         `json:"target"` // share
+	TargetPath    octets         `json:"target_path"`
+	Address       string         `json:"address"`
+	Key           octets         `json:"key"`
+	Digest        string         `json:"digest"`
+	Sum           octets         `json:"sum"`
+	Durability    string         `json:"durability"`
+	Idle          uint32         `json:"idle"` // milliseconds
+	Moved         number         `json:"moved"`
+	UpToDate      bool           `json:"up_to_date"`
 }
 
 type vectorItem struct {
@@ -78,6 +89,7 @@ var (
 type (
 	closeMessage       struct{}
 	workingMessage     uint32
+	relayingMessage    uint64
 	servicePingMessage ServicePing
 	servicePongMessage ServicePing
 )
@@ -111,8 +123,29 @@ func (m serviceMessage) value(t testing.TB) any {
 		return servicePongMessage{m.Number, m.IsText, present(m.Payload)}
 	case "WORKING":
 		return workingMessage(m.Ahead)
+	case "RELAY":
+		return RelayRequest{
+			Source: place, Size: uint64(m.Size), Sum: m.sum(t), Address: netip.MustParseAddrPort(m.Address),
+			Key: [32]byte(m.Key), Target: Place{m.Target, string(m.TargetPath)}, Name: string(m.Name),
+			Flags:      CopyFlags(flagBits(t, copyFlagNames, m.Flags)),
+			Durability: named[Durability](t, m.Durability, DurabilityFull),
+			Idle:       m.Idle,
+		}
+	case "RELAYING":
+		return relayingMessage(m.Moved)
+	case "RELAYED":
+		return Relayed{m.Code, string(m.Text), m.UpToDate, uint64(m.Moved), m.sum(t)}
 	}
 	return m.list(t, place)
+}
+
+// sum returns the digest of a file.
+func (m serviceMessage) sum(t testing.TB) Sum {
+	t.Helper()
+	if m.Digest == "" {
+		return Sum{}
+	}
+	return Sum{named[Digest](t, m.Digest, DigestSHA256), [MaxDigestSize]byte(m.Sum)}
 }
 
 // list returns the value of a message that consists of a list.
@@ -184,6 +217,13 @@ func decodeService(msg []byte) (any, error) {
 	case TypeWorking:
 		ahead, err := DecodeWorking(msg)
 		return decoded(workingMessage(ahead), err)
+	case TypeRelay:
+		return decoded(DecodeRelay(msg))
+	case TypeRelaying:
+		moved, err := DecodeRelaying(msg)
+		return decoded(relayingMessage(moved), err)
+	case TypeRelayed:
+		return decoded(DecodeRelayed(msg))
 	}
 	return nil, malformed(typeOf(msg), "no message of the service protocol")
 }
@@ -219,6 +259,12 @@ func encodeService(value any) []byte {
 		return AppendServicePong(nil, ServicePing(v))
 	case workingMessage:
 		return AppendWorking(nil, uint32(v))
+	case RelayRequest:
+		return AppendRelay(nil, v)
+	case relayingMessage:
+		return AppendRelaying(nil, uint64(v))
+	case Relayed:
+		return AppendRelayed(nil, v)
 	}
 	return nil
 }

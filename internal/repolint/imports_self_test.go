@@ -32,7 +32,7 @@ var goodFiles = []sourceFile{
 	{path: "internal/dmaxfer/native/lanes.go", imports: ours("internal/dmaxfer/pump"), startsGoroutine: true},
 	{path: "internal/dmaxfer/native/window/slots.go", imports: ours("internal/dmaxfer/native/link")},
 	{path: "internal/dmaxfer/pump/pump.go", imports: ours("internal/dmaxfer/disk", "internal/negotiate")},
-	{path: "internal/negotiate/codec.go", imports: []string{"errors", "encoding/binary"}},
+	{path: "internal/negotiate/codec.go", imports: []string{"errors", "encoding/binary", "net/netip"}},
 	{path: "internal/negotiate/codec_test.go", imports: []string{"os"}, test: true},
 	{path: "internal/comch/comchtest/pair.go", imports: append(ours("internal/comch"), "sync")},
 	{path: "internal/dmaxfer/dial_test.go", imports: ours("internal/comch/comchtest"), test: true},
@@ -75,7 +75,7 @@ var badFiles = map[string][]sourceFile{
 	},
 	"negotiate is pure": {
 		{path: "internal/negotiate/codec.go", imports: []string{"os"}},
-		{path: "internal/negotiate/codec.go", imports: []string{"net/netip"}},
+		{path: "internal/negotiate/codec.go", imports: []string{"net/url", "net"}},
 		{path: "internal/negotiate/codec.go", imports: ours("internal/quote")},
 		{path: "internal/negotiate/native/offer.go", imports: []string{"sync/atomic"}},
 		{path: "internal/negotiate/session.go", startsGoroutine: true},

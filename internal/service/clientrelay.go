@@ -8,7 +8,7 @@ import (
 
 // Relay asks the daemon to push a file of one of its shares to another daemon, and waits for the result. moved is
 // called about once a second with the number of bytes that the target has so far, which never decreases; it may be nil.
-// ctx ends the connection, and with it the push.
+// When ctx ends, only Close can follow, which ends the push, too.
 //
 // A daemon that does not relay for this key, or not to that address, is a *negotiate.Refusal, and a push that failed a
 // *negotiate.RelayFailure; the connection can be used again after both. On success the Sum of the result is that of
