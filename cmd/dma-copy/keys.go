@@ -218,8 +218,8 @@ func trustKey(streams streams, s config.Keys, store *identity.Store, args []stri
 		return err
 	}
 	grant := identity.Grant{
-		Name: args[0], Key: key, Comment: comment, Owner: s.Owner, MaxBytes: s.MaxBytes, MaxEntries: s.MaxEntries,
-		Bandwidth: s.Bandwidth, Connections: s.Connections,
+		Name: args[0], Key: key, Comment: comment, Owner: s.Owner, Relay: s.Relay, MaxBytes: s.MaxBytes,
+		MaxEntries: s.MaxEntries, Bandwidth: s.Bandwidth, Connections: s.Connections,
 	}
 	if grant.Shares, err = s.Grants(); err != nil {
 		return err
@@ -313,6 +313,7 @@ type listedKey struct {
 	AllShares   bool                    `json:"all_shares"`
 	Shares      map[string]share.Access `json:"shares,omitempty"`
 	Owner       bool                    `json:"owner"`
+	Relay       bool                    `json:"relay"`
 	MaxBytes    int64                   `json:"max_bytes,omitempty"`
 	MaxEntries  int64                   `json:"max_entries,omitempty"`
 	Bandwidth   int64                   `json:"bwlimit,omitempty"`
@@ -367,6 +368,9 @@ func rightsOf(g identity.Grant) []string {
 	if g.Owner {
 		rights = append(rights, "owner")
 	}
+	if g.Relay {
+		rights = append(rights, "relay")
+	}
 	for _, limit := range []struct {
 		name  string
 		value int64
@@ -386,8 +390,8 @@ func writeKeysJSON(w io.Writer, all []identity.Grant, refused []error) error {
 	for _, g := range all {
 		listed.Trusted = append(listed.Trusted, listedKey{
 			Name: g.Name, Key: g.Key.String(), Comment: g.Comment, Words: g.Key.Words(), AllShares: g.Shares == nil,
-			Shares: g.Shares, Owner: g.Owner, MaxBytes: g.MaxBytes, MaxEntries: g.MaxEntries, Bandwidth: g.Bandwidth,
-			Connections: g.Connections,
+			Shares: g.Shares, Owner: g.Owner, Relay: g.Relay, MaxBytes: g.MaxBytes, MaxEntries: g.MaxEntries,
+			Bandwidth: g.Bandwidth, Connections: g.Connections,
 		})
 	}
 	for _, err := range refused {

@@ -36,6 +36,8 @@ type ServerConfig struct {
 	// Readback, NoSparse, MaxHoles, Software, Log and ExitCode. The rest is set for each copy.
 	Copy dmaxfer.Options
 
+	Relay RelayConfig // what it pushes to other daemons; not with AuthNone
+
 	Observer Observer // nil: none
 	Log      zerolog.Logger
 }

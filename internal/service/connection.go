@@ -273,6 +273,8 @@ func (c *connection) handle(step negotiate.ServiceStep) error {
 		return c.remove(step.Remove)
 	case negotiate.Pinged:
 		return c.pong(step.Ping)
+	case negotiate.RelayRequested:
+		return c.relay(step.Relay)
 	}
 	return fmt.Errorf("%s between two requests", step.Event) // the session permits nothing else
 }

@@ -235,10 +235,17 @@ func (w *world) plan(_ int, op, name string) *disktest.Fault {
 
 // testExitCode is that of the program, as far as the tests need it.
 func testExitCode(err error) int {
+	if refused, is := errors.AsType[*negotiate.Refusal](err); is {
+		return int(refused.Code)
+	}
+	if aborted, is := errors.AsType[*negotiate.PeerAborted](err); is {
+		return int(aborted.Code)
+	}
 	for code, kind := range map[int]error{
 		int(negotiate.AbortSource): job.ErrSource, int(negotiate.AbortTarget): job.ErrTarget,
 		int(negotiate.AbortLimit): job.ErrLimit, int(negotiate.AbortPeer): job.ErrIdle,
-		int(negotiate.AbortTerminated): errStopped,
+		int(negotiate.AbortTerminated): errStopped, int(negotiate.AbortSourceChanged): job.ErrSourceChanged,
+		int(negotiate.AbortDigest): job.ErrDigest,
 	} {
 		if errors.Is(err, kind) {
 			return code

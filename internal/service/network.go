@@ -95,6 +95,8 @@ type NetworkMeeting struct {
 	Address  string        // "HOST:PORT"
 	Wait     time.Duration // for the daemon to appear, and to have a connection to spare
 	Settings network.Settings
+
+	budgeted func(native.Memory) native.Memory // counts the memory of the connection; nil: it is not counted
 }
 
 // DialNetwork connects to a daemon, again as long as it may wait and is turned away. Conn and Memory of the config are
@@ -131,7 +133,13 @@ func (m NetworkMeeting) dial(ctx context.Context, wait time.Duration, c ClientCo
 		return nil, err
 	}
 	c.Conn = control
-	c.Memory = func(authenticated *secure.Conn) native.Memory { return control.Memory(authenticated, m.Settings) }
+	c.Memory = func(authenticated *secure.Conn) native.Memory {
+		memory := control.Memory(authenticated, m.Settings)
+		if m.budgeted != nil {
+			return m.budgeted(memory)
+		}
+		return memory
+	}
 	return Connect(ctx, c)
 }
 

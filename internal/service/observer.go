@@ -16,7 +16,11 @@ const (
 	List   Operation = "list"
 	Remove Operation = "remove"
 	Ping   Operation = "ping"
+	Relay  Operation = "relay" // the daemon pushes to another daemon
 )
+
+// copies reports whether the operation transfers files.
+func (o Operation) copies() bool { return o == Push || o == Pull || o == Relay }
 
 // Session describes a connection of the daemon to its Observer. Fields are known from the event on that their comment
 // names.
@@ -41,6 +45,8 @@ type Record struct {
 	Share     string // as the peer gave it: any bytes, at most negotiate.MaxName
 	Path      string // below the share, of the target or source as far as it is known: any bytes
 	Text      string // that came with a ping: any bytes
+	Target    string // of a relay: ucx://ADDRESS:PORT/SHARE/PATH, any bytes
+	TargetKey string // of a relay: fingerprint of the key that the target must prove
 
 	// The following are set when the request has ended.
 	Duration time.Duration
@@ -49,7 +55,7 @@ type Record struct {
 	Removed  []string    // of a Remove, below Path: what is gone, in order and at most as many as a message has
 	Code     int         // the exit code for the error; 0 on success
 	Err      error       // nil on success. Its text may have bytes of the peer
-	Summary  job.Summary // of a copy, also of one whose error is job.ErrSomeFailed; otherwise zero
+	Summary  job.Summary // of a copy or relay, also of one whose error is job.ErrSomeFailed; otherwise zero
 }
 
 // Observer is told what happens in a Server, after the fact. Its methods are called by many goroutines at once, must

@@ -53,7 +53,7 @@ func (c *connection) performed(record Record, err error) {
 		if err != nil {
 			t.Failed++
 		}
-		if record.Operation == Push || record.Operation == Pull {
+		if record.Operation.copies() {
 			t.Bytes += record.Bytes
 		}
 	})
@@ -74,6 +74,13 @@ const workingInterval = time.Second
 // whileWorking makes a call during which the peer is told once a second that this side is at work, with the number of
 // requests that ahead returns. The context of the call ends with ctx and with the connection.
 func (c *connection) whileWorking(ctx context.Context, ahead func() int, call func(context.Context) error) error {
+	return c.whileSaying(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) {
+		return s.Working(dst, uint32(ahead()))
+	}, call)
+}
+
+// whileSaying is whileWorking with another sign of life.
+func (c *connection) whileSaying(ctx context.Context, sign encoding, call func(context.Context) error) error {
 	ctx, stop := whileConnected(ctx, c.in.Conn)
 	var signs sync.WaitGroup
 	defer signs.Wait()
@@ -87,10 +94,7 @@ func (c *connection) whileWorking(ctx context.Context, ahead func() int, call fu
 			case <-ctx.Done():
 				return
 			}
-			err := c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) {
-				return s.Working(dst, uint32(ahead()))
-			})
-			if err != nil {
+			if err := c.send(sign); err != nil {
 				stop(err)
 				return
 			}

@@ -20,6 +20,7 @@ type Keys struct {
 	Comment     string // for the line of this side's key; empty: user and machine
 	Shares      []ShareAccess
 	Owner       bool
+	Relay       bool  // the daemon may push what the key may read to other daemons
 	MaxBytes    int64 // of one copy; 0 is no limit
 	MaxEntries  int64 // of one copy; 0 is no limit
 	Bandwidth   int64 // bytes per second; 0 is no limit
@@ -69,6 +70,10 @@ func (s *Keys) grantOptions() []option {
 		{name: "owner", fallback: "false", json: jsonSwitch,
 			assign: into(&s.Owner, parseSwitch),
 			help:   "trust: what the key sends may keep its owner"},
+		{name: "relay", fallback: "false", json: jsonSwitch,
+			assign: into(&s.Relay, parseSwitch),
+			help: "trust: the key may have the daemon push files\nthat the key may read to other daemons, which\n" +
+				"serve --relay-to names"},
 		maxBytesOption(&s.MaxBytes, "trust: limit of one copy; 0 is no limit"),
 		maxEntriesOption(&s.MaxEntries, "trust: limit of one copy; 0 is no limit"),
 		bandwidthOption(&s.Bandwidth, "trust: bandwidth limit of the key in bytes per\n"+
@@ -126,7 +131,7 @@ func (s *Keys) CheckGrant(action string) error {
 		name  string
 		given bool
 	}{
-		{"share", len(s.Shares) > 0}, {"owner", s.Owner}, {"max-bytes", s.MaxBytes > 0},
+		{"share", len(s.Shares) > 0}, {"owner", s.Owner}, {"relay", s.Relay}, {"max-bytes", s.MaxBytes > 0},
 		{"max-entries", s.MaxEntries > 0}, {"bwlimit", s.Bandwidth > 0}, {"max-connections", s.Connections > 0},
 		{"overwrite", s.Overwrite},
 	} {
