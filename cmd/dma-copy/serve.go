@@ -309,6 +309,7 @@ func (d *daemon) serverConfig(trust service.Trust, observer service.Observer) se
 		},
 		Name: machineName(), Text: strings.TrimSpace(softwareName() + " on " + machineName()),
 		Copy: copyOptions(s.Copy, d.device, d.side.side, dataStreams{}, d.log), Observer: observer, Log: d.log,
+		Relay: d.relayConfig(),
 	}
 }
 

@@ -50,6 +50,9 @@ func (l *sessionLog) Ended(r service.Record) {
 	if r.Err != nil {
 		event = l.log.Warn()
 	}
+	if r.Operation == service.Relay {
+		event = event.Str("target", quote.Printable(r.Target)).Str("target_key", quote.Printable(r.TargetKey))
+	}
 	l.with(event, r.Session).Str("operation", string(r.Operation)).Str("share", quote.Printable(r.Share)).
 		Str("path", quote.Printable(r.Path)).Int64("bytes", r.Bytes).Int64("entries", r.Entries).
 		Dur("duration", r.Duration).Int("code", r.Code).AnErr("error", printable(r.Err)).Msg("request")

@@ -19,8 +19,8 @@ const (
 	Relay  Operation = "relay" // the daemon pushes to another daemon
 )
 
-// copies reports whether the operation transfers files.
-func (o Operation) copies() bool { return o == Push || o == Pull || o == Relay }
+// Copies reports whether the operation transfers files.
+func (o Operation) Copies() bool { return o == Push || o == Pull || o == Relay }
 
 // Session describes a connection of the daemon to its Observer. Fields are known from the event on that their comment
 // names.

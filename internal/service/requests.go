@@ -53,7 +53,7 @@ func (c *connection) performed(record Record, err error) {
 		if err != nil {
 			t.Failed++
 		}
-		if record.Operation.copies() {
+		if record.Operation.Copies() {
 			t.Bytes += record.Bytes
 		}
 	})

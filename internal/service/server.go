@@ -168,6 +168,9 @@ func (s *Server) Status() Status {
 	for _, each := range s.shares {
 		status.Shares = append(status.Shares, ShareStatus{each.Name, each.Path, each.Access.String()})
 	}
+	for _, each := range s.config.Relay.To {
+		status.RelayTo = append(status.RelayTo, each.String())
+	}
 	for _, each := range s.connections {
 		status.Connections = append(status.Connections, each.status())
 	}

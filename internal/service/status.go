@@ -15,6 +15,7 @@ type Status struct {
 	Tenants     []TenantStatus     // that have running or waiting transfers, by name
 	Memory      int64              // bytes of the windows, buffers and ITEMS of all connections
 	Shares      []ShareStatus      // by name
+	RelayTo     []string           // addresses of daemons to which files may be pushed
 	TrustedKeys int
 	Totals      Totals // since the start
 }

@@ -12,7 +12,7 @@ import (
 
 // RelayTarget is the addresses of one network, with a port, to which a daemon may push files for others.
 type RelayTarget struct {
-	Network netip.Prefix // masked; all addresses are loopback addresses, or none that counts is one
+	Network netip.Prefix // masked
 	Port    uint16
 }
 

@@ -63,6 +63,9 @@ func (l *Log) Ended(r service.Record) {
 		if r.Operation != service.Ping {
 			line.Str("share", quote.Path(r.Share)).Str("path", quote.Path(r.Path))
 		}
+		if r.Operation == service.Relay {
+			line.Str("target", quote.Path(r.Target)).Str("target_key", quote.Printable(r.TargetKey))
+		}
 		line.Int64("bytes", r.Bytes).Int64("entries", r.Entries)
 		if r.Operation == service.Remove {
 			line.Strs("removed", quotePaths(r.Removed))

@@ -75,11 +75,12 @@ type List struct {
 type Serve struct {
 	Copy
 	Network
-	Listen            netip.AddrPort // for other machines; not valid: not given
-	Paths             []PathChoice   // that are permitted; nil: auto
-	Shares            []share.Share  // at least one after Validate, with names that differ
-	Representors      []string       // DPU side; empty: not given
-	Keys              string         // as for a Contact
+	Listen            netip.AddrPort      // for other machines; not valid: not given
+	RelayTo           []share.RelayTarget // daemons to which files may be pushed for others; nil: none
+	Paths             []PathChoice        // that are permitted; nil: auto
+	Shares            []share.Share       // at least one after Validate, with names that differ
+	Representors      []string            // DPU side; empty: not given
+	Keys              string              // as for a Contact
 	Auth              AuthChoice
 	MaxConnections    int   // at once; at least one
 	MaxKeyConnections int   // at once of one key; at least one

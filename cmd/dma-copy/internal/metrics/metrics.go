@@ -18,7 +18,9 @@ var stages = map[pump.Stage]string{
 	pump.RateLimit: "rate_limit",
 }
 
-var operations = []service.Operation{service.Push, service.Pull, service.List, service.Remove, service.Ping}
+var operations = []service.Operation{
+	service.Push, service.Pull, service.List, service.Remove, service.Ping, service.Relay,
+}
 
 // Metrics counts what a Server does, as its service.Observer.
 type Metrics struct {
@@ -158,7 +160,7 @@ func (m *Metrics) Ended(r service.Record) {
 	switch r.Operation {
 	case service.Push:
 		m.bytes.add(float64(r.Bytes), "received")
-	case service.Pull:
+	case service.Pull, service.Relay:
 		m.bytes.add(float64(r.Bytes), "sent")
 	default:
 		return

@@ -20,6 +20,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/unixsocket"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/service"
 )
 
 // largest is the maximum size of a document in bytes. One of 64 connections with long paths has about 1 MiB.
@@ -104,6 +105,9 @@ func WriteText(w io.Writer, doc Document, zone *time.Location) error {
 	for _, s := range doc.Shares {
 		row(&b, "share", "%s (%s) %s", s.Name, s.Access, s.Path)
 	}
+	for _, to := range doc.RelayTo {
+		row(&b, "relays to", "%s", to)
+	}
 	row(&b, "transfers", "%d running of at most %d, %d waiting, %s of buffers", doc.Running, doc.Transfers, doc.Waiting,
 		size(doc.Memory))
 	for _, t := range doc.Tenants {
@@ -153,10 +157,13 @@ func doing(r *Request) string {
 	if r.Share != "" {
 		text += " " + location(r.Share, r.Path)
 	}
+	if r.Target != "" {
+		text += " to " + r.Target
+	}
 	switch {
 	case r.Waiting:
 		return text + "  waits for a permit"
-	case r.Operation != "push" && r.Operation != "pull":
+	case !service.Operation(r.Operation).Copies():
 		return text
 	case r.Total != nil && *r.Total > 0:
 		text += fmt.Sprintf("  %d%%  %s/%s", r.Moved*100 / *r.Total, size(r.Moved), size(*r.Total))

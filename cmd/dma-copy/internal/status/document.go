@@ -23,6 +23,7 @@ type Document struct {
 	Auth        string       `json:"auth"` // "keys" or "none"
 	TrustedKeys int          `json:"trusted_keys"`
 	Shares      []Share      `json:"shares"`
+	RelayTo     []string     `json:"relay_to"` // addresses and networks with ports
 	Pending     int          `json:"pending_connections"`
 	Connections []Connection `json:"connections"`
 	Running     int          `json:"running_transfers"`
@@ -65,6 +66,7 @@ type Request struct {
 	Operation string    `json:"operation"`
 	Share     string    `json:"share,omitempty"`
 	Path      string    `json:"path,omitempty"`
+	Target    string    `json:"target,omitempty"` // of a relay
 	Began     time.Time `json:"began"`
 	Moved     int64     `json:"moved_bytes"`
 	Total     *int64    `json:"total_bytes,omitempty"` // nil: not known
@@ -109,8 +111,8 @@ func (d Daemon) document(now time.Time) Document {
 		V: version, PID: d.PID, Software: quote.Printable(d.Software), Time: now.UTC(), Started: s.Started.UTC(),
 		Draining: s.Draining, Auth: "none", TrustedKeys: s.TrustedKeys, Shares: []Share{}, Pending: s.Pending,
 		Connections: []Connection{}, Running: s.Running, Waiting: s.Waiting, Transfers: s.Transfers,
-		Tenants: []Tenant{},
-		Memory:  s.Memory, Totals: Totals(s.Totals), Failures: d.Recent.failures(),
+		Tenants: []Tenant{}, RelayTo: append([]string{}, s.RelayTo...),
+		Memory: s.Memory, Totals: Totals(s.Totals), Failures: d.Recent.failures(),
 	}
 	if d.Authenticates {
 		doc.Auth = "keys"
@@ -139,9 +141,9 @@ func connectionOf(c service.ConnectionStatus, now time.Time) Connection {
 	r := c.Request
 	shown.Request = &Request{
 		ID: r.Request, Operation: string(r.Operation), Share: quote.Path(r.Share), Path: quote.Path(r.Path),
-		Began: r.Began.UTC(), Moved: c.Moved, Waiting: c.Waiting,
+		Target: quote.Path(r.Target), Began: r.Began.UTC(), Moved: c.Moved, Waiting: c.Waiting,
 	}
-	if c.Total != job.Unknown && (r.Operation == service.Push || r.Operation == service.Pull) {
+	if c.Total != job.Unknown && r.Operation.Copies() {
 		shown.Request.Total = &c.Total
 	}
 	if spent := now.Sub(r.Began) - r.Waited; spent > 0 {
