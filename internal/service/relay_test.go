@@ -168,6 +168,28 @@ func TestRelayOfWhatTheTargetHas(t *testing.T) {
 	}
 }
 
+// A target at which the relay may only write compares no content: it takes a file again that may be replaced, and
+// refuses one that may not.
+func TestRelayToAWriteOnlyShare(t *testing.T) {
+	r := openRelays(t, nil, func(m *machines) { m.config.Shares[0].Access = share.Write })
+	content := write(t, filepath.Join(r.relay.box, "file"), 300_000)
+	c := r.relay.dial()
+	defer func() { must(t, c.Close()) }()
+	request := r.request("file", content)
+	request.Flags = negotiate.CopyOverwrite
+	for range 2 {
+		result, err := c.Relay(t.Context(), request, nil)
+		must(t, err)
+		if want := (negotiate.Relayed{Bytes: 300_000, Sum: request.Sum}); result != want {
+			t.Errorf("got %+v, want %+v", result, want)
+		}
+	}
+	request.Flags = 0
+	_, err := c.Relay(t.Context(), request, nil)
+	mustFail(t, err, negotiate.AbortSource, "/box/file exists")
+	mustBeFile(t, filepath.Join(r.target.box, "file"), content)
+}
+
 // A daemon relays for nobody unless it is told so, for whom and to where; and the connection goes on.
 func TestRelaysThatAreRefused(t *testing.T) {
 	grant := func(change func(*identity.Grant)) func(*machines) {
