@@ -116,8 +116,11 @@ func pullOf(r negotiate.RelayRequest) negotiate.CopyRequest {
 	return negotiate.CopyRequest{Direction: negotiate.CopyPull, Place: r.Source}
 }
 
-// prepareRelay finds the file. The rights of what it returns are to be released.
+// prepareRelay finds the file, if the key still has its rights. The rights of what it returns are to be released.
 func (c *connection) prepareRelay(r negotiate.RelayRequest) (*copySide, error) {
+	if err := c.mayRelay(r); err != nil {
+		return nil, err
+	}
 	side, err := c.prepare(pullOf(r), nil)
 	if err != nil {
 		return nil, err

@@ -342,7 +342,6 @@ func TestRelaysThatFail(t *testing.T) {
 			c := r.relay.dial()
 			defer func() { must(t, c.Close()) }()
 			_, err := c.Relay(t.Context(), request, nil)
-			t.Log(err)
 			mustFail(t, err, test.code, test.text)
 			r.mustLackFile(t, "file")
 			if record := recordOf(r.relay, 0); record.Code != int(test.code) || record.Err == nil {
