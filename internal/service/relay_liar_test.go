@@ -114,7 +114,7 @@ func TestRelayToALiar(t *testing.T) {
 	request := r.request("file", write(t, filepath.Join(r.relay.box, "file"), 100_000))
 	request.Address, request.Key = netip.MustParseAddrPort(listener.Address().String()), key.Public()
 	request.Idle = 500 // the relay waits in vain for the data connections of the target
-	r.relay.server.config.Relay.To = targetsOf(t, request.Address.String())
+	r.allow(request.Address.String(), netip.AddrPort{})
 	c := r.relay.dial()
 	_, err = c.Relay(t.Context(), request, nil)
 	mustFail(t, err, negotiate.AbortTarget, "did not compare its digest")

@@ -56,6 +56,16 @@ func (r *relays) trustRelay(grant identity.Grant) {
 	r.target.server.ReloadKeys(trusted)
 }
 
+// allow changes where the relay may push to and where it listens, before it has connections.
+func (r *relays) allow(list string, listen netip.AddrPort) {
+	r.relay.Helper()
+	targets := targetsOf(r.relay.T, list)
+	r.relay.server.mu.Lock() // as each connection does later
+	defer r.relay.server.mu.Unlock()
+	config := &r.relay.server.config.Relay
+	config.To, config.Listen = targets, listen
+}
+
 func targetsOf(t *testing.T, text string) []share.RelayTarget {
 	t.Helper()
 	targets, err := share.ParseRelayTargets(text)
@@ -221,23 +231,20 @@ func TestRelaysThatAreRefused(t *testing.T) {
 		"an address that is not listed": {to("10.0.0.0/24:7483,127.0.0.2:1"), nil, negotiate.AbortRefused,
 			"pushes nothing to 127.0.0.1"},
 		"loopback in a larger network": {nil, func(r *relays, _ *negotiate.RelayRequest) {
-			r.relay.server.config.Relay.To = targetsOf(r.relay.T, "0.0.0.0/0:"+portOf(r.address))
+			r.allow("0.0.0.0/0:"+portOf(r.address), netip.AddrPort{})
 		}, negotiate.AbortRefused, "pushes nothing to 127.0.0.1"},
 		"another port": {nil, func(_ *relays, q *negotiate.RelayRequest) {
 			q.Address = netip.AddrPortFrom(q.Address.Addr(), q.Address.Port()^1)
 		}, negotiate.AbortRefused, "pushes nothing to 127.0.0.1"},
 		"the relay's own address": {nil, func(r *relays, q *negotiate.RelayRequest) {
 			own := netip.MustParseAddrPort(r.relay.daemon.Address())
-			config := &r.relay.server.config.Relay
-			config.To, config.Listen = targetsOf(r.relay.T, own.String()), own
+			r.allow(own.String(), own)
 			q.Address = own
 		}, negotiate.AbortRefused, "pushes nothing to 127.0.0.1"},
 		"the relay's own port, at every address": {nil, func(r *relays, q *negotiate.RelayRequest) {
 			port := netip.MustParseAddrPort(r.relay.daemon.Address()).Port()
-			config := &r.relay.server.config.Relay
 			q.Address = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.9"), port)
-			config.To = targetsOf(r.relay.T, q.Address.String())
-			config.Listen = netip.AddrPortFrom(netip.IPv6Unspecified(), port)
+			r.allow(q.Address.String(), netip.AddrPortFrom(netip.IPv6Unspecified(), port))
 		}, negotiate.AbortRefused, "pushes nothing to 127.0.0.9"},
 		"the relay's own key": {nil, func(r *relays, q *negotiate.RelayRequest) {
 			q.Key = r.relay.config.Key.Public()
@@ -325,7 +332,7 @@ func TestRelaysThatFail(t *testing.T) {
 		"a target that wants a stronger digest": {func(m *machines) { m.config.Copy.Digest = digest.SHA256 }, nil,
 			negotiate.AbortFailure, "stronger sha256"},
 		"nobody at the address": {nil, func(r *relays, q *negotiate.RelayRequest) {
-			r.relay.server.config.Relay.To = targetsOf(r.relay.T, "127.0.0.1:1")
+			r.allow("127.0.0.1:1", netip.AddrPort{})
 			q.Address, q.Idle = netip.MustParseAddrPort("127.0.0.1:1"), 100
 		}, negotiate.AbortFailure, "push to the target"},
 		"a target that has another file": {nil, func(r *relays, q *negotiate.RelayRequest) {
