@@ -14,7 +14,9 @@ import (
 )
 
 // Most copies of a fleet succeed.
-var outcomes = []fleet.Outcome{fleet.Received, fleet.Received, fleet.PeerFailed, fleet.RelayFailed}
+var outcomes = []fleet.Outcome{
+	fleet.Received, fleet.Received, fleet.Received, fleet.PeerFailed, fleet.RelayFailed, fleet.NotRelayed,
+}
 
 // TestPlanner ends copies in any order with any outcome, and checks the bounds at each step. In the end each peer has
 // received or failed.
@@ -25,8 +27,16 @@ func TestPlanner(t *testing.T) {
 			Parallel: rapid.IntRange(1, 5).Draw(t, "parallel"), Fanout: rapid.IntRange(0, 3).Draw(t, "fanout"),
 			Relays: rapid.IntRange(1, 6).Draw(t, "relays"),
 		}
-		m := &model{t: t, bounds: bounds, done: map[int]fleet.Outcome{}, broken: map[int]bool{}}
+		m := &model{
+			t: t, bounds: bounds, done: map[int]fleet.Outcome{}, broken: map[int]bool{}, sourceOnly: map[int]bool{},
+		}
 		p := fleet.NewPlanner(peers, bounds)
+		for peer := range peers {
+			if rapid.IntRange(0, 4).Draw(t, "direct") == 0 {
+				p.Direct(peer)
+				m.broken[peer], m.sourceOnly[peer] = true, true
+			}
+		}
 		for {
 			for a, is := p.Next(); is; a, is = p.Next() {
 				m.start(a)
@@ -51,7 +61,9 @@ type model struct {
 	bounds  fleet.Bounds
 	running []fleet.Assignment
 	done    map[int]fleet.Outcome
-	broken  map[int]bool // peers that failed as relays
+	broken  map[int]bool // peers that do not send
+
+	sourceOnly map[int]bool // peers that only the source sends to
 }
 
 func (m *model) start(a fleet.Assignment) {
@@ -76,6 +88,8 @@ func (m *model) start(a fleet.Assignment) {
 		m.t.Fatalf("%d sends %d copies, all relays %d", a.From, sent+1, relays+1)
 	case a.From != fleet.Source && (!ended || outcome != fleet.Received || m.broken[a.From]):
 		m.t.Fatalf("%d is no relay", a.From)
+	case a.From != fleet.Source && m.sourceOnly[a.To]:
+		m.t.Fatalf("%d receives from %d", a.To, a.From)
 	}
 	if _, again := m.done[a.To]; again {
 		m.t.Fatalf("%d receives again", a.To)
@@ -86,15 +100,39 @@ func (m *model) start(a fleet.Assignment) {
 func (m *model) end(i int, o *fleet.Outcome) fleet.Assignment {
 	a := m.running[i]
 	m.running = slices.Delete(m.running, i, i+1)
-	if a.From == fleet.Source && *o == fleet.RelayFailed {
+	notByRelay := *o == fleet.RelayFailed || *o == fleet.NotRelayed
+	switch {
+	case notByRelay && a.From == fleet.Source:
 		*o = fleet.PeerFailed
-	}
-	if *o == fleet.RelayFailed {
-		m.broken[a.From] = true
-	} else {
+		m.done[a.To] = *o
+	case notByRelay:
+		m.broken[a.From] = m.broken[a.From] || *o == fleet.RelayFailed
+		m.sourceOnly[a.To] = true
+	default:
 		m.done[a.To] = *o
 	}
 	return a
+}
+
+// TestSourceFollowsTheList lets the source send to direct peers and to others in the order of the list, while a relay
+// takes only others.
+func TestSourceFollowsTheList(t *testing.T) {
+	p := fleet.NewPlanner(6, fleet.Bounds{Parallel: 1, Fanout: 1, Relays: 1})
+	for _, peer := range []int{4, 1, 2} {
+		p.Direct(peer)
+	}
+	var sent []fleet.Assignment
+	for a, is := p.Next(); is; a, is = p.Next() {
+		sent = append(sent, a)
+		if a.From == fleet.Source {
+			p.End(a, fleet.Received)
+		}
+	}
+	source := fleet.Source
+	want := []fleet.Assignment{{source, 0}, {0, 3}, {source, 1}, {source, 2}, {source, 4}, {source, 5}}
+	if !slices.Equal(sent, want) || p.Waiting() != 0 {
+		t.Errorf("sent %v, want %v", sent, want)
+	}
 }
 
 // TestRun makes copies of which each takes a second: those that Parallel permits run at the same time.
