@@ -13,8 +13,8 @@ import (
 
 // EventKinds are the types of events, in the order of the schema: those of copies, that of ls, then those of a ping.
 var EventKinds = []string{
-	"hello", "plan", "progress", "file", "retry", "warning", "error", "summary", "total", "peer", "peers",
-	"entry", "text", "ping",
+	"hello", "plan", "progress", "file", "retry", "warning", "error", "summary", "total", "peer", "relay",
+	"peers", "entry", "text", "ping",
 }
 
 // CheckEvent validates an event and returns its type. It also requires the schema to describe every field: the schema
