@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -44,6 +45,8 @@ type Peer struct {
 	Name          string // of its machine: printable ASCII; may be empty
 	Authenticates bool   // it accepts trusted keys only
 	Version       uint8  // of the service protocol
+
+	Address netip.AddrPort // of a daemon on another machine, to which the connection is; otherwise the zero one
 }
 
 // Client is a connection of a command to a daemon. It makes one request at a time, and is used by one goroutine at a

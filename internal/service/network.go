@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -140,7 +142,12 @@ func (m NetworkMeeting) dial(ctx context.Context, wait time.Duration, c ClientCo
 		}
 		return memory
 	}
-	return Connect(ctx, c)
+	client, err := Connect(ctx, c)
+	if tcp, is := control.Peer().(*net.TCPAddr); is && err == nil {
+		address := tcp.AddrPort()
+		client.peer.Address = netip.AddrPortFrom(address.Addr().Unmap(), address.Port())
+	}
+	return client, err
 }
 
 // shortestDial is for the last attempt to connect.
