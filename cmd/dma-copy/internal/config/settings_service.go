@@ -50,7 +50,8 @@ type Transfer struct {
 // Fleet holds how push copies to many peers. Remote then is the target of those without one of their own, or empty.
 type Fleet struct {
 	To       string // file with the list of peers, Stream for stdin; empty: one peer
-	Parallel int    // copies at once; 1 to MaxParallel
+	Parallel int    // copies of this side at once, up to MaxParallel; 0 is automatic
+	Fanout   int    // copies at once of each peer that has the file; 0 to MaxFanout
 }
 
 // List holds the settings of ls.
