@@ -71,8 +71,8 @@ type ServiceStep struct {
 //	                           │    │                                        └─► PeerClosing ─┘
 //	                           └────┴─► Listing, Removing, Pinging, Relaying
 //
-// A refused request leads back to Ready from Requested, Listing, Removing, Pinging and Relaying. A disconnect in Ready leads to
-// Done, and so does a final refusal on the daemon. Every state can change to Failed, which is final.
+// A refused request leads back to Ready from Requested, Listing, Removing, Pinging and Relaying. A disconnect in Ready
+// leads to Done, and so does a final refusal on the daemon. Every state can change to Failed, which is final.
 //
 // Call Start, pass every received message to Receive, and do what the ServiceStep requires. All other methods except
 // the accessors report this side's own progress and return the message to send, appended to dst. A call that the state

@@ -272,7 +272,8 @@ func serviceScript(role ServiceRole) []byte {
 // The seeds must reach the end of a session.
 func TestServiceFuzzScriptsComplete(t *testing.T) {
 	for _, role := range []ServiceRole{Command, Daemon} {
-		if s := playService(t, role, serviceScript(role)); s.State() != Done || s.pings != 2 || s.removals != 2 || s.relay.moved != 2 {
+		s := playService(t, role, serviceScript(role))
+		if s.State() != Done || s.pings != 2 || s.removals != 2 || s.relay.moved != 2 {
 			t.Errorf("the script of the %s ends in %s: %v", role, s.State(), s.failure)
 		}
 	}

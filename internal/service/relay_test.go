@@ -142,7 +142,8 @@ func TestRelay(t *testing.T) {
 		record := recordOf(r.relay, i)
 		if record.Operation != Relay || record.Session.KeyName != "alice" || record.Err != nil ||
 			record.Bytes != int64(size) || record.Target != "ucx://"+r.address.String()+"/box/file" ||
-			record.TargetKey != r.target.config.Key.Public().String() || record.Summary.Sum.Algorithm() != digest.BLAKE3 {
+			record.TargetKey != r.target.config.Key.Public().String() ||
+			record.Summary.Sum.Algorithm() != digest.BLAKE3 {
 			t.Errorf("the record of the relay is %+v", record)
 		}
 		if record = recordOf(r.target, i); record.Operation != Push || record.Session.KeyName != "relay" {

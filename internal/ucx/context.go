@@ -25,8 +25,8 @@ type Context struct {
 }
 
 // Open loads UCX, the first time, and opens a context. Errors that wrap ErrUnavailable say what to install.
-// StatusNoDevice means that none of the transports is on any of the network devices, ErrTooManyDevices that they have to
-// be chosen. It is safe for concurrent use. Implements: ucp_init.
+// StatusNoDevice means that none of the transports is on any of the network devices, ErrTooManyDevices that they have
+// to be chosen. It is safe for concurrent use. Implements: ucp_init.
 func Open(s Settings) (*Context, error) {
 	a, err := load()
 	if err == nil {

@@ -130,8 +130,8 @@ func TestReadsOverTCPAreNotLimitedToTheWindow(t *testing.T) {
 	}
 }
 
-// A worker for messages serves no reads, whatever key a peer has: nobody has given any, so only the slots can be written,
-// and nothing can be read.
+// A worker for messages serves no reads, whatever key a peer has: nobody has given any, so only the slots can be
+// written, and nothing can be read.
 func TestWorkerForMessagesServesNoReads(t *testing.T) {
 	for name, tls := range transports {
 		t.Run(name, func(t *testing.T) {

@@ -115,8 +115,8 @@ func (m *Memory) RemoteKey() ([]byte, error) {
 // Close ends the registration, which revokes all keys, and then frees the memory. The operations that use it must have
 // ended, and the workers with slots in it be closed: ErrStillRunning, and nothing is freed. Implements: ucp_mem_unmap.
 //
-// Over shared memory the peer reads and writes by address, without a registration, and does not learn that this side has
-// given up. Where it may do so later, the memory is freed but its addresses are never used again.
+// Over shared memory the peer reads and writes by address, without a registration, and does not learn that this side
+// has given up. Where it may do so later, the memory is freed but its addresses are never used again.
 func (m *Memory) Close() error {
 	shared := m.context.hasSharedMemory()
 	m.mu.Lock()

@@ -19,8 +19,8 @@ type hasher struct {
 	result [negotiate.MaxDigestSize]byte
 }
 
-// hashers are reused, by algorithm: a new one of BLAKE3 has 10 KiB, which take longer to allocate and clear than a small
-// file to hash.
+// hashers are reused, by algorithm: a new one of BLAKE3 has 10 KiB, which take longer to allocate and clear than a
+// small file to hash.
 var hashers [negotiate.DigestSHA256 + 1]sync.Pool
 
 // newHasher returns the hash of nothing.

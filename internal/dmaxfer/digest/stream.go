@@ -110,7 +110,8 @@ func newStream(a Algorithm, from io.Reader) *stream {
 	return &stream{from: from, read: NewLedger(a, 0), buffer: buffers.Get().(*[readSize]byte)}
 }
 
-// release makes the buffer and the hash available to other streams. The stream, and chunks of it, must not be used any more.
+// release makes the buffer and the hash available to other streams. The stream, and chunks of it, must not be used any
+// more.
 func (s *stream) release() {
 	buffers.Put(s.buffer)
 	if s.read.hash != nil {

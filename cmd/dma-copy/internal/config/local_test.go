@@ -34,7 +34,7 @@ func TestLocalArguments(t *testing.T) {
 		"one":                {args: []string{"a"}, want: "DST is missing: "},
 		"three":              {args: []string{"a", "b", "c"}, want: `unexpected argument "c": `},
 		"an empty name":      {args: []string{"", "b"}, want: `SRC "": an empty name`},
-		"from a machine":     {args: []string{"ucx://lab/f", "b"}, want: `SRC "ucx://lab/f": a file on another machine: `},
+		"from a machine":     {args: []string{"ucx://lab/f", "b"}, want: `SRC "ucx://lab/f": a file on another `},
 		"to a machine":       {args: []string{"a", "ucx://lab/in/f"}, want: `DST "ucx://lab/in/f": a file on another `},
 		"not to a machine":   {args: []string{"a", "./ucx://lab/in/f"}},
 		"streams":            {args: []string{"-", "-"}, want: "SRC and DST are both -: "},

@@ -125,7 +125,7 @@ func TestRefusedNetworkSettings(t *testing.T) {
 		"--listen :1 --gid-index -1":              `--gid-index "-1": not an entry of a GID table; `,
 		"--listen :1 --gid-index 256":             `--gid-index "256": not an entry of a GID table; `,
 		"--listen :1 --device-memory 1X":          `--device-memory "1X": not a size; `,
-		"--relay-to lab:7483":                     `--relay-to "lab:7483": not a list of addresses: "lab" is not an IP `,
+		"--relay-to lab:7483":                     `--relay-to "lab:7483": not a list of addresses: "lab" is not an `,
 		"--relay-to 10.0.0.1/24":                  `--relay-to "10.0.0.1/24": not a list of addresses: `,
 		"--relay-to 10.0.0.1 --auth none":         "--relay-to conflicts with --auth none: anybody could have files ",
 		"--listen :1 --path tls --path tls,tls,b": `"b" is not a path; `,

@@ -93,7 +93,8 @@ connections  6, and 1 not yet authenticated
              #1 laptop on b1:00.1: push inbox/image.bin  25%  1.0 GiB/4.0 GiB  512 MiB/s
              #1 laptop on b1:00.1: pull inbox/a\nb\x1b[2J\u202e  10 MiB  5.0 MiB/s
              #1 laptop on b1:00.1: list inbox
-             #1 laptop on b1:00.1: relay inbox/image.bin to ucx://10.0.0.14:7483/inbox/a\nb\x1b[2J\u202e  25%  1.0 GiB/4.0 GiB  512 MiB/s
+             #1 laptop on b1:00.1: relay inbox/image.bin to ` +
+		`ucx://10.0.0.14:7483/inbox/a\nb\x1b[2J\u202e  25%  1.0 GiB/4.0 GiB  512 MiB/s
              #1 laptop on b1:00.1: push inbox/next  waits for a permit
              #1 laptop on b1:00.1: idle
 `
