@@ -30,7 +30,7 @@ smallest() {
 	local _ least=
 	for _ in $(seq "$runs"); do
 		local number
-		number=$("$@")
+		number=$("$@") || return 1
 		[ "${number:-0}" -gt 0 ] || { echo "nothing was counted: $*" >&2; return 1; }
 		if [ -z "$least" ] || [ "$number" -lt "$least" ]; then least=$number; fi
 	done
@@ -48,15 +48,25 @@ task() {
 	make -s -C internal/doca/internal/softdev/ctest OUT="$out" CFLAGS='-std=gnu11 -O2 -g' \
 		"$out/test/instructions_test" > /dev/null
 	runs=1
-	echo $(($(smallest hot_loop) / tasks))
+	local all
+	all=$(smallest hot_loop) || return 1
+	echo $((all / tasks))
 }
 
-# whole COMMAND...: all instructions of a process. One CPU for Go, so that no thread spins while it waits; no signals
-# between its threads; no garbage collection, which starts at different moments; and no environment.
+# whole CODE COMMAND...: all instructions of a process that ends with this exit code. One CPU for Go, so that no thread
+# spins while it waits; no signals between its threads; no garbage collection, which starts at different moments; and no
+# environment.
 whole() {
+	local want=$1 code=0
+	shift
 	env -i PATH="$PATH" HOME=/nonexistent TMPDIR="$temporary" GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1 GOGC=off \
 		valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null --log-file="$temporary/log" \
-		"$@" > "$temporary/output" 2>&1 || true
+		"$@" > "$temporary/output" 2>&1 || code=$?
+	if [ "$code" -ne "$want" ]; then
+		echo "exit code $code instead of $want: $*" >&2
+		cat "$temporary/output" >&2
+		return 1
+	fi
 	sed -n 's/.*I  *refs: *//p' "$temporary/log" | tr -d ,
 }
 
@@ -64,18 +74,18 @@ whole() {
 benchmark() {
 	local few many
 	[ -x "$out/${1##*/}.test" ] || "$GO" test -c -o "$out/${1##*/}.test" "$1"
-	few=$(smallest operations "${1##*/}" "$2" "$3")
-	many=$(smallest operations "${1##*/}" "$2" "$4")
+	few=$(smallest operations "${1##*/}" "$2" "$3") || return 1
+	many=$(smallest operations "${1##*/}" "$2" "$4") || return 1
 	echo $(((many - few) / ($4 - $3)))
 }
 
 operations() {
-	whole "$out/$1.test" -test.run '^$' -test.bench "$2" -test.benchtime "$3x"
+	whole 0 "$out/$1.test" -test.run '^$' -test.bench "$2" -test.benchtime "$3x"
 }
 
-# start ARGUMENT...: the whole program, which ends at once.
+# start CODE ARGUMENT...: the whole program, which ends at once.
 start() {
-	smallest whole "$out/dma-copy" "$@"
+	smallest whole "$1" "$out/dma-copy" "${@:2}"
 }
 
 count() {
@@ -84,8 +94,8 @@ count() {
 		batch) benchmark ./internal/dmaxfer/native '^BenchmarkDMATask$/^depth=16$' 2000 10000 ;;
 		message) benchmark ./internal/negotiate '^BenchmarkFile$' 200 2200 ;;
 		file) benchmark ./internal/dmaxfer/disk '^BenchmarkCreate$/^put$' 200 1200 ;;
-		version) start version --driver soft ;;
-		refused) start --no-such-flag ;;
+		version) start 0 version --driver soft ;;
+		refused) start 3 --no-such-flag ;;
 		*) echo "unknown measure $1" >&2; return 1 ;;
 	esac
 }
@@ -95,7 +105,7 @@ rm -f "$out"/*.test
 by="$(uname -m) gcc-$("${CC:-gcc}" -dumpversion | cut -d. -f1) $("$GO" env GOVERSION | cut -d. -f1,2)"
 failed=0
 for measure in $measures; do
-	now=$(count "$measure")
+	now=$(count "$measure") || exit 1
 	before=$(sed -n "s/^$by $measure //p" "$known" 2> /dev/null || true)
 	if [ -n "${UPDATE:-}" ]; then
 		kept=$(grep -v "^$by $measure " "$known" 2> /dev/null || true)

@@ -14,8 +14,9 @@ import (
 // clockTicks is the number of ticks per second of the times in /proc, on all architectures of Linux that Go supports.
 const clockTicks = 100
 
-// writeProcess appends the usual metrics of processes and of Go programs, with the names that Prometheus's own client
-// library has for them. What the system does not tell is left out.
+// writeProcess appends the usual metrics of processes and of Go programs. Their names are those of Prometheus's own
+// client library, apart from go_gc_cycles_total and go_gc_pauses_seconds_total, which it does not have. What the system
+// does not tell is left out.
 func writeProcess(to *strings.Builder) {
 	var usage unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &usage) == nil {
