@@ -133,7 +133,7 @@ func TestFlagsInFrontOfACommand(t *testing.T) {
 		"--log-level 70 version --driver soft", "-l 70 -- version --driver=soft", "--driver soft version",
 	} {
 		got := invoke(nil, strings.Fields(line)...)
-		if got.err != nil || got.ran || !strings.Contains(got.stdout, "driver: soft") {
+		if got.err != nil || got.ran || !strings.Contains(got.stdout, "\ndriver: ") {
 			t.Errorf("%s: %v, copied %t, printed %q", line, got.err, got.ran, got.stdout)
 		}
 	}
