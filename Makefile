@@ -46,8 +46,8 @@ endif
 .DEFAULT_GOAL := help
 .PHONY: help build build-arm64 install test test-arm64 test-sim fleet-sim test-corruption test-kill test-escape \
 	test-netns test-rdma trees soak race nocgo quirks asan tsan headers cgo-warnings lint fmt imports fuzz fuzz-long \
-	sdk install-sdk sdk-test examples-check demo demo-service bench profile linear instructions unit-check vuln cover \
-	ci clean
+	sdk install-sdk sdk-test examples-check demo demo-service bench limit profile linear instructions unit-check vuln \
+	cover ci clean
 # Targets that run in parallel would compete for the CPUs and mix their output.
 .NOTPARALLEL:
 
@@ -221,8 +221,14 @@ demo: build ## copy a file between two processes over the software device
 demo-service: build ## a daemon and commands with keys over the software device, as in docs/SERVICE.md
 	scripts/demo-service.sh
 
-bench: build ## measure and update docs/BENCHMARKS.md, in minutes, on an idle machine; BENCH="disk engine" limits it
+bench: build limit ## measure and update docs/BENCHMARKS.md, on an idle machine; BENCH="disk engine" limits it
 	scripts/bench.sh $(BENCH)
+
+limit: bin/dma-copy-limit ## build bin/dma-copy-limit, the C program that dma-copy bench takes as the upper bound
+
+bin/dma-copy-limit: internal/bench/limit/limit.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 $(CFLAGS) $(WARNINGS) -pthread -o $@ $<
 
 profile: build ## CPU profiles of both sides of a copy of 1 GiB; SIZE and SENDER (host, dpu) choose another
 	GO='$(GO)' scripts/profile.sh

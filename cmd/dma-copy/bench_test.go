@@ -96,7 +96,8 @@ func TestRefusedBenches(t *testing.T) {
 		{"--directions up", `--directions "up": "up" is not one of the choices; give host-to-dpu or dpu-to-host`},
 		{
 			"--tools vi",
-			`--tools "vi": "vi" is not one of the choices; give cp, rsync, dd, socat, tar, iperf3 or ucx_perftest`,
+			`--tools "vi": "vi" is not one of the choices; ` +
+				`give cp, rsync, dd, socat, tar, limit, iperf3 or ucx_perftest`,
 		},
 		{"tree --trees wide", `--trees "wide": "wide" is not one of the choices; give small, source, deep or huge-dir`},
 		{"tree --files x", `--files "x": not a number of files; give 1 to 1000000, or 0 for that of each tree`},

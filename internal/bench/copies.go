@@ -69,7 +69,12 @@ func (p Plan) newSetup(ctx context.Context, w *workspace, s CopySettings, usable
 		Tools: findTools(ctx, s.Tools, usable),
 	}
 	for _, tool := range setup.Tools {
-		if !tool.installed() {
+		switch {
+		case tool.installed():
+		case tool.Name == toolLimit:
+			p.notify("%s is not installed, skipping it: make limit in the sources builds bin/%s; install it beside %s",
+				tool.Name, limitProgram, programName)
+		default:
 			p.notify("%s is not installed, skipping it", tool.Name)
 		}
 	}
@@ -180,8 +185,9 @@ func (r *CopyResult) setOutcome(o outcome) {
 	}
 }
 
-// setRatios sets the ratios to the first candidate if that is cp and has not failed.
+// setRatios sets the ratios to the first candidate if that is cp and has not failed, and those to the limit.
 func setRatios(results []CopyResult) {
+	setLimitRatios(results)
 	if len(results) == 0 || results[0].Contender != toolCp {
 		return
 	}

@@ -112,6 +112,9 @@ type CopyResult struct {
 	CPUPerGiB   float64 `json:"cpu_seconds_per_gib,omitempty"`
 	Ratio       float64 `json:"ratio_to_cp,omitempty"`      // 2: twice as fast as cp; of the medians
 	CopyRatio   float64 `json:"copy_ratio_to_cp,omitempty"` // the same for CopySeconds
+
+	LimitRatio     float64 `json:"ratio_to_limit,omitempty"`      // 1: as fast as the limit; of the medians
+	LimitCopyRatio float64 `json:"copy_ratio_to_limit,omitempty"` // the same for CopySeconds
 }
 
 // NetworkResult is the result of one candidate at one size over a network connection. Direction is push or pull.

@@ -107,19 +107,29 @@ var copyHead = []string{
 	"", "size", "GiB/s", "ratio", "p50", "p99", "min", "max", "copy only", "copy ratio", "first byte", "CPU s/GiB",
 }
 
+// limitHead are the columns that follow copyHead if the limit was measured.
+var limitHead = []string{"of limit", "copy of limit"}
+
 func (c *CopyRecord) table() *table {
+	limited := slices.ContainsFunc(c.Results, func(r CopyResult) bool { return r.LimitRatio > 0 })
 	t := &table{head: copyHead}
+	if limited {
+		t.head = slices.Concat(copyHead, limitHead)
+	}
 	for _, result := range c.Results {
-		if result.Error == "" {
-			t.add(c.row(result)...)
-		} else {
-			t.add(c.label(result), sizeText(result.Bytes), "failed", "", "", "", "", "", "", "", "", "")
+		row := c.row(result)
+		if limited {
+			row = append(row, ratioText(result.LimitRatio), ratioText(result.LimitCopyRatio))
 		}
+		t.add(row...)
 	}
 	return t
 }
 
 func (c *CopyRecord) row(r CopyResult) []string {
+	if r.Error != "" {
+		return []string{c.label(r), sizeText(r.Bytes), "failed", "", "", "", "", "", "", "", "", ""}
+	}
 	return []string{
 		c.label(r), sizeText(r.Bytes), rateText(r.Rate), ratioText(r.Ratio),
 		secondsText(r.Seconds.P50), secondsText(r.Seconds.P99), secondsText(r.Seconds.Min), secondsText(r.Seconds.Max),

@@ -65,8 +65,11 @@ func sampleConnected() *ConnectedRecord {
 		CopySeconds: spreadAt(0.002), Rate: 8e8, CPUPerGiB: 2,
 	}
 	failed := ours
-	failed.Daemon, failed.Seconds, failed.Error = DaemonOnDPU, nil, "lost"
-	files := []CopyResult{{Contender: toolCp, Bytes: 2 << 20, Seconds: spreadAt(0.002), Rate: 1e9}, ours, failed}
+	failed.Daemon, failed.Seconds, failed.CopySeconds, failed.Error = DaemonOnDPU, nil, nil, "lost"
+	files := []CopyResult{
+		{Contender: toolCp, Bytes: 2 << 20, Seconds: spreadAt(0.002), Rate: 1e9},
+		{Contender: toolLimit, Bytes: 2 << 20, Seconds: spreadAt(0.0015), Rate: 1.4e9}, ours, failed,
+	}
 	setRatios(files)
 	clients := func(count int, seconds, slowest float64) ClientsResult {
 		return ClientsResult{
@@ -205,7 +208,7 @@ func TestRecordSurvivesJSON(t *testing.T) {
 	if err != nil || before.String() != after.String() {
 		t.Errorf("error %v, and from JSON it reads\n%s", err, after.String())
 	}
-	if failed, all := read.Failed(); failed != 6 || all != 33 {
+	if failed, all := read.Failed(); failed != 6 || all != 34 {
 		t.Errorf("%d of %d failed", failed, all)
 	}
 	for _, bad := range []string{"", "{}", "[]", `{"v": 2}`} {

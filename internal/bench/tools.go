@@ -20,17 +20,18 @@ const (
 	toolDD    = "dd"
 	toolSocat = "socat"
 	toolTar   = "tar"
+	toolLimit = "limit" // limitProgram
 )
 
 // ToolNames are the tools to compare with.
-var ToolNames = []string{toolCp, toolRsync, toolDD, toolSocat, toolTar, toolIperf, toolUCX}
+var ToolNames = []string{toolCp, toolRsync, toolDD, toolSocat, toolTar, toolLimit, toolIperf, toolUCX}
 
 // The tools for each measurement. Ratios are to the first one, those of trees also to the second.
 var (
-	fileTools = []string{toolCp, toolRsync, toolDD, toolSocat}
+	fileTools = []string{toolCp, toolRsync, toolDD, toolSocat, toolLimit}
 	treeTools = []string{toolCp, toolRsync, toolTar}
 
-	connectedTools = []string{toolCp, toolRsync} // of both
+	connectedTools = []string{toolCp, toolRsync, toolLimit} // files, and trees but for the limit
 )
 
 // Tool is another program that copies files.
@@ -56,6 +57,8 @@ func (w *workspace) fileStages(tool string) [][]child {
 			socatChild("ABSTRACT-LISTEN:"+w.socket(), "CREATE:"+w.target()),
 			socatChild("OPEN:"+w.source()+",rdonly", "ABSTRACT-CONNECT:"+w.socket()+",retry=10000,interval=0.001"),
 		}}
+	case toolLimit:
+		return [][]child{{{path: findLimit(), argv: []string{limitProgram, w.source(), w.target()}}}}
 	default:
 		return single(toolCp, "--reflink=never", w.source(), w.target())
 	}
@@ -134,6 +137,10 @@ func versionOf(ctx context.Context, name string) string {
 		command[1] = "-V"
 	case toolUCX:
 		command = []string{"ucx_info", "-v"} // of the same package
+	case toolLimit:
+		if command[0] = findLimit(); command[0] == "" {
+			return ""
+		}
 	}
 	output, err := exec.CommandContext(ctx, command[0], command[1]).Output()
 	if errors.Is(err, exec.ErrNotFound) {

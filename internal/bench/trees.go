@@ -121,7 +121,7 @@ type treeGroup struct {
 
 func (g *treeGroup) addTools(tools []Tool) {
 	for _, tool := range tools {
-		if !tool.installed() {
+		if !tool.installed() || tool.Name == toolLimit { // it copies files only
 			continue
 		}
 		copyTo := func(t task, target string) copyCandidate {

@@ -79,8 +79,9 @@ func (s *Bench) whatOptions() []option {
 			help:   "As --durability of a copy; unless none, each\ntool's copy is followed by a sync of the same"},
 		{group: AddedFlags, name: "tools", value: "TOOL,...", fallback: "all", json: jsonText,
 			assign: into(&s.Tools, parseTools),
-			help: "Tools to compare with, if installed: cp, rsync,\ndd, socat, tar, iperf3, ucx_perftest; or all,\n" +
-				"or none. dd, socat, iperf3 and ucx_perftest\ncopy files only, tar copies trees only"},
+			help: "Tools to compare with, if installed: cp, rsync,\ndd, socat, tar, limit, iperf3, ucx_perftest; or\n" +
+				"all, or none. dd, socat, limit, iperf3 and\nucx_perftest copy files only, tar copies trees\n" +
+				"only; limit is the upper bound of two processes"},
 	}
 }
 

@@ -1,0 +1,38 @@
+package bench
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// limitProgram copies a file as fast as two processes with a window between them can: without negotiation, a journal or
+// a rename. `make limit` builds it from internal/bench/limit/limit.c.
+const limitProgram = "dma-copy-limit"
+
+// findLimit returns the path of limitProgram, beside this executable or in PATH, or an empty string if there is none.
+func findLimit() string {
+	if self, err := os.Executable(); err == nil {
+		if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), limitProgram)); err == nil {
+			return path
+		}
+	}
+	path, err := exec.LookPath(limitProgram)
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// setLimitRatios sets the ratios to the limit if that is among the results and has not failed.
+func setLimitRatios(results []CopyResult) {
+	for _, limit := range results {
+		if limit.Contender != toolLimit {
+			continue
+		}
+		for i := range results {
+			r := &results[i]
+			r.LimitRatio, r.LimitCopyRatio = r.ratiosTo(limit)
+		}
+	}
+}

@@ -1,0 +1,305 @@
+/*
+ * Copies a file as fast as two processes with a shared window between them can: the upper bound that `dma-copy bench`
+ * compares with. One process reads the source into the window, the other writes the target from it, and both compute
+ * CRC32C of each chunk. There is no negotiation, no journal and no rename, and a target that is incomplete stays.
+ *
+ * Each lane has a thread in both processes, bound to the same CPU, and its own slots. So a chunk is read, checked and
+ * written while it is in the cache of that CPU, and no chunk moves from one CPU to another.
+ */
+#define _GNU_SOURCE
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <nmmintrin.h>
+#define WITH_CRC32C __attribute__((target("sse4.2")))
+#define crc32c_u64(crc, word) ((uint32_t)_mm_crc32_u64(crc, word))
+#define crc32c_u8(crc, byte) _mm_crc32_u8(crc, byte)
+#elif defined(__aarch64__)
+#pragma GCC target("+crc")
+#include <arm_acle.h>
+#define WITH_CRC32C
+#define crc32c_u64(crc, word) __crc32cd(crc, word)
+#define crc32c_u8(crc, byte) __crc32cb(crc, byte)
+#else
+#error "CRC32C needs an instruction of x86-64 or arm64"
+#endif
+
+#define VERSION "1.0"
+
+enum {
+	CHUNK = 512 << 10, /* bytes; of 256 KiB to 1 MiB, which are all fast, the one that dma-copy uses */
+	SLOTS = 2,         /* of a lane: it reads one chunk while the other is written */
+	STREAMS = 3,       /* of CRC32C at a time, because an instruction takes three cycles */
+	MAX_LANES = 64,
+};
+
+/* A slot's state, a futex. */
+enum { EMPTY, FULL };
+
+struct crc {
+	uint32_t part[STREAMS]; /* of each third of a chunk: combining them would prove nothing more */
+};
+
+struct slot {
+	_Alignas(64) _Atomic uint32_t state;
+	struct crc crc;
+	uint64_t offset;
+	size_t bytes; /* 0: the end of the file */
+	_Alignas(4096) unsigned char data[CHUNK];
+};
+
+/* Shared by both processes. */
+struct window {
+	_Alignas(64) _Atomic uint64_t next; /* offset of the next chunk to read */
+	struct slot slots[][SLOTS];
+};
+
+/* What each of the processes inherits. */
+static struct {
+	struct window *window;
+	int source, target;
+	uint64_t size; /* of the source, in bytes */
+	int lanes;
+	int cpus[MAX_LANES];
+} job;
+
+static uint64_t word_at(const unsigned char *data)
+{
+	uint64_t word;
+
+	memcpy(&word, data, sizeof(word));
+	return word;
+}
+
+/* The checksums of three thirds of the data, of which the last one also has the bytes that are left over. */
+WITH_CRC32C static struct crc crc32c(const unsigned char *data, size_t bytes)
+{
+	size_t third = bytes / STREAMS / sizeof(uint64_t) * sizeof(uint64_t);
+	uint32_t first = ~0u, second = ~0u, last = ~0u;
+
+	for (size_t at = 0; at < third; at += sizeof(uint64_t)) {
+		first = crc32c_u64(first, word_at(data + at));
+		second = crc32c_u64(second, word_at(data + third + at));
+		last = crc32c_u64(last, word_at(data + 2 * third + at));
+	}
+	for (size_t at = STREAMS * third; at < bytes; at++)
+		last = crc32c_u8(last, data[at]);
+	return (struct crc){{first, second, last}};
+}
+
+static void wait_for(struct slot *slot, uint32_t wanted)
+{
+	uint32_t state;
+
+	while ((state = atomic_load(&slot->state)) != wanted)
+		syscall(SYS_futex, &slot->state, FUTEX_WAIT, state, NULL, NULL, 0);
+}
+
+static void set(struct slot *slot, uint32_t state)
+{
+	atomic_store(&slot->state, state);
+	syscall(SYS_futex, &slot->state, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void read_chunk(struct slot *slot)
+{
+	for (size_t done = 0; done < slot->bytes;) {
+		ssize_t got = pread(job.source, slot->data + done, slot->bytes - done, (off_t)(slot->offset + done));
+
+		if (got < 0 && errno != EINTR)
+			err(EXIT_FAILURE, "reading the source");
+		if (got == 0)
+			errx(EXIT_FAILURE, "the source became shorter");
+		done += got > 0 ? (size_t)got : 0;
+	}
+}
+
+static void write_chunk(const struct slot *slot)
+{
+	for (size_t done = 0; done < slot->bytes;) {
+		ssize_t put = pwrite(job.target, slot->data + done, slot->bytes - done, (off_t)(slot->offset + done));
+
+		if (put < 0 && errno != EINTR)
+			err(EXIT_FAILURE, "writing the target");
+		done += put > 0 ? (size_t)put : 0;
+	}
+}
+
+/* Takes the next chunk of the file, of any lane, so that a lane that is slower gets less. */
+static void *send_chunks(void *lane)
+{
+	struct slot *slots = lane;
+
+	for (size_t i = 0;; i++) {
+		struct slot *slot = &slots[i % SLOTS];
+
+		wait_for(slot, EMPTY);
+		slot->offset = atomic_fetch_add(&job.window->next, CHUNK);
+		slot->bytes = 0;
+		if (slot->offset < job.size)
+			slot->bytes = job.size - slot->offset < CHUNK ? job.size - slot->offset : CHUNK;
+		read_chunk(slot);
+		slot->crc = crc32c(slot->data, slot->bytes);
+		set(slot, FULL);
+		if (slot->bytes == 0)
+			return NULL;
+	}
+}
+
+static void *receive_chunks(void *lane)
+{
+	struct slot *slots = lane;
+
+	for (size_t i = 0;; i++) {
+		struct slot *slot = &slots[i % SLOTS];
+
+		wait_for(slot, FULL);
+		if (slot->bytes == 0)
+			return NULL;
+		struct crc crc = crc32c(slot->data, slot->bytes);
+		if (memcmp(&crc, &slot->crc, sizeof(crc)) != 0)
+			errx(EXIT_FAILURE, "checksum mismatch at offset %llu", (unsigned long long)slot->offset);
+		write_chunk(slot);
+		set(slot, EMPTY);
+	}
+}
+
+/* Runs one side: a thread for each lane, on the lane's CPU. */
+static void run_side(void *(*lane)(void *))
+{
+	pthread_t threads[MAX_LANES];
+
+	for (int i = 0; i < job.lanes; i++) {
+		pthread_attr_t attributes;
+		cpu_set_t cpu;
+
+		CPU_ZERO(&cpu);
+		CPU_SET(job.cpus[i], &cpu);
+		if (pthread_attr_init(&attributes) != 0 ||
+		    pthread_attr_setaffinity_np(&attributes, sizeof(cpu), &cpu) != 0 ||
+		    pthread_create(&threads[i], &attributes, lane, job.window->slots[i]) != 0)
+			errx(EXIT_FAILURE, "cannot start a thread on CPU %d", job.cpus[i]);
+		pthread_attr_destroy(&attributes);
+	}
+	for (int i = 0; i < job.lanes; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* A lane for every CPU of two, and for half of more, but not more than there are chunks. */
+static void choose_lanes(void)
+{
+	uint64_t chunks = (job.size + CHUNK - 1) / CHUNK;
+	cpu_set_t allowed;
+	int most;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+		err(EXIT_FAILURE, "cannot get the CPUs");
+	most = CPU_COUNT(&allowed) > 4 ? CPU_COUNT(&allowed) / 2 : 2;
+	most = most < MAX_LANES ? most : MAX_LANES;
+	if (chunks < (uint64_t)most)
+		most = (int)chunks;
+	for (int cpu = 0; cpu < CPU_SETSIZE && job.lanes < most; cpu++)
+		if (CPU_ISSET(cpu, &allowed))
+			job.cpus[job.lanes++] = cpu;
+}
+
+static void open_files(const char *source, const char *target)
+{
+	struct stat status;
+	struct statfs system;
+
+	job.source = open(source, O_RDONLY | O_CLOEXEC);
+	if (job.source < 0 || fstat(job.source, &status) != 0)
+		err(EXIT_FAILURE, "cannot open %s", source);
+	if (!S_ISREG(status.st_mode))
+		errx(EXIT_FAILURE, "%s is not a regular file", source);
+	job.size = (uint64_t)status.st_size;
+	job.target = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (job.target < 0 || fstatfs(job.target, &system) != 0)
+		err(EXIT_FAILURE, "cannot create %s", target);
+	/* With blocks allocated two lanes can write at once. On tmpfs it would only write zeros first. */
+	if (job.size > 0 && system.f_type != TMPFS_MAGIC && fallocate(job.target, 0, 0, (off_t)job.size) != 0 &&
+	    errno != EOPNOTSUPP)
+		err(EXIT_FAILURE, "cannot allocate %s", target);
+}
+
+static void map_window(void)
+{
+	size_t bytes = sizeof(struct window) + (size_t)job.lanes * sizeof(job.window->slots[0]);
+
+	job.window = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (job.window == MAP_FAILED)
+		err(EXIT_FAILURE, "cannot map the window");
+}
+
+/* Starts one side as a process that ends with this one. */
+static pid_t start_side(void *(*lane)(void *))
+{
+	pid_t parent = getpid();
+	pid_t child = fork();
+
+	if (child < 0)
+		err(EXIT_FAILURE, "cannot start a process");
+	if (child > 0)
+		return child;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+		_exit(EXIT_FAILURE);
+	run_side(lane);
+	exit(EXIT_SUCCESS);
+}
+
+/* Copies the file. The first side that fails ends the other one, which would wait for it. */
+int main(int argc, char **argv)
+{
+	pid_t sides[2];
+	int failed = 0;
+
+	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+		puts("dma-copy-limit " VERSION);
+		return EXIT_SUCCESS;
+	}
+	if (argc != 3) {
+		fputs("usage: dma-copy-limit SOURCE TARGET\n", stderr);
+		return EXIT_FAILURE;
+	}
+	open_files(argv[1], argv[2]);
+	choose_lanes();
+	map_window();
+	sides[0] = start_side(send_chunks);
+	sides[1] = start_side(receive_chunks);
+	for (int left = 2; left > 0; left--) {
+		int status;
+		pid_t ended = wait(&status);
+
+		if (ended < 0)
+			err(EXIT_FAILURE, "cannot wait for a process");
+		if (status == 0)
+			continue;
+		failed = 1;
+		if (left == 2)
+			kill(ended == sides[0] ? sides[1] : sides[0], SIGKILL);
+	}
+	if (!failed && close(job.target) != 0)
+		err(EXIT_FAILURE, "cannot close %s", argv[2]);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
