@@ -5,6 +5,10 @@
  *
  * Each lane has a thread in both processes, bound to the same CPU, and its own slots. So a chunk is read, checked and
  * written while it is in the cache of that CPU, and no chunk moves from one CPU to another.
+ *
+ * A lock of the file admits one write(2) at a time. On ext4 it is held for short if the blocks of the target have been
+ * allocated before. On tmpfs it is held while pages are cleared and filled, so all lanes but one add pages with
+ * userfaultfd(2) instead, which does not take it.
  */
 #define _GNU_SOURCE
 
@@ -13,6 +17,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/magic.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -21,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -65,7 +71,7 @@ struct slot {
 	struct crc crc;
 	uint64_t offset;
 	size_t bytes; /* 0: the end of the file */
-	_Alignas(4096) unsigned char data[CHUNK];
+	_Alignas(64) unsigned char data[CHUNK];
 };
 
 /* Shared by both processes. */
@@ -78,7 +84,9 @@ struct window {
 static struct {
 	struct window *window;
 	int source, target;
+	int on_tmpfs;  /* the target */
 	uint64_t size; /* of the source, in bytes */
+	size_t page;
 	int lanes;
 	int cpus[MAX_LANES];
 } job;
@@ -166,9 +174,61 @@ static void *send_chunks(void *lane)
 	}
 }
 
+/* A mapping of the target, to which pages can be added. */
+struct filler {
+	int faults;
+	unsigned char *pages; /* NULL: write(2) is used */
+};
+
+/* Prepares to add pages to a target on tmpfs. Where the system does not permit that, the target is written. */
+static void open_filler(struct filler *filler)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+	unsigned char *pages;
+
+	filler->faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	if (filler->faults < 0)
+		return;
+	pages = mmap(NULL, job.size, PROT_READ | PROT_WRITE, MAP_SHARED, job.target, 0);
+	range.range.start = (uintptr_t)pages;
+	range.range.len = (job.size + job.page - 1) / job.page * job.page;
+	if (pages != MAP_FAILED && ioctl(filler->faults, UFFDIO_API, &api) == 0 &&
+	    ioctl(filler->faults, UFFDIO_REGISTER, &range) == 0)
+		filler->pages = pages;
+}
+
+/* Adds a chunk of whole pages, and reports whether that was possible. */
+static int fill_chunk(const struct filler *filler, const struct slot *slot)
+{
+	size_t done = 0;
+
+	if (!filler->pages || slot->bytes % job.page != 0)
+		return 0;
+	while (done < slot->bytes) {
+		struct uffdio_copy copy = {
+			.dst = (uintptr_t)(filler->pages + slot->offset + done),
+			.src = (uintptr_t)(slot->data + done),
+			.len = slot->bytes - done,
+			.mode = UFFDIO_COPY_MODE_DONTWAKE,
+		};
+
+		if (ioctl(filler->faults, UFFDIO_COPY, &copy) != 0 && copy.copy <= 0)
+			return 0;
+		done += (size_t)copy.copy;
+	}
+	/* The mapping is not read, and keeping its pages mapped costs time. */
+	madvise(filler->pages + slot->offset, slot->bytes, MADV_DONTNEED);
+	return 1;
+}
+
 static void *receive_chunks(void *lane)
 {
 	struct slot *slots = lane;
+	struct filler filler = {0};
+
+	if (job.on_tmpfs && slots != job.window->slots[job.lanes - 1])
+		open_filler(&filler);
 
 	for (size_t i = 0;; i++) {
 		struct slot *slot = &slots[i % SLOTS];
@@ -179,7 +239,8 @@ static void *receive_chunks(void *lane)
 		struct crc crc = crc32c(slot->data, slot->bytes);
 		if (memcmp(&crc, &slot->crc, sizeof(crc)) != 0)
 			errx(EXIT_FAILURE, "checksum mismatch at offset %llu", (unsigned long long)slot->offset);
-		write_chunk(slot);
+		if (!fill_chunk(&filler, slot))
+			write_chunk(slot);
 		set(slot, EMPTY);
 	}
 }
@@ -234,12 +295,14 @@ static void open_files(const char *source, const char *target)
 	if (!S_ISREG(status.st_mode))
 		errx(EXIT_FAILURE, "%s is not a regular file", source);
 	job.size = (uint64_t)status.st_size;
-	job.target = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	job.target = open(target, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (job.target < 0 || fstatfs(job.target, &system) != 0)
 		err(EXIT_FAILURE, "cannot create %s", target);
-	/* With blocks allocated two lanes can write at once. On tmpfs it would only write zeros first. */
-	if (job.size > 0 && system.f_type != TMPFS_MAGIC && fallocate(job.target, 0, 0, (off_t)job.size) != 0 &&
-	    errno != EOPNOTSUPP)
+	job.on_tmpfs = system.f_type == TMPFS_MAGIC;
+	if (ftruncate(job.target, (off_t)job.size) != 0)
+		err(EXIT_FAILURE, "cannot extend %s", target);
+	/* On tmpfs it would clear pages first. */
+	if (job.size > 0 && !job.on_tmpfs && fallocate(job.target, 0, 0, (off_t)job.size) != 0 && errno != EOPNOTSUPP)
 		err(EXIT_FAILURE, "cannot allocate %s", target);
 }
 
@@ -283,6 +346,7 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	open_files(argv[1], argv[2]);
+	job.page = (size_t)sysconf(_SC_PAGESIZE);
 	choose_lanes();
 	map_window();
 	sides[0] = start_side(send_chunks);
