@@ -233,7 +233,7 @@ bin/dma-copy-limit: internal/bench/limit/limit.c
 profile: build ## CPU profiles of both sides of a copy of 1 GiB; SIZE and SENDER (host, dpu) choose another
 	GO='$(GO)' scripts/profile.sh
 
-linear: build ## the time of a copy per MiB, from 64 MiB to 16 GiB; SIZES (in MiB) and ROUNDS choose others
+linear: build ## time per MiB and memory of copies from 64 MiB to 16 GiB; SIZES (in MiB), ROUNDS, DIR: see the script
 	scripts/linear.sh
 
 instructions: ## instructions per task, message, small file and start, compared with recorded numbers; needs valgrind
