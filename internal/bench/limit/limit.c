@@ -53,9 +53,10 @@
 #define VERSION "1.0"
 
 enum {
-	CHUNK = 512 << 10, /* bytes; of 256 KiB to 1 MiB, which are all fast, the one that dma-copy uses */
-	SLOTS = 2,         /* of a lane: it reads one chunk while the other is written */
-	STREAMS = 3,       /* of CRC32C at a time, because an instruction takes three cycles */
+	CHUNK = 512 << 10,      /* bytes; of 256 KiB to 1 MiB, which are all fast, the one that dma-copy uses */
+	LEAST_CHUNK = 64 << 10, /* of small files, which would use each page of the window only once */
+	SLOTS = 2,              /* of a lane: it reads one chunk while the other is written */
+	STREAMS = 3,            /* of CRC32C at a time, because an instruction takes three cycles */
 	MAX_LANES = 64,
 };
 
@@ -84,9 +85,9 @@ struct window {
 static struct {
 	struct window *window;
 	int source, target;
-	int on_tmpfs;  /* the target */
-	uint64_t size; /* of the source, in bytes */
-	size_t page;
+	int on_tmpfs;       /* the target */
+	uint64_t size;      /* of the source, in bytes */
+	size_t page, chunk; /* in bytes */
 	int lanes;
 	int cpus[MAX_LANES];
 } job;
@@ -162,10 +163,10 @@ static void *send_chunks(void *lane)
 		struct slot *slot = &slots[i % SLOTS];
 
 		wait_for(slot, EMPTY);
-		slot->offset = atomic_fetch_add(&job.window->next, CHUNK);
+		slot->offset = atomic_fetch_add(&job.window->next, job.chunk);
 		slot->bytes = 0;
 		if (slot->offset < job.size)
-			slot->bytes = job.size - slot->offset < CHUNK ? job.size - slot->offset : CHUNK;
+			slot->bytes = job.size - slot->offset < job.chunk ? job.size - slot->offset : job.chunk;
 		read_chunk(slot);
 		slot->crc = crc32c(slot->data, slot->bytes);
 		set(slot, FULL);
@@ -266,10 +267,18 @@ static void run_side(void *(*lane)(void *))
 		pthread_join(threads[i], NULL);
 }
 
+/* Chunks that are small enough for 32 of them. */
+static void choose_chunk(void)
+{
+	job.chunk = CHUNK;
+	while (job.chunk > LEAST_CHUNK && job.size / job.chunk < 32)
+		job.chunk /= 2;
+}
+
 /* A lane for every CPU of two, and for half of more, but not more than there are chunks. */
 static void choose_lanes(void)
 {
-	uint64_t chunks = (job.size + CHUNK - 1) / CHUNK;
+	uint64_t chunks = (job.size + job.chunk - 1) / job.chunk;
 	cpu_set_t allowed;
 	int most;
 
@@ -347,6 +356,7 @@ int main(int argc, char **argv)
 	}
 	open_files(argv[1], argv[2]);
 	job.page = (size_t)sysconf(_SC_PAGESIZE);
+	choose_chunk();
 	choose_lanes();
 	map_window();
 	sides[0] = start_side(send_chunks);
