@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the measurements of docs/BENCHMARKS.md, writes the tables there between the markers, and the plots beside it. The
 # results stay in build/bench as JSON. With arguments (engine model durable disk memory large trees connected
-# machines) only these run.
+# machines) only these run. The summary at the top of the page is made of its tables; the argument summary does that
+# alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -148,5 +149,61 @@ model() {
 		--chunks 4KiB,64KiB,256KiB,1MiB,2MiB --depths 1,2,4,8,16,32,64,128
 }
 
+# cell BLOCK LABEL SIZE COLUMN: prints one cell of a table of the page, or a dash. LABEL is a regular expression.
+cell() {
+	awk -F ' *[|] *' -v block="$1" -v label="^($2)\$" -v size="$3" -v column="$4" '
+		$0 == "<!-- " block " -->" { inside = 1 }
+		$0 == "<!-- end of " block " -->" { inside = 0 }
+		!inside { next }
+		$2 == "" { at = size_at = 0; for (i = 2; i <= NF; i++) {
+			if ($i == column) at = i
+			if ($i == "size" || $i == "tree") size_at = i
+		} }
+		at && $2 ~ label && $size_at == size && $at != "" { print $at; found = 1; exit }
+		END { if (!found) print "-" }' "$page"
+}
+
+# summary_row TEXT TABLES LABEL SIZE COLUMN: prints a row for both file systems. In LABEL, @ is the direction.
+summary_row() {
+	local text=$1 tables=$2 label=$3 size=$4 column=$5 system there back
+	printf '| %s |' "$text"
+	for system in disk memory; do
+		there=${label//@/(host-to-dpu|push)} back=${label//@/(dpu-to-host|pull)}
+		there=$(cell "$tables$system" "$there" "$size" "$column")
+		back=$(cell "$tables$system" "$back" "$size" "$column")
+		[ "$label" != "${label//@/}" ] && there="$there, $back"
+		printf ' %s |' "$there"
+	done
+	printf '\n'
+}
+
+# The backquotes are Markdown.
+# shellcheck disable=SC2016
+summary() {
+	local size
+	{
+		printf '| Copy | ext4 | tmpfs |\n|---|---:|---:|\n'
+		for size in '2 MiB' '64 MiB' '1 GiB'; do
+			summary_row "$size, a process started on each side" '' 'dma-copy @( [0-9]+ KiB)?' "$size" ratio
+		done
+		for size in '2 MiB' '64 MiB' '1 GiB'; do
+			summary_row "$size, connected to a daemon" connected- 'dma-copy @ daemon dpu crc32c' "$size" ratio
+		done
+		summary_row '1 GiB, connected, `blake3`' connected- 'dma-copy @ daemon dpu blake3' '1 GiB' ratio
+		summary_row '1 GiB, `rsync`' connected- rsync '1 GiB' ratio
+		summary_row '10,000 small files, connected, to `cp -r`' connected- \
+			'dma-copy @ daemon dpu crc32c' small 'to cp -r'
+		summary_row 'the same, to `rsync -a`' connected- 'dma-copy @ daemon dpu crc32c' small 'to rsync -a'
+		summary_row 'the same again, nothing changed, to `rsync -a`' connected- \
+			'dma-copy @ daemon dpu crc32c again' small 'to rsync -a'
+		summary_row '1 GiB over TCP, to `iperf3`' machines- 'dma-copy @ .*crc32c path am' '1 GiB' 'to iperf3'
+		summary_row '1 GiB over TLS, to `socat` with OpenSSL' machines- \
+			'dma-copy @ .*crc32c path tls' '1 GiB' 'to socat openssl'
+		summary_row '1 GiB, share of the limit, connected' connected- \
+			'dma-copy @ daemon dpu crc32c' '1 GiB' 'of limit'
+	} | put summary
+}
+
 [ $# -gt 0 ] || set -- engine model durable disk memory large trees connected machines
 for name in "$@"; do "$name"; done
+[ "${*: -1}" = summary ] || summary
