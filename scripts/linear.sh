@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Copies files of growing size in both directions, and prints the time per MiB, which is constant if the total time is
-# linear in the size, and the most memory of each side, which should not grow. The sizes are interleaved in ROUNDS
-# rounds (5 if not set); SIZES lists them in MiB. Needs GNU time.
+# Copies files of growing size in both directions, and prints the time per MiB and the most memory of each side, which
+# should not grow. The total time should be linear in the size: a fixed part and the same time for each MiB, which are
+# fitted to the medians. The sizes are interleaved in ROUNDS rounds (5 if not set); SIZES lists them in MiB. Needs GNU
+# time.
 #
 # The files are sparse, on tmpfs, copied as zeros and written to /dev/null, so that neither memory nor a disk has to
-# hold them. With DIR real files in that directory are copied: there must be space for all
-# of them and a copy of the largest, and what does not fit into the page cache is measured at the speed of the disk.
+# hold them. With DIR real files in that directory are copied: there must be space for all of them and a copy of the
+# largest, and what does not fit into the page cache is measured at the speed of the disk.
 #
-# If a time per MiB differs by more than TOLERANCE percent (5 if not set) from the median of its direction, the script
-# prints what the machine did in the meantime: time stolen by the hypervisor or spent waiting for disks, data that was
-# read or written, pages that were taken from the page cache, and free space. It fails if there is no such cause.
+# If a median differs by more than TOLERANCE percent (5 if not set) from the fitted time, the script prints what the
+# machine did in the meantime: time stolen by the hypervisor or spent waiting for disks, data that was read or written,
+# pages that were taken from the page cache, other load, and free space. It fails if there is no such cause.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -111,7 +112,7 @@ report() {
 judge() {
 	awk -v direction="$1" -v tolerance="$tolerance" -v free="$free" '
 		function apart(a, b) { return 100 * (a - b) / b }
-		{ for (i = 1; i <= NF; i++) cell[NR, i] = $i; order[NR] = $2 }
+		{ for (i = 1; i <= NF; i++) cell[NR, i] = $i }
 		END {
 			printf "\n%s\n%8s %15s %7s %7s %9s %8s %7s %7s %9s %9s %9s\n", direction, "MiB", "us/MiB: median",
 				"min", "max", "host MiB", "dpu MiB", "stolen", "waited", "read", "written", "reclaimed"
@@ -119,13 +120,17 @@ judge() {
 				printf "%8d %15.1f %7.1f %7.1f %9d %8d %6.1f%% %6.1f%% %9d %9d %9d\n", cell[i, 1], cell[i, 2],
 					cell[i, 3], cell[i, 4], cell[i, 5], cell[i, 6], cell[i, 7], cell[i, 8],
 					cell[i, 9], cell[i, 10], cell[i, 11]
-			for (i = 2; i <= NR; i++)
-				for (j = i; j > 1 && order[j - 1] > order[j]; j--) {
-					swap = order[j]; order[j] = order[j - 1]; order[j - 1] = swap
-				}
-			middle = order[int((NR + 1) / 2)]
+			# The time per MiB is a straight line over 1/MiB, whose slope is the fixed part.
+			for (i = 1; i <= NR; i++) { x += 1 / cell[i, 1] / NR; y += cell[i, 2] / NR }
 			for (i = 1; i <= NR; i++) {
-				off = apart(cell[i, 2], middle)
+				products += (1 / cell[i, 1] - x) * (cell[i, 2] - y)
+				squares += (1 / cell[i, 1] - x) ^ 2
+			}
+			fixed = squares > 0 ? products / squares : 0
+			each = y - fixed * x
+			printf "fitted: %.1f ms and %.1f us/MiB\n", fixed / 1000, each
+			for (i = 1; i <= NR; i++) {
+				off = apart(cell[i, 2], each + fixed / cell[i, 1])
 				if (off <= tolerance && off >= -tolerance) continue
 				why = ""
 				if (cell[i, 7] >= 1) why = why sprintf("; the hypervisor took %.1f %% of the CPU time", cell[i, 7])
@@ -139,7 +144,7 @@ judge() {
 				if (spread > 4 * tolerance)
 					why = why sprintf("; runs of this size differ by %.0f %%: other load", spread)
 				if (why == "") { why = "; the machine shows no cause"; failed = 1 }
-				printf "%d MiB: %+.1f %% from the median%s; %d MiB were free\n", cell[i, 1], off, why, free
+				printf "%d MiB: %+.1f %% from the fitted time%s; %d MiB were free\n", cell[i, 1], off, why, free
 				odd++
 			}
 			# A small file has smaller chunks, and so a smaller window.
