@@ -54,12 +54,13 @@ task() {
 }
 
 # whole CODE COMMAND...: all instructions of a process that ends with this exit code. One CPU for Go, so that no thread
-# spins while it waits; no signals between its threads; no garbage collection, which starts at different moments; and no
-# environment.
+# spins while it waits; no signals between its threads; no search for the limits of a container, which differs from
+# machine to machine; no garbage collection, which starts at different moments; and no environment.
 whole() {
 	local want=$1 code=0
 	shift
-	env -i PATH="$PATH" HOME=/nonexistent TMPDIR="$temporary" GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1 GOGC=off \
+	env -i PATH="$PATH" HOME=/nonexistent TMPDIR="$temporary" \
+		GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1,containermaxprocs=0 GOGC=off \
 		valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null --log-file="$temporary/log" \
 		"$@" > "$temporary/output" 2>&1 || code=$?
 	if [ "$code" -ne "$want" ]; then
