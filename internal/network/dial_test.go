@@ -2,13 +2,17 @@ package network
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"io"
+	"net"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 )
 
 // A wait that ends in the middle of an attempt reports why the attempts before it failed.
@@ -26,4 +30,49 @@ func TestReasonOfTheLastWholeAttempt(t *testing.T) {
 			t.Errorf("after %d attempts: %v", attempts, err)
 		}
 	})
+}
+
+// A daemon that dies while a data connection is made is lost, and has not broken the protocol.
+func TestDaemonDiesWhileADataConnectionIsMade(t *testing.T) {
+	for name, die := range map[string]func(*net.TCPConn){
+		"reset": func(c *net.TCPConn) { _ = c.SetLinger(0) },
+		"ended": func(c *net.TCPConn) { _, _ = io.CopyN(io.Discard, c, 1<<8) }, // a part of the handshake
+	} {
+		t.Run(name, func(t *testing.T) {
+			control, listener := dialPlain(t)
+			go func() {
+				if c, err := listener.AcceptTCP(); err == nil {
+					die(c)
+					_ = c.Close()
+				}
+			}()
+			mustLoseLane(t, control)
+		})
+	}
+	t.Run("refused", func(t *testing.T) {
+		control, listener := dialPlain(t)
+		must(t, listener.Close())
+		mustLoseLane(t, control)
+	})
+}
+
+// dialPlain makes a control connection to a listener that takes it and says nothing.
+func dialPlain(t *testing.T) (*Control, *net.TCPListener) {
+	t.Helper()
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	must(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	control, err := Dial(patient(t), listener.Addr().String(), time.Minute, Settings{})
+	must(t, err)
+	t.Cleanup(func() { _ = control.Close() })
+	accepted, err := listener.AcceptTCP()
+	must(t, err)
+	t.Cleanup(func() { _ = accepted.Close() })
+	return control, listener
+}
+
+func mustLoseLane(t *testing.T, c *Control) {
+	t.Helper()
+	_, err := c.dialLane(patient(t), &Settings{}, &tls.Config{InsecureSkipVerify: true}, secret{}, laneID{})
+	comchtest.MustBe(t, err, comch.ErrPeerLost)
 }

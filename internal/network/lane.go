@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
@@ -207,6 +208,9 @@ func (c *Control) dialLane(ctx context.Context, s *Settings, config *tls.Config,
 	defer cancel()
 	socket, err := s.dial(ctx, c.socket.RemoteAddr().String())
 	if err != nil {
+		if errors.Is(err, syscall.ECONNREFUSED) || isEnd(err) {
+			err = fmt.Errorf("%w (%w)", errNotTaken, err)
+		}
 		return nil, fmt.Errorf("open a data connection: %w", err)
 	}
 	dialed := newLane(socket, tls.Client, config)
@@ -226,6 +230,9 @@ func (l *lane) join(s *Settings, greeting []byte) error {
 		return err
 	}
 	if err := l.tls.Handshake(); err != nil {
+		if isEnd(err) {
+			return fmt.Errorf("%w (%s)", errNotTaken, quote.Bare(err.Error()))
+		}
 		return fmt.Errorf("%w: %s", secure.ErrHandshake, quote.Bare(err.Error()))
 	}
 	if _, err := l.tls.Write(greeting); err != nil {
@@ -240,6 +247,16 @@ func (l *lane) join(s *Settings, greeting []byte) error {
 	}
 	l.socket.authenticated()
 	return nil
+}
+
+// isEnd reports whether the other side has ended a connection, or the system has because that process is gone.
+func isEnd(err error) bool {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // frameHeader is the size of what comes before the content of a slot: its number and its length, 4 bytes each.
