@@ -293,8 +293,8 @@ func (p *peersPush) askRelay(
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	startLimit(ctx, cancel, p.settings.MaxDuration)
-	patience := p.patience(0)
-	timer := time.AfterFunc(patience, func() {
+	timeout := p.progressTimeout(0)
+	timer := time.AfterFunc(timeout, func() {
 		cancel(job.NewError(job.ErrIdle, nil, "check it and the daemon that it copies to",
 			"timeout: the relay reports no progress"))
 	})
@@ -303,16 +303,16 @@ func (p *peersPush) askRelay(
 	return p.calls.ask(ctx, from, key, r, func(moved uint64) {
 		if moved > last {
 			last = moved
-			timer.Reset(p.patience(moved))
+			timer.Reset(p.progressTimeout(moved))
 		}
 		p.reporter.Moved(to.Line, int64(moved))
 	})
 }
 
-// patience returns how long a relayed copy may report no progress after so many bytes. The relay has the same idle
-// timeout, and is given the time to say so. Before the first byte and after the last one, the target may compare or
-// flush the whole file.
-func (p *peersPush) patience(moved uint64) time.Duration {
+// progressTimeout returns how long a relayed copy may report no progress after so many bytes. The relay has the same
+// idle timeout, and is given the time to say so. Before the first byte and after the last one, the target may compare
+// or flush the whole file.
+func (p *peersPush) progressTimeout(moved uint64) time.Duration {
 	idle := p.settings.IdleTimeout + relayWait
 	if moved > 0 && moved < uint64(p.relays.size) {
 		return idle

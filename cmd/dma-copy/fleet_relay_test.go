@@ -419,8 +419,8 @@ func TestRelayWithoutProgress(t *testing.T) {
 		if took := time.Since(began); took != 3*50*time.Second+65*time.Second {
 			t.Errorf("took %s", took)
 		}
-		if push.patience(0) != push.patience(30) || push.patience(0) <= push.patience(1) {
-			t.Errorf("%s, %s, %s", push.patience(0), push.patience(1), push.patience(30))
+		if push.progressTimeout(0) != push.progressTimeout(30) || push.progressTimeout(0) <= push.progressTimeout(1) {
+			t.Errorf("%s, %s, %s", push.progressTimeout(0), push.progressTimeout(1), push.progressTimeout(30))
 		}
 	})
 }

@@ -23,7 +23,7 @@ const (
 
 // Finder connects a host to a server that another process starts now and then, as a daemon does. It tries at first
 // soon, and then less and less often, up to Interval, with one doca.Client, which is replaced only when it is connected
-// or an attempt did not end by itself. It is used by one goroutine at a time, apart from Hurry.
+// or an attempt did not end by itself. It is used by one goroutine at a time, apart from RetrySoon.
 type Finder struct {
 	// Interval returns the longest time between two attempts, about; nil: FindInterval. It is asked before each.
 	Interval func() time.Duration
@@ -36,20 +36,20 @@ type Finder struct {
 	name   string
 	client *doca.Client
 	pause  time.Duration // before the next attempt; 0: there has been none
-	hurry  chan struct{} // has an element after Hurry
+	soon   chan struct{} // has an element after RetrySoon
 	last   error         // the last one passed to Refused
 }
 
 // NewFinder returns a Finder for the server called name on the DPU of a host's device.
 func NewFinder(device *doca.Device, name string) *Finder {
-	return &Finder{device: device, name: name, hurry: make(chan struct{}, 1)}
+	return &Finder{device: device, name: name, soon: make(chan struct{}, 1)}
 }
 
-// Hurry says that a server is likely to be there soon: the next attempt follows at once, and the ones after it soon. It
-// may be called at any time.
-func (f *Finder) Hurry() {
+// RetrySoon says that a server is likely to be there soon: the next attempt follows at once, and the ones after it
+// soon. It may be called at any time.
+func (f *Finder) RetrySoon() {
 	select {
-	case f.hurry <- struct{}{}:
+	case f.soon <- struct{}{}:
 	default: // it will notice
 	}
 }
@@ -88,7 +88,7 @@ func (f *Finder) wait(ctx context.Context) error {
 	}
 	select {
 	case <-timer.C:
-	case <-f.hurry:
+	case <-f.soon:
 		f.pause = firstRetry
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -19,7 +19,7 @@ func waited(t *testing.T, f *Finder, attempts int) (lengths []time.Duration) {
 	return lengths
 }
 
-// A Finder tries often at first and after Hurry, and in the end once in an interval.
+// A Finder tries often at first and after RetrySoon, and in the end once in an interval.
 func TestFinderRhythm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := NewFinder(nil, "")
@@ -33,19 +33,19 @@ func TestFinderRhythm(t *testing.T) {
 					t.Errorf("a late attempt follows after %s", late)
 				}
 			}
-			f.Hurry()
-			f.Hurry()
+			f.RetrySoon()
+			f.RetrySoon()
 		}
 	})
 }
 
-// Hurry ends a long wait, whose interval may have become shorter.
+// RetrySoon ends a long wait, whose interval may have become shorter.
 func TestFinderHurriesWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, interval := NewFinder(nil, ""), 10*time.Second
 		f.Interval = func() time.Duration { return interval }
 		f.pause = interval
-		time.AfterFunc(time.Second, f.Hurry)
+		time.AfterFunc(time.Second, f.RetrySoon)
 		if got := waited(t, f, 1)[0]; got != time.Second {
 			t.Errorf("it waited %s", got)
 		}

@@ -151,7 +151,7 @@ func (d *Daemon) find(ctx context.Context, finder *comch.Finder) error {
 		d.commands.Add(1)
 		for _, other := range d.finders {
 			if other != finder {
-				other.Hurry()
+				other.RetrySoon()
 			}
 		}
 		served := make(chan struct{})
@@ -159,7 +159,7 @@ func (d *Daemon) find(ctx context.Context, finder *comch.Finder) error {
 			defer close(served)
 			defer d.commands.Add(-1)
 			if d.serve(conn, d.config.Device.Info().PCIAddress) == nil {
-				finder.Hurry() // not after a failure, so that a peer cannot keep the daemon busy without a trusted key
+				finder.RetrySoon() // not after a failure, so that a peer cannot keep the daemon busy without a key
 			}
 		})
 		select {

@@ -206,7 +206,7 @@ func (r *relayState) relaying(s *negotiate.Service, dst []byte) ([]byte, error) 
 	return s.Relaying(dst, r.moved)
 }
 
-// relayContact is how long a relay waits for the connection to the target, and then for its turn there, at most: the
+// relayContact is how long a relay waits for the connection to the target, and then for a permit there, at most: the
 // command has other sources.
 const relayContact = 10 * time.Second
 
@@ -217,16 +217,16 @@ func (c *connection) pushTo(
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	config, o := &c.server.config, side.options
-	patience := min(relayContact, o.IdleTimeout)
+	timeout := min(relayContact, o.IdleTimeout)
 	settings := config.Relay.Settings
 	settings.Paths = job.PathsOf(negotiate.PathTLS)
-	turn := &turnLimit{patience: patience, giveUp: giveUp}
+	limit := &permitLimit{timeout: timeout, giveUp: giveUp}
 	client, err := DialNetwork(ctx, NetworkMeeting{
-		Address: r.Address.String(), Wait: patience, Settings: settings,
+		Address: r.Address.String(), Wait: timeout, Settings: settings,
 		budgeted: func(m native.Memory) native.Memory { return budgetedMemory{m, c.server.memory} },
 	}, ClientConfig{
 		Key: config.Key, Verify: onlyKey(r.Key), Software: o.Software, Name: config.Name,
-		IdleTimeout: o.IdleTimeout, Waiting: turn.waiting, Log: config.Log,
+		IdleTimeout: o.IdleTimeout, Waiting: limit.waiting, Log: config.Log,
 	})
 	if err != nil {
 		return job.Summary{}, err
@@ -252,24 +252,24 @@ func onlyKey(key identity.Public) func(identity.Public) error {
 	}
 }
 
-// turnLimit ends a push that waits too long for other copies at the target. Two daemons that push to each other would
+// permitLimit ends a push that waits too long for other copies at the target. Two daemons that push to each other would
 // otherwise wait for each other's permits.
-type turnLimit struct {
-	patience time.Duration
-	giveUp   context.CancelCauseFunc
-	since    time.Time // of the first call
+type permitLimit struct {
+	timeout time.Duration
+	giveUp  context.CancelCauseFunc
+	since   time.Time // of the first call
 }
 
 // waiting is a ClientConfig.Waiting.
-func (l *turnLimit) waiting(ahead int) {
+func (l *permitLimit) waiting(ahead int) {
 	switch {
 	case ahead == 0:
 		l.since = time.Time{}
 	case l.since.IsZero():
 		l.since = time.Now()
-	case time.Since(l.since) >= l.patience:
+	case time.Since(l.since) >= l.timeout:
 		l.giveUp(job.NewError(job.ErrLimit, nil, "push to it from elsewhere, or later",
-			"the target served other copies for %s", l.patience))
+			"the target served other copies for %s", l.timeout))
 	}
 }
 
