@@ -82,6 +82,38 @@ func TestBusyWorkerPauses(t *testing.T) {
 	}
 }
 
+// lateEvent is a library for which an event comes while a worker is being armed, too early to be reported by the
+// worker's descriptor. It is gone when ctx ends.
+type lateEvent struct {
+	abi
+	ctx  context.Context
+	came bool
+}
+
+func (l *lateEvent) workerArm(w workerHandle) Status {
+	l.came = true
+	return l.abi.workerArm(w)
+}
+
+func (l *lateEvent) workerPoll(w workerHandle, into []event) int {
+	if n := l.abi.workerPoll(w, into); n > 0 || !l.came || l.ctx.Err() != nil {
+		return n
+	}
+	into[0] = event{tag: 17}
+	return 1
+}
+
+func TestReapOfAnEventBeforeArming(t *testing.T) {
+	s := newSide(t, Settings{Transports: []string{"tcp"}})
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	s.context.abi = &lateEvent{abi: s.context.abi, ctx: ctx}
+	var events [1]Event
+	if n, err := s.worker.Reap(ctx, events[:]); n != 1 || err != nil || events[0].Tag != 17 {
+		t.Errorf("%d events, %v: %+v", n, err, events)
+	}
+}
+
 // A signal that comes from a goroutine which does not know whether the worker is closed.
 func TestSignalAfterClose(t *testing.T) {
 	c, err := Open(Settings{Transports: []string{"tcp"}})

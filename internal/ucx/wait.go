@@ -46,7 +46,8 @@ func newParker(descriptor int) (*parker, error) {
 
 // park waits until there is an event, which it adds to the events that the worker has taken, until Signal is called, or
 // ctx ends. Progress and arming are part of the netpoller's call: a transport may report only what happens after the
-// netpoller has begun to look, so the worker must be found without events after that.
+// netpoller has begun to look, so the worker must be found without events after that. And it must be found without
+// events after it was armed: arming a completion queue by ibv_req_notify_cq(3) does not report what came just before.
 func (w *Worker) park(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, w.interrupt)
 	defer stop()
@@ -60,7 +61,7 @@ func (w *Worker) park(ctx context.Context) error {
 			status := w.context.abi.workerArm(w.handle)
 			if status == StatusOK {
 				busy = 0
-				return false
+				return w.take() > 0
 			}
 			if status != statusBusy {
 				failure = failed(w.context.abi, "ucp_worker_arm", status)
