@@ -16,8 +16,7 @@
 #define EXIT_CONFIGURATION 3 /* as in the program's help */
 
 /*
- * Address space that a copy reserves: the runtime's heap, and a stack and an arena for each thread. Most of it is never
- * used.
+ * Address space that a copy reserves: the runtime's heap, and a stack for each thread. Most of it is never used.
  */
 #define MIN_ADDRESS_SPACE ((rlim_t)2 << 30)
 
