@@ -1,7 +1,6 @@
 package ucx
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -13,17 +12,9 @@ const (
 	MaxAddress = 16 << 10 // of a worker
 	MaxKey     = 4 << 10  // of memory
 
-	// keyPadding is more than UCX reads of a key whose content claims to be as long as possible. addressPadding ends
-	// the parsing of an address in any state.
-	keyPadding     = 64 << 10
-	addressPadding = 64 << 10
-)
-
-// The first byte of an address has its version in four bits. UCX 1.13 and later know two, and check it by an assertion.
-// The rest of an address is not for anybody else to read: it differs between releases.
-const (
-	addressVersions    = 0x0f
-	lastAddressVersion = 1
+	// padding is more than UCX reads of an address or key beyond what this package has checked: parts of a fixed
+	// length, and the most that a part can claim to have.
+	padding = 4 << 10
 )
 
 // errNotForcible is an endpoint over shared memory whose peer does nothing.
@@ -46,19 +37,20 @@ type RemoteKey struct {
 }
 
 // Connect opens an endpoint to the worker with this address, which comes from an authenticated peer. It does not wait:
-// that the peer cannot be reached is an event, Failed, with this tag. Implements: ucp_ep_create.
+// that the peer cannot be reached is an event, Failed, with this tag. ErrInvalid: it is no address of version 1.
+// Implements: ucp_ep_create.
 func (w *Worker) Connect(address []byte, tag uint64) (*Endpoint, error) {
 	if w.handle == nil {
 		return nil, ErrClosed
 	}
-	if len(address) == 0 || len(address) > MaxAddress {
-		return nil, fmt.Errorf("worker address of %d bytes: %w", len(address), ErrInvalid)
+	own, err := w.Address()
+	if err == nil {
+		err = checkAddress(address, own)
 	}
-	if version := address[0] & addressVersions; version > lastAddressVersion {
-		return nil, fmt.Errorf("worker address of version %d: %w", version, ErrInvalid)
+	if err != nil {
+		return nil, err
 	}
-	padded := append(bytes.Clone(address), bytes.Repeat([]byte{0xff}, addressPadding)...)
-	handle, status := w.context.abi.endpointOpen(w.handle, padded, tag)
+	handle, status := w.context.abi.endpointOpen(w.handle, padded(address), tag)
 	if status != StatusOK {
 		return nil, failed(w.context.abi, "ucp_ep_create", status)
 	}
@@ -76,17 +68,16 @@ func (e *Endpoint) Transports() string {
 	return parseTransports(e.worker.context.abi.endpointDescribe(e.handle))
 }
 
-// ImportKey unpacks a key of the peer's memory. ErrInvalid: it is empty or longer than MaxKey; an Error: UCX cannot use
-// it. Implements: ucp_ep_rkey_unpack.
+// ImportKey unpacks a key of the peer's memory. ErrInvalid: it is malformed, or longer than MaxKey; an Error: UCX
+// cannot use it. Implements: ucp_ep_rkey_unpack.
 func (e *Endpoint) ImportKey(packed []byte) (*RemoteKey, error) {
 	if e.handle == nil {
 		return nil, ErrClosed
 	}
-	if len(packed) == 0 || len(packed) > MaxKey {
-		return nil, fmt.Errorf("remote key of %d bytes: %w", len(packed), ErrInvalid)
+	if err := checkKey(packed); err != nil {
+		return nil, err
 	}
-	padded := append(bytes.Clone(packed), make([]byte, keyPadding)...)
-	handle, status := e.worker.context.abi.endpointKey(e.handle, padded)
+	handle, status := e.worker.context.abi.endpointKey(e.handle, padded(packed))
 	if status != StatusOK {
 		return nil, failed(e.worker.context.abi, "ucp_ep_rkey_unpack", status)
 	}

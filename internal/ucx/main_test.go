@@ -21,6 +21,7 @@ var processes = map[string]func() error{
 	"owner":           ownWindow,
 	"sender":          sendForever,
 	"connect":         connectAndSend,
+	"import":          importAndRead,
 	"signals":         compareSignals,
 	"closing":         closeWhileConnecting,
 	"nil dereference": func() error { return useUCX(dereferenceNil) },

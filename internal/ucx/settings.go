@@ -57,6 +57,9 @@ func (s Settings) options(rdma bool) (options []option) {
 	if len(s.NetDevices) > 0 {
 		add("NET_DEVICES", strings.Join(s.NetDevices, ","))
 	}
+	// The format of addresses that every release of UCX 1 has, and that checkAddress knows.
+	add("ADDRESS_VERSION", "v1")
+	add("UNIFIED_MODE", "n")
 	// The control connection notices a lost peer, stopped ones included. UCX would also send datagrams over RDMA to
 	// notice it, and ends the process if the device cannot send them, as soft-RoCE over a link that is down.
 	add("KEEPALIVE_INTERVAL", "inf")

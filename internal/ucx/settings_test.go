@@ -16,12 +16,16 @@ func TestOptions(t *testing.T) {
 		rdma     bool
 		want     map[string]string
 	}{
-		"nothing": {Settings{}, true, map[string]string{"KEEPALIVE_INTERVAL": "inf"}},
+		"nothing": {Settings{}, true, map[string]string{
+			"ADDRESS_VERSION": "v1", "UNIFIED_MODE": "n", "KEEPALIVE_INTERVAL": "inf",
+		}},
 		"without RDMA devices": {all, false, map[string]string{
 			"TLS": "rc,ud", "NET_DEVICES": "mlx5_0:1,mlx5_1:1", "KEEPALIVE_INTERVAL": "inf",
+			"ADDRESS_VERSION": "v1", "UNIFIED_MODE": "n",
 		}},
 		"with RDMA devices": {all, true, map[string]string{
 			"TLS": "rc,ud", "NET_DEVICES": "mlx5_0:1,mlx5_1:1", "KEEPALIVE_INTERVAL": "inf",
+			"ADDRESS_VERSION": "v1", "UNIFIED_MODE": "n",
 			"IB_TRAFFIC_CLASS": "104", "GID_INDEX": "0", "RC_TIMEOUT": "250000us", "RC_RETRY_COUNT": "6",
 			"IB_DM_SIZE": "8192",
 		}},

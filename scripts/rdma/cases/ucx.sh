@@ -7,6 +7,9 @@ ucx_tests() {
 
 case_ucx_reads_and_messages() { ucx_tests 'TestGet.*|TestSend|TestHostileMessage'; }
 
+# The addresses of RDMA devices are understood.
+case_ucx_addresses() { ucx_tests 'TestAddressesAreUnderstood'; }
+
 # The sides of a connection are closed while it is being made, and when the peer is gone: no process ends.
 # case_ucx_close: 600 s
 case_ucx_close() { ucx_tests 'TestClose.*|TestEndpointAfterItsWorker|TestSenderIsLost'; }
