@@ -1,6 +1,8 @@
 package ucx
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +21,8 @@ var loaded struct {
 type Context struct {
 	abi      abi
 	settings Settings
+
+	directory *memoryDirectory // nil: none
 
 	mu     sync.Mutex // of calls that need one at a time
 	handle contextHandle
@@ -52,15 +56,35 @@ func load() (abi, error) {
 }
 
 func open(a abi, s Settings) (*Context, error) {
-	var options []byte
-	for _, o := range s.options(len(RDMAPorts()) > 0) {
-		options = append(options, o.name+"\x00"+o.value+"\x00"...)
+	c := &Context{abi: a, settings: s}
+	options := s.options(len(RDMAPorts()) > 0)
+	if s.sharesMemory() {
+		// Without the directory UCX reports itself what it cannot do.
+		if c.directory, _ = newMemoryDirectory(sharedMemory); c.directory != nil {
+			options = append(options, c.directory.options()...)
+		}
 	}
-	handle, status := a.contextOpen(append(options, 0), s.Reads)
+	var encoded []byte
+	for _, o := range options {
+		encoded = append(encoded, o.name+"\x00"+o.value+"\x00"...)
+	}
+	handle, status := a.contextOpen(append(encoded, 0), s.Reads)
 	if status != StatusOK {
-		return nil, failed(a, "ucp_init", status)
+		return nil, errors.Join(failed(a, "ucp_init", status), c.removeDirectory())
 	}
-	return &Context{abi: a, settings: s, handle: handle}, nil
+	c.handle = handle
+	return c, nil
+}
+
+// removeDirectory is called when UCX uses it no more.
+func (c *Context) removeDirectory() error {
+	if c.directory == nil {
+		return nil
+	}
+	if err := c.directory.Close(); err != nil {
+		return fmt.Errorf("removing the directory of shared memory: %w", err)
+	}
+	return nil
 }
 
 // failed returns nil, or an error for a call.
@@ -109,9 +133,10 @@ func (c *Context) Resources() ([]Resource, error) {
 func (c *Context) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.handle != nil {
-		c.abi.contextClose(c.handle)
-		c.handle = nil
+	if c.handle == nil {
+		return nil
 	}
-	return nil
+	c.abi.contextClose(c.handle)
+	c.handle = nil
+	return c.removeDirectory()
 }

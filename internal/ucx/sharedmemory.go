@@ -1,0 +1,98 @@
+package ucx
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The files of shared memory have names, because a confined process must not open those of others in /proc, and remain
+// if their process is killed. So each context has a directory for its files. Its lock ends with the process, in
+// whatever namespace that is, and the next context of the same user removes a directory without a lock.
+const (
+	sharedMemory       = "/dev/shm"
+	sharedMemoryPrefix = "dma-copy-ucx-"
+	sharedMemoryFiles  = "ucx_shm_posix_"
+	sharedMemoryTries  = 10
+)
+
+// sharesMemory reports whether a context with these settings may use files of shared memory.
+func (s Settings) sharesMemory() bool {
+	return len(s.Transports) == 0 || slices.ContainsFunc(s.Transports, func(name string) bool {
+		return slices.Contains([]string{"posix", "shm", "sm", "all"}, name)
+	})
+}
+
+// memoryDirectory is the directory of a context, which is locked while it is open.
+type memoryDirectory struct {
+	path string
+	lock *os.File
+}
+
+// newMemoryDirectory removes what dead processes have left in root, and makes a directory there.
+func newMemoryDirectory(root string) (*memoryDirectory, error) {
+	removeUnlocked(root)
+	for range sharedMemoryTries {
+		// Paths have one length: UCX 1.13 takes that of its own path for the length of the peer's.
+		path := filepath.Join(root, fmt.Sprintf("%s%08x", sharedMemoryPrefix, rand.Uint32()))
+		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, fmt.Errorf("directory for shared memory: %w", err)
+		}
+		if d := lockDirectory(path); d != nil {
+			return d, nil
+		}
+	}
+	return nil, fmt.Errorf("directory for shared memory: other processes use those in %s", root)
+}
+
+// options are those of UCX that choose the directory. UCX 1.13 knows the option without the name of the transport.
+func (d *memoryDirectory) options() []option { return []option{{"DIR", d.path}, {"POSIX_DIR", d.path}} }
+
+// lockDirectory returns nil if another process has the lock, or if the directory is gone, is no directory, or that of
+// another user.
+func lockDirectory(path string) *memoryDirectory {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	d := &memoryDirectory{path: path, lock: os.NewFile(uintptr(fd), path)}
+	var opened, named unix.Stat_t
+	if unix.Fstat(fd, &opened) != nil || int(opened.Uid) != os.Geteuid() ||
+		unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil || unix.Lstat(path, &named) != nil ||
+		opened.Ino != named.Ino {
+		_ = d.lock.Close()
+		return nil
+	}
+	return d
+}
+
+// Close removes the directory, and the files that UCX has not removed.
+func (d *memoryDirectory) Close() error {
+	defer d.lock.Close()
+	names, err := d.lock.Readdirnames(-1)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, sharedMemoryFiles) {
+			_ = unix.Unlinkat(int(d.lock.Fd()), name, 0)
+		}
+	}
+	return os.Remove(d.path)
+}
+
+// removeUnlocked removes the directories of dead processes of this user. Errors are left to the next context.
+func removeUnlocked(root string) {
+	found, _ := filepath.Glob(filepath.Join(root, sharedMemoryPrefix+"*"))
+	for _, path := range found {
+		if d := lockDirectory(path); d != nil {
+			_ = d.Close()
+		}
+	}
+}

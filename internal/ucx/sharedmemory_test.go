@@ -1,0 +1,91 @@
+//go:build ucx && cgo
+
+package ucx
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// directoryOf returns the directory of the shared memory that a process has mapped.
+func directoryOf(t *testing.T, pid int) string {
+	t.Helper()
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(maps)) {
+		if _, path, found := strings.Cut(strings.TrimSpace(line), " "+sharedMemory+"/"+sharedMemoryPrefix); found {
+			return filepath.Dir(filepath.Join(sharedMemory, sharedMemoryPrefix+path))
+		}
+	}
+	t.Fatalf("process %d has no shared memory", pid)
+	return ""
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// What a killed process leaves is removed by the next one. What others use is not.
+func TestSharedMemoryOfAKilledProcess(t *testing.T) {
+	tls := transports["shared memory"]
+	killed, alive := startPeer(t, "owner", tls), startPeer(t, "owner", tls)
+	left, used := directoryOf(t, killed.command.Process.Pid), directoryOf(t, alive.command.Process.Pid)
+	killed.kill(t)
+	newSide(t, Settings{Transports: tls})
+	if exists(left) {
+		t.Errorf("%s of a killed process is still there", left)
+	}
+	newReader(t, alive, tls)
+	if err := alive.stdin.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := alive.command.Wait(); err != nil || exists(used) {
+		t.Errorf("%s is there after the end of its process: %t, %v", used, exists(used), err)
+	}
+}
+
+func TestDirectoriesOfOthersStay(t *testing.T) {
+	root := t.TempDir()
+	own, err := newMemoryDirectory(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead, file := filepath.Join(root, sharedMemoryPrefix+"dead"), filepath.Join(root, sharedMemoryPrefix+"file")
+	full, link := filepath.Join(root, sharedMemoryPrefix+"full"), filepath.Join(root, sharedMemoryPrefix+"link")
+	another := filepath.Join(root, "another")
+	for _, path := range []string{dead, full, another} {
+		for _, err := range []error{
+			os.Mkdir(path, 0o700), os.WriteFile(filepath.Join(path, sharedMemoryFiles+"1"), nil, 0o600),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, err := range []error{
+		os.WriteFile(file, nil, 0o600), os.Symlink(another, link),
+		os.WriteFile(filepath.Join(full, "of somebody"), nil, 0o600),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	removeUnlocked(root)
+	for path, stays := range map[string]bool{
+		own.path: true, dead: false, file: true, filepath.Join(full, "of somebody"): true, link: true,
+		filepath.Join(another, sharedMemoryFiles+"1"): true,
+	} {
+		if exists(path) != stays {
+			t.Errorf("%s stays: %t", path, exists(path))
+		}
+	}
+	if err := own.Close(); err != nil || exists(own.path) {
+		t.Errorf("%s after its end: %v", own.path, err)
+	}
+}
