@@ -22,6 +22,7 @@ var processes = map[string]func() error{
 	"sender":          sendForever,
 	"connect":         connectAndSend,
 	"import":          importAndRead,
+	"memory":          measureWorkers,
 	"signals":         compareSignals,
 	"closing":         closeWhileConnecting,
 	"nil dereference": func() error { return useUCX(dereferenceNil) },

@@ -78,6 +78,13 @@ const (
 	closeLimit = 10 * time.Second
 )
 
+// What UCX has of a worker whose endpoints are in use, in bytes: pools of buffers, and over shared memory a queue.
+// Those of an RDMA device are registered.
+const (
+	WorkerMemory     = 3 << 20
+	WorkerMemoryRDMA = 40 << 20
+)
+
 // NewWorker opens a worker for up to depth operations in flight, 1 to 65536. From now on UCX listens on ports of its
 // devices. Implements: ucp_worker_create.
 func (c *Context) NewWorker(depth int) (*Worker, error) {

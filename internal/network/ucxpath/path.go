@@ -154,13 +154,26 @@ func (p *Path) Traits() native.Traits {
 // endpointMemory is about what UCX has of an endpoint over TCP, in bytes.
 const endpointMemory = 128 << 10
 
-// Overhead is that of native.Buffering: the receiver of messages chooses the number of its workers.
+// Overhead is that of native.Buffering: the buffers of this side's workers, and the endpoints of a sender of messages,
+// whose number the receiver chooses.
 func (p *Path) Overhead(l native.Layout, peer negotiate.Window) int64 {
+	lanes := int64(l.Lanes)
+	if p.path == negotiate.PathRMA && l.Sends {
+		lanes = 1
+	}
+	bytes := lanes * p.workerMemory()
 	workers, err := negotiate.DecodeWorkers(peer.Descriptor, p.path, uint32(l.Depth))
 	if err != nil {
-		return 0 // Open fails, or it is the window of this side
+		return bytes // Open fails, or it is the window of this side
 	}
-	return endpointMemory * int64(min(l.Depth, l.Lanes*len(workers.Addresses)))
+	return bytes + endpointMemory*int64(min(l.Depth, l.Lanes*len(workers.Addresses)))
+}
+
+func (p *Path) workerMemory() int64 {
+	if p.hasRDMA() {
+		return ucx.WorkerMemoryRDMA
+	}
+	return ucx.WorkerMemory
 }
 
 // Expose makes the window: a receiver's slots for messages, or a sender's memory to be read.

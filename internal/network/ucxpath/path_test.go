@@ -337,9 +337,11 @@ func TestUnknownNetDevice(t *testing.T) {
 	}
 }
 
-// The receiver of messages chooses the number of its workers. A lane connects to those of its slots only.
+// Workers of this side count, and the endpoints of a sender of messages: the receiver chooses the number of its
+// workers, and a lane connects to those of its slots only.
 func TestOverhead(t *testing.T) {
 	p := New(negotiate.PathMessages, Config{})
+	p.ports = func() []ucx.Port { return nil }
 	describe := func(count int) negotiate.Window {
 		workers := negotiate.Workers{Key: make([]byte, negotiate.TokenSize)}
 		for range count {
@@ -349,11 +351,35 @@ func TestOverhead(t *testing.T) {
 	}
 	l := layoutOf(negotiate.PathMessages, true)
 	for addresses, endpoints := range map[int]int64{1: 2, 2: 4, 3: 5, 5: 5, 6: 0} {
-		if got := p.Overhead(l, describe(addresses)); got != endpoints*endpointMemory {
+		want := int64(l.Lanes)*ucx.WorkerMemory + endpoints*endpointMemory
+		if got := p.Overhead(l, describe(addresses)); got != want {
 			t.Errorf("%d workers count as %d bytes", addresses, got)
 		}
 	}
-	if got := p.Overhead(layoutOf(negotiate.PathMessages, false), negotiate.Window{}); got != 0 {
-		t.Errorf("a window of this side counts as %d bytes more", got)
+	for _, test := range []struct {
+		path    negotiate.Path
+		sends   bool
+		rdma    bool
+		workers int64
+		each    int64
+	}{
+		{negotiate.PathMessages, false, false, 2, ucx.WorkerMemory},
+		{negotiate.PathMessages, false, true, 2, ucx.WorkerMemoryRDMA},
+		{negotiate.PathRMA, false, false, 2, ucx.WorkerMemory},
+		{negotiate.PathRMA, false, true, 2, ucx.WorkerMemoryRDMA},
+		{negotiate.PathRMA, true, false, 1, ucx.WorkerMemory},
+		{negotiate.PathRMA, true, true, 1, ucx.WorkerMemoryRDMA},
+	} {
+		p := New(test.path, Config{})
+		p.ports = func() []ucx.Port {
+			if !test.rdma {
+				return nil
+			}
+			return []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}
+		}
+		got := p.Overhead(layoutOf(test.path, test.sends), negotiate.Window{})
+		if got != test.workers*test.each {
+			t.Errorf("%+v counts as %d bytes", test, got)
+		}
 	}
 }
