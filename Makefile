@@ -200,7 +200,7 @@ fmt: ## format all Go and C files
 imports: ## write the import graph of docs/ARCHITECTURE.md
 	$(GO) test -count=1 ./internal/repolint -run TestArchitecturePage -update
 
-test-netns: build ## copies between two network namespaces over a link that loses, delays and is cut; needs root
+test-netns: build ## copies between network namespaces over links that lose, delay and are cut; needs root
 	scripts/test-netns.sh
 
 examples-check: ## examples/fleet: shellcheck, ansible-lint, Kubernetes manifests; needs shellcheck and ansible-lint
