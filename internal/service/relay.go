@@ -25,6 +25,9 @@ type RelayConfig struct {
 	To       []share.RelayTarget
 	Listen   netip.AddrPort   // of this daemon, to which it never pushes; not valid: it listens nowhere
 	Settings network.Settings // of the connections; Paths is tls, whatever it is set to
+
+	// dial connects to a target in place of DialNetwork, if it is not nil: the simulation has no network.
+	dial func(context.Context, netip.AddrPort, ClientConfig) (*Client, error)
 }
 
 // permits reports whether files may be pushed to an address.
@@ -218,13 +221,8 @@ func (c *connection) pushTo(
 	defer giveUp(nil)
 	config, o := &c.server.config, side.options
 	timeout := min(relayContact, o.IdleTimeout)
-	settings := config.Relay.Settings
-	settings.Paths = job.PathsOf(negotiate.PathTLS)
 	limit := &permitLimit{timeout: timeout, giveUp: giveUp}
-	client, err := DialNetwork(ctx, NetworkMeeting{
-		Address: r.Address.String(), Wait: timeout, Settings: settings,
-		budgeted: func(m native.Memory) native.Memory { return budgetedMemory{m, c.server.memory} },
-	}, ClientConfig{
+	client, err := c.server.dialTarget(ctx, r.Address, timeout, ClientConfig{
 		Key: config.Key, Verify: onlyKey(r.Key), Software: o.Software, Name: config.Name,
 		IdleTimeout: o.IdleTimeout, Waiting: limit.waiting, Log: config.Log,
 	})
@@ -240,6 +238,20 @@ func (c *connection) pushTo(
 		Options: o, Place: r.Target, Daemon: share.Remote{Address: r.Address.String()}, Name: r.Name,
 		Into: r.Flags.Has(negotiate.CopyInto), Create: r.Flags.Has(negotiate.CopyCreate),
 	})
+}
+
+func (s *Server) dialTarget(
+	ctx context.Context, address netip.AddrPort, wait time.Duration, c ClientConfig,
+) (*Client, error) {
+	if dial := s.config.Relay.dial; dial != nil {
+		return dial(ctx, address, c)
+	}
+	settings := s.config.Relay.Settings
+	settings.Paths = job.PathsOf(negotiate.PathTLS)
+	return DialNetwork(ctx, NetworkMeeting{
+		Address: address.String(), Wait: wait, Settings: settings,
+		budgeted: func(m native.Memory) native.Memory { return budgetedMemory{m, s.memory} },
+	}, c)
 }
 
 // onlyKey returns a ClientConfig.Verify that accepts one key.

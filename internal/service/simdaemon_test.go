@@ -46,7 +46,8 @@ var errPowerLost = syscall.EIO
 func (s *simulation) startDaemon() *simDaemon {
 	d := &simDaemon{simulation: s, audit: newAuditor()}
 	config := ServerConfig{
-		Key: s.key, Trust: s.grants(-1), FS: disktest.NewFaulty(s.disk, d.plan), Name: "dpu7", Text: "hello",
+		Relay: RelayConfig{To: targetsOf(s.T, simTargetAddress.String()), dial: d.dialTarget},
+		Key:   s.key, Trust: s.grants(-1), FS: disktest.NewFaulty(s.disk, d.plan), Name: "dpu7", Text: "hello",
 		Limits: s.limits, Shares: s.shares(), Observer: d.audit, Log: zerolog.Nop(),
 		Copy: dmaxfer.Options{
 			Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C,
@@ -118,6 +119,7 @@ func (d *simDaemon) losePower() {
 	for _, c := range d.clients {
 		c.powerLost()
 	}
+	d.target.breakLinks()
 	d.stop()
 }
 
@@ -182,6 +184,9 @@ func simCode(err error) int {
 	}
 	if refusal, is := errors.AsType[*negotiate.Refusal](err); is {
 		return int(refusal.Code)
+	}
+	if failure, is := errors.AsType[*negotiate.RelayFailure](err); is {
+		return int(failure.Code)
 	}
 	for _, class := range []struct {
 		is   error

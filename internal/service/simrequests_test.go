@@ -104,7 +104,7 @@ func (c *simClient) judge(o Operation, at negotiate.Place, began time.Time, err 
 			c.Errorf("client %d: %s succeeds in a share that is gone", c.number, o)
 		}
 	}
-	if (o == Push || o == Pull) && c.waits() {
+	if o.Copies() && c.waits() || o == Relay && c.linkFaults {
 		c.inTime(string(o), began, err)
 	} else {
 		c.promptly(m, string(o), began, err)
@@ -127,7 +127,7 @@ func (c *simClient) request() {
 		"common", "common", "in", "out", "keep", "hidden", "none", c.foreignShare(),
 	}[c.random.IntN(8)]
 	var do func()
-	switch c.random.IntN(14) {
+	switch c.random.IntN(16) {
 	case 0, 1:
 		do = func() { c.push(name, variant, overwrite) }
 	case 2, 3:
@@ -150,6 +150,8 @@ func (c *simClient) request() {
 		do = func() { c.removeElsewhere(other, fmt.Sprint("shared-", n)) }
 	case 11:
 		do = c.listShares
+	case 14, 15:
+		do = func() { c.relay(name, variant, overwrite) }
 	default:
 		do = func() { c.ping(overwrite) }
 	}
@@ -426,20 +428,6 @@ func (c *simClient) remove(name string) {
 	}
 }
 
-// removeElsewhere tries to remove what the client must not.
-func (c *simClient) removeElsewhere(in, name string) {
-	if c.access(in).Allows(share.Write) {
-		in = "out"
-	}
-	at, began := negotiate.Place{Share: in}, time.Now()
-	m := c.current.Load()
-	err := m.Remove(m.ctx, at, []string{name}, func(string, negotiate.Removal) error { return nil })
-	c.judge(Remove, at, began, err, int(negotiate.AbortRefused))
-	if err == nil {
-		c.Errorf("client %d may remove in %s", c.number, in)
-	}
-}
-
 func (c *simClient) ping(text bool) {
 	m, began := c.current.Load(), time.Now()
 	if text {
@@ -454,38 +442,6 @@ func (c *simClient) ping(text bool) {
 	c.promptly(m, "ping", began, err)
 	if err != nil && c.isFine(m) {
 		c.Errorf("client %d: ping: %v", c.number, err)
-	}
-}
-
-// pushElsewhere pushes to a share that others use, too.
-func (c *simClient) pushElsewhere(to, name string, variant int, overwrite bool) {
-	at, began := negotiate.Place{Share: to, Path: name}, time.Now()
-	m := c.current.Load()
-	source := fmt.Sprintf("/home/public-%d", variant)
-	_, err := m.Push(m.ctx, CopyRequest{Options: c.options(source, overwrite), Place: at})
-	codes := []int{0, simDiffers, int(negotiate.AbortTarget)}
-	if !c.access(to).Allows(share.Write) || to == "keep" && overwrite {
-		codes = []int{int(negotiate.AbortRefused)}
-	} else if c.tooLarge(publicText(c.number, variant)) {
-		codes = []int{int(negotiate.AbortLimit)}
-	}
-	c.judge(Push, at, began, err, codes...)
-	if err == nil && codes[0] != 0 {
-		c.Errorf("client %d may push to %s", c.number, to)
-	}
-}
-
-func (c *simClient) pullElsewhere(from, name string) {
-	codes := []int{0, int(negotiate.AbortSource)}
-	if c.grant.maxBytes > 0 {
-		codes = append(codes, int(negotiate.AbortLimit))
-	}
-	if !c.access(from).Allows(share.Read) {
-		codes = []int{int(negotiate.AbortRefused)}
-	}
-	text, err := c.pullFrom(from, name, codes...)
-	if err == nil && (codes[0] != 0 || !isSimText(text, "public") || c.tooLarge(text)) {
-		c.Errorf("client %d may pull %d bytes from %s", c.number, len(text), from)
 	}
 }
 
