@@ -44,10 +44,8 @@ UCX_C = $(UCX)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-arm64 install test test-arm64 test-sim fleet-sim test-corruption test-kill test-escape \
-	test-netns test-rdma trees soak race nocgo quirks asan tsan headers cgo-warnings lint fmt imports fuzz fuzz-long \
-	sdk install-sdk sdk-test examples-check demo demo-service bench limit profile linear instructions unit-check vuln \
-	cover ci clean
+# Every target that `make help` lists.
+.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*\#\# .*/\1/p' $(MAKEFILE_LIST))
 # Targets that run in parallel would compete for the CPUs and mix their output.
 .NOTPARALLEL:
 
