@@ -65,6 +65,12 @@ build-arm64: ## build bin/dma-copy-arm64 for the DPU; needs gcc-aarch64-linux-gn
 install: build ## install bin/dma-copy below $(PREFIX) (default /usr/local)
 	install -D -m 755 bin/dma-copy $(DESTDIR)$(PREFIX)/bin/dma-copy
 
+licences: ## licences of linked modules against packaging/licences.txt; their texts and an SBOM in build/licences
+	@mkdir -p build/licences
+	$(GO) build -C tools/packaging -o $(CURDIR)/build/tools/ ./licences
+	build/tools/licences -allow packaging/licences.txt -notices build/licences/THIRD_PARTY_NOTICES \
+		-sbom build/licences/sbom.cdx.json -version $(VERSION) ./cmd/dma-copy
+
 test: ## all Go tests, then the C tests
 	$(GO) test -count=1 $(PARALLEL) ./...
 	$(MAKE) $(CTEST) -j$(CPUS) test
@@ -190,6 +196,8 @@ lint: ## formatting, line width, commit subjects, vet, staticcheck, go.mod; chan
 	$(TOOL) staticcheck ./...
 	$(GO) mod tidy -diff
 	$(GO) -C tools mod tidy -diff
+	$(GO) -C tools/packaging mod tidy -diff
+	$(GO) -C tools/packaging test ./licences
 
 fmt: ## format all Go and C files
 	gofmt -w $(GO_FILES)
