@@ -70,8 +70,14 @@ build-arm64: export CGO_CFLAGS = $(HARDENED_CFLAGS)
 build-arm64: ## build bin/dma-copy-arm64 for the DPU; needs gcc-aarch64-linux-gnu and libc6-dev-arm64-cross
 	$(GO) build -trimpath -ldflags '$(GO_LDFLAGS)' -o bin/dma-copy-arm64 ./cmd/dma-copy
 
-install: build ## install bin/dma-copy below $(PREFIX) (default /usr/local)
-	install -D -m 755 bin/dma-copy $(DESTDIR)$(PREFIX)/bin/dma-copy
+install: build man completions licences ## install program, manual, completions below $(PREFIX) (default /usr/local)
+	DESTDIR='$(DESTDIR)' scripts/install.sh install '$(PREFIX)'
+
+uninstall: ## remove what `make install` has installed below $(PREFIX)
+	DESTDIR='$(DESTDIR)' scripts/install.sh uninstall '$(PREFIX)'
+
+test-install: build man completions licences ## install and uninstall in an empty directory
+	scripts/test-install.sh
 
 hardening: build build-arm64 ## the binaries are hardened, and need only a C library that supported systems have
 	$(GO) -C tools test ./elfcheck
