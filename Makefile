@@ -123,6 +123,10 @@ test-kill: ## KILLS copies with a side that is killed (default 1000); a tenth as
 test-escape: ## FLIPS exchanges of directories and symlinks (default 1000000) in a share that is used meanwhile
 	$(GO) test -count=1 -timeout 0 -v ./internal/share -run TestNothingEscapes -share.flips=$(FLIPS)
 
+.PHONY: test-interop
+test-interop: ## copies between this program and PREVIOUS, a release, commit or program; default: the release before
+	GO='$(GO)' scripts/interop.sh '$(PREVIOUS)'
+
 test-rdma: build ## copies over real verbs between two emulated machines; CASES="verbs copy" limits them; Debian only
 	$(GO) test -c -o build/rdma/ucx.test ./internal/ucx
 	scripts/rdma/test.sh $(CASES)
@@ -139,12 +143,12 @@ soak: ## COPIES copies in one process (default 1000), a tenth as many in two, te
 # What the race detector only slows down: packages without goroutines, whose tests have none either, and tests of
 # processes that are killed or stopped at random times, of symlinks that another process makes, of what a loss of power
 # leaves, of a measurement of each kind, of files so large that their bytes take the time, of long texts, of deep trees,
-# and of what many equal copies leave behind.
+# of what many equal copies leave behind, and of two releases, which are one here.
 NO_GOROUTINES := cmd/dma-copy/internal/config internal/bench/filetree internal/dmaxfer/digest \
 	internal/doca/internal/cabi internal/negotiate internal/repolint
 NOT_UNDER_RACE := ^Test(((Daemon|Command|Tree)?Crash|Stall|Signal)AtRandomTime|NothingLeadsOut|$\
 TreeSurvivesALossOfPower|DeepTree|Sparse|LongTextInParameterFilesIsCut|LongNumbersAreCut|(Daemon)?Soak(OfProcesses)?|$\
-RepeatedTransfersLeaveNothing)$$|^TestScripts$$/^(bench|local|ping)|^TestSizes$$/^104857600|$\
+RepeatedTransfersLeaveNothing|Interop(Resume)?)$$|^TestScripts$$/^(bench|local|ping)|^TestSizes$$/^104857600|$\
 ^TestHostileNativePeer$$/^(endless_directories|depth_of_2049)$$
 race: ## the Go tests under the race detector, except for packages without goroutines
 	@! grep -nE '^[[:space:]]*go [[:alpha:].]+\(|\.(Go|Parallel)\(' $(NO_GOROUTINES:%=%/*.go)

@@ -18,6 +18,9 @@ type fixture struct {
 	dir          string
 	environment  []string
 	unprivileged bool // the programs run as user nobody, if the test runs as root
+
+	// programs are the paths of what processes of these names run as dma-copy. Others run the one in PATH.
+	programs map[string]string
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -75,6 +78,9 @@ func (f *fixture) startWith(o processOptions, line string) side {
 	environment, argv := f.environment, strings.Fields(line)
 	for strings.Contains(argv[0], "=") {
 		environment, argv = append(environment[:len(environment):len(environment)], argv[0]), argv[1:]
+	}
+	if program := f.programs[o.name]; program != "" && argv[0] == "dma-copy" {
+		argv[0] = program
 	}
 	o.dir, o.environment, o.unprivileged, o.argv = f.dir, environment, f.unprivileged, argv
 	p, err := startProcess(o)

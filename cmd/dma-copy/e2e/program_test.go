@@ -64,7 +64,7 @@ var installProgram = sync.OnceValue(func() error {
 func copyProgram(from, to string) error {
 	content, err := os.ReadFile(from)
 	if err != nil {
-		return fmt.Errorf("%s: %w", programVariable, err)
+		return fmt.Errorf("the dma-copy to test: %w", err)
 	}
 	return os.WriteFile(to, content, 0o755)
 }
