@@ -15,6 +15,7 @@ KILLSEED      ?= 0
 COPIES        ?= 1000
 FLIPS         ?= 1000000
 ARM64_CC      ?= aarch64-linux-gnu-gcc
+TESTS         ?= lint test test-interop reproducible
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # What supported systems have at least: Ubuntu 22.04 has 2.35, RHEL 9 has 2.34.
 GLIBC         := 2.34
@@ -209,7 +210,10 @@ cgo-warnings: ## the C of the device layer and of the binding of UCX compiles wi
 
 lint: ## formatting, line width, commit subjects, vet, staticcheck, go.mod; changes nothing
 	scripts/lint-test.sh
+	scripts/release-test.sh
 	GO='$(GO)' scripts/vuln-test.sh
+	@command -v shellcheck > /dev/null || { echo "shellcheck is missing: apt-get install shellcheck"; exit 1; }
+	$(TOOL) actionlint .github/workflows/*.yml
 	scripts/commits.sh
 	scripts/width.sh
 	@unformatted=$$(gofmt -l $(GO_FILES)); test -z "$$unformatted" || \
@@ -278,6 +282,20 @@ cover: ## test coverage, in coverage/index.html
 	$(GO) tool covdata textfmt -i=coverage/data -o coverage/profile
 	$(GO) tool cover -html=coverage/profile -o coverage/index.html
 	$(GO) tool cover -func=coverage/profile | tail -n 1
+
+# The state of the repository is not stamped into the programs: a release is built from a clean commit that its version
+# names, and the same files without .git give the same programs.
+RELEASE_MAKE = GOFLAGS='$(strip $(PORTABLE_GOFLAGS) -buildvcs=false)' $(MAKE) VERSION=v$$(scripts/release.sh version)
+.PHONY: release-dry-run release-files
+release-dry-run: export SOURCE_DATE_EPOCH = $(shell git -c safe.directory='*' log -1 --format=%ct)
+release-dry-run: ## all of a release but publishing it, in build/release; TESTS= runs no tests, TESTS="lint test" these
+	scripts/release.sh check
+	$(if $(strip $(TESTS)),$(MAKE) $(TESTS))
+	$(RELEASE_MAKE) build build-arm64 hardening packages
+	$(RELEASE_MAKE) release-files
+
+release-files: ## the last step of release-dry-run, after build, build-arm64 and packages; needs SOURCE_DATE_EPOCH
+	scripts/release.sh assemble
 
 ci: ## everything that CI runs, in the same order
 	.ci/run

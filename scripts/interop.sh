@@ -2,7 +2,8 @@
 # Tests that this dma-copy and that of another release copy between each other: files, trees, the service and resumed
 # copies, in both directions and with each release in both roles. Takes the other release as the path of its program or
 # as a git revision, which it builds once, in build/interop. Without one it takes the release before this commit, and
-# tests nothing if there is none. Takes GO from the environment.
+# tests nothing if there is none. With --release-before it only prints the tag of that release, or nothing. Takes GO
+# from the environment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -37,6 +38,10 @@ build_revision() {
 	echo "$dir/dma-copy"
 }
 
+if [ "$previous" = --release-before ]; then
+	release_before
+	exit
+fi
 if [ -z "$previous" ]; then
 	previous=$(release_before)
 	[ -n "$previous" ] || { echo "there is no earlier release: nothing is tested; give PREVIOUS=REVISION"; exit; }
