@@ -197,7 +197,8 @@ static struct outcome submit_one(struct engine *engine, const struct engine_copy
 struct engine_submission engine_submit(struct engine *engine, const struct engine_copy *copies, uint32_t count,
 				       const struct engine_range *more)
 {
-	struct engine_submission s = {.outcome = OUTCOME_SUCCESS};
+	/* GCC 11 reports fields that follow a macro and are not named. */
+	struct engine_submission s = {.outcome = OUTCOME_SUCCESS, .submitted = 0};
 	while (s.submitted < count && s.outcome.status == DOCA_SUCCESS) {
 		const struct engine_copy *copy = &copies[s.submitted];
 		s.outcome = submit_one(engine, copy, more);
