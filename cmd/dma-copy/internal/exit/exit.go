@@ -27,7 +27,7 @@ const (
 	SourceChanged = 10
 	Protocol      = 11
 	SomeFailed    = 12 // some of several entries, files or measurements failed
-	NotHardware   = 13 // hardware required and not available
+	NotHardware   = 13 // hardware not available, and required
 	Limit         = 14 // stopped by a limit that the user set
 	Signal        = 128
 )
