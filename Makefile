@@ -233,6 +233,9 @@ fmt: ## format all Go and C files
 imports: ## write the import graph of docs/ARCHITECTURE.md
 	$(GO) test -count=1 ./internal/repolint -run TestArchitecturePage -update
 
+recordings: build ## write the recordings of terminals that README.md shows, from copies on the software device
+	DMA_COPY_TEST_PROGRAM=$(CURDIR)/bin/dma-copy $(GO) test -count=1 ./cmd/dma-copy/e2e -run TestReadmeCommands -update
+
 test-netns: build ## copies between network namespaces over links that lose, delay and are cut; needs root
 	scripts/test-netns.sh
 
