@@ -230,8 +230,8 @@ fmt: ## format all Go and C files
 	gofmt -w $(GO_FILES)
 	$(CLANG_FORMAT) -i $(C_FILES)
 
-imports: ## write the import graph of docs/ARCHITECTURE.md
-	$(GO) test -count=1 ./internal/repolint -run TestArchitecturePage -update
+imports: ## write the import graph of docs/ARCHITECTURE.md and draw docs/architecture.svg
+	$(GO) test -count=1 ./internal/repolint -run TestArchitecture -update
 
 recordings: build ## write the recordings of terminals that README.md shows, from copies on the software device
 	DMA_COPY_TEST_PROGRAM=$(CURDIR)/bin/dma-copy $(GO) test -count=1 ./cmd/dma-copy/e2e -run TestReadmeCommands -update

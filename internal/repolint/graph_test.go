@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the import graph to docs/ARCHITECTURE.md")
+var update = flag.Bool("update", false, "write the import graph and the picture in docs")
 
 const (
 	graphStart = "<!-- imports: make imports -->\n```\n"
