@@ -88,6 +88,9 @@ func (f *listFlag) Set(text string) error {
 // String implements pflag.Value. Nothing is shown as a default.
 func (f *listFlag) String() string { return "" }
 
+// GetSlice implements cobra.SliceValue, by which the completion in a shell knows that the flag may be repeated.
+func (f *listFlag) GetSlice() []string { return nil }
+
 // Type implements pflag.Value.
 func (f *listFlag) Type() string { return "string" }
 

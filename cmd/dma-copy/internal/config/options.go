@@ -16,6 +16,7 @@ type option struct {
 	value    string // placeholder of the value in the help; empty for a switch
 	fallback string // the default, spelled as on the command line; empty: none
 	json     jsonShape
+	words    func() []string         // words that the value may be, where the placeholder does not name them
 	list     string                  // list that the option appends to, maybe with others; empty: a single value
 	assign   func(text string) error // sets the field that the option is bound to, or appends to it
 	help     string

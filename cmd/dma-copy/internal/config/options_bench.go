@@ -9,6 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/bench/filetree"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -43,7 +44,7 @@ func (s *Bench) whatOptions() []option {
 			help: "File sizes; the largest is also what a run of\nthe engine copies\n" +
 				"(default 2MiB,64MiB,1GiB; engine: 1GiB)"},
 		{group: AddedFlags, name: "trees", value: "TREE,...", json: jsonText,
-			assign: into(&s.Trees, parseList(parseOneOf(filetree.Shapes...))),
+			assign: into(&s.Trees, parseList(parseOneOf(filetree.Shapes...))), words: textsOf(filetree.Shapes...),
 			help: "Trees: small (10,000 files of 4 KiB), source\n(5,000 of a source tree), deep (300 levels),\n" +
 				"huge-dir (100,000 in one directory); default:\nall of them"},
 		{group: AddedFlags, name: "files", value: "COUNT", fallback: "0", json: jsonNumber,
@@ -52,6 +53,7 @@ func (s *Bench) whatOptions() []option {
 		{group: AddedFlags, name: "daemons", value: "SIDE,...",
 			fallback: string(bench.DaemonOnDPU) + "," + string(bench.DaemonOnHost), json: jsonText,
 			assign: into(&s.Daemons, parseList(parseOneOf(bench.DaemonOnDPU, bench.DaemonOnHost))),
+			words:  textsOf(bench.DaemonOnDPU, bench.DaemonOnHost),
 			help:   "connected: sides of the daemon"},
 		{group: AddedFlags, name: "clients", value: "COUNT", fallback: "16", json: jsonNumber,
 			assign: into(&s.Clients, parseClients),
@@ -66,19 +68,20 @@ func (s *Bench) whatOptions() []option {
 		{group: AddedFlags, name: "directions", value: "DIRECTION,...",
 			fallback: string(bench.HostToDPU) + "," + string(bench.DPUToHost), json: jsonText,
 			assign: into(&s.Directions, parseList(parseOneOf(bench.HostToDPU, bench.DPUToHost))),
+			words:  textsOf(bench.HostToDPU, bench.DPUToHost),
 			help: "Direction: the engine reads from the host, or\nwrites to it; machines: the command pushes, or\n" +
 				"pulls"},
 		{group: AddedFlags, name: "digests", value: "DIGEST,...", fallback: defaultDigest.String(), json: jsonText,
-			assign: into(&s.Digests, parseList(parseDigestName)),
-			help:   "As --digest of a copy"},
+			assign: into(&s.Digests, parseList(parseDigestName)), words: digest.Names,
+			help: "As --digest of a copy"},
 		{group: AddedFlags, name: "paths", value: "PATH,...", fallback: string(PathAuto), json: jsonText,
-			assign: into(&s.Paths, parseList(parsePathName)),
-			help:   "As --path of a copy; machines: tls, am and rma,\nwhich auto stands for"},
+			assign: into(&s.Paths, parseList(parsePathName)), words: pathNames,
+			help: "As --path of a copy; machines: tls, am and rma,\nwhich auto stands for"},
 		{group: AddedFlags, name: "durability", value: "none|file|full", fallback: "none", json: jsonText,
 			assign: into(&s.Durability, parseDurability),
 			help:   "As --durability of a copy; unless none, each\ntool's copy is followed by a sync of the same"},
 		{group: AddedFlags, name: "tools", value: "TOOL,...", fallback: "all", json: jsonText,
-			assign: into(&s.Tools, parseTools),
+			assign: into(&s.Tools, parseTools), words: toolWords,
 			help: "Tools to compare with, if installed: cp, rsync,\ndd, socat, tar, limit, iperf3, ucx_perftest; or\n" +
 				"all, or none. dd, socat, limit, iperf3 and\nucx_perftest copy files only, tar copies trees\n" +
 				"only; limit is the upper bound of two processes"},
@@ -221,20 +224,29 @@ func parseDigestName(text string) (string, error) {
 	return a.String(), err
 }
 
-func parsePathName(text string) (string, error) {
-	paths := append([]string{string(PathAuto), string(PathDMA), string(PathFast)}, bench.NetworkPaths...)
-	return parseOneOf(paths...)(text)
+func parsePathName(text string) (string, error) { return parseOneOf(pathNames()...)(text) }
+
+func pathNames() []string {
+	return append([]string{string(PathAuto), string(PathDMA), string(PathFast)}, bench.NetworkPaths...)
 }
+
+// The words for several tools, or for no tool.
+const (
+	allTools = "all"
+	noTools  = "none"
+)
 
 func parseTools(text string) ([]string, error) {
 	switch text {
-	case "all":
+	case allTools:
 		return bench.ToolNames, nil
-	case "none":
+	case noTools:
 		return nil, nil
 	}
 	return parseList(parseOneOf(bench.ToolNames...))(text)
 }
+
+func toolWords() []string { return append([]string{allTools, noTools}, bench.ToolNames...) }
 
 // mostFiles bounds the time that making a tree takes, and the memory of comparing it.
 const mostFiles = 1_000_000

@@ -73,7 +73,7 @@ func (s *Verify) options() []option {
 		logLevelOption(&s.LogLevel),
 		jsonOption(),
 		{group: AddedFlags, name: "digest", value: "ALGORITHM", fallback: digest.XXH3.String(), json: jsonText,
-			assign: into(&s.Digest, parseDigest),
+			assign: into(&s.Digest, parseDigest), words: realDigests,
 			help: "crc32c, xxh3, blake3 or sha256, for FILE COPY\nand --write. xxh3 is fast on host and DPU; it\n" +
 				"detects corruption, the last two tampering too"},
 		{group: AddedFlags, name: "check", value: "MANIFEST", json: jsonText,
@@ -101,7 +101,19 @@ func (s *Verify) options() []option {
 func parseDigest(text string) (digest.Algorithm, error) {
 	a, err := digest.ParseAlgorithm(text)
 	if err != nil || a == digest.None {
-		return digest.None, fmt.Errorf("not a digest; give %s", phrase.Or(digest.Names()[1:]))
+		return digest.None, fmt.Errorf("not a digest; give %s", phrase.Or(realDigests()))
 	}
 	return a, nil
+}
+
+// realDigests returns the names of all digests but none.
+func realDigests() []string { return digest.Names()[1:] }
+
+// digestPrefixes returns the algorithms of a digest as it begins, such as "crc32c:".
+func digestPrefixes() []string {
+	prefixes := realDigests()
+	for i := range prefixes {
+		prefixes[i] += ":"
+	}
+	return prefixes
 }

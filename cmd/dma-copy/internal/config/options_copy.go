@@ -87,7 +87,7 @@ func (s *Copy) contentOptions() []option {
 			fallback: defaultDigest.String(), json: jsonText,
 			assign: s.assignDigest,
 			help:   "Digest that both sides compare; the stronger\nchoice of both sides is used; auto is crc32c"},
-		{group: NativeFlags, name: "expect", value: "ALGORITHM:HEX", json: jsonText,
+		{group: NativeFlags, name: "expect", value: "ALGORITHM:HEX", json: jsonText, words: digestPrefixes,
 			assign: into(&s.Expect, digest.ParseSum),
 			help:   "Expected digest, such as crc32c:1f0e22c4, else\nfail; implies its --digest"},
 		{group: NativeFlags, name: "verify", value: "digest|readback", fallback: string(verifyDigest), json: jsonText,

@@ -87,7 +87,7 @@ func parsePathList(text string) ([]PathChoice, error) {
 	if text == string(PathAuto) {
 		return nil, nil
 	}
-	known := slices.Concat(devicePaths, networkPaths)
+	known := everyPath()
 	var paths []PathChoice
 	for word := range strings.SplitSeq(text, ",") {
 		path := PathChoice(word)
@@ -104,6 +104,14 @@ func parsePathList(text string) ([]PathChoice, error) {
 		}
 	}
 	return paths, nil
+}
+
+// everyPath returns all paths but auto.
+func everyPath() []PathChoice { return slices.Concat(devicePaths, networkPaths) }
+
+// permittedPaths returns the words of a list of paths.
+func permittedPaths() []string {
+	return textsOf(slices.Concat([]PathChoice{PathAuto}, everyPath())...)()
 }
 
 // netDevicePattern is that of UCX: an RDMA device with a port, or a network interface.

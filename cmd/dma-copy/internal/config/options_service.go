@@ -148,7 +148,7 @@ func (s *Serve) shareOptions() []option {
 		listenOption(&s.Listen, "Serve other machines at this address, or at all\nwith :PORT; the default port is "+
 			"7483. Without\n-p and -r no device is served then"),
 		{group: ServeFlags, name: "path", value: "LIST", fallback: string(PathAuto), json: jsonText,
-			assign: into(&s.Paths, parsePathList),
+			assign: into(&s.Paths, parsePathList), words: permittedPaths,
 			help: "Permitted paths of file data, with commas: dma\nand fast of a device; tls, am and rma to other\n" +
 				"machines. auto, and a list without any of a\nkind, is dma, fast and tls; am and rma are for\n" +
 				"machines that trust each other"},

@@ -22,6 +22,7 @@ func generalOptions(level *Level, driver *Driver) []option {
 func logLevelOption(level *Level) option {
 	return option{
 		group: DOCAFlags, name: "log-level", short: "l", value: "LEVEL", fallback: "40", json: jsonNumber,
+		words:  textsOf(levelNames[:]...),
 		assign: into(level, parseLevel),
 		help:   "Log level of the program, by number or name:\n" + levelHelp,
 	}
@@ -30,6 +31,7 @@ func logLevelOption(level *Level) option {
 func sdkLogLevelOption(level *Level) option {
 	return option{
 		group: DOCAFlags, name: "sdk-log-level", value: "LEVEL", fallback: "40", json: jsonNumber,
+		words:  textsOf(levelNames[:]...),
 		assign: into(level, parseLevel),
 		help:   "The same for the driver's own messages",
 	}
