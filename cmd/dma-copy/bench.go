@@ -58,6 +58,11 @@ source in the page cache and no target; ratios are to cp, those of trees also to
 rsync -a. A candidate that fails is reported, the others continue, and the exit
 code is 12. Temporary files are removed.
 `,
+		examples: `$ dma-copy bench copy --sizes 64MiB,1GiB --runs 10
+$ dma-copy bench tree --trees small,deep --tools cp,rsync
+$ dma-copy bench engine -o json > engine.json
+$ dma-copy bench show engine.json -o markdown
+`,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
 			placement.UseCores()

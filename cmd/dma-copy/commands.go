@@ -17,6 +17,7 @@ type command struct {
 	name     string
 	summary  string          // its line in the list of commands
 	about    string          // the first paragraphs of its help
+	examples string          // command lines, each with a prompt in front
 	settings config.Settings // the flags fill them in before run is called
 	takes    []string        // the arguments behind its flags, one usage each; nil: none
 	others   bool            // its arguments may be flags of other commands; its own are in front of them

@@ -38,9 +38,10 @@ the default, or push, serve and so on, with flags if they are to be considered.
 
 check reads a parameter file, by default /etc/dma-copy/config.json, and says
 where it is wrong. The exit code is then 3.
-
-  dma-copy config show serve --json /etc/dma-copy/serve.json
-  dma-copy config -o json check configs/serve.json
+`,
+		examples: `$ dma-copy config show
+$ dma-copy config show serve --json /etc/dma-copy/serve.json
+$ dma-copy config -o json check configs/serve.json
 `,
 		settings: s,
 		run: func(_ context.Context, streams streams, args []string, _ zerolog.Logger) error {

@@ -23,6 +23,10 @@ can be, the host functions it represents, and its capabilities. With --driver
 ucx: the transports and network devices that UCX can use for copies to other
 machines. Changes nothing.
 `,
+		examples: `$ dma-copy devices
+$ dma-copy devices -o json | jq -r '.devices[].pci_address'
+$ dma-copy devices --driver ucx
+`,
 		settings: &s,
 		run: func(_ context.Context, streams streams, _ []string, log zerolog.Logger) error {
 			return listDevices(streams, s, log)

@@ -21,6 +21,10 @@ where only the other side is missing, or 3 where a copy would refuse a setting.
 With --driver ucx it checks what copies to other machines need, with --listen
 what a daemon for other machines needs, which is no device and no UCX.
 `,
+		examples: `host$ dma-copy doctor -p b1:00.1 --peer
+dpu$  dma-copy doctor -p 03:00.1 -r b1:00.1 --require-hw
+lab$  dma-copy doctor --listen :7483
+`,
 		settings: &s,
 		run: func(_ context.Context, streams streams, _ []string, _ zerolog.Logger) error {
 			return doctor.Run(streams.stdout, s)

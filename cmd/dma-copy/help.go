@@ -30,20 +30,20 @@ const helpCommands = `
 Commands (see "dma-copy COMMAND --help"):
 `
 
-const helpClosing = `
-Examples:
-  host$ dma-copy -p b1:00.1 -f image.bin
-  dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f /var/tmp/image.bin
-  host$ dma-copy -p b1:00.1 -f photos --exclude '*.tmp'
-  dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f /var/tmp/photos
-  host$ tar c photos | dma-copy -p b1:00.1 -f -
-  dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f photos.tar
+// copyExamples are the examples of a copy, as those of a command.
+const copyExamples = `host$ dma-copy -p b1:00.1 -f image.bin
+dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f /var/tmp/image.bin
+host$ dma-copy -p b1:00.1 -f photos --exclude '*.tmp'
+dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f /var/tmp/photos
+host$ tar c photos | dma-copy -p b1:00.1 -f -
+dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f photos.tar
+`
 
-Precedence: flag, --json file, environment, /etc/dma-copy/config.json, default;
+const helpPrecedence = `Precedence: flag, --json file, environment, /etc/dma-copy/config.json, default;
 the first one wins.
+`
 
-Environment:
-  DMA_COPY_<FLAG>                Any flag but help and version, in capitals with
+const helpEnvironment = `  DMA_COPY_<FLAG>                Any flag but help and version, in capitals with
                                  _ for -, as in DMA_COPY_PCI_ADDR=b1:00.1 or
                                  DMA_COPY_QUIET=true; empty counts as not set.
                                  A flag that may be repeated: one value per line
@@ -56,9 +56,9 @@ Environment:
                                  docs/SOFTDEVICE.md has them and more variables
   NO_COLOR                       Log without colours if not empty; the log is
                                  JSON lines where stderr is no terminal
+`
 
-Exit codes:
-  0         done; verified and durable as requested
+const helpExitCodes = `  0         done; verified and durable as requested
   1         any other failure
   3         usage or configuration
   4         source: on neither side, different on both, unreadable, neither a
@@ -138,7 +138,8 @@ func programHelp(s config.Settings, commands []command) string {
 	for _, c := range commands {
 		fmt.Fprintf(&text, "  %-*s%s\n", config.HelpColumn-len("  "), c.name, c.summary)
 	}
-	text.WriteString(helpClosing)
+	text.WriteString("\nExamples:\n" + indented(copyExamples) + "\n" + helpPrecedence)
+	text.WriteString("\nEnvironment:\n" + helpEnvironment + "\nExit codes:\n" + helpExitCodes)
 	return text.String()
 }
 
@@ -147,7 +148,17 @@ func commandHelp(c command) string {
 	text.WriteString(commandUsage(c) + "\n" + c.about)
 	text.WriteString("\nFlags:\n  -h, --help                     Print this help\n")
 	text.WriteString(config.FlagUsage(c.settings))
+	text.WriteString("\nExamples:\n" + indented(c.examples))
 	text.WriteString(helpCommandClosing)
+	return text.String()
+}
+
+// indented returns lines with two spaces in front.
+func indented(lines string) string {
+	var text strings.Builder
+	for line := range strings.Lines(lines) {
+		text.WriteString("  " + line)
+	}
 	return text.String()
 }
 

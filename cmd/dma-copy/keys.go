@@ -50,6 +50,12 @@ The exit code is 8 for a file or directory of keys that is damaged, or that
 other users can change or, for the private key, read; 4 if it cannot be read,
 and 5 if it cannot be written or exists already.
 `,
+		examples: `dpu$  dma-copy keys new
+host$ dma-copy keys trust dpu dpu.pub
+dpu$  dma-copy keys trust host host.pub --share inbox=rw --max-bytes 20GiB
+dpu$  dma-copy keys list -o json
+dpu$  dma-copy keys remove host
+`,
 		settings: &s,
 		run: func(_ context.Context, streams streams, args []string, _ zerolog.Logger) error {
 			return runKeys(streams, s, args)

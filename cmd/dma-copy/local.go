@@ -32,6 +32,9 @@ with --overwrite only. - is stdin or stdout.
 
 The software device moves the bytes with the CPU, and is slower than cp.
 `,
+		examples: `host$ dma-copy local -p b1:00.1 photos /srv/photos
+host$ dma-copy local --overwrite --backup image.bin /srv/image.bin
+`,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
 			ignoreSIGPIPE()

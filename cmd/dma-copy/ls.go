@@ -24,10 +24,10 @@ func lsCommand() command {
 key may use, or the files and directories in a share. PEER is a name in the
 configuration, and may be left out. A daemon on another machine is
 ucx://HOST[:PORT]/[SHARE[/PATH]], or such a name with an address.
-
-  host$ dma-copy ls :
-  host$ dma-copy ls -l dpu:inbox/photos
-  here$ dma-copy ls ucx://lab.example/
+`,
+		examples: `host$ dma-copy ls :
+host$ dma-copy ls -l dpu:inbox/photos
+here$ dma-copy ls ucx://lab.example/
 `,
 		settings: s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {

@@ -28,11 +28,11 @@ sent. A ping does not disturb copies, and needs dma-copy on both sides.
 With PEER, a daemon (dma-copy serve) answers, and prints the text. PEER is a
 name in the configuration, or : for the only one, or ucx://HOST[:PORT] for a
 daemon on another machine.
-
-  host$ dma-copy ping : --text hello
-  host$ dma-copy ping -p b1:00.1 --text 'hello from the host'
-  dpu$  dma-copy ping -p 03:00.1 -r b1:00.1 --path fast --size 4KiB
-  here$ dma-copy ping ucx://lab.example
+`,
+		examples: `host$ dma-copy ping : --text hello
+host$ dma-copy ping -p b1:00.1 --text 'hello from the host'
+dpu$  dma-copy ping -p 03:00.1 -r b1:00.1 --path fast --size 4KiB
+here$ dma-copy ping ucx://lab.example
 `,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {

@@ -40,12 +40,11 @@ are served, see dma-copy keys; --auth none serves anybody.
 SIGHUP reads shares and keys again, without an effect on running copies. SIGTERM
 lets running copies end, for --drain-timeout; a second SIGTERM ends at once. The
 flags may be in a --json file, in its group "serve" (configs/serve.json).
-
-  dpu$  dma-copy serve -r b1:00.1 --share inbox=/srv/inbox,rw
-  host$ dma-copy push image.bin :inbox/
-
-  lab$  dma-copy serve --listen :7483 --share inbox=/srv/inbox,rw
-  here$ dma-copy push image.bin ucx://lab.example/inbox/
+`,
+		examples: `dpu$  dma-copy serve -r b1:00.1 --share inbox=/srv/inbox,rw
+host$ dma-copy push image.bin :inbox/
+lab$  dma-copy serve --listen :7483 --share inbox=/srv/inbox,rw
+here$ dma-copy push image.bin ucx://lab.example/inbox/
 `,
 		settings: s,
 		run: func(ctx context.Context, streams streams, _ []string, log zerolog.Logger) error {

@@ -24,9 +24,9 @@ func statusCommand() command {
 		about: `Asks the daemon (dma-copy serve) of this machine through its unix socket, and
 prints its shares, connections, running copies, totals and last failures. Root
 and the daemon's own user get an answer. Ends with 7 if no daemon is running.
-
-  $ dma-copy status
-  $ dma-copy status -o json | jq .connections
+`,
+		examples: `$ dma-copy status
+$ dma-copy status -o json | jq .connections
 `,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, _ []string, _ zerolog.Logger) error {

@@ -37,11 +37,12 @@ With --to the peers are those of a list, and the last argument names the share
 without a peer. It may be left out if each line has a target of its own. With
 --fanout peers that have the file copy it to others of the list, where their
 daemons permit that.
+`
 
-  host$ dma-copy push image.bin :images/
-  host$ tar c photos | dma-copy push - dpu:inbox/photos.tar
-  host$ dma-copy push image.bin :images/ --to peers.txt --fanout 1
-  here$ dma-copy push image.bin ucx://lab.example/images/
+const pushExamples = `host$ dma-copy push image.bin :images/
+host$ tar c photos | dma-copy push - dpu:inbox/photos.tar
+host$ dma-copy push image.bin :images/ --to peers.txt --fanout 1
+here$ dma-copy push image.bin ucx://lab.example/images/
 `
 
 const pullAbout = `Copies files and directories from a share of a daemon (dma-copy serve) on the
@@ -51,10 +52,11 @@ sources go into the directory DST, each under its own name. PEER is a name in
 the configuration, and may be left out. A daemon on another machine (serve
 --listen) is ucx://HOST[:PORT]/SHARE/PATH, or such a name with an address.
 - is stdout. A name of this side with a colon is written with ./ in front.
+`
 
-  host$ dma-copy pull :images/image.bin .
-  dpu$  dma-copy pull -r b1:00.1 :inbox/photos.tar - | tar x
-  here$ dma-copy pull ucx://lab.example/images/image.bin .
+const pullExamples = `host$ dma-copy pull :images/image.bin .
+dpu$  dma-copy pull -r b1:00.1 :inbox/photos.tar - | tar x
+here$ dma-copy pull ucx://lab.example/images/image.bin .
 `
 
 const syncAbout = `Makes DST the same as SRC, of which one is in a share of a daemon (dma-copy
@@ -63,28 +65,36 @@ then deletes what SRC does not have, last, and only if everything was copied.
 What a pattern excludes is neither copied nor deleted, and a symlink is deleted
 itself, not what it points to. The share is named as for push and pull, also by
 ucx://HOST[:PORT]/SHARE[/PATH].
+`
 
-  host$ dma-copy sync --delete --max-delete 100 photos :backup/photos
+const syncExamples = `host$ dma-copy sync --delete --max-delete 100 photos :backup/photos
+host$ dma-copy sync --delete --dry-run :backup/photos photos
 `
 
 func pushCommand() command {
-	return transferCommand(config.Push, "Copy to a daemon",
-		[]string{"SRC... [PEER]:SHARE[/PATH]", "SRC... [:SHARE[/PATH]] --to FILE"}, pushAbout)
+	c := transferCommand(config.Push, "Copy to a daemon",
+		[]string{"SRC... [PEER]:SHARE[/PATH]", "SRC... [:SHARE[/PATH]] --to FILE"})
+	c.about, c.examples = pushAbout, pushExamples
+	return c
 }
 
 func pullCommand() command {
-	return transferCommand(config.Pull, "Copy from a daemon", []string{"[PEER]:SHARE/PATH... DST"}, pullAbout)
+	c := transferCommand(config.Pull, "Copy from a daemon", []string{"[PEER]:SHARE/PATH... DST"})
+	c.about, c.examples = pullAbout, pullExamples
+	return c
 }
 
 func syncCommand() command {
-	return transferCommand(config.Sync, "Make a directory the same as another one",
-		[]string{"SRC [PEER]:SHARE[/PATH]", "[PEER]:SHARE[/PATH] DST"}, syncAbout)
+	c := transferCommand(config.Sync, "Make a directory the same as another one",
+		[]string{"SRC [PEER]:SHARE[/PATH]", "[PEER]:SHARE[/PATH] DST"})
+	c.about, c.examples = syncAbout, syncExamples
+	return c
 }
 
-func transferCommand(kind config.TransferKind, summary string, takes []string, about string) command {
+func transferCommand(kind config.TransferKind, summary string, takes []string) command {
 	s := &config.Transfer{Kind: kind}
 	return command{
-		name: kind.String(), summary: summary, takes: takes, about: about, settings: s,
+		name: kind.String(), summary: summary, takes: takes, settings: s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
 			ignoreSIGPIPE()
 			return runTransfer(ctx, streams, s, args, log)

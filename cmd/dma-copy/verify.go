@@ -33,6 +33,11 @@ Each file is one line on stdout, ok or FAIL. The exit code is 0 if all are ok, 9
 on a mismatch, 4 if a file cannot be read, 12 if only some of several failed.
 Anything but a regular file on a disk (a FIFO, a device, /proc) is not read.
 `,
+		examples: `host$ dma-copy verify image.bin copy.bin
+host$ dma-copy verify --write photos.sums --relative-to photos photos
+dpu$  dma-copy verify --extra /var/tmp/photos photos.sums
+dpu$  dma-copy verify --check photos.sums /var/tmp/photos/1.jpg
+`,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
 			placement.UseCores()

@@ -75,6 +75,10 @@ func versionCommand() command {
 here and why. With --driver ucx: the version of UCX, for copies to other
 machines.
 `,
+		examples: `$ dma-copy version
+$ dma-copy version --driver doca --doca-libdir /opt/mellanox/doca/lib
+$ dma-copy version --driver ucx
+`,
 		settings: &s,
 		run: func(_ context.Context, streams streams, _ []string, _ zerolog.Logger) error {
 			if err := writeVersion(streams.stdout, docaRuntimeVersion(s.Driver.LibraryDir)); err != nil {

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+)
+
+var (
+	promptOfExample = regexp.MustCompile(`^(?:[a-z]*)\$ +`)
+	wordOfExample   = regexp.MustCompile(`'[^']*'|[^\s']+`)
+	callInExample   = regexp.MustCompile(`(?:^|\| |\()dma-copy ?([^|)>]*)`)
+)
+
+// Each example of the help is a command line that the program accepts, and each command has one of itself.
+func TestExamplesAreAccepted(t *testing.T) {
+	checkExamples(t, "", copyExamples)
+	for _, c := range commands() {
+		checkExamples(t, c.name, c.examples)
+		for line := range strings.Lines(c.examples) {
+			if len(strings.TrimSuffix(line, "\n"))+len("  ") > config.HelpWidth {
+				t.Errorf("%s: longer than %d columns: %s", c.name, config.HelpWidth, line)
+			}
+		}
+	}
+}
+
+// checkExamples parses all calls of the program in the examples.
+func checkExamples(t *testing.T, command, examples string) {
+	t.Helper()
+	own := 0
+	for line := range strings.Lines(examples) {
+		prompt := promptOfExample.FindString(line)
+		calls := callInExample.FindAllStringSubmatch(strings.TrimSpace(line[len(prompt):]), -1)
+		if prompt == "" || len(calls) == 0 {
+			t.Errorf("%s: no prompt and command: %s", command, line)
+		}
+		for _, call := range calls {
+			args := wordOfExample.FindAllString(call[1], -1)
+			for i := range args {
+				args[i] = strings.Trim(args[i], "'")
+			}
+			if err := parseOnly(args); err != nil {
+				t.Errorf("dma-copy %s: %v", call[1], err)
+			}
+			if command == "" || args[0] == command {
+				own++
+			}
+		}
+	}
+	if own == 0 {
+		t.Errorf("no example of %q", command)
+	}
+}
