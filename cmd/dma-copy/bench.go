@@ -63,6 +63,7 @@ $ dma-copy bench tree --trees small,deep --tools cp,rsync
 $ dma-copy bench engine -o json > engine.json
 $ dma-copy bench show engine.json -o markdown
 `,
+		complete: benchArguments,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
 			placement.UseCores()

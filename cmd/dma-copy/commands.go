@@ -20,6 +20,7 @@ type command struct {
 	examples string          // command lines, each with a prompt in front
 	settings config.Settings // the flags fill them in before run is called
 	takes    []string        // the arguments behind its flags, one usage each; nil: none
+	complete completes       // offers its arguments to a shell; nil: there is nothing to offer
 	others   bool            // its arguments may be flags of other commands; its own are in front of them
 	run      func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error
 
@@ -56,7 +57,7 @@ func newSubcommand(c command, streams streams, line []string) *cobra.Command {
 		config.SetKnownFlags(cmd.Flags(), line)
 		return c.refuseLine(streams, cmd.Flags(), err)
 	})
-	cmd.Flags().BoolP("help", "h", false, "")
+	cmd.Flags().BoolP("help", "h", false, "Print this help")
 	cmd.Flags().SetInterspersed(!c.others)
 	return cmd
 }

@@ -44,6 +44,7 @@ $ dma-copy config show serve --json /etc/dma-copy/serve.json
 $ dma-copy config -o json check configs/serve.json
 `,
 		settings: s,
+		complete: configArguments,
 		run: func(_ context.Context, streams streams, args []string, _ zerolog.Logger) error {
 			return runConfig(streams, *s, args)
 		},

@@ -40,8 +40,10 @@ func TestRefusedCommandLines(t *testing.T) {
 				"for output as JSON write -o json"},
 		{"parameter file like a flag", "--json -f", `--json "-f": no such file or directory; --json needs a value: ` +
 			"it reads a parameter file, as in --json FILE or -j FILE; for output as JSON write -o json"},
-		{"cobra's own commands", "completion bash",
-			`unexpected argument "completion": name the file with -f FILE, and write long flags with two dashes`},
+		{"script of no shell", "completion", "completion: the shell is missing: give bash, zsh or fish"},
+		{"script of an unknown shell", "completion tcsh", "completion tcsh: unknown shell: give bash, zsh or fish"},
+		{"scripts of two shells", "completion bash zsh",
+			`unexpected argument "zsh": dma-copy completion takes one shell`},
 		{"mistyped flag", "--pci-adr b1:00.1 -f x", `unknown flag "--pci-adr": did you mean --pci-addr?`},
 		{"mistyped alias", "--dev-pic b1:00.1 -f x", `unknown flag "--dev-pic": did you mean --dev-pci?`},
 		{"flag cut short", "-f x --over", `unknown flag "--over": did you mean --overwrite?`},

@@ -87,7 +87,13 @@ exit codes are listed there.
 func newHelpCommand(root *cobra.Command, commands []command) *cobra.Command {
 	return &cobra.Command{
 		Use:    "help [COMMAND]",
+		Short:  "Print the help of a command",
 		Hidden: true,
+		ValidArgsFunction: func(
+			_ *cobra.Command, before []string, word string,
+		) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return firstOf(names(commands)...)(completer{}, before, word)
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return root.Help()

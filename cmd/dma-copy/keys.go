@@ -57,11 +57,18 @@ dpu$  dma-copy keys list -o json
 dpu$  dma-copy keys remove host
 `,
 		settings: &s,
+		complete: keyNames,
 		run: func(_ context.Context, streams streams, args []string, _ zerolog.Logger) error {
 			return runKeys(streams, s, args)
 		},
 	}
 }
+
+// The actions of keys that take the name of a key.
+const (
+	keysTrust  = "trust"
+	keysRemove = "remove"
+)
 
 // keysActions has the actions of keys, with the number of arguments that each takes.
 var keysActions = []struct {
@@ -73,9 +80,9 @@ var keysActions = []struct {
 }{
 	{"new", 0, false, exit.Target, newKey},
 	{"show", 0, false, exit.Source, showKey},
-	{"trust", -1, true, exit.Target, trustKey},
+	{keysTrust, -1, true, exit.Target, trustKey},
 	{"list", 0, false, exit.Source, listKeys},
-	{"remove", 1, false, exit.Target, removeKey},
+	{keysRemove, 1, false, exit.Target, removeKey},
 }
 
 func runKeys(streams streams, s config.Keys, args []string) error {

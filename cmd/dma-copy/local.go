@@ -35,6 +35,7 @@ The software device moves the bytes with the CPU, and is slower than cp.
 		examples: `host$ dma-copy local -p b1:00.1 photos /srv/photos
 host$ dma-copy local --overwrite --backup image.bin /srv/image.bin
 `,
+		complete: anyFiles,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
 			ignoreSIGPIPE()

@@ -30,6 +30,7 @@ host$ dma-copy ls -l dpu:inbox/photos
 here$ dma-copy ls ucx://lab.example/
 `,
 		settings: s,
+		complete: inShares,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
 			w := report.NewListing(streams.stdout, *s, log)
 			err := runList(ctx, streams, s, args, w, log)
@@ -54,11 +55,7 @@ func runList(
 	}
 	ctx, cancel := limitTime(ctx, s.Timeout)
 	defer cancel()
-	daemon := reach{
-		Contact: s.Contact, driver: s.Driver, daemon: s.Remote[0], device: s.Device, representor: s.Representor,
-		role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout, screen: streams.screen,
-	}
-	err := withDaemon(ctx, streams, daemon, log, func(c contact) error {
+	err := withDaemon(ctx, streams, reachForList(s, streams.screen), log, func(c contact) error {
 		w.Begin(c.path)
 		for _, place := range s.Remote {
 			if err := listPlace(ctx, c, s, place, w); err != nil {
@@ -70,9 +67,22 @@ func runList(
 	return report.InRequest("list", err)
 }
 
+// reachForList returns how the daemon is reached whose places are to be listed.
+func reachForList(s *config.List, screen *report.Screen) reach {
+	return reach{
+		Contact: s.Contact, driver: s.Driver, daemon: s.Remote[0], device: s.Device, representor: s.Representor,
+		role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout, screen: screen,
+	}
+}
+
+// placeOf returns a place as a request names it.
+func placeOf(r share.Remote) negotiate.Place {
+	return negotiate.Place{Share: r.Share, Path: path.Clean("/" + r.Path)[1:]}
+}
+
 // listPlace lists one argument. A directory is listed by what is in it, anything else by itself.
 func listPlace(ctx context.Context, c contact, s *config.List, place share.Remote, w *report.Listing) error {
-	at := negotiate.Place{Share: place.Share, Path: path.Clean("/" + place.Path)[1:]}
+	at := placeOf(place)
 	var flags negotiate.ListFlags
 	if s.Recursive && at.Share != "" {
 		flags = negotiate.ListRecursive

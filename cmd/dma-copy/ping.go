@@ -34,6 +34,7 @@ host$ dma-copy ping -p b1:00.1 --text 'hello from the host'
 dpu$  dma-copy ping -p 03:00.1 -r b1:00.1 --path fast --size 4KiB
 here$ dma-copy ping ucx://lab.example
 `,
+		complete: peerArgument,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
 			placement.UseCores()

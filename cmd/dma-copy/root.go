@@ -68,8 +68,8 @@ func newRootCommand(
 		return refuseCommandLine(streams, cmd.Flags(), err)
 	})
 	root.SetHelpCommand(newHelpCommand(root, commands()))
-	root.Flags().BoolP("help", "h", false, "")
-	root.Flags().BoolP("version", "v", false, "")
+	root.Flags().BoolP("help", "h", false, "Print this help")
+	root.Flags().BoolP("version", "v", false, "Print the version of dma-copy and of DOCA")
 	return root
 }
 
@@ -81,6 +81,10 @@ func addCommands(root *cobra.Command, list []command, streams streams, args []st
 		cmd := newSubcommand(c, streams, args)
 		settings[cmd] = c.settings
 		root.AddCommand(cmd)
+	}
+	if _, asked := wordToComplete(args); asked {
+		prepareCompletion(root, list, settings, streams, args)
+		return
 	}
 	first := root
 	if len(args) > 0 && slices.Contains(names(list), args[0]) {
@@ -101,9 +105,9 @@ func addCommands(root *cobra.Command, list []command, streams streams, args []st
 // commands are those below the root, in the order of the help.
 func commands() []command {
 	return []command{
-		benchCommand(), configCommand(), devicesCommand(), doctorCommand(), keysCommand(), localCommand(), lsCommand(),
-		pingCommand(), pullCommand(), pushCommand(), serveCommand(), statusCommand(), syncCommand(), verifyCommand(),
-		versionCommand(),
+		benchCommand(), completionCommand(), configCommand(), devicesCommand(), doctorCommand(), keysCommand(),
+		localCommand(), lsCommand(), pingCommand(), pullCommand(), pushCommand(), serveCommand(), statusCommand(),
+		syncCommand(), verifyCommand(), versionCommand(),
 	}
 }
 

@@ -38,6 +38,7 @@ host$ dma-copy verify --write photos.sums --relative-to photos photos
 dpu$  dma-copy verify --extra /var/tmp/photos photos.sums
 dpu$  dma-copy verify --check photos.sums /var/tmp/photos/1.jpg
 `,
+		complete: anyFiles,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
 			placement.UseCores()

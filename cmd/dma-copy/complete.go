@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+)
+
+// A shell that completes a command line runs the program with cobra's hidden command and the words so far.
+
+// The directives to the shell that are used in several places.
+const (
+	onlyThese   = cobra.ShellCompDirectiveNoFileComp            // offer nothing but the candidates
+	moreFollows = onlyThese | cobra.ShellCompDirectiveNoSpace   // the word may go on behind a candidate
+	inThisOrder = onlyThese | cobra.ShellCompDirectiveKeepOrder // do not sort the candidates
+	files       = cobra.ShellCompDirectiveDefault               // offer names of files
+	directories = cobra.ShellCompDirectiveFilterDirs            // offer names of directories
+)
+
+// patience is how long a user waits for candidates that are looked up on a device or in a share.
+const patience = time.Second
+
+// completer finds the candidates for the last word of a command line. It prints nothing, and answers a failure with no
+// candidates.
+type completer struct {
+	streams streams
+	flags   *pflag.FlagSet // of the command, as far as they were given
+}
+
+// completes is a function that returns the candidates for an argument of a command, which may be empty so far, behind
+// other arguments.
+type completes func(c completer, before []string, word string) ([]cobra.Completion, cobra.ShellCompDirective)
+
+// wordToComplete returns the words in front of that which a shell asks to be completed, and reports whether it does.
+func wordToComplete(args []string) (before []string, asked bool) {
+	if len(args) < 2 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd {
+		return nil, false
+	}
+	return args[1 : len(args)-1], true
+}
+
+// prepareCompletion declares the flags of the command that the words select, with the values that a shell can offer for
+// them. settings has the root and all commands.
+func prepareCompletion(
+	root *cobra.Command, list []command, settings map[*cobra.Command]config.Settings, streams streams, args []string,
+) {
+	before, _ := wordToComplete(args)
+	config.Declare(root.Flags(), settings[root])
+	before = config.WithoutSeparators(root.Flags(), before)
+	selected, _, err := root.Find(before)
+	if err != nil || settings[selected] == nil {
+		selected = root
+	}
+	if selected != root {
+		config.Declare(selected.Flags(), settings[selected])
+	}
+	root.SetArgs(slices.Concat(args[:1], before, args[len(args)-1:]))
+
+	complete := completes(func(completer, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return nil, onlyThese
+	})
+	for _, c := range list {
+		if c.name == selected.Name() && selected != root && c.complete != nil {
+			complete = c.complete
+		}
+	}
+	c := completer{quiet(streams), selected.Flags()}
+	selected.ValidArgsFunction = func(
+		_ *cobra.Command, before []string, word string,
+	) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return complete(c, before, word)
+	}
+	c.offerValues(selected, settings[selected])
+}
+
+// quiet returns streams that show the user nothing but the candidates.
+func quiet(streams streams) streams {
+	streams.stderr, streams.screen = io.Discard, nil
+	return streams
+}
+
+// offerValues lets cobra offer the values of the flags, describe each flag in a few words, and leave out flags that
+// conflict with those given.
+func (c completer) offerValues(cmd *cobra.Command, s config.Settings) {
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		flag.Usage = inBrief(flag.Usage)
+		err := cmd.RegisterFlagCompletionFunc(flag.Name,
+			func(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				return c.value(config.ValuesOf(s, flag.Name), word)
+			})
+		if err != nil {
+			panic("internal error: " + err.Error())
+		}
+	})
+	for _, set := range config.Exclusive(s) {
+		cmd.MarkFlagsMutuallyExclusive(set...)
+	}
+}
+
+// inBrief returns the first clause of a help, on one line.
+func inBrief(help string) string {
+	help = strings.ReplaceAll(help, "\n", " ")
+	for _, end := range []string{"; ", ". "} {
+		help, _, _ = strings.Cut(help, end)
+	}
+	return help
+}
+
+// value returns the candidates for the value of an option.
+func (c completer) value(v config.Values, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch v.Kind {
+	case config.WordValues:
+		return offerWords(v, word)
+	case config.FileValues:
+		return nil, files
+	case config.DirectoryValues:
+		return nil, directories
+	case config.DeviceValues:
+		return within(patience, func() []cobra.Completion { return c.devices(word) }), onlyThese
+	case config.RepresentorValues:
+		return within(patience, func() []cobra.Completion { return c.representors(word) }), onlyThese
+	default:
+		return nil, onlyThese
+	}
+}
+
+// offerWords returns the words with this beginning, or of a list those that it does not have yet.
+func offerWords(v config.Values, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	given := ""
+	if v.List {
+		given = word[:strings.LastIndexByte(word, ',')+1]
+	}
+	used := strings.Split(given, ",")
+	if given != "" {
+		used = append(used, "auto", "all", "none") // which stand alone
+	}
+	var offered []cobra.Completion
+	then := inThisOrder
+	for _, each := range v.Words {
+		if strings.HasPrefix(given+each, word) && !slices.Contains(used, each) {
+			offered = append(offered, given+each)
+		}
+		if v.List || strings.HasSuffix(each, ":") {
+			then |= cobra.ShellCompDirectiveNoSpace
+		}
+	}
+	return offered, then
+}
+
+// offer returns the words of a list with this beginning.
+func offer(words []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return offerWords(config.Values{Words: words}, word)
+}
+
+// within returns what find returns, or nothing if that takes longer than the limit. find then goes on until the process
+// ends, which is at once.
+func within(limit time.Duration, find func() []cobra.Completion) []cobra.Completion {
+	found := make(chan []cobra.Completion, 1)
+	go func() { found <- find() }()
+	select {
+	case list := <-found:
+		return list
+	case <-time.After(limit):
+		return nil
+	}
+}
+
+// settings returns the settings with which ls would list a daemon, by the flags that were given, the files and the
+// environment. What is wrong with them is not reported.
+func (c completer) settings() *config.List {
+	s, flags := new(config.List), pflag.NewFlagSet("", pflag.ContinueOnError)
+	config.Declare(flags, s)
+	c.flags.Visit(func(given *pflag.Flag) {
+		if own := flags.Lookup(given.Name); own != nil {
+			_ = flags.Set(own.Name, given.Value.String()) // a text is accepted
+		}
+	})
+	_, _ = config.Load(flags, c.streams.env, s)
+	s.Driver.LogLevel, s.TrustFirst = config.LevelDisable, false
+	s.Wait = min(max(s.Wait, time.Millisecond), patience)
+	return s
+}
+
+// firstOf completes the first argument of a command with words, and has no candidates for the others.
+func firstOf(words ...string) completes {
+	return func(_ completer, before []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(before) > 0 {
+			return nil, onlyThese
+		}
+		return offer(words, word)
+	}
+}
+
+// anyFiles completes arguments with the names of files.
+func anyFiles(completer, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, files
+}
+
+// limited returns a context that ends when the user does not wait any longer.
+func limited() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), patience)
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// shells are those for which there is a script, in the order of the help.
+var shells = [...]string{"bash", "zsh", "fish"}
+
+func completionCommand() command {
+	return command{
+		name:    "completion",
+		summary: "Print a script that completes words in a shell",
+		takes:   shells[:],
+		about: `Prints a script by which the shell completes commands, flags and their values:
+devices, representors, choices, files, names of peers and keys, and what is in
+the shares of a daemon, which it asks for up to a second. A package of dma-copy
+has installed the scripts already.
+
+bash  needs the package bash-completion. The script goes into
+      ~/.local/share/bash-completion/completions/dma-copy, or for all users
+      into /usr/share/bash-completion/completions/dma-copy
+zsh   needs "autoload -U compinit; compinit" in ~/.zshrc. The script goes into
+      a file _dma-copy in a directory of $fpath, such as
+      /usr/local/share/zsh/site-functions
+fish  reads the script from ~/.config/fish/completions/dma-copy.fish
+`,
+		examples: `$ source <(dma-copy completion bash)
+$ dma-copy completion bash > /etc/bash_completion.d/dma-copy
+$ dma-copy completion zsh > /usr/local/share/zsh/site-functions/_dma-copy
+$ dma-copy completion fish > ~/.config/fish/completions/dma-copy.fish
+`,
+		settings: new(config.Completion),
+		complete: firstOf(shells[:]...),
+		run: func(_ context.Context, streams streams, args []string, _ zerolog.Logger) error {
+			return writeCompletion(streams.stdout, args)
+		},
+	}
+}
+
+// writeCompletion writes the script for a shell.
+func writeCompletion(w io.Writer, args []string) (err error) {
+	if len(args) == 0 {
+		return exit.Usagef("completion: the shell is missing: give %s", phrase.Or(shells[:]))
+	}
+	if len(args) > 1 {
+		return exit.Usagef("unexpected argument %s: dma-copy completion takes one shell", quote.Text(args[1]))
+	}
+	program := &cobra.Command{Use: "dma-copy"} // the scripts depend on the name only
+	switch args[0] {
+	case "bash":
+		err = program.GenBashCompletionV2(w, true)
+	case "zsh":
+		err = program.GenZshCompletion(w)
+	case "fish":
+		err = writeFishCompletion(w, program)
+	default:
+		return exit.Usagef("completion %s: unknown shell: give %s", quote.Bare(args[0]), phrase.Or(shells[:]))
+	}
+	if err != nil {
+		return fmt.Errorf("print the script: %w", err)
+	}
+	return nil
+}
+
+// In cobra's script for fish, the names of directories are those of all files. The first text is replaced by the other.
+const (
+	fishFiles = `        __dma_copy_debug "File extension filtering or directory filtering not supported"
+        # Do full file completion instead
+        return 1
+`
+	fishDirectories = `        set -l flag (commandline -ct | string match -r '^-[^=]*=')
+        set -l word (commandline -ct | string replace -r '^-[^=]*=' '')
+        set --global __dma_copy_comp_results "$flag"(__fish_complete_directories $word '')
+        return 0
+`
+)
+
+// writeFishCompletion writes cobra's script with completion of directories.
+func writeFishCompletion(w io.Writer, program *cobra.Command) error {
+	var script bytes.Buffer
+	if err := program.GenFishCompletion(&script, true); err != nil {
+		return err
+	}
+	text := script.Bytes()
+	if bytes.Count(text, []byte(fishFiles)) != 1 {
+		return errors.New("internal error: the script for fish has changed")
+	}
+	_, err := w.Write(bytes.Replace(text, []byte(fishFiles), []byte(fishDirectories), 1))
+	return err
+}
