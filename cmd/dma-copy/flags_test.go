@@ -21,7 +21,8 @@ func TestRefusedCommandLines(t *testing.T) {
 		badCount = "not a count; give a whole number such as 16, or 0 for the device's choice"
 		badLevel = "not a log level; give 10 to 70 in steps of ten, " +
 			"or DISABLE, CRITICAL, ERROR, WARNING, INFO, DEBUG or TRACE"
-		badDuration = "not a duration; give a number with its unit, such as 30s or 5m"
+		badDuration = "not a duration; give a number with its unit, such as 30s, 5m or 1d"
+		tooLong     = "longer than 292 years; give a duration such as 5m or 7d"
 		notPositive = "the duration must be longer than zero; give one such as 30s"
 	)
 	cases := []struct{ name, line, sentence string }{
@@ -148,12 +149,16 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"idle timeout negative", "-f x --idle-timeout=-5m", `--idle-timeout "-5m": ` + notPositive},
 		{"timeout negative", "-f x --timeout -1s",
 			`--timeout "-1s": a duration cannot be negative; give one such as 10m, or 0 for no limit`},
-		{"timeout beyond the clock", "-f x --timeout 9999999h", `--timeout "9999999h": ` + badDuration},
+		{"timeout beyond the clock", "-f x --timeout 9999999h", `--timeout "9999999h": ` + tooLong},
+		{"timeout of too many days", "-f x --timeout 106752d", `--timeout "106752d": ` + tooLong},
+		{"wait of days and letters", "-f x --wait 1day", `--wait "1day": ` + badDuration},
 		{"chunk empty", "-f x --chunk _", `--chunk "": ` + badSize},
 		{"chunk negative", "-f x --chunk -1", `--chunk "-1": ` + badSize},
 		{"chunk with plus", "-f x --chunk +1", `--chunk "+1": ` + badSize},
 		{"chunk zero-padded", "-f x --chunk 0256KiB", `--chunk "0256KiB": ` + badSize},
-		{"chunk in fractions", "-f x --chunk 1.5MiB", `--chunk "1.5MiB": ` + badSize},
+		{"chunk in parts of bytes", "-f x --chunk 1.0001KiB", `--chunk "1.0001KiB": ` +
+			"not a whole number of bytes; give whole bytes such as 65536, 256KiB or 1M, or 0 for the device's choice"},
+		{"chunk of a bare fraction", "-f x --chunk .5M", `--chunk ".5M": ` + badSize},
 		{"chunk with commas", "-f x --chunk 1,024", `--chunk "1,024": ` + badSize},
 		{"chunk of unknown unit", "-f x --chunk 1X", `--chunk "1X": ` + badSize},
 		{"chunk beyond 63 bits", "-f x --chunk 9223372036854775808",

@@ -39,7 +39,10 @@ host$ tar c photos | dma-copy -p b1:00.1 -f -
 dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f photos.tar
 `
 
-const helpPrecedence = `Precedence: flag, --json file, environment, /etc/dma-copy/config.json, default;
+const helpValues = `Sizes and rates: bytes, or as in 256KiB, 1.5G or 64kB; K is 1024, kB is 1000.
+Durations: as in 500ms, 1h30m, 2d12h or 1w.
+
+Precedence: flag, --json file, environment, /etc/dma-copy/config.json, default;
 the first one wins.
 `
 
@@ -144,7 +147,7 @@ func programHelp(s config.Settings, commands []command) string {
 	for _, c := range commands {
 		fmt.Fprintf(&text, "  %-*s%s\n", config.HelpColumn-len("  "), c.name, c.summary)
 	}
-	text.WriteString("\nExamples:\n" + indented(copyExamples) + "\n" + helpPrecedence)
+	text.WriteString("\nExamples:\n" + indented(copyExamples) + "\n" + helpValues)
 	text.WriteString("\nEnvironment:\n" + helpEnvironment + "\nExit codes:\n" + helpExitCodes)
 	return text.String()
 }

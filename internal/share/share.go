@@ -3,14 +3,12 @@ package share
 import (
 	"errors"
 	"fmt"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/dustin/go-humanize"
-
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -142,24 +140,17 @@ func (s Share) String() string {
 	return text
 }
 
-// sizePattern has as its group the prefix of a size without "B", which is one of 1024.
-var sizePattern = pattern(`^[0-9]+(?i:B|([KMGT])|[KMGT]i?B)?$`)
-
-// parseSize parses whole bytes with an optional unit: KiB and K are 1024 bytes, kB is 1000.
 func parseSize(text string) (int64, error) {
-	match := sizePattern().FindStringSubmatch(text)
-	if match == nil {
-		return 0, fmt.Errorf("%s is not a size: give whole bytes such as 1048576, 512MiB or 20G", quote.Text(text))
-	}
-	whole := text
-	if match[1] != "" { // a bare K, M or G, which humanize would take for powers of 1000
-		whole += "iB"
-	}
-	size, err := humanize.ParseBytes(whole)
-	if err != nil || size > math.MaxInt64 {
+	size, err := quantity.ParseSize(text)
+	switch {
+	case errors.Is(err, quantity.ErrFraction):
+		return 0, fmt.Errorf("%s is %w: give a size such as 1048576, 512MiB or 20G", quote.Text(text), err)
+	case errors.Is(err, quantity.ErrRange):
 		return 0, fmt.Errorf("%s is larger than any file: give a size such as 20GiB", quote.Text(text))
+	case err != nil:
+		return 0, fmt.Errorf("%s is not a size: give bytes such as 1048576, 512MiB or 20G", quote.Text(text))
 	}
-	return int64(size), nil
+	return size, nil
 }
 
 func parseEntries(text string) (int64, error) {

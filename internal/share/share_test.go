@@ -22,6 +22,7 @@ func TestShares(t *testing.T) {
 		"_=/,rw":               {Name: "_", Path: "/", Access: share.ReadWrite},
 		"a=/x=y,nooverwrite":   {Name: "a", Path: "/x=y", Access: share.Read, NoOverwrite: true},
 		"a=/x,max-bytes=1KiB":  {Name: "a", Path: "/x", Access: share.Read, MaxBytes: 1024},
+		"a=/x,max-bytes=1.5G":  {Name: "a", Path: "/x", Access: share.Read, MaxBytes: 3 << 29},
 		"a=/x,max-bytes=2G,rw": {Name: "a", Path: "/x", Access: share.ReadWrite, MaxBytes: 2 << 30},
 		"a=/x,rw,nooverwrite,max-bytes=20kB,max-entries=7": {
 			Name: "a", Path: "/x", Access: share.ReadWrite, NoOverwrite: true, MaxBytes: 20_000, MaxEntries: 7,
@@ -64,6 +65,7 @@ func TestWrongShares(t *testing.T) {
 		"a=/x,max-bytes=":              `"" is not a size`,
 		"a=/x,max-bytes=-1":            "is not a size",
 		"a=/x,max-bytes=1X":            "is not a size",
+		"a=/x,max-bytes=1.3K":          `"1.3K" is not a whole number of bytes: give a size`,
 		"a=/x,max-bytes=9999999T":      "larger than any file",
 		"a=/x,max-bytes=1,max-bytes=1": "max-bytes twice",
 		"a=/x,max-entries=1.5":         "is not a number of entries",

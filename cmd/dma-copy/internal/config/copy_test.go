@@ -42,6 +42,12 @@ func TestAcceptedCommandLines(t *testing.T) {
 		{"chunk in bytes, said", "-f x --chunk 512B", func(s *Copy) { s.Chunk = 512 }},
 		{"chunk in KiB", "-f x --chunk 256KiB", func(s *Copy) { s.Chunk = 256 << 10 }},
 		{"chunk in small kib", "-f x --chunk 256kib", func(s *Copy) { s.Chunk = 256 << 10 }},
+		{"days", "-f x --max-duration 1.5d --timeout 1w2d12h", func(s *Copy) {
+			s.MaxDuration, s.Timeout = 36*time.Hour, 228*time.Hour
+		}},
+		{"fractions", "-f x --chunk 0.5M --max-bytes 1.5GiB --bwlimit 2.5MB", func(s *Copy) {
+			s.Chunk, s.MaxBytes, s.Bandwidth = 1<<19, 3<<29, 2_500_000
+		}},
 		{"chunk with one letter", "-f x --chunk 1M", func(s *Copy) { s.Chunk = 1 << 20 }},
 		{"chunk with one small letter", "-f x --chunk 1m", func(s *Copy) { s.Chunk = 1 << 20 }},
 		{"chunk in thousands", "-f x --chunk 64kB", func(s *Copy) { s.Chunk = 64000 }},

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,13 +11,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -130,9 +128,12 @@ func parsePositiveDuration(text string) (time.Duration, error) {
 }
 
 func parseDuration(text string) (time.Duration, error) {
-	duration, err := time.ParseDuration(text)
-	if err != nil {
-		return 0, errors.New("not a duration; give a number with its unit, such as 30s or 5m")
+	duration, err := quantity.ParseDuration(text)
+	switch {
+	case errors.Is(err, quantity.ErrRange):
+		return 0, errors.New("longer than 292 years; give a duration such as 5m or 7d")
+	case err != nil:
+		return 0, errors.New("not a duration; give a number with its unit, such as 30s, 5m or 1d")
 	}
 	return duration, nil
 }
@@ -140,10 +141,7 @@ func parseDuration(text string) (time.Duration, error) {
 // wholeNumber excludes signs and leading zeros, which look like octal or like a typing error.
 const wholeNumber = `(?:0|[1-9][0-9]*)`
 
-var (
-	sizePattern  = pattern(wholeNumber + `(?i:B|([KMG])|[KMG]i?B)?`)
-	countPattern = pattern(wholeNumber)
-)
+var countPattern = pattern(wholeNumber)
 
 // pattern returns a function that compiles an expression for a whole text on first use: most runs need none.
 func pattern(expression string) func() *regexp.Regexp {
@@ -171,21 +169,19 @@ func parseRate(text string) (int64, error) {
 	return rate, err
 }
 
-// parseSize returns a parser of bytes with an optional unit: KiB and K are 1024 bytes, kB is 1000, as in GNU's tools.
+// parseSize returns a parser of bytes with an optional unit, with examples and the reason for its errors.
 func parseSize(examples, tooLarge string) func(string) (int64, error) {
 	return func(text string) (int64, error) {
-		match := sizePattern().FindStringSubmatch(text)
-		if match == nil {
+		size, err := quantity.ParseSize(text)
+		switch {
+		case errors.Is(err, quantity.ErrFraction):
+			return 0, fmt.Errorf("%w; give whole bytes such as %s", err, examples)
+		case errors.Is(err, quantity.ErrRange):
+			return 0, errors.New(tooLarge)
+		case err != nil:
 			return 0, fmt.Errorf("not a size; give whole bytes such as %s", examples)
 		}
-		if match[1] != "" { // a bare K, M or G, which humanize would take for powers of 1000
-			text += "iB"
-		}
-		size, err := humanize.ParseBytes(text)
-		if err != nil || size > math.MaxInt64 {
-			return 0, errors.New(tooLarge)
-		}
-		return int64(size), nil
+		return size, nil
 	}
 }
 
