@@ -17,17 +17,28 @@ import (
 // are valid.
 func prepare(flags *pflag.FlagSet, streams streams, s config.Settings) (zerolog.Logger, error) {
 	notes, err := config.Load(flags, streams.env, s)
+	log := newLogger(streams, s.Level())
+	warnOfVariables(streams, log)
 	if limit := checkDescriptors(); limit != nil {
 		err = limit // which may be why a parameter file could not be read
 	}
 	if err != nil {
 		return zerolog.Nop(), err
 	}
-	log := newLogger(streams, s.Level())
 	for _, note := range notes {
 		log.Warn().Msg(note)
 	}
 	return log, nil
+}
+
+// warnOfVariables warns of variables without effect, also where the settings are refused: one may be the reason.
+func warnOfVariables(streams streams, log zerolog.Logger) {
+	if streams.environ == nil {
+		return
+	}
+	for _, note := range config.MistakenVariables(streams.environ()) {
+		log.Warn().Msg(note)
+	}
 }
 
 // minDescriptors is the number of free file descriptors that a copy needs, with some to spare: a DPU that receives

@@ -24,6 +24,7 @@ type streams struct {
 	terminal bool               // stderr is a terminal
 	screen   *report.Screen     // of that terminal; nil if it cannot move its cursor
 	env      config.Environment // as os.LookupEnv
+	environ  func() []string    // as os.Environ; nil: no variables
 	closed   closedStreams
 	data     dataStreams
 	local    dataStreams // the same in a local copy
@@ -78,7 +79,8 @@ func (closedFile) Write([]byte) (int, error) { return 0, unix.EBADF }
 func standardStreams() streams {
 	s := streams{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr), env: os.LookupEnv,
-		closed: findClosedStreams(),
+		environ: os.Environ,
+		closed:  findClosedStreams(),
 	}
 	if s.closed[1] {
 		s.stdout = closedFile{}

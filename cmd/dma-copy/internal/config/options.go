@@ -116,5 +116,5 @@ func optionByName(table []option, name string) (option, bool) {
 
 // variableName returns the environment variable of a long name: DMA_COPY_PCI_ADDR for pci-addr.
 func variableName(name string) string {
-	return "DMA_COPY_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
