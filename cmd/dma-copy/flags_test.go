@@ -50,7 +50,7 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"flag cut short", "-f x --over", `unknown flag "--over": did you mean --overwrite?`},
 		{"flag in capitals", "-f x --QUIET", `unknown flag "--QUIET": did you mean --quiet?`},
 		{"flag like no other", "-f x --frobnicate", `unknown flag "--frobnicate": "dma-copy --help" lists the flags`},
-		{"letter of a long flag", "-f x -q", `unknown flag "-q": did you mean --quiet?`},
+		{"letter of a long flag", "-f x -w", `unknown flag "-w": did you mean --wait?`},
 		{"letter in the wrong case", "-P b1:00.1 -f x", `unknown flag "-P": did you mean --pci-addr?`},
 		{"letter like no other", "-f x -z", `unknown flag "-z": "dma-copy --help" lists the flags`},
 		{"three dashes", "---file x", `"---file" is not a flag: write --NAME VALUE or --NAME=VALUE`},

@@ -58,7 +58,8 @@ const helpEnvironment = `  DMA_COPY_<FLAG>                Any flag but help and 
   DMA_COPY_SOFT_LIMITS           Limits of the software device, NAME=VALUE,...;
                                  docs/SOFTDEVICE.md has them and more variables
   NO_COLOR                       Log without colours if not empty; the log is
-                                 JSON lines where stderr is no terminal
+                                 JSON lines where stderr is no terminal, unless
+                                 --log-format says otherwise
 `
 
 const helpExitCodes = `  0         done; verified and durable as requested

@@ -158,6 +158,9 @@ func newKey(streams streams, s config.Keys, store *identity.Store, _ []string) e
 	if err != nil {
 		return err
 	}
+	if s.Quiet {
+		return nil
+	}
 	return writeKey(streams.stdout, s, store, key.Public())
 }
 
@@ -192,7 +195,7 @@ func writeKey(w io.Writer, s config.Keys, store *identity.Store, key identity.Pu
 		return exit.Usagef("--comment: %w", err)
 	}
 	if s.Output == config.OutputJSON {
-		return writeJSON(w, shownKey{keysVersion, key.String(), comment, key.Words(), store.KeyPath()})
+		return writeJSON(w, "keys", shownKey{keysVersion, key.String(), comment, key.Words(), store.KeyPath()})
 	}
 	if _, err := fmt.Fprintf(w, "%s\n# %s\n", line, key.Words()); err != nil {
 		return exit.Errorf(exit.Failure, "", "print the key: %w", err)
@@ -212,11 +215,12 @@ func whoAndWhere() string {
 	return quote.Bare(name + "@" + machine)
 }
 
-func writeJSON(w io.Writer, value any) error {
+// writeJSON prints a value; what names it in an error.
+func writeJSON(w io.Writer, what string, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(value); err != nil {
-		return exit.Errorf(exit.Failure, "", "print the keys: %w", err)
+		return exit.Errorf(exit.Failure, "", "print the %s: %w", what, err)
 	}
 	return nil
 }
@@ -245,7 +249,7 @@ func trustKey(streams streams, s config.Keys, store *identity.Store, args []stri
 		return exit.Errorf(exit.Target, "remove that one first; --overwrite replaces only what has the same name",
 			"%w", err)
 	}
-	if err != nil {
+	if err != nil || s.Quiet {
 		return err
 	}
 	_, err = fmt.Fprintf(streams.stdout,
@@ -410,14 +414,14 @@ func writeKeysJSON(w io.Writer, all []identity.Grant, refused []error) error {
 	for _, err := range refused {
 		listed.Refused = append(listed.Refused, err.Error())
 	}
-	return writeJSON(w, listed)
+	return writeJSON(w, "keys", listed)
 }
 
-func removeKey(streams streams, _ config.Keys, store *identity.Store, args []string) error {
+func removeKey(streams streams, s config.Keys, store *identity.Store, args []string) error {
 	if err := identity.CheckName(args[0]); err != nil {
 		return exit.Usagef("%w", err)
 	}
-	if err := store.Remove(args[0]); err != nil {
+	if err := store.Remove(args[0]); err != nil || s.Quiet {
 		return err
 	}
 	_, err := fmt.Fprintf(streams.stdout, "removed %s\n", args[0])

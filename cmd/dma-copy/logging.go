@@ -8,14 +8,19 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 )
 
-// newLogger returns the program's logger, always on stderr: readable lines on a terminal, JSON lines elsewhere.
-func newLogger(streams streams, level config.Level) zerolog.Logger {
+// newLogger returns the program's logger, always on stderr. Lines of text are readable on a terminal, where they have
+// colours, and elsewhere, where they have the date, too.
+func newLogger(streams streams, s config.Logging) zerolog.Logger {
 	out := streams.stderr
-	if streams.terminal {
+	switch {
+	case s.LogFormat == config.LogJSON, s.LogFormat != config.LogText && !streams.terminal:
+	case streams.terminal:
 		_, plain := streams.env.Variable("NO_COLOR")
 		out = zerolog.ConsoleWriter{Out: streams.stderr, NoColor: plain, TimeFormat: time.TimeOnly}
+	default:
+		out = zerolog.ConsoleWriter{Out: streams.stderr, NoColor: true, TimeFormat: time.RFC3339}
 	}
-	return zerolog.New(out).Level(zerologLevel(level)).With().Timestamp().Logger()
+	return zerolog.New(out).Level(zerologLevel(s.LogLevel)).With().Timestamp().Logger()
 }
 
 // zerologLevel maps DOCA's scale to zerolog's. CRITICAL becomes fatal as a threshold only: log it with

@@ -16,12 +16,12 @@ var logged = []zerolog.Level{
 }
 
 // logAtAllLevels returns what arrives on stderr of one message per level.
-func logAtAllLevels(level config.Level, terminal bool, variables map[string]string) string {
+func logAtAllLevels(s config.Logging, terminal bool, variables map[string]string) string {
 	var stderr bytes.Buffer
 	log := newLogger(streams{stderr: &stderr, terminal: terminal, env: func(name string) (string, bool) {
 		value, ok := variables[name]
 		return value, ok
-	}}, level)
+	}}, s)
 	for _, severity := range logged {
 		log.WithLevel(severity).Msg("copied")
 	}
@@ -31,7 +31,7 @@ func logAtAllLevels(level config.Level, terminal bool, variables map[string]stri
 func TestLevelsFollowDOCA(t *testing.T) {
 	lines := map[config.Level]int{10: 0, 20: 1, 30: 2, 40: 3, 50: 4, 60: 5, 70: 6}
 	for level, want := range lines {
-		got := strings.Count(logAtAllLevels(level, false, nil), "\n")
+		got := strings.Count(logAtAllLevels(config.Logging{LogLevel: level}, false, nil), "\n")
 		if got != want {
 			t.Errorf("%v lets %d of the %d messages through, want %d", level, got, len(logged), want)
 		}
@@ -41,18 +41,24 @@ func TestLevelsFollowDOCA(t *testing.T) {
 func TestLogFormat(t *testing.T) {
 	cases := []struct {
 		name           string
+		format         config.LogFormat
 		terminal       bool
 		variables      map[string]string
 		json, coloured bool
 	}{
-		{"terminal", true, nil, false, true},
-		{"terminal without colour", true, map[string]string{"NO_COLOR": "1"}, false, false},
-		{"terminal with empty NO_COLOR", true, map[string]string{"NO_COLOR": ""}, false, true},
-		{"file", false, nil, true, false},
+		{"terminal", "auto", true, nil, false, true},
+		{"terminal without colour", "auto", true, map[string]string{"NO_COLOR": "1"}, false, false},
+		{"terminal with empty NO_COLOR", "auto", true, map[string]string{"NO_COLOR": ""}, false, true},
+		{"file", "auto", false, nil, true, false},
+		{"text in a file", "text", false, nil, false, false},
+		{"text on a terminal", "text", true, nil, false, true},
+		{"json on a terminal", "json", true, nil, true, false},
+		{"before the settings are known", "", false, nil, true, false},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			out := logAtAllLevels(config.LevelError, tc.terminal, tc.variables)
+			s := config.Logging{LogLevel: config.LevelError, LogFormat: tc.format}
+			out := logAtAllLevels(s, tc.terminal, tc.variables)
 			if got := strings.HasPrefix(out, "{"); got != tc.json {
 				t.Errorf("JSON %t, want %t: %q", got, tc.json, out)
 			}

@@ -17,7 +17,7 @@ import (
 // are valid.
 func prepare(flags *pflag.FlagSet, streams streams, s config.Settings) (zerolog.Logger, error) {
 	notes, err := config.Load(flags, streams.env, s)
-	log := newLogger(streams, s.Level())
+	log := newLogger(streams, *s.Log())
 	warnOfVariables(streams, log)
 	if limit := checkDescriptors(); limit != nil {
 		err = limit // which may be why a parameter file could not be read

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -233,7 +234,11 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 	d.onClose(d.manager.Close)
 	recent := new(status.Recent)
 	d.numbers = metrics.New(softwareName(), func() service.Status { return d.server.Status() })
-	observers := service.Observers{recent, d.numbers, &sessionLog{log: d.log, stdout: d.streams.stdout}}
+	texts := d.streams.stdout
+	if s.Quiet {
+		texts = io.Discard
+	}
+	observers := service.Observers{recent, d.numbers, &sessionLog{log: d.log, stdout: texts}}
 	if d.audit, err = d.openAudit(); err != nil {
 		return err
 	}
@@ -351,8 +356,10 @@ func (d *daemon) announce() {
 	if s.Auth == config.AuthNone {
 		who = "ANYBODY there (--auth none)"
 	}
-	fmt.Fprintf(d.streams.stderr, "ready %s on %s serves %s to %s\n      %s\n", softwareName(),
-		d.where(), strings.Join(shares, ", "), quote.Printable(d.served()), who)
+	if !s.Quiet {
+		fmt.Fprintf(d.streams.stderr, "ready %s on %s serves %s to %s\n      %s\n", softwareName(),
+			d.where(), strings.Join(shares, ", "), quote.Printable(d.served()), who)
+	}
 	d.manager.Ready()
 }
 

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/verify"
 )
 
@@ -42,7 +44,23 @@ dpu$  dma-copy verify --check photos.sums /var/tmp/photos/1.jpg
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
 			placement.UseCores()
-			return verify.Run(ctx, streams.stdout, streams.stderr, s, args, log)
+			return concludeVerify(streams, s, verify.Run(ctx, streams.stdout, streams.stderr, s, args, log))
 		},
+		refused: func(streams streams, err error) error { return concludeVerify(streams, s, err) },
 	}
+}
+
+// concludeVerify ends the JSON lines of a run that has ended with err, and returns the error of the run.
+func concludeVerify(streams streams, s config.Verify, err error) error {
+	if s.Output != config.OutputJSON {
+		return err
+	}
+	message := ""
+	if err != nil {
+		message = report.Sentence(err)
+	}
+	if unwritten := verify.WriteEnd(streams.stdout, report.ExitCode(err), message); unwritten != nil {
+		return errors.Join(err, unwritten)
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -44,26 +45,22 @@ func softwareName() string {
 	return name[:min(len(name), negotiate.MaxSoftwareName)]
 }
 
-// docaRuntimeVersion returns a function that finds the version of the DOCA libraries in a directory, or anywhere if it
-// is empty.
-func docaRuntimeVersion(libraryDir string) func() string {
-	return func() string {
-		found, err := doca.FindInstallation(libraryDir)
-		if err != nil {
-			return "not found"
-		}
-		return found.Version
+// notFound stands for the version of DOCA's libraries where there are none.
+const notFound = "not found"
+
+// writeVersion prints the version of the program, and that of the DOCA libraries in a directory, or anywhere if it is
+// empty.
+func writeVersion(w io.Writer, libraryDir string) error {
+	runtimeVersion := notFound
+	if found, err := doca.FindInstallation(libraryDir); err == nil {
+		runtimeVersion = quote.Printable(found.Version)
 	}
+	return printVersion(w, programLines(runtimeVersion))
 }
 
-// writeVersion prints the version of the program, and that of the DOCA libraries which docaRuntime returns.
-func writeVersion(w io.Writer, docaRuntime func() string) error {
-	_, err := fmt.Fprintf(w, "dma-copy %s (%s %s/%s)\nDOCA runtime: %s\n",
-		programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, docaRuntime())
-	if err != nil {
-		return fmt.Errorf("print the version: %w", err)
-	}
-	return nil
+func programLines(docaRuntime string) string {
+	return fmt.Sprintf("dma-copy %s (%s %s/%s)\nDOCA runtime: %s\n",
+		programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, docaRuntime)
 }
 
 func versionCommand() command {
@@ -81,45 +78,103 @@ $ dma-copy version --driver ucx
 `,
 		settings: &s,
 		run: func(_ context.Context, streams streams, _ []string, _ zerolog.Logger) error {
-			if err := writeVersion(streams.stdout, docaRuntimeVersion(s.Driver.LibraryDir)); err != nil {
-				return err
+			about := versionsOf(s.Driver)
+			if s.Output == config.OutputJSON {
+				return writeJSON(streams.stdout, "version", about)
 			}
-			if s.Driver.Name == config.DriverUCX {
-				return writeUCX(streams.stdout)
-			}
-			return writeDriverChoice(streams.stdout, s.Driver.Options())
+			return about.write(streams.stdout)
 		},
 	}
 }
 
-// writeUCX prints the version of UCX. Having none is an answer, not an error.
-func writeUCX(w io.Writer) error {
-	version, reason := "none", ""
-	found, err := inventory.TakeNetwork()
-	if err != nil {
-		reason = fmt.Sprintf("reason: %s\n", quote.Printable(err.Error()))
-	} else {
-		version = found.UCX
-	}
-	if _, err := fmt.Fprintf(w, "UCX runtime: %s\n%s", version, reason); err != nil {
-		return fmt.Errorf("print the version of UCX: %w", err)
-	}
-	return nil
+// versions is the output of version, described by docs/version.schema.json. Fields are only ever added. Having no
+// driver is an answer, not an error.
+type versions struct {
+	Version int         `json:"v"`
+	Program string      `json:"version"`
+	Go      string      `json:"go"`
+	System  string      `json:"os"`
+	Machine string      `json:"arch"`
+	DOCA    string      `json:"doca_runtime,omitempty"` // left out where none is found
+	UCX     *ucxVersion `json:"ucx,omitempty"`          // with --driver ucx
+	Driver  *driverUsed `json:"driver,omitempty"`       // with any other
 }
 
-// writeDriverChoice prints which driver the options lead to. Having none is an answer, not an error.
-func writeDriverChoice(w io.Writer, options doca.Options) error {
-	title, reason := "none", ""
+// ucxVersion is the release of UCX, or why there is none.
+type ucxVersion struct {
+	Version string `json:"version,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// driverUsed is the driver that a copy would use and why, or why there is none.
+type driverUsed struct {
+	Name     string `json:"name,omitempty"`
+	Hardware bool   `json:"hardware"`
+	Version  string `json:"version,omitempty"`
+	Reason   string `json:"reason"`
+}
+
+// versionsVersion changes only if a field of versions is removed or changes its meaning.
+const versionsVersion = 1
+
+func versionsOf(s config.Driver) versions {
+	about := versions{
+		Version: versionsVersion, Program: programVersion(), Go: runtime.Version(), System: runtime.GOOS,
+		Machine: runtime.GOARCH,
+	}
+	if found, err := doca.FindInstallation(s.LibraryDir); err == nil {
+		about.DOCA = quote.Printable(found.Version)
+	}
+	if s.Name == config.DriverUCX {
+		about.UCX = findUCX()
+		return about
+	}
+	about.Driver = findDriver(s.Options())
+	return about
+}
+
+func findUCX() *ucxVersion {
+	found, err := inventory.TakeNetwork()
+	if err != nil {
+		return &ucxVersion{Reason: quote.Printable(err.Error())}
+	}
+	return &ucxVersion{Version: found.UCX}
+}
+
+func findDriver(options doca.Options) *driverUsed {
+	var used driverUsed
 	err := inventory.Look(options, func(driver *doca.Driver) error {
-		title, reason = inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version()),
-			driver.Reason()
+		used = driverUsed{string(driver.Name()), driver.Hardware(), driver.Version(), driver.Reason()}
 		return nil
 	})
 	if err != nil {
-		reason = err.Error()
+		used = driverUsed{Reason: err.Error()}
 	}
-	if _, err := fmt.Fprintf(w, "driver: %s\nreason: %s\n", title, quote.Printable(reason)); err != nil {
-		return fmt.Errorf("print the driver: %w", err)
+	used.Reason = quote.Printable(used.Reason)
+	return &used
+}
+
+// write prints the versions as text.
+func (v versions) write(w io.Writer) error {
+	text := programLines(cmp.Or(v.DOCA, notFound))
+	if v.UCX != nil {
+		text += fmt.Sprintf("UCX runtime: %s\n", cmp.Or(v.UCX.Version, "none"))
+		if v.UCX.Reason != "" {
+			text += fmt.Sprintf("reason: %s\n", v.UCX.Reason)
+		}
+	} else {
+		title := "none"
+		if v.Driver.Name != "" {
+			title = inventory.DriverTitle(v.Driver.Name, v.Driver.Hardware, v.Driver.Version)
+		}
+		text += fmt.Sprintf("driver: %s\nreason: %s\n", title, v.Driver.Reason)
+	}
+	return printVersion(w, text)
+}
+
+func printVersion(w io.Writer, text string) error {
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("print the version: %w", err)
 	}
 	return nil
 }

@@ -59,7 +59,9 @@ func TestAcceptedCommandLines(t *testing.T) {
 		{"cores", "-f x --cores 0-3,8", func(s *Copy) { s.Placement = wishFor("auto", "0-3,8") }},
 		{"cores rather than no node's", "-f x --cores 8 --numa off",
 			func(s *Copy) { s.Placement = wishFor("off", "8") }},
-		{"overwrite and quiet", "-f x --overwrite --quiet", func(s *Copy) { s.Overwrite, s.Quiet = true, true }},
+		{"overwrite and quiet", "-f x --overwrite --quiet", func(s *Copy) {
+			s.Overwrite, s.Quiet, s.LogLevel, s.Driver.LogLevel = true, true, LevelError, LevelError
+		}},
 		{"a stream", "-f -", func(s *Copy) { s.File = "-" }},
 		{"digest and durability", "-f x --digest sha256 --durability file", func(s *Copy) {
 			s.Digest, s.Durability = digest.SHA256, negotiate.DurabilityFile

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -64,6 +65,7 @@ func TestDocumentedVariablesAreKnown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		text = bytes.ReplaceAll(text, []byte("environment variable DMA_COPY_DIGSET"), nil) // a sample of the warning
 		for _, match := range variable.FindAllSubmatch(text, -1) {
 			found[string(match[1])] = true
 			if notes := MistakenVariables([]string{string(match[1]) + "=x"}); notes != nil {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -124,7 +125,19 @@ func merge(flags *pflag.FlagSet, env Environment, s Settings, table []option) (m
 	all := merged{viper.New(), Peers{}}
 	flagsErr := mergeFlags(all.values, flags, table)
 	notes, err := all.mergeFilesAndEnvironment(env, s, table)
+	all.quieten()
 	return all, notes, cmp.Or(flagsErr, err)
+}
+
+// quieten makes the default levels of the logs ERROR with --quiet: a warning is output, too.
+func (m *merged) quieten() {
+	value, _ := m.values.Get(quietName).(given)
+	if quiet, err := parseSwitch(value.text); err != nil || !quiet {
+		return
+	}
+	for _, name := range []string{logLevelName, sdkLogLevelName} {
+		m.values.SetDefault(name, given{text: strconv.Itoa(int(LevelError)), origin: originDefault})
+	}
 }
 
 // withoutRepeatedKeys returns the table with only the first option of each list.

@@ -30,6 +30,7 @@ var samples = map[string][][3]string{
 	"idle-timeout":   {{"1s", "2s", "3s"}},
 	"chunk":          {{"1K", "2K", "3K"}},
 	"depth":          {{"1", "2", "3"}},
+	"log-format":     {{"text", "json", "auto"}},
 	"overwrite":      {{"true", "false", "true"}, {"false", "true", "false"}},
 	"backup":         {{"true", "false", "true"}, {"false", "true", "false"}},
 	"allow-changing": {{"true", "false", "true"}, {"false", "true", "false"}},
@@ -109,6 +110,9 @@ func checkPrecedence(t *testing.T, opt option, values [3]string, present int) {
 		if opt.name == "null" {
 			s.FilesFrom = "x"
 		}
+		if opt.name == quietName && want == "true" {
+			s.LogLevel, s.Driver.LogLevel = LevelError, LevelError
+		}
 	})
 	if want != "" {
 		bound, _ := optionByName(expected.options(), opt.name)
@@ -153,7 +157,8 @@ func TestVariableNames(t *testing.T) {
 			got = append(got, variableName(name))
 		}
 	}
-	want := strings.Fields(`DMA_COPY_LOG_LEVEL DMA_COPY_SDK_LOG_LEVEL DMA_COPY_JSON DMA_COPY_PCI_ADDR DMA_COPY_DEV_PCI
+	want := strings.Fields(`DMA_COPY_LOG_LEVEL DMA_COPY_LOG_FORMAT DMA_COPY_SDK_LOG_LEVEL DMA_COPY_JSON
+		DMA_COPY_PCI_ADDR DMA_COPY_DEV_PCI
 		DMA_COPY_REP_PCI DMA_COPY_FILE DMA_COPY_DRIVER DMA_COPY_REQUIRE_HW DMA_COPY_DOCA_LIBDIR
 		DMA_COPY_ROLE DMA_COPY_CHUNK DMA_COPY_DEPTH DMA_COPY_PATH DMA_COPY_NUMA DMA_COPY_CORES DMA_COPY_WAIT
 		DMA_COPY_TIMEOUT DMA_COPY_MAX_DURATION DMA_COPY_MAX_BYTES DMA_COPY_MAX_HOLES DMA_COPY_IDLE_TIMEOUT

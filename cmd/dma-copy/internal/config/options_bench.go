@@ -34,7 +34,7 @@ var (
 
 // options implements Settings.
 func (s *Bench) options() []option {
-	return slices.Concat(commonOptions(&s.LogLevel, &s.Driver), s.whatOptions(), s.howOptions(), s.reportOptions())
+	return slices.Concat(commonOptions(&s.Logging, &s.Driver), s.whatOptions(), s.howOptions(), s.reportOptions())
 }
 
 func (s *Bench) whatOptions() []option {

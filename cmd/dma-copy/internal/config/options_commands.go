@@ -10,14 +10,14 @@ import (
 
 // options implements Settings.
 func (s *Devices) options() []option {
-	return append(commonOptions(&s.LogLevel, &s.Driver),
+	return append(commonOptions(&s.Logging, &s.Driver),
 		outputOption(&s.Output, "Output format; JSON names are stable, and new\nones may be added"))
 }
 
 // options implements Settings.
 func (s *Doctor) options() []option {
 	return slices.Concat(
-		commonOptions(&s.LogLevel, &s.Driver),
+		commonOptions(&s.Logging, &s.Driver),
 		[]option{deviceOption(&s.Device), representorOption(&s.Representor)},
 		placementOptions(&s.Placement),
 		[]option{{group: AddedFlags, name: "peer", fallback: "false", json: jsonSwitch,
@@ -29,6 +29,8 @@ func (s *Doctor) options() []option {
 			keysOption(&s.Keys, "With --listen or ucx: directory of the keys to\ncheck"),
 			listenOption(&s.Listen,
 				"Check that a daemon could listen there; without\n-p and -r no device is checked then"),
+			outputOption(&s.Output, "Findings as text, or as one JSON object, on\nstdout"),
+			quietOption(&s.Quiet, "Print findings with FAIL only"),
 		},
 	)
 }
@@ -36,7 +38,7 @@ func (s *Doctor) options() []option {
 // options implements Settings.
 func (s *Ping) options() []option {
 	peer := peerOptions(&s.Device, &s.Representor, &s.Role, &s.Wait, &s.Timeout, &s.IdleTimeout)
-	return slices.Concat(commonOptions(&s.LogLevel, &s.Driver), peer, []option{
+	return slices.Concat(commonOptions(&s.Logging, &s.Driver), peer, []option{
 		{group: AddedFlags, name: "text", value: "TEXT", json: jsonText,
 			assign: into(&s.Text, parseText),
 			help:   "Text that the other side prints, at most 1024\nbytes"},
@@ -51,26 +53,28 @@ func (s *Ping) options() []option {
 			"sides at once; else over the control channel,\nthe host first. auto is fast if the other side\n"+
 			"wants it, dma and a daemon never"),
 		outputOption(&s.Output, "Results as text, or as JSON lines, on stdout"),
+		quietOption(&s.Quiet, "Print errors only, unless -o json is given"),
 		s.Network.trafficClassOption(),
 	}, s.Contact.options())
 }
 
 // options implements Settings.
 func (s *Config) options() []option {
-	return []option{
-		logLevelOption(&s.LogLevel),
+	return append(s.logOptions(),
 		jsonOption(),
 		outputOption(&s.Output, "Output format, in front of the arguments"),
-	}
+	)
 }
 
 // options implements Settings.
-func (s *Version) options() []option { return commonOptions(&s.LogLevel, &s.Driver) }
+func (s *Version) options() []option {
+	return append(commonOptions(&s.Logging, &s.Driver),
+		outputOption(&s.Output, "Output format; JSON names are stable, and new\nones may be added"))
+}
 
 // options implements Settings.
 func (s *Verify) options() []option {
-	return []option{
-		logLevelOption(&s.LogLevel),
+	return slices.Concat(s.logOptions(), []option{
 		jsonOption(),
 		{group: AddedFlags, name: "digest", value: "ALGORITHM", fallback: digest.XXH3.String(), json: jsonText,
 			assign: into(&s.Digest, parseDigest), words: realDigests,
@@ -93,8 +97,9 @@ func (s *Verify) options() []option {
 			help: "Follow a manifest's entries out of the\ndirectory: absolute paths, .. and symlinks\n" +
 				"that point out of it"},
 		overwriteOption(&s.Overwrite, "Let --write replace an existing manifest"),
+		outputOption(&s.Output, "Results as text, or as one JSON object, on\nstdout"),
 		quietOption(&s.Quiet, "Print failures only"),
-	}
+	})
 }
 
 // parseDigest refuses none, with which every file would match.

@@ -2,11 +2,8 @@ package config
 
 // Completion holds the settings of completion.
 type Completion struct {
-	LogLevel Level
+	Logging
 }
 
-// Level implements Settings.
-func (s *Completion) Level() Level { return s.LogLevel }
-
 // options implements Settings.
-func (s *Completion) options() []option { return []option{logLevelOption(&s.LogLevel), jsonOption()} }
+func (s *Completion) options() []option { return append(s.logOptions(), jsonOption()) }

@@ -10,7 +10,7 @@ import (
 // options implements Settings.
 func (s *Copy) options() []option {
 	return slices.Concat(
-		generalOptions(&s.LogLevel, &s.Driver), s.fileOptions(), driverOptions(&s.Driver), s.deviceOptions(),
+		generalOptions(&s.Logging, &s.Driver), s.fileOptions(), driverOptions(&s.Driver), s.deviceOptions(),
 		placementOptions(&s.Placement), s.runOptions(), s.reportOptions(), s.contentOptions(), s.targetOptions(),
 		s.treeOptions(), s.limitOptions(), s.developerOptions())
 }
@@ -76,7 +76,7 @@ func (s *Copy) reportOptions() []option {
 		{group: AddedFlags, name: "events", value: "all|failures", fallback: string(eventsFailures), json: jsonText,
 			assign: into(&s.Events, parseOneOf(EventsAll, eventsFailures)),
 			help:   "With -o json: entries of a tree with an event"},
-		quietOption(&s.Quiet, "Print no summary and no progress"),
+		quietOption(&s.Quiet, "Print errors only: no summary, no progress, and\nunless -l is given no warnings"),
 	}
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -14,7 +15,7 @@ import (
 // Keys holds the settings of keys. What a key is granted comes from the command line alone: a file or a variable of
 // another command, with options of the same names, must not change it.
 type Keys struct {
-	LogLevel    Level
+	Logging
 	Directory   string // of keys; empty: the default one
 	Output      OutputForm
 	Comment     string // for the line of this side's key; empty: user and machine
@@ -26,6 +27,7 @@ type Keys struct {
 	Bandwidth   int64 // bytes per second; 0 is no limit
 	Connections int   // at once; 0 is as many as the daemon allows for each key
 	Overwrite   bool  // replace what the name stands for
+	Quiet       bool  // print nothing of what was done
 }
 
 // ShareAccess is one --share of keys trust.
@@ -34,18 +36,15 @@ type ShareAccess struct {
 	Access share.Access
 }
 
-// Level implements Settings.
-func (s *Keys) Level() Level { return s.LogLevel }
-
 // options implements Settings.
 func (s *Keys) options() []option {
-	return append([]option{
-		logLevelOption(&s.LogLevel),
+	return slices.Concat(s.logOptions(), []option{
 		jsonOption(),
 		keysOption(&s.Directory, "Directory of this side's key and of the trusted\n"+
 			"keys; default /etc/dma-copy for root, else\ndma-copy in XDG_CONFIG_HOME or ~/.config"),
 		outputOption(&s.Output, "new, show, list: output format"),
-	}, s.flagOnlyOptions()...)
+		quietOption(&s.Quiet, "new, trust, remove: print errors only"),
+	}, s.flagOnlyOptions())
 }
 
 func (s *Keys) flagOnlyOptions() []option {

@@ -3,7 +3,7 @@ package config
 // localHelp has the options of a copy that local has, too, with the help where it is another there: a local copy has no
 // other side, and names what it copies in its arguments.
 var localHelp = map[string]string{
-	"log-level": "", "sdk-log-level": "", "json": "",
+	"log-level": "", "log-format": "", "sdk-log-level": "", "json": "",
 	"driver": "", "require-hw": "", "doca-libdir": "", "pci-addr": "", "numa": "", "cores": "",
 	"chunk": "Bytes per DMA task, such as 65536, 256KiB or 1M\n(1024 to the K), rounded down to a power of two\n" +
 		"(minimum 4KiB); 0 is automatic",

@@ -14,7 +14,7 @@ import (
 // transferHelp has the options of a copy that push, pull and sync have, too, with the help where it is another there:
 // the direction is part of the command, and the other side is a daemon.
 var transferHelp = map[string]string{
-	"log-level": "", "sdk-log-level": "", "json": "",
+	"log-level": "", "log-format": "", "sdk-log-level": "", "json": "",
 	"driver": "", "require-hw": "", "doca-libdir": "", "pci-addr": "",
 	"rep-pci": "Host function whose daemon is meant, DPU only:\nPCI address, or VUID or net device name of its\n" +
 		"representor",
@@ -122,7 +122,7 @@ func identityOptions(keys *string, auth *AuthChoice) []option {
 
 // options implements Settings.
 func (s *List) options() []option {
-	common := commonOptions(&s.LogLevel, &s.Driver)
+	common := commonOptions(&s.Logging, &s.Driver)
 	common[0].short = "" // which is that of --long here, as users of ls expect
 	peer := peerOptions(&s.Device, &s.Representor, &s.Role, &s.Wait, &s.Timeout, &s.IdleTimeout)
 	return slices.Concat(common, peer, []option{
@@ -203,7 +203,7 @@ func (s *Serve) watchOptions() []option {
 
 // serveHelp has the options of a copy that serve has, too, with the help where it is another there.
 var serveHelp = map[string]string{
-	"log-level": "", "sdk-log-level": "", "json": "",
+	"log-level": "", "log-format": "", "sdk-log-level": "", "json": "",
 	"driver": "", "require-hw": "", "doca-libdir": "", "pci-addr": "", "role": "", "numa": "", "cores": "",
 	"chunk":        "Bytes per DMA task, such as 65536, 256KiB or 1M\n(1024 to the K); 0 is automatic",
 	"depth":        "DMA tasks in flight of a connection; 0 is\nautomatic",
@@ -215,6 +215,7 @@ var serveHelp = map[string]string{
 	"max-bytes":    "Refuse a larger file or tree; 0 is no limit",
 	"max-holes":    "",
 	"max-entries":  "Refuse a tree with more entries; 0 is no limit",
+	"quiet":        "Print neither the ready line nor texts of pings",
 	"bwlimit":      "Bandwidth limit of all copies together in bytes\nper second, such as 100MiB; 0 is no limit",
 }
 

@@ -10,27 +10,38 @@ import (
 const levelHelp = "10=DISABLE, 20=CRITICAL, 30=ERROR,\n40=WARNING, 50=INFO, 60=DEBUG, 70=TRACE"
 
 // commonOptions are those of every command that opens a driver.
-func commonOptions(level *Level, driver *Driver) []option {
-	return append(generalOptions(level, driver), driverOptions(driver)...)
+func commonOptions(log *Logging, driver *Driver) []option {
+	return append(generalOptions(log, driver), driverOptions(driver)...)
 }
 
-// generalOptions are those of every DOCA program.
-func generalOptions(level *Level, driver *Driver) []option {
-	return []option{logLevelOption(level), sdkLogLevelOption(&driver.LogLevel), jsonOption()}
+// generalOptions are those of every DOCA program, and the format of the log.
+func generalOptions(log *Logging, driver *Driver) []option {
+	return append(log.logOptions(), sdkLogLevelOption(&driver.LogLevel), jsonOption())
 }
 
-func logLevelOption(level *Level) option {
-	return option{
-		group: DOCAFlags, name: "log-level", short: "l", value: "LEVEL", fallback: "40", json: jsonNumber,
-		words:  textsOf(levelNames[:]...),
-		assign: into(level, parseLevel),
-		help:   "Log level of the program, by number or name:\n" + levelHelp,
+// The names of the options of the log, of which those of the levels depend on that of --quiet.
+const (
+	logLevelName    = "log-level"
+	sdkLogLevelName = "sdk-log-level"
+	quietName       = "quiet"
+)
+
+func (s *Logging) logOptions() []option {
+	return []option{
+		{group: DOCAFlags, name: logLevelName, short: "l", value: "LEVEL", fallback: "40", json: jsonNumber,
+			words:  textsOf(levelNames[:]...),
+			assign: into(&s.LogLevel, parseLevel),
+			help:   "Log level of the program, by number or name:\n" + levelHelp},
+		{group: AddedFlags, name: "log-format", value: "auto|text|json", fallback: string(logAuto), json: jsonText,
+			words:  textsOf(logAuto, LogText, LogJSON),
+			assign: into(&s.LogFormat, parseOneOf(logAuto, LogText, LogJSON)),
+			help:   "Log on stderr as lines of text or of JSON; auto\nis text on a terminal, else json"},
 	}
 }
 
 func sdkLogLevelOption(level *Level) option {
 	return option{
-		group: DOCAFlags, name: "sdk-log-level", value: "LEVEL", fallback: "40", json: jsonNumber,
+		group: DOCAFlags, name: sdkLogLevelName, value: "LEVEL", fallback: "40", json: jsonNumber,
 		words:  textsOf(levelNames[:]...),
 		assign: into(level, parseLevel),
 		help:   "The same for the driver's own messages",
@@ -57,7 +68,7 @@ func outputOption(form *OutputForm, help string) option {
 
 func quietOption(quiet *bool, help string) option {
 	return option{
-		group: AddedFlags, name: "quiet", fallback: "false", json: jsonSwitch,
+		group: AddedFlags, name: quietName, short: "q", fallback: "false", json: jsonSwitch,
 		assign: into(quiet, parseSwitch),
 		help:   help,
 	}

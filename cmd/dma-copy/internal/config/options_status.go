@@ -2,23 +2,19 @@ package config
 
 // Status holds the settings of status.
 type Status struct {
-	LogLevel   Level
+	Logging
 	Output     OutputForm
 	Socket     string // empty: the default one
 	RuntimeDir string // of the daemon; empty: the default one
 }
 
-// Level implements Settings.
-func (s *Status) Level() Level { return s.LogLevel }
-
 // options implements Settings.
 func (s *Status) options() []option {
-	return []option{
-		logLevelOption(&s.LogLevel),
+	return append(s.logOptions(),
 		jsonOption(),
 		socketOption(&s.Socket, "Socket of the daemon; default status.sock in\nits runtime directory"),
 		runtimeDirOption(&s.RuntimeDir, "Runtime directory of the daemon; default that\n"+
 			"of this user, then /run/dma-copy"),
 		outputOption(&s.Output, "Result as text, or as one JSON line, on stdout"),
-	}
+	)
 }

@@ -62,12 +62,12 @@ func everySettings() map[string]Settings {
 
 func TestCommonOptions(t *testing.T) {
 	for command, s := range everySettings() {
-		want := []string{"log-level", "sdk-log-level", "json", "driver", "require-hw", "doca-libdir"}
+		want := []string{"log-level", "log-format", "sdk-log-level", "json", "driver", "require-hw", "doca-libdir"}
 		switch command {
 		case "config", "verify":
-			want = []string{"log-level", "json"}
+			want = []string{"log-level", "log-format", "json"}
 		case "", "local", "serve", "push", "pull", "sync":
-			want = want[:3] // those of DOCA's own program come next
+			want = want[:4] // those of DOCA's own program come next
 		}
 		var names []string
 		for _, opt := range s.options() {

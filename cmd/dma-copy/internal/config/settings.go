@@ -25,13 +25,22 @@ type Settings interface {
 	// options returns the table of the command, bound to the fields of the struct.
 	options() []option
 
-	// Level returns the level of the program's own log.
-	Level() Level
+	// Log returns how the program logs.
+	Log() *Logging
 }
+
+// Logging holds how a command logs on stderr.
+type Logging struct {
+	LogLevel  Level
+	LogFormat LogFormat
+}
+
+// Log implements Settings.
+func (s *Logging) Log() *Logging { return s }
 
 // Copy holds the settings of a copy, which is what the program does without a command.
 type Copy struct {
-	LogLevel      Level
+	Logging
 	Driver        Driver
 	Device        string         // PCI address, IB or net device name; empty: the only device that fits
 	Representor   string         // name of a representor, DPU side; empty: not given
@@ -85,7 +94,7 @@ type Local struct {
 
 // Bench holds the settings of bench. An empty list stands for the default of each kind of measurement.
 type Bench struct {
-	LogLevel   Level
+	Logging
 	Driver     Driver
 	Sizes      []int64
 	Trees      []filetree.Shape
@@ -110,14 +119,14 @@ type Bench struct {
 
 // Devices holds the settings of devices.
 type Devices struct {
-	LogLevel Level
-	Driver   Driver
-	Output   OutputForm
+	Logging
+	Driver Driver
+	Output OutputForm
 }
 
 // Doctor holds the settings of doctor.
 type Doctor struct {
-	LogLevel    Level
+	Logging
 	Driver      Driver
 	Device      string // as for a copy
 	Representor string // as for a copy
@@ -126,14 +135,16 @@ type Doctor struct {
 	Network          // checked with DriverUCX, TrafficClass also with Listen
 	Keys        string
 	Listen      netip.AddrPort // to be free; without a device none is checked then; not valid: not given
+	Output      OutputForm
+	Quiet       bool // print failures only
 }
 
 // Ping holds the settings of ping.
 type Ping struct {
 	Contact
-	Daemon      bool         // the peer is a daemon, otherwise another ping
-	Remote      share.Remote // the daemon, without a share
-	LogLevel    Level
+	Daemon bool         // the peer is a daemon, otherwise another ping
+	Remote share.Remote // the daemon, without a share
+	Logging
 	Driver      Driver
 	Device      string // as for a copy
 	Representor string // as for a copy
@@ -146,11 +157,12 @@ type Ping struct {
 	Size        uint32        // bytes of a payload, at most negotiate.MaxPingSize
 	Path        PathChoice    // PathDMA: the control channel only
 	Output      OutputForm
+	Quiet       bool // print no text
 }
 
 // Verify holds the settings of verify.
 type Verify struct {
-	LogLevel     Level
+	Logging
 	Digest       digest.Algorithm // never digest.None
 	Manifest     string           // to check named files against; empty: not given
 	NewManifest  string           // to write, "-" to stdout; empty: none
@@ -159,34 +171,15 @@ type Verify struct {
 	Extra        bool             // files that the manifest does not list are failures
 	Overwrite    bool             // NewManifest may be replaced
 	Quiet        bool             // print failures only
+	Output       OutputForm
 }
 
 // Version holds the settings of version.
 type Version struct {
-	LogLevel Level
-	Driver   Driver
+	Logging
+	Driver Driver
+	Output OutputForm
 }
-
-// Level implements Settings.
-func (s *Copy) Level() Level { return s.LogLevel }
-
-// Level implements Settings.
-func (s *Bench) Level() Level { return s.LogLevel }
-
-// Level implements Settings.
-func (s *Devices) Level() Level { return s.LogLevel }
-
-// Level implements Settings.
-func (s *Doctor) Level() Level { return s.LogLevel }
-
-// Level implements Settings.
-func (s *Ping) Level() Level { return s.LogLevel }
-
-// Level implements Settings.
-func (s *Verify) Level() Level { return s.LogLevel }
-
-// Level implements Settings.
-func (s *Version) Level() Level { return s.LogLevel }
 
 // Driver holds which driver to open, and how.
 type Driver struct {
@@ -218,6 +211,15 @@ type OutputForm string
 const (
 	OutputText OutputForm = "text"
 	OutputJSON OutputForm = "json"
+)
+
+// LogFormat is the format of the log on stderr.
+type LogFormat string
+
+const (
+	logAuto LogFormat = "auto" // text on a terminal, otherwise JSON
+	LogText LogFormat = "text"
+	LogJSON LogFormat = "json"
 )
 
 // ProtocolChoice is the protocol to use with the peer.

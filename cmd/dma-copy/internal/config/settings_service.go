@@ -57,7 +57,7 @@ type Fleet struct {
 // List holds the settings of ls.
 type List struct {
 	Contact
-	LogLevel    Level
+	Logging
 	Driver      Driver
 	Device      string // as for a copy
 	Representor string // as for a copy
@@ -116,15 +116,9 @@ func (s *Serve) reloadFrom(flags *pflag.FlagSet, env Environment) {
 
 // Config holds the settings of config.
 type Config struct {
-	LogLevel Level
-	Output   OutputForm
+	Logging
+	Output OutputForm
 }
-
-// Level implements Settings.
-func (s *List) Level() Level { return s.LogLevel }
-
-// Level implements Settings.
-func (s *Config) Level() Level { return s.LogLevel }
 
 // AuthChoice is how the peer of a service session is authenticated.
 type AuthChoice string

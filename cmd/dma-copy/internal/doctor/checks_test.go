@@ -439,7 +439,8 @@ func TestCheckPeer(t *testing.T) {
 
 func TestExitCodeOfFirstFailure(t *testing.T) {
 	var out strings.Builder
-	err := writeFindings(&out, []finding{ok("a"), warn("b", "b"), fail("", "c").exitingWith(exit.Peer), fail("", "d")})
+	all := []finding{ok("a"), warn("b", "b"), fail("", "c").exitingWith(exit.Peer), fail("", "d")}
+	err := writeFindings(&out, all, config.Doctor{})
 	if want := "ok    a\nwarn  b  -- b\nFAIL  c\nFAIL  d\n"; out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
@@ -447,13 +448,13 @@ func TestExitCodeOfFirstFailure(t *testing.T) {
 		report.ExitCode(err) != exit.Peer {
 		t.Errorf("error %v, exit code %d", err, report.ExitCode(err))
 	}
-	if err := writeFindings(&out, []finding{ok("a"), warn("b", "b")}); err != nil {
+	if err := writeFindings(&out, []finding{ok("a"), warn("b", "b")}, config.Doctor{}); err != nil {
 		t.Errorf("warnings end with %v", err)
 	}
 }
 
 func TestFindingsOnAFullDisk(t *testing.T) {
-	if err := writeFindings(fullDisk{}, []finding{ok("a")}); !errors.Is(err, syscall.ENOSPC) {
+	if err := writeFindings(fullDisk{}, []finding{ok("a")}, config.Doctor{}); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("error %v", err)
 	}
 }

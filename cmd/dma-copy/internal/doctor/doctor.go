@@ -12,8 +12,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// Run examines this machine, prints one line for each check, and returns an error if one has failed.
-func Run(w io.Writer, s config.Doctor) error { return writeFindings(w, examine(thisMachine(s), s)) }
+// Run examines this machine, prints the findings as the settings ask for, and returns an error if one has failed.
+func Run(w io.Writer, s config.Doctor) error { return writeFindings(w, examine(thisMachine(s), s), s) }
 
 // examine runs every check, in the order in which problems are best fixed.
 func examine(m machine, s config.Doctor) []finding {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -46,19 +47,24 @@ func (f finding) exitingWith(code int) finding {
 }
 
 // writeFindings prints the findings and returns an error if some failed.
-func writeFindings(w io.Writer, findings []finding) error {
+func writeFindings(w io.Writer, findings []finding, s config.Doctor) error {
 	failed, code := 0, exit.OK // code is that of the first check that failed
-	var text strings.Builder
+	shown := findings
+	if s.Quiet {
+		shown = nil
+	}
 	for _, f := range findings {
-		writeFinding(&text, f)
-		if f.verdict == verdictFail {
-			failed++
-			if failed == 1 {
-				code = f.code
-			}
+		if f.verdict != verdictFail {
+			continue
+		}
+		if failed++; failed == 1 {
+			code = f.code
+		}
+		if s.Quiet {
+			shown = append(shown, f)
 		}
 	}
-	if _, err := io.WriteString(w, text.String()); err != nil {
+	if err := writeShown(w, shown, code, s.Output); err != nil {
 		return fmt.Errorf("print the findings: %w", err)
 	}
 	if failed > 0 {
@@ -67,10 +73,26 @@ func writeFindings(w io.Writer, findings []finding) error {
 	return nil
 }
 
+// writeShown prints findings as text or JSON. code is the exit code.
+func writeShown(w io.Writer, findings []finding, code int, form config.OutputForm) error {
+	if form == config.OutputJSON {
+		return writeJSON(w, findings, code)
+	}
+	var text strings.Builder
+	for _, f := range findings {
+		writeFinding(&text, f)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// printable returns a text in one line.
+func printable(text string) string { return quote.Printable(strings.ReplaceAll(text, "\n", "; ")) }
+
 func writeFinding(text *strings.Builder, f finding) {
 	line := fmt.Sprintf("%-4s  %s", f.verdict, f.what)
 	if f.fix != "" {
 		line += "  -- " + f.fix
 	}
-	text.WriteString(quote.Printable(strings.ReplaceAll(line, "\n", "; ")) + "\n")
+	text.WriteString(printable(line) + "\n")
 }

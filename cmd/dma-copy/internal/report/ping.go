@@ -34,6 +34,9 @@ func NewPing(stdout io.Writer, s config.Ping, log zerolog.Logger) PingReporter {
 	if s.Output == config.OutputJSON {
 		return &pingEvents{eventWriter: newEventWriter(stdout, log)}
 	}
+	if s.Quiet {
+		stdout = io.Discard
+	}
 	return &pingText{out: stdout}
 }
 

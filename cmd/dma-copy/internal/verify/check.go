@@ -272,24 +272,32 @@ func shownPath(file expected) string {
 // judge prints and counts the result of a file. It returns an error if the check cannot go on.
 func (v verifier) judge(file expected, found content, count *tally) error {
 	failed, explained := errors.AsType[*job.Error](found.err)
+	r := result{fileName: nameOf(found.path)}
 	switch {
 	case file.sum.Algorithm() == digest.None:
 		count.unreadable++
-		return v.printResult(false, "%s: the manifest does not list it", found.path)
+		r.Verdict = unlisted
+		return v.printResult(r, "%s: the manifest does not list it", found.path)
 	case errors.Is(found.err, fs.ErrNotExist):
 		count.missing++
-		return v.printResult(false, "%s: missing", found.path)
+		r.Verdict = isMissing
+		return v.printResult(r, "%s: missing", found.path)
 	case explained:
 		count.unreadable++
-		return v.printResult(false, "%s", failed.Cause)
+		r.Verdict, r.Message = unreadable, quote.Printable(failed.Cause)
+		return v.printResult(r, "%s", failed.Cause)
 	case found.err != nil:
 		return found.err
-	case found.sum == file.sum:
+	}
+	r.Digest, r.Expected = found.sum.String(), file.sum.String()
+	if found.sum == file.sum {
 		count.fine++
-		return v.printResult(true, "%s  %s", found.path, found.sum)
+		r.Verdict = matches
+		return v.printResult(r, "%s  %s", found.path, found.sum)
 	}
 	count.different++
-	return v.printResult(false, "%s: digest mismatch: got %s, expected %s", found.path, found.sum, file.sum)
+	r.Verdict = differs
+	return v.printResult(r, "%s: digest mismatch: got %s, expected %s", found.path, found.sum, file.sum)
 }
 
 // tally counts the results.

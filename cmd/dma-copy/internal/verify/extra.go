@@ -58,7 +58,9 @@ func (v verifier) reportExtra(ctx context.Context, manifest, directory string, k
 			continue
 		}
 		count.extra++
-		if err := v.printResult(false, "%s: the manifest does not list it", disk.Join(directory, name)); err != nil {
+		path := disk.Join(directory, name)
+		r := result{fileName: nameOf(path), Verdict: unlisted}
+		if err := v.printResult(r, "%s: the manifest does not list it", path); err != nil {
 			return err
 		}
 	}

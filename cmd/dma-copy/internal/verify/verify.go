@@ -7,7 +7,6 @@ package verify
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -39,6 +38,8 @@ func (v verifier) run(ctx context.Context, args []string) error {
 	switch {
 	case s.Manifest != "" && s.NewManifest != "":
 		return exit.Usagef("--check and --write exclude each other: give one of them")
+	case s.NewManifest == toStdout && s.Output == config.OutputJSON:
+		return exit.Usagef("-o json conflicts with --write -: both print to stdout, so leave one of them out")
 	case s.RelativeTo != "" && s.NewManifest == "":
 		return exit.Usagef("--relative-to is for --write: name the directory of the files as in " +
 			"dma-copy verify DIR MANIFEST")
@@ -83,22 +84,6 @@ type verifier struct {
 	log      zerolog.Logger
 }
 
-// printResult prints the line of one file, unless it matches and --quiet was given.
-func (v verifier) printResult(fine bool, format string, args ...any) error {
-	if fine && v.settings.Quiet {
-		return nil
-	}
-	word := "ok"
-	if !fine {
-		word = "FAIL"
-	}
-	line := fmt.Sprintf("%-4s  %s", word, fmt.Sprintf(format, args...))
-	if _, err := fmt.Fprintln(v.stdout, quote.Printable(line)); err != nil {
-		return fmt.Errorf("print the result: %w", err)
-	}
-	return nil
-}
-
 // comparePair compares two files.
 func (v verifier) comparePair(ctx context.Context, first, second string) error {
 	var files [2]*fileio.Source
@@ -128,11 +113,17 @@ func (v verifier) comparePair(ctx context.Context, first, second string) error {
 }
 
 func (v verifier) judgePair(first, second string, found digest.Comparison) error {
+	pair := nameOf(second)
+	r := result{
+		fileName: nameOf(first), Copy: pair.File, RawCopy: pair.Raw, Verdict: matches,
+		Digest: found.Sums[0].String(), Expected: found.Sums[1].String(),
+	}
 	if found.Same() {
-		return v.printResult(true, "%s and %s are the same: %s, %s", first, second, found.Sums[0],
+		return v.printResult(r, "%s and %s are the same: %s, %s", first, second, found.Sums[0],
 			humanize.IBytes(uint64(found.Sizes[0])))
 	}
-	err := v.printResult(false, "%s and %s differ, first at offset %d: %s (%d bytes) and %s (%d bytes)",
+	r.Verdict, r.Offset = differs, &found.Differ
+	err := v.printResult(r, "%s and %s differ, first at offset %d: %s (%d bytes) and %s (%d bytes)",
 		first, second, found.Differ, found.Sums[0], found.Sizes[0], found.Sums[1], found.Sizes[1])
 	if err != nil {
 		return err

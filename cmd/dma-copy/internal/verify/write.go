@@ -14,6 +14,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -56,6 +57,10 @@ func (v verifier) writeManifest(ctx context.Context, manifest string, paths []st
 	}
 	if err := file.Commit(ctx); err != nil || v.settings.Quiet {
 		return err
+	}
+	if v.settings.Output == config.OutputJSON {
+		header := lineHeader{linesVersion, "manifest"}
+		return writeLine(v.stdout, manifestLine{header, nameOf(manifest), l.count, l.total})
 	}
 	_, err = fmt.Fprintf(v.stderr, "ok    wrote %s  %s, %s\n",
 		quote.Printable(manifest), english.Plural(l.count, "file", ""), humanize.IBytes(uint64(l.total)))
