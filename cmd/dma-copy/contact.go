@@ -17,6 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -36,6 +37,7 @@ type reach struct {
 	wait        time.Duration
 	idleTimeout time.Duration
 	screen      *report.Screen // shows that the daemon is awaited; may be nil
+	answers     io.Writer      // for requests of progress while the daemon is awaited; nil: they stay for later
 	bandwidth   int64          // bytes per second; 0 is no limit
 
 	validate func(network bool) error // checks the other settings; may be nil
@@ -135,7 +137,11 @@ func withSide(side negotiate.Side, err error) error {
 func connect(
 	ctx context.Context, on side, r reach, peer config.Peer, id identification, log zerolog.Logger,
 ) (contact, error) {
-	stop := r.screen.Waiting(on.side.Other())
+	var asked <-chan os.Signal
+	if r.answers != nil {
+		asked = progressRequests(ctx)
+	}
+	stop := report.Waiting(r.waitFor(on, peer), r.screen, r.answers, asked)
 	defer stop()
 	client, err := meet(ctx, on, r, peer, service.ClientConfig{
 		Key: id.key, Verify: id.verify, Anonymous: r.Auth == config.AuthNone, Software: softwareName(),
@@ -152,6 +158,25 @@ func connect(
 		Authenticated: known.Authenticates && r.Auth == config.AuthKeys,
 	}
 	return c, nil
+}
+
+// waitFor describes the wait for the daemon.
+func (r reach) waitFor(on side, peer config.Peer) report.Wait {
+	return report.WaitForDaemon(on.side, hostFunction(on, peer.Representor), peer.Address, r.wait)
+}
+
+// hostFunction returns the PCI address of the host function over which both sides meet, in its short form, or an empty
+// text if this side only has another name of it.
+func hostFunction(on side, representor string) string {
+	address := representor
+	if on.device != nil && on.side == negotiate.Host {
+		address = on.device.Info().PCIAddress
+	}
+	parsed, err := doca.ParsePCIAddress(address)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(parsed, "0000:")
 }
 
 // meet connects to the daemon over the device, or over the network.

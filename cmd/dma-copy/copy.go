@@ -84,6 +84,7 @@ func copyOnDevice(
 	}
 	path := pathOf(on, s.Driver)
 	path.File = s.File
+	path.Wait = report.WaitForPeer(on.side, hostFunction(on, s.Representor), s.Wait)
 	r.Begin(path)
 	return r.Conclude(transfer(ctx, r, options, dmaxfer.Run))
 }
@@ -102,7 +103,7 @@ func transfer(
 		}
 		r.Event(e)
 	}
-	stop := r.Watch()
+	stop := r.Watch(progressRequests(ctx))
 	defer stop()
 	return run(ctx, o)
 }

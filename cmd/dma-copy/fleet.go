@@ -35,7 +35,9 @@ func pushToPeers(
 		if refused != nil {
 			return refused
 		}
-		ctx, cancel := limitTime(ctx, s.Timeout)
+		stop := r.Watch(progressRequests(ctx))
+		defer stop()
+		ctx, cancel := limitTime(withoutProgressRequests(ctx), s.Timeout)
 		defer cancel()
 		p := &peersPush{settings: s, streams: streams, reporter: r, log: log}
 		p.calls = networkCalls{p}

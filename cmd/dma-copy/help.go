@@ -62,6 +62,9 @@ const helpEnvironment = `  DMA_COPY_<FLAG>                Any flag but help and 
                                  --log-format says otherwise
 `
 
+const helpSignals = `  SIGUSR1   prints one line of progress on stderr; the process goes on
+`
+
 const helpExitCodes = `  0         done; verified and durable as requested
   1         any other failure
   3         usage or configuration
@@ -149,7 +152,7 @@ func programHelp(s config.Settings, commands []command) string {
 		fmt.Fprintf(&text, "  %-*s%s\n", config.HelpColumn-len("  "), c.name, c.summary)
 	}
 	text.WriteString("\nExamples:\n" + indented(copyExamples) + "\n" + helpValues)
-	text.WriteString("\nEnvironment:\n" + helpEnvironment + "\nExit codes:\n" + helpExitCodes)
+	text.WriteString("\nEnvironment:\n" + helpEnvironment + "\nSignals:\n" + helpSignals + "\nExit codes:\n" + helpExitCodes)
 	return text.String()
 }
 

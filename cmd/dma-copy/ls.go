@@ -55,7 +55,9 @@ func runList(
 	}
 	ctx, cancel := limitTime(ctx, s.Timeout)
 	defer cancel()
-	err := withDaemon(ctx, streams, reachForList(s, streams.screen), log, func(c contact) error {
+	daemon := reachForList(s, streams.screen)
+	daemon.answers = streams.stderr
+	err := withDaemon(ctx, streams, daemon, log, func(c contact) error {
 		w.Begin(c.path)
 		for _, place := range s.Remote {
 			if err := listPlace(ctx, c, s, place, w); err != nil {

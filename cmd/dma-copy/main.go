@@ -30,7 +30,7 @@ func run() int {
 	ctx, stop := withSignals(context.Background())
 	err := execute(ctx, streams, os.Args[1:], runner(streams))
 	// The outcome is decided; only the report is left.
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1)
 	stop()
 	if err != nil {
 		report.WriteError(streams.stderr, err)

@@ -65,6 +65,7 @@ func runPing(
 		daemon := reach{
 			Contact: s.Contact, driver: s.Driver, daemon: s.Remote, device: s.Device, representor: s.Representor,
 			role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout, screen: streams.screen,
+			answers: streams.stderr,
 		}
 		err := withDaemon(ctx, streams, daemon, log, func(c contact) error { return pingDaemon(ctx, c, r, s) })
 		return report.InRequest("ping", err)

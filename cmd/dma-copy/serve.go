@@ -8,11 +8,13 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/audit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/background"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
@@ -114,6 +116,10 @@ func (d *daemon) run(ctx context.Context) error {
 	if err := d.confine(store, runtime); err != nil {
 		return err
 	}
+	stop := background.Answer(progressRequests(ctx), func() {
+		status.WriteTransfers(d.streams.stderr, d.server.Status(), time.Now())
+	})
+	defer stop()
 	d.announce()
 	return withSide(d.side.side, d.serve(ctx, meetings, hangups, store))
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
-// withSignals returns a context that the first SIGINT, SIGTERM or SIGHUP cancels with an exit.Interrupted as its cause.
-// From then on SIGINT and SIGTERM have their default effect again, so that a second one kills a run that does not
-// drain, and SIGHUP is ignored: a terminal that is closed may send it twice. A SIGHUP that was ignored at the start, as
-// under nohup, stays ignored. A command may divert SIGHUP before. stop releases the signals and waits until it has;
-// calling it twice is harmless.
+// withSignals returns a context that the first SIGINT, SIGTERM or SIGHUP cancels with an exit.Interrupted as its
+// cause. From then on SIGINT and SIGTERM have their default effect again, so that a second one kills a run that does
+// not drain, and SIGHUP is ignored: a terminal that is closed may send it twice. A SIGHUP that was ignored at the
+// start, as under nohup, stays ignored. A command may divert SIGHUP before. SIGUSR1 is for progressRequests. stop
+// releases the signals and waits until it has; calling it twice is harmless.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	arrivals := make(chan os.Signal, 1)
@@ -24,6 +24,9 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	}
 	hangups := &hangups{arrived: make(chan struct{}, 1)}
 	ctx = context.WithValue(ctx, hangupsKey{}, hangups)
+	asked := make(chan os.Signal, 1) // a request while one is answered is answered, too; more are not
+	signal.Notify(asked, syscall.SIGUSR1)
+	ctx = context.WithValue(ctx, askedKey{}, (<-chan os.Signal)(asked))
 
 	watched := make(chan struct{})
 	go func() {
@@ -47,7 +50,22 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	return ctx, func() {
 		cancel(context.Canceled)
 		<-watched
+		signal.Stop(asked)
 	}
+}
+
+type askedKey struct{}
+
+// progressRequests returns the channel of the SIGUSR1s of withSignals, each of which asks for one line of progress. Of
+// several receivers one gets it. It is nil, which never delivers, for another context.
+func progressRequests(ctx context.Context) <-chan os.Signal {
+	asked, _ := ctx.Value(askedKey{}).(<-chan os.Signal)
+	return asked
+}
+
+// withoutProgressRequests returns a context for parts of a command whose progress the command itself reports.
+func withoutProgressRequests(ctx context.Context) context.Context {
+	return context.WithValue(ctx, askedKey{}, (<-chan os.Signal)(nil))
 }
 
 // hangups takes the SIGHUPs of a command that does not end by them.

@@ -141,6 +141,9 @@ func runTransfer(
 		if r.Interval() == 0 || s.Output == config.OutputJSON {
 			daemon.screen = nil
 		}
+		if s.Output != config.OutputJSON {
+			daemon.answers = streams.stderr
+		}
 		return withDaemon(ctx, streams, daemon, log, func(c contact) error {
 			t := &transfers{contact: c, settings: s, reporter: r, log: log}
 			return t.run(ctx, streams)

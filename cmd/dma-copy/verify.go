@@ -44,7 +44,8 @@ dpu$  dma-copy verify --check photos.sums /var/tmp/photos/1.jpg
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
 			placement.UseCores()
-			return concludeVerify(streams, s, verify.Run(ctx, streams.stdout, streams.stderr, s, args, log))
+			asked := progressRequests(ctx)
+			return concludeVerify(streams, s, verify.Run(ctx, streams.stdout, streams.stderr, s, args, asked, log))
 		},
 		refused: func(streams streams, err error) error { return concludeVerify(streams, s, err) },
 	}

@@ -48,6 +48,9 @@ func (c *Collector) Progress(s job.Sample) {
 	c.Moved(moved)
 }
 
+// Asked implements Reporter. The command answers for all peers.
+func (c *Collector) Asked(job.Sample) {}
+
 // Interval implements Reporter.
 func (c *Collector) Interval() time.Duration { return time.Second }
 

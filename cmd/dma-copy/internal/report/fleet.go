@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/background"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -186,19 +188,48 @@ func (f *Fleet) Fail(err error) {
 
 // show updates the progress line. f.mu is held.
 func (f *Fleet) show() {
-	if f.screen == nil {
-		return
+	if f.screen != nil {
+		f.screen.show(whatFits(f.fields(), f.screen.width()-interruptWidth))
 	}
+}
+
+// fields returns how far the command is, with mu held.
+func (f *Fleet) fields() []string {
+	return []string{
+		fmt.Sprintf("%s/%s", humanize.Comma(f.ended), plural(f.total.Peers, "peer", "")),
+		joined(", ", countOf(int64(len(f.moved)), "running"), countOf(f.total.Failed, "failed")),
+		humanize.IBytes(uint64(f.bytes())),
+	}
+}
+
+// bytes returns how many bytes all peers have received so far, with mu held.
+func (f *Fleet) bytes() int64 {
 	bytes := f.total.Bytes
 	for _, moved := range f.moved {
 		bytes += moved
 	}
-	fields := []string{
-		fmt.Sprintf("%s/%s", humanize.Comma(f.ended), plural(f.total.Peers, "peer", "")),
-		joined(", ", countOf(int64(len(f.moved)), "running"), countOf(f.total.Failed, "failed")),
-		humanize.IBytes(uint64(bytes)),
+	return bytes
+}
+
+// Watch answers each signal of asked with the progress of the command, until stop is called.
+func (f *Fleet) Watch(asked <-chan os.Signal) (stop func()) {
+	began := time.Now()
+	return background.Answer(asked, func() { f.answer(time.Since(began)) })
+}
+
+func (f *Fleet) answer(elapsed time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.json {
+		fmt.Fprintln(f.out, joined("  ", f.fields()...))
+		return
 	}
-	f.screen.show(whatFits(fields, f.screen.width()-interruptWidth))
+	line := progressEvent{
+		eventHeader: f.events.start("progress"), Phase: job.Moving.String(), Bytes: f.bytes(),
+		Elapsed: elapsed.Seconds(),
+	}
+	line.Rate = float64(line.Bytes) / max(line.Elapsed, time.Millisecond.Seconds())
+	f.events.write(line)
 }
 
 // String returns the line about the peer.

@@ -312,12 +312,18 @@ func nameInEvent(path string) fileName {
 func (r *jsonReporter) Interval() time.Duration { return r.every }
 
 func (r *jsonReporter) Progress(s job.Sample) {
-	if s.Phase == job.Meeting {
-		return // the hello event ends this phase
+	if s.Phase != job.Meeting { // the hello event ends that phase
+		r.Asked(s)
 	}
+}
+
+func (r *jsonReporter) Asked(s job.Sample) {
 	line := progressEvent{
 		eventHeader: r.start("progress"), Phase: s.Phase.String(), Bytes: s.Moved, Total: totalOf(s),
 		Rate: r.speed.update(s), Elapsed: s.Elapsed.Seconds(), Stages: stagesOf(s.Shares),
+	}
+	if s.Phase == job.Meeting {
+		line.Total = nil
 	}
 	if s.FilesFound > 0 {
 		line.treeProgress = &treeProgress{s.Files, s.FilesFound, s.Found, s.Walked}

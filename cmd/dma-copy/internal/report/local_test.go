@@ -121,7 +121,7 @@ func TestLocalEvents(t *testing.T) {
 	m.Event(job.FileDone{Path: "x", Kind: negotiate.EntryFile, Action: job.Failed,
 		Err: aborted(negotiate.AbortTarget, "cannot create x")})
 	m.Progress.Enter(job.Moving)
-	m.sample()
+	m.sample(m.Reporter.Progress)
 	if err := m.Conclude(localResult(func(*job.Summary) {}), nil); err != nil {
 		t.Fatal(err)
 	}

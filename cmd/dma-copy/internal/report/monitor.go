@@ -2,9 +2,11 @@ package report
 
 import (
 	"errors"
+	"os"
 	"sync"
 	"time"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/background"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
@@ -103,40 +105,40 @@ func (m *Monitor) warnOfList() {
 	}
 }
 
-// Watch passes samples of the progress to the reporter until stop is called.
-func (m *Monitor) Watch() (stop func()) {
-	interval := m.Reporter.Interval()
-	if interval == 0 {
-		return func() {}
-	}
-	quit, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
+// Watch passes samples of the progress to the reporter at its interval, and whenever asked delivers a signal, until
+// stop is called.
+func (m *Monitor) Watch(asked <-chan os.Signal) (stop func()) {
+	var ticks <-chan time.Time
+	release := func() {}
+	if interval := m.Reporter.Interval(); interval > 0 {
 		ticker := time.NewTicker(interval)
-		defer ticker.Stop()
+		ticks, release = ticker.C, ticker.Stop
+	} else if asked == nil {
+		return release
+	}
+	return background.Run(func(quit <-chan struct{}) {
+		defer release()
 		for {
 			select {
-			case <-ticker.C:
-				m.sample()
+			case <-ticks:
+				m.sample(m.Reporter.Progress)
+			case <-asked:
+				m.sample(m.Reporter.Asked)
 			case <-quit:
 				return
 			}
 		}
-	}()
-	return func() {
-		close(quit)
-		<-ended
-	}
+	})
 }
 
-func (m *Monitor) sample() {
+func (m *Monitor) sample(report func(job.Sample)) {
 	sample := m.Progress.Sample()
 	if m.path.Local {
 		sample.Shares = sample.Shares.WithoutPeer()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.Reporter.Progress(sample)
+	report(sample)
 }
 
 // Conclude reports the result of a copy that has ended with err on this side. It returns the error of the run, with

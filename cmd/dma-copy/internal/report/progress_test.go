@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -193,25 +192,6 @@ func TestWaitingForThePeer(t *testing.T) {
 	if want := eraseLine + "waiting for the DPU"; out.String() != want || log.Len() > 0 || events.Len() > 0 {
 		t.Errorf("terminal %q, want %q; log %q, events %q", out.String(), want, log.String(), events.String())
 	}
-}
-
-// While a command looks for a daemon there is no progress yet, but the same line.
-func TestWaitingForADaemon(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		terminal := &Screen{out: &out, width: func() int { return 40 }}
-		terminal.Waiting(negotiate.DPU)() // found at once
-		if out.Len() > 0 {
-			t.Errorf("wrote %q", out.String())
-		}
-		stop := terminal.Waiting(negotiate.DPU)
-		time.Sleep(time.Second)
-		stop()
-		if want := eraseLine + "waiting for the DPU" + eraseLine; out.String() != want {
-			t.Errorf("wrote %q, want %q", out.String(), want)
-		}
-		(*Screen)(nil).Waiting(negotiate.Host)()
-	})
 }
 
 // How often progress is shown, and to whom.

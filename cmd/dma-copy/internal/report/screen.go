@@ -5,11 +5,8 @@ import (
 	"io"
 	"os"
 	"sync"
-	"time"
 
 	"golang.org/x/term"
-
-	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // Screen is a terminal whose last line shows the progress of a copy. Other output goes above that line. Safe for
@@ -66,31 +63,4 @@ func (s *Screen) show(line string) {
 	}
 	s.line = line
 	_, _ = io.WriteString(s.out, eraseLine+line)
-}
-
-// Waiting shows that the process waits for its peer on another side, if that takes longer than a moment, until stop is
-// called. A nil Screen shows nothing.
-func (s *Screen) Waiting(peer negotiate.Side) (stop func()) {
-	if s == nil {
-		return func() {}
-	}
-	quit, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		select {
-		case <-time.After(barInterval):
-			s.showWaiting(peer)
-			<-quit
-			s.show("")
-		case <-quit:
-		}
-	}()
-	return func() {
-		close(quit)
-		<-ended
-	}
-}
-
-func (s *Screen) showWaiting(peer negotiate.Side) {
-	s.show(whatFits([]string{"waiting for the " + peer.String()}, s.width()-interruptWidth))
 }

@@ -32,6 +32,7 @@ type Path struct {
 	File   string // of this side, as given
 	Remote string // what the peer's file is called, of a copy with a daemon; otherwise empty
 	Peer   *Peer  // the daemon; nil for any other copy
+	Wait   Wait   // for the other side; may be zero
 }
 
 // Peer describes a daemon to the user of a command.

@@ -35,6 +35,7 @@ type textReporter struct {
 	every   time.Duration
 	quiet   bool
 	path    Path
+	began   time.Time
 	planned job.Planned
 	plan    *bufio.Writer // of a dry run; nil: none
 	speed   speed
@@ -59,7 +60,9 @@ func newText(stdout, out io.Writer, screen *Screen, s config.Copy, log zerolog.L
 	return r
 }
 
-func (r *textReporter) Begin(path Path) { r.path, r.planned, r.speed = path, job.Planned{}, speed{} }
+func (r *textReporter) Begin(path Path) {
+	r.path, r.began, r.planned, r.speed = path, time.Now(), job.Planned{}, speed{}
+}
 
 func (r *textReporter) Event(e job.Event) {
 	switch e := e.(type) {
@@ -112,10 +115,19 @@ func (r *textReporter) Progress(s job.Sample) {
 	fmt.Fprintln(r.out, progressLine(s, rate, 0))
 }
 
+// Asked prints a line that stays, on a terminal above that of the progress.
+func (r *textReporter) Asked(s job.Sample) {
+	if s.Phase == job.Meeting && !r.path.Local {
+		fmt.Fprintln(r.out, waitFor(r.path).lines(time.Since(r.began))[0])
+		return
+	}
+	fmt.Fprintln(r.out, progressLine(s, r.speed.update(s), 0))
+}
+
 // waiting shows on a terminal that the process waits for its peer. A log does not need that line.
 func (r *textReporter) waiting() {
 	if r.screen != nil && !r.path.Local {
-		r.screen.showWaiting(r.path.Side.Other())
+		waitFor(r.path).show(r.screen, time.Since(r.began))
 	}
 }
 

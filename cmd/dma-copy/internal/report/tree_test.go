@@ -361,6 +361,7 @@ func (r *recorder) Event(e job.Event) {
 }
 
 func (r *recorder) Progress(job.Sample)     {}
+func (r *recorder) Asked(job.Sample)        {}
 func (r *recorder) Interval() time.Duration { return 0 }
 func (r *recorder) Fail(error)              {}
 

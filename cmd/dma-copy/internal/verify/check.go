@@ -53,6 +53,7 @@ func (v verifier) checkListed(ctx context.Context, manifest, directory string) e
 	if err != nil {
 		return err
 	}
+	v.meter.filesTotal.Store(int64(number))
 	var known *paths
 	if v.settings.Extra {
 		known = newPaths(number)
@@ -93,6 +94,7 @@ func (v verifier) checkNamed(ctx context.Context, manifest string, paths []strin
 	if err != nil {
 		return err
 	}
+	v.meter.filesTotal.Store(int64(len(files)))
 	next := func() (expected, error) {
 		if len(files) == 0 {
 			return expected{}, io.EOF

@@ -9,10 +9,13 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/background"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
@@ -21,15 +24,22 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// Run carries out the command. It prints results to stdout, and which manifest it has written to stderr.
+// Run carries out the command. It prints results to stdout, and which manifest it has written to stderr. Each signal of
+// asked, which may be nil, is answered with the progress.
 func Run(
-	ctx context.Context, stdout, stderr io.Writer, s config.Verify, args []string, log zerolog.Logger,
+	ctx context.Context, stdout, stderr io.Writer, s config.Verify, args []string, asked <-chan os.Signal,
+	log zerolog.Logger,
 ) error {
 	named := append([]string{s.Manifest, s.NewManifest, s.RelativeTo}, args...)
 	if err := config.RefuseOtherMachines(named); err != nil {
 		return err
 	}
-	v := verifier{stdout: stdout, stderr: stderr, settings: s, log: log}
+	v := verifier{
+		stdout: lockedWriter{new(sync.Mutex), stdout}, stderr: stderr, settings: s, log: log,
+		meter: &meter{began: time.Now()},
+	}
+	stop := background.Answer(asked, v.printProgress)
+	defer stop()
 	return fileio.Interruptible(ctx, func() error { return v.run(ctx, args) })
 }
 
@@ -82,6 +92,7 @@ type verifier struct {
 	stderr   io.Writer
 	settings config.Verify
 	log      zerolog.Logger
+	meter    *meter
 }
 
 // comparePair compares two files.
@@ -99,7 +110,8 @@ func (v verifier) comparePair(ctx context.Context, first, second string) error {
 		return exit.Usagef("%s and %s are one file: name the file and its copy", quote.Bare(first), quote.Bare(second))
 	}
 	v.log.Info().Str("first", first).Str("second", second).Msg("comparing")
-	found, err := digest.Compare(ctx, v.settings.Digest, files[0].File, files[1].File)
+	v.meter.bytesTotal.Store(files[0].Info.Size() + files[1].Info.Size())
+	found, err := digest.Compare(ctx, v.settings.Digest, v.meter.reader(files[0].File), v.meter.reader(files[1].File))
 	if at, is := errors.AsType[*digest.ReadError](err); is {
 		return files[at.Stream].Failed(at.Err)
 	}
@@ -135,7 +147,8 @@ func (v verifier) judgePair(first, second string, found digest.Comparison) error
 func (v verifier) digestOf(ctx context.Context, a digest.Algorithm, file *fileio.Source) (digest.Sum, int64, error) {
 	defer file.Close()
 	v.log.Info().Str("path", file.Path).Msg("reading")
-	sum, size, err := digest.Of(ctx, a, file.File)
+	sum, size, err := digest.Of(ctx, a, v.meter.reader(file.File))
+	v.meter.files.Add(1)
 	if ctx.Err() != nil {
 		return digest.Sum{}, 0, context.Cause(ctx)
 	}

@@ -30,7 +30,7 @@ func TestVerifyReportsAFullDisk(t *testing.T) {
 		{config.Verify{Digest: digest.XXH3}, []string{"a", "c"}},
 		{toStdout, []string{"a"}},
 	} {
-		err := Run(t.Context(), fullDisk{}, io.Discard, tc.s, tc.args, zerolog.Nop())
+		err := Run(t.Context(), fullDisk{}, io.Discard, tc.s, tc.args, nil, zerolog.Nop())
 		if !errors.Is(err, syscall.ENOSPC) || report.ExitCode(err) != exit.Failure {
 			t.Errorf("%q: error %v", tc.args, err)
 		}
@@ -42,7 +42,7 @@ func TestNamesWithControlCharacters(t *testing.T) {
 	inNewDir(t, "a\nb\x1b", "content")
 	var stdout, stderr strings.Builder
 	s := config.Verify{Digest: digest.XXH3, NewManifest: "sums"}
-	if err := Run(t.Context(), &stdout, &stderr, s, []string{"a\nb\x1b"}, zerolog.Nop()); err != nil ||
+	if err := Run(t.Context(), &stdout, &stderr, s, []string{"a\nb\x1b"}, nil, zerolog.Nop()); err != nil ||
 		stderr.Len() == 0 {
 		t.Fatalf("error %v, stderr %q", err, stderr.String())
 	}
@@ -50,7 +50,7 @@ func TestNamesWithControlCharacters(t *testing.T) {
 		t.Errorf("the manifest is %q", text)
 	}
 	want := `ok    a\nb\x1b  ` + digestOfText(t, "content") + "\n"
-	err := Run(t.Context(), &stdout, &stderr, config.Verify{Digest: digest.XXH3}, []string{"sums"}, zerolog.Nop())
+	err := Run(t.Context(), &stdout, &stderr, config.Verify{Digest: digest.XXH3}, []string{"sums"}, nil, zerolog.Nop())
 	if err != nil || stdout.String() != want {
 		t.Errorf("error %v, stdout %q, want %q", err, stdout.String(), want)
 	}

@@ -1,0 +1,156 @@
+package report
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// While a command looks for a daemon there is no progress yet, but the same line, which is removed at the end. A
+// request is answered by a line that stays.
+func TestWaitingForADaemon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		terminal := &Screen{out: &out, width: func() int { return 120 }}
+		w := WaitForDaemon(negotiate.Host, "b1:00.1", "", 30*time.Second)
+		Waiting(w, terminal, terminal, nil)() // found at once
+		if out.Len() > 0 {
+			t.Errorf("wrote %q", out.String())
+		}
+		asked := make(chan os.Signal)
+		stop := Waiting(w, terminal, terminal, asked)
+		time.Sleep(12 * time.Second)
+		synctest.Wait()
+		out.Reset()
+		asked <- syscall.SIGUSR1
+		synctest.Wait()
+		const line = "waiting for the daemon on the DPU (12s of 30s): start there: " +
+			"dma-copy serve -p DEVICE -r b1:00.1 --share NAME=DIR"
+		stop()
+		if want := eraseLine + line + "\n" + line + eraseLine; out.String() != want {
+			t.Errorf("wrote %q, want %q", out.String(), want)
+		}
+		Waiting(w, nil, nil, nil)()
+	})
+}
+
+// The line says how long and what to start there, as far as it fits.
+func TestLinesOfWaits(t *testing.T) {
+	const lasted = 12*time.Second + 700*time.Millisecond
+	host := WaitForPeer(negotiate.Host, "b1:00.1", time.Minute)
+	for _, tc := range []struct {
+		wait  Wait
+		width int
+		want  string
+	}{
+		{host, 120, "waiting for the DPU (12s of 1m): start there: dma-copy -p DEVICE -r b1:00.1 -f FILE"},
+		{host, 80, "waiting for the DPU (12s of 1m): start there: dma-copy -r b1:00.1 -f FILE"},
+		{host, 70, "waiting for the DPU (12s of 1m)"},
+		{host, 30, "waiting for the DPU"},
+		{host, 10, ""},
+		{WaitForPeer(negotiate.DPU, "b1:00.1", 90*time.Second), 100,
+			"waiting for the host (12s of 1m30s): start there: dma-copy -p b1:00.1 -f FILE"},
+		{WaitForPeer(negotiate.DPU, "", 10*time.Second), 100,
+			"waiting for the host (10s of 10s): start there: dma-copy -p DEVICE -f FILE"},
+		{WaitForDaemon(negotiate.DPU, "", "", time.Hour), 110,
+			"waiting for the daemon on the host (12s of 1h): start there: dma-copy serve -p DEVICE --share NAME=DIR"},
+		{WaitForDaemon(negotiate.DPU, "b1:00.0", "", time.Hour), 110,
+			"waiting for the daemon on the host (12s of 1h): start there: dma-copy serve -p b1:00.0 --share NAME=DIR"},
+		{WaitForDaemon(negotiate.Client, "", "lab:7483", 20*time.Second), 120, "waiting for the daemon at lab:7483 " +
+			"(12s of 20s): start there: dma-copy serve --listen ADDRESS:PORT --share NAME=DIR"},
+		{Wait{For: "the DPU"}, 80, "waiting for the DPU"},
+	} {
+		var out bytes.Buffer
+		screen := &Screen{out: &out, width: func() int { return tc.width + interruptWidth }}
+		tc.wait.show(screen, lasted)
+		if got := strings.TrimPrefix(out.String(), eraseLine); got != tc.want && tc.width < 120 || len(got) > tc.width {
+			t.Errorf("width %d: %q, want %q", tc.width, got, tc.want)
+		}
+		if tc.width >= 120 && tc.wait.lines(lasted)[0] != tc.want {
+			t.Errorf("%q, want %q", tc.wait.lines(lasted)[0], tc.want)
+		}
+	}
+}
+
+// SIGUSR1 is answered in every phase, also without progress, and by one line or event each.
+func TestRequestsAreAnswered(t *testing.T) {
+	meeting, moving := job.Sample{}, job.Sample{
+		Phase: job.Moving, Moved: 1 << 30, Total: 4 << 30, Elapsed: 2 * time.Second,
+	}
+	var text, events bytes.Buffer
+	s := config.Copy{Quiet: true, Progress: config.ProgressAuto, Output: config.OutputText}
+	for _, r := range []Reporter{
+		newText(io.Discard, &text, nil, s, zerolog.Nop()), newJSON(&events, s, zerolog.Nop()),
+	} {
+		r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", time.Minute)})
+		r.Asked(meeting)
+		r.Asked(moving)
+	}
+	const want = "waiting for the DPU (0s of 1m): start there: dma-copy -p DEVICE -r b1:00.1 -f FILE\n" +
+		"25%  1.0 GiB/4.0 GiB  512 MiB/s  ETA 6s\n"
+	if text.String() != want {
+		t.Errorf("wrote %q, want %q", text.String(), want)
+	}
+	lines := slices.Collect(strings.Lines(events.String()))
+	if len(lines) != 2 || !strings.Contains(lines[0], `"phase":"meeting","bytes":0,"bytes_per_second"`) ||
+		!strings.Contains(lines[1], `"phase":"moving","bytes":1073741824,"total_bytes":4294967296,`) {
+		t.Errorf("events\n%s", events.String())
+	}
+	for _, line := range lines {
+		if _, err := checkEvent(line); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A monitor answers requests until it is stopped, without an interval as well.
+func TestMonitorAnswersRequests(t *testing.T) {
+	var text bytes.Buffer
+	m := NewMonitor(newText(io.Discard, &text, nil, config.Copy{Quiet: true, Progress: config.ProgressAuto},
+		zerolog.Nop()), config.Copy{})
+	m.Begin(Path{Side: negotiate.Host})
+	asked := make(chan os.Signal)
+	stop := m.Watch(asked)
+	asked <- syscall.SIGUSR1
+	asked <- syscall.SIGUSR1
+	stop()
+	if want := strings.Repeat("waiting for the DPU\n", 2); text.String() != want {
+		t.Errorf("wrote %q, want %q", text.String(), want)
+	}
+	m.Watch(nil)()
+}
+
+// A command with many peers answers for all of them.
+func TestFleetAnswersRequests(t *testing.T) {
+	for _, form := range []config.OutputForm{config.OutputText, config.OutputJSON} {
+		var stdout, stderr bytes.Buffer
+		f := NewFleet(&stdout, &stderr, nil, config.Copy{Output: form}, zerolog.Nop())
+		f.Begin(3)
+		f.Moved(1, 1<<20)
+		asked := make(chan os.Signal)
+		stop := f.Watch(asked)
+		asked <- syscall.SIGUSR1
+		stop()
+		if form == config.OutputText {
+			if want := "0/3 peers  1 running  1.0 MiB\n"; stderr.String() != want || stdout.Len() > 0 {
+				t.Errorf("wrote %q, want %q", stderr.String(), want)
+			}
+			continue
+		}
+		if kind, err := checkEvent(stdout.String()); kind != "progress" || err != nil || stderr.Len() > 0 {
+			t.Errorf("wrote %q: %v", stdout.String(), err)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package status
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/service"
+)
+
+// WriteTransfers prints one line for each running or waiting transfer of a daemon as of now, or one that says that
+// there is none.
+// Errors are ignored: nobody may read the lines any more.
+func WriteTransfers(w io.Writer, s service.Status, now time.Time) {
+	var text strings.Builder
+	for _, of := range s.Connections {
+		c := connectionOf(of, now)
+		if c.Request != nil && service.Operation(c.Request.Operation).Copies() {
+			line := who(c.ID, c.Key, c.Function) + ": " + doing(c.Request) + timeLeft(c.Request)
+			text.WriteString(quote.Printable(line) + "\n")
+		}
+	}
+	if text.Len() == 0 {
+		fmt.Fprintf(&text, "no transfers, %s\n", count(int64(len(s.Connections)), "connection"))
+	}
+	_, _ = io.WriteString(w, text.String())
+}
+
+// timeLeft returns how long a transfer still takes at the rate that it has had, empty where that is not known.
+func timeLeft(r *Request) string {
+	if r.Waiting || r.Total == nil || r.Rate <= 0 || *r.Total <= r.Moved {
+		return ""
+	}
+	seconds := math.Ceil(float64(*r.Total-r.Moved) / r.Rate)
+	if seconds > math.MaxInt64/float64(time.Second) {
+		return ""
+	}
+	return "  ETA " + (time.Duration(seconds) * time.Second).String()
+}
