@@ -114,7 +114,7 @@ func (c *connection) status() ConnectionStatus {
 	}
 	if c.progress != nil {
 		sample := c.progress.Sample()
-		status.Moved, status.Total = sample.Moved, sample.Total
+		status.Moved, status.Resumed, status.Total = sample.Moved, sample.Resumed, sample.Total
 	}
 	return status
 }

@@ -70,7 +70,7 @@ func (w *world) starting(c *Client, remote string) (ended <-chan error) {
 func mustShare(w *world, want ...TenantStatus) {
 	w.Helper()
 	got := w.server.Status()
-	if !slices.Equal(got.Tenants, want) || got.Transfers != w.config.Limits.Transfers {
+	if !slices.Equal(got.Tenants, want) || got.Limits.Transfers != w.config.Limits.Transfers {
 		w.Errorf("the tenants are %+v, want %+v", got.Tenants, want)
 	}
 	running, waiting := 0, 0

@@ -153,7 +153,7 @@ func (s *Server) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	status := Status{
-		Started: s.started, Draining: s.draining, Pending: s.queue.length(), Transfers: s.config.Limits.Transfers,
+		Started: s.started, Draining: s.draining, Pending: s.queue.length(), Limits: s.config.Limits,
 		Memory: s.memory.inUse(), Totals: s.totals,
 	}
 	for _, each := range counts {

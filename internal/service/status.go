@@ -11,12 +11,12 @@ type Status struct {
 	Pending     int                // connections that have not authenticated yet
 	Running     int                // transfers
 	Waiting     int                // transfers that wait for a permit
-	Transfers   int                // that may run at once
 	Tenants     []TenantStatus     // that have running or waiting transfers, by name
 	Memory      int64              // bytes of the windows, buffers and ITEMS of all connections
 	Shares      []ShareStatus      // by name
 	RelayTo     []string           // addresses of daemons to which files may be pushed
 	TrustedKeys int
+	Limits      Limits // of all peers together; those that are not set have their defaults
 	Totals      Totals // since the start
 }
 
@@ -25,7 +25,8 @@ type ConnectionStatus struct {
 	Session Session
 	Request *Record // the running request, or nil
 	Waiting bool    // it is a copy that waits for a permit
-	Moved   int64   // bytes of it, of a copy
+	Moved   int64   // bytes of it that the receiver has, of a copy
+	Resumed int64   // bytes that an earlier copy had left, which Moved includes when they are verified
 	Total   int64   // bytes of its source; job.Unknown for a stream or a tree
 }
 

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -17,6 +18,7 @@ type Document struct {
 	V           int          `json:"v"`
 	PID         int          `json:"pid"`
 	Software    string       `json:"software"`
+	Build       Build        `json:"build"`
 	Time        time.Time    `json:"time"`
 	Started     time.Time    `json:"started"`
 	Draining    bool         `json:"draining"`
@@ -31,8 +33,27 @@ type Document struct {
 	Transfers   int          `json:"max_transfers"`
 	Tenants     []Tenant     `json:"tenants"`
 	Memory      int64        `json:"memory_bytes"`
+	Limits      Limits       `json:"limits"`
 	Totals      Totals       `json:"totals"`
 	Failures    []Failure    `json:"failures"`
+}
+
+// Build is how the program of the daemon was built.
+type Build struct {
+	Go       string `json:"go"`       // version of Go
+	Platform string `json:"platform"` // such as linux/amd64
+}
+
+// Limits are those of all peers together, apart from those of shares and keys. 0 is no limit.
+type Limits struct {
+	Connections    int     `json:"connections"`
+	KeyConnections int     `json:"key_connections"` // of these, of one key
+	Transfers      int     `json:"transfers"`       // that run at once
+	Memory         int64   `json:"memory_bytes"`
+	Bandwidth      int64   `json:"bytes_per_second"`
+	FileBytes      int64   `json:"file_bytes"` // of one file
+	TreeEntries    int64   `json:"tree_entries"`
+	IdleTimeout    float64 `json:"idle_timeout_seconds"`
 }
 
 // Share is a share of the daemon.
@@ -104,15 +125,16 @@ type Daemon struct {
 	Recent        *Recent
 }
 
-// document describes the daemon as of now.
-func (d Daemon) document(now time.Time) Document {
+// Document describes the daemon as of now. Any goroutine may call it.
+func (d Daemon) Document(now time.Time) Document {
 	s := d.Status()
 	doc := Document{
 		V: version, PID: d.PID, Software: quote.Printable(d.Software), Time: now.UTC(), Started: s.Started.UTC(),
+		Build:    Build{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH},
 		Draining: s.Draining, Auth: "none", TrustedKeys: s.TrustedKeys, Shares: []Share{}, Pending: s.Pending,
-		Connections: []Connection{}, Running: s.Running, Waiting: s.Waiting, Transfers: s.Transfers,
+		Connections: []Connection{}, Running: s.Running, Waiting: s.Waiting, Transfers: s.Limits.Transfers,
 		Tenants: []Tenant{}, RelayTo: append([]string{}, s.RelayTo...),
-		Memory: s.Memory, Totals: Totals(s.Totals), Failures: d.Recent.failures(),
+		Memory: s.Memory, Limits: limitsOf(s.Limits), Totals: Totals(s.Totals), Failures: d.Recent.failures(),
 	}
 	if d.Authenticates {
 		doc.Auth = "keys"
@@ -127,6 +149,13 @@ func (d Daemon) document(now time.Time) Document {
 		doc.Connections = append(doc.Connections, connectionOf(c, now))
 	}
 	return doc
+}
+
+func limitsOf(l service.Limits) Limits {
+	return Limits{
+		Connections: l.Connections, KeyConnections: l.PerKey, Transfers: l.Transfers, Memory: l.Memory,
+		Bandwidth: l.Bandwidth, FileBytes: l.MaxBytes, TreeEntries: l.MaxEntries, IdleTimeout: l.IdleTimeout.Seconds(),
+	}
 }
 
 func connectionOf(c service.ConnectionStatus, now time.Time) Connection {

@@ -74,7 +74,7 @@ func (s *Socket) answer(conn *net.UnixConn) {
 	if err != nil || !s.allowed(uid) {
 		return
 	}
-	line, err := json.Marshal(s.daemon.document(time.Now()))
+	line, err := json.Marshal(s.daemon.Document(time.Now()))
 	if err != nil {
 		return // all its fields can be encoded
 	}

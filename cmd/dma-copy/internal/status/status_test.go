@@ -51,7 +51,8 @@ func busy() Daemon {
 	recent.Refused(service.Session{ID: 2, Function: "b1:00.1"}, 8, errors.New("the key is not trusted"))
 	status := func() service.Status {
 		return service.Status{
-			Started: began.Add(-time.Hour), Pending: 1, Running: 2, Waiting: 1, Transfers: 4, Memory: 64 << 20,
+			Started: began.Add(-time.Hour), Pending: 1, Running: 2, Waiting: 1, Memory: 64 << 20,
+			Limits:      service.Limits{Transfers: 4},
 			TrustedKeys: 2,
 			Tenants:     []service.TenantStatus{{Name: "laptop", Running: 2, Waiting: 1}},
 			Shares:      []service.ShareStatus{{Name: "inbox", Path: "/srv/" + hostile, Access: "wo"}},
@@ -72,7 +73,7 @@ func busy() Daemon {
 
 func TestText(t *testing.T) {
 	var text bytes.Buffer
-	if err := WriteText(&text, busy().document(began.Add(3*time.Second)), time.UTC); err != nil {
+	if err := WriteText(&text, busy().Document(began.Add(3*time.Second)), time.UTC); err != nil {
 		t.Fatal(err)
 	}
 	failed := time.Now().UTC().Format("2006-01-02")
@@ -138,7 +139,7 @@ func TestDocumentFollowsTheSchema(t *testing.T) {
 	for _, daemon := range []Daemon{busy(), {
 		PID: 1, Recent: &Recent{}, Status: func() service.Status { return service.Status{} },
 	}} {
-		line, err := json.Marshal(daemon.document(began.Add(time.Minute)))
+		line, err := json.Marshal(daemon.Document(began.Add(time.Minute)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +151,7 @@ func TestDocumentFollowsTheSchema(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	line, err := json.Marshal(busy().document(began))
+	line, err := json.Marshal(busy().Document(began))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +375,7 @@ func TestListenFails(t *testing.T) {
 
 func TestWriteJSON(t *testing.T) {
 	var out bytes.Buffer
-	doc := busy().document(began)
+	doc := busy().Document(began)
 	if err := WriteJSON(&out, doc); err != nil {
 		t.Fatal(err)
 	}
