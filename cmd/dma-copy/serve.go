@@ -238,13 +238,12 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 		return err
 	}
 	d.onClose(d.manager.Close)
-	recent := new(status.Recent)
-	d.numbers = metrics.New(softwareName(), func() service.Status { return d.server.Status() })
 	texts := d.streams.stdout
 	if s.Quiet {
 		texts = io.Discard
 	}
-	observers := service.Observers{recent, d.numbers, &sessionLog{log: d.log, stdout: texts}}
+	w := d.watch()
+	observers := append(w.observers(), d.numbers, &sessionLog{log: d.log, stdout: texts})
 	if d.audit, err = d.openAudit(); err != nil {
 		return err
 	}
@@ -256,7 +255,7 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 		return err
 	}
 	d.onClose(func() error { d.server.Close(); return nil })
-	if err := d.publish(runtime, recent); err != nil {
+	if err := d.publish(runtime, w); err != nil {
 		return err
 	}
 	go d.manager.Watchdog(ctx, notify.Answering(func() { d.server.Status() }))
@@ -321,34 +320,6 @@ func (d *daemon) serverConfig(trust service.Trust, observer service.Observer) se
 		Copy: copyOptions(s.Copy, d.device, d.side.side, dataStreams{}, d.log), Observer: observer, Log: d.log,
 		Relay: d.relayConfig(),
 	}
-}
-
-// publish opens the socket of dma-copy status, and the metrics.
-func (d *daemon) publish(runtime *runtimedir.Dir, recent *status.Recent) error {
-	socket, err := status.Listen(d.socketPath(runtime), status.Daemon{
-		PID: os.Getpid(), Software: softwareName(), Authenticates: d.settings.Auth == config.AuthKeys,
-		Status: d.server.Status, Recent: recent,
-	})
-	if err != nil {
-		return err
-	}
-	d.onClose(socket.Close)
-	if d.settings.Metrics == "" {
-		return nil
-	}
-	serving, err := d.numbers.Listen(d.settings.Metrics)
-	if err != nil {
-		return err
-	}
-	d.onClose(serving.Close)
-	return nil
-}
-
-func (d *daemon) socketPath(runtime *runtimedir.Dir) string {
-	if d.settings.Socket != "" {
-		return d.settings.Socket
-	}
-	return runtime.File(status.SocketName)
 }
 
 // announce tells the operator and the service manager that the daemon is ready.

@@ -253,8 +253,8 @@ func openFiles(t *testing.T, process string) (names []string) {
 	return names
 }
 
-// metrics returns the daemon's metrics without labels that are whole numbers.
-func (d daemon) metrics() map[string]int {
+// get returns what the daemon answers at the address of its metrics.
+func (d daemon) get(path string) string {
 	d.t.Helper()
 	socket := filepath.Join(d.fixture.dir, d.fixture.serves, "metrics")
 	client := http.Client{Transport: &http.Transport{
@@ -263,12 +263,21 @@ func (d daemon) metrics() map[string]int {
 			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		},
 	}}
-	response, err := client.Get("http://daemon/metrics")
+	response, err := client.Get("http://localhost" + path)
 	must(d.t, err)
 	text, err := io.ReadAll(response.Body)
 	must(d.t, errors.Join(err, response.Body.Close()))
+	if response.StatusCode != http.StatusOK {
+		d.t.Fatalf("%s: %s: %s", path, response.Status, text)
+	}
+	return string(text)
+}
+
+// metrics returns the daemon's metrics without labels that are whole numbers.
+func (d daemon) metrics() map[string]int {
+	d.t.Helper()
 	numbers := map[string]int{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(d.get("/metrics")) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if number, err := strconv.Atoi(value); err == nil {
 			numbers[name] = number

@@ -192,6 +192,10 @@ func (s *Serve) watchOptions() []option {
 		{group: ServeFlags, name: "metrics", value: "ADDRESS", json: jsonText,
 			assign: into(&s.Metrics, parseMetrics),
 			help:   "Serve metrics for Prometheus on a loopback\naddress such as 127.0.0.1:9469, or on\nunix:PATH"},
+		{group: ServeFlags, name: "status-page", fallback: "false", json: jsonSwitch,
+			assign: into(&s.StatusPage, parseSwitch),
+			help: "At the address of --metrics, also serve a page\nfor browsers: peers, paths, rates, failures.\n" +
+				"Every user of this machine can read a loopback\naddress"},
 		{group: ServeFlags, name: "audit-log", value: "FILE", json: jsonText,
 			assign: into(&s.AuditLog, parsePath),
 			help:   "Append a JSON line for each request; - is\nstderr"},

@@ -57,6 +57,15 @@ func (f *family) add(amount float64, values ...string) {
 	f.of(values).value += max(amount, 0)
 }
 
+// set changes a counter to the number that is counted elsewhere. A smaller one, of a count that is not the latest any
+// more, has no effect.
+func (f *family) set(value float64, values ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.of(values)
+	s.value = max(s.value, value)
+}
+
 // observe counts a value in a histogram.
 func (f *family) observe(value float64, values ...string) {
 	f.mu.Lock()

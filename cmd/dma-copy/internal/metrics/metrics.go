@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/traffic"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
@@ -26,6 +27,7 @@ var operations = []service.Operation{
 type Metrics struct {
 	software string
 	status   func() service.Status
+	traffic  *traffic.Counter
 
 	connections  *family
 	authFailures *family
@@ -46,7 +48,7 @@ var _ service.Observer = (*Metrics)(nil)
 // request of the metrics, by any goroutine.
 func New(software string, status func() service.Status) *Metrics {
 	m := &Metrics{
-		software: software, status: status,
+		software: software, status: status, traffic: traffic.NewCounter(),
 		connections: newCounter("connections_total", "Connections accepted."),
 		authFailures: newCounter("auth_failures_total",
 			"Connections that ended before they were authenticated, by reason.", "reason"),
@@ -54,7 +56,8 @@ func New(software string, status func() service.Status) *Metrics {
 			"Requests that ended, by operation and exit code; 0 is success.", "code", "operation"),
 		seconds: newHistogram("request_seconds", "Duration of requests in seconds, including the time in the queue.",
 			[]float64{.001, .01, .1, 1, 10, 60, 600, 3600}, "operation"),
-		bytes:   newCounter("bytes_total", "Bytes copied, by direction as this daemon sees it.", "direction"),
+		bytes: newCounter("bytes_total", "Bytes copied, also of running copies, by direction as this daemon sees it.",
+			"direction"),
 		entries: newCounter("entries_total", "Files, directories and symlinks copied, listed or removed.", "operation"),
 		stage: newCounter("stage_seconds_total", "Elapsed seconds of copies, divided among the stages in which their "+
 			"lanes spent the time.", "stage"),
@@ -90,20 +93,22 @@ func (m *Metrics) prepare() {
 	for _, what := range []string{"connection", "request"} {
 		m.limited.prepare(what)
 	}
-	m.bytes.prepare("received")
-	m.bytes.prepare("sent")
 }
 
 // text returns all metrics in the text format of Prometheus.
 func (m *Metrics) text() string {
 	var text strings.Builder
+	status := m.status()
+	copied := m.traffic.Count(status)
+	m.bytes.set(float64(copied.Received), "received")
+	m.bytes.set(float64(copied.Sent), "sent")
 	for _, f := range []*family{
 		m.connections, m.authFailures, m.requests, m.seconds, m.bytes, m.entries, m.stage, m.depth, m.retransmits,
 		m.limited, m.panics,
 	} {
 		f.write(&text)
 	}
-	writeGauges(&text, m.software, m.status())
+	writeGauges(&text, m.software, status)
 	writeProcess(&text)
 	return text.String()
 }
@@ -143,7 +148,7 @@ func reasonOf(code int) string {
 }
 
 // Began implements service.Observer.
-func (*Metrics) Began(service.Record) {}
+func (m *Metrics) Began(r service.Record) { m.traffic.Began(r) }
 
 // Ended implements service.Observer.
 func (m *Metrics) Ended(r service.Record) {
@@ -157,14 +162,10 @@ func (m *Metrics) Ended(r service.Record) {
 		return
 	}
 	m.entries.add(float64(r.Entries), operation)
-	switch r.Operation {
-	case service.Push:
-		m.bytes.add(float64(r.Bytes), "received")
-	case service.Pull, service.Relay:
-		m.bytes.add(float64(r.Bytes), "sent")
-	default:
+	if !r.Operation.Copies() {
 		return
 	}
+	m.traffic.Ended(r)
 	m.retransmits.add(float64(r.Summary.Retries))
 	if r.Summary.Depth > 0 {
 		m.depth.observe(float64(r.Summary.Depth))

@@ -31,7 +31,7 @@ func idle() service.Status { return service.Status{} }
 
 func mustListen(t *testing.T, m *Metrics, address string) *Server {
 	t.Helper()
-	s, err := m.Listen(address)
+	s, err := m.Listen(address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,6 +144,24 @@ func TestMetricsOfADaemon(t *testing.T) {
 	}
 }
 
+// The bytes of running copies count while they run, and not again at their end.
+func TestBytesOfRunningCopies(t *testing.T) {
+	running := service.Record{Session: service.Session{ID: 1}, Request: 1, Operation: service.Push}
+	status := service.Status{Connections: []service.ConnectionStatus{{Request: &running, Moved: 60}}}
+	m := New("", func() service.Status { return status })
+	s := mustListen(t, m, "127.0.0.1:0")
+	m.Began(running)
+	if lines := scrape(t, s); !lines[`dma_copy_bytes_total{direction="received"} 60`] {
+		t.Errorf("while it runs: %v", lines)
+	}
+	status.Connections = nil
+	running.Bytes = 100
+	m.Ended(running)
+	if lines := scrape(t, s); !lines[`dma_copy_bytes_total{direction="received"} 100`] {
+		t.Errorf("at its end: %v", lines)
+	}
+}
+
 // Each stage of a copy has a name here, too.
 func TestStages(t *testing.T) {
 	if got := len(pump.Shares{}); len(stages) != got {
@@ -214,6 +232,26 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 	}
 }
 
+// A page is served beside the metrics, and not in their place.
+func TestPageBesideTheMetrics(t *testing.T) {
+	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "page "+r.URL.Path) // the client has read it, or the test fails
+	})
+	s, err := New("", idle).Listen("127.0.0.1:0", page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for path, want := range map[string]string{"/": "page /", "/x": "page /x", "/metrics": "# HELP "} {
+		if code, body := get(t, s, http.MethodGet, path); code != http.StatusOK || !strings.HasPrefix(body, want) {
+			t.Errorf("%s: %d %q", path, code, body)
+		}
+	}
+	if code, _ := get(t, s, http.MethodPost, "/metrics"); code == http.StatusOK {
+		t.Error("the metrics were posted to")
+	}
+}
+
 // Requests that wait for the daemon do not add up.
 func TestRequestsAtOnce(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -254,7 +292,7 @@ func TestPublicAddressesAreRefused(t *testing.T) {
 		"0.0.0.0:0", "[::]:0", ":0", "192.0.2.1:0", "localhost:0", "127.0.0.1", "example.com:9469", "",
 		"[::ffff:192.0.2.1]:0",
 	} {
-		s, err := m.Listen(address)
+		s, err := m.Listen(address, nil)
 		var coder exit.Coder
 		if !errors.As(err, &coder) || coder.ExitCode() != exit.Usage || !strings.Contains(err.Error(), "loopback") {
 			t.Errorf("%q: got %v", address, err)
@@ -264,7 +302,7 @@ func TestPublicAddressesAreRefused(t *testing.T) {
 		}
 	}
 	taken := mustListen(t, m, "127.0.0.1:0")
-	if _, err := m.Listen(taken.Addr().String()); err == nil || !strings.Contains(err.Error(), "in use") {
+	if _, err := m.Listen(taken.Addr().String(), nil); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("a port that is taken: got %v", err)
 	}
 }

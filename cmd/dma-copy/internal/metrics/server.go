@@ -23,27 +23,32 @@ const (
 	idleTimeout  = 2 * time.Minute // longer than the usual interval of a scrape
 	largestHead  = 16 << 10        // bytes
 	atOnce       = 4               // scrapes; more are answered with 503
+	pagesAtOnce  = 16              // requests of status pages, of which a browser makes some at once
 )
 
 // socketMode lets the group of the daemon read the metrics, such as an agent that forwards them.
 const socketMode = 0o660
 
-// Server serves metrics over HTTP.
+// Server serves metrics over HTTP, and the status page if there is one.
 type Server struct {
 	http  *http.Server
 	addr  net.Addr
 	ended chan error
 }
 
-// Listen serves the metrics at /metrics of an address: a loopback IP address with a port, or unix:PATH. Any other
-// address is refused, because there is neither authentication nor encryption.
-func (m *Metrics) Listen(address string) (*Server, error) {
+// Listen serves the metrics at /metrics of an address, and everything else by page unless that is nil. The address is a
+// loopback IP address with a port, or unix:PATH. Any other is refused, because there is neither authentication nor
+// encryption.
+func (m *Metrics) Listen(address string, page http.Handler) (*Server, error) {
 	listener, err := listen(address)
 	if err != nil {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", m.handler())
+	mux.Handle("GET /metrics", limited(atOnce, m.answer))
+	if page != nil {
+		mux.Handle("GET /", limited(pagesAtOnce, page.ServeHTTP))
+	}
 	s := &Server{
 		http: &http.Server{
 			Handler: mux, ReadTimeout: readTimeout, ReadHeaderTimeout: readTimeout, WriteTimeout: writeTimeout,
@@ -55,21 +60,25 @@ func (m *Metrics) Listen(address string) (*Server, error) {
 	return s, nil
 }
 
-// handler answers with all metrics, to atOnce requests at a time.
-func (m *Metrics) handler() http.Handler {
+// limited has a handler answer that many requests at a time, each in a limited time.
+func limited(atOnce int, answer http.HandlerFunc) http.Handler {
 	permits := make(chan struct{}, atOnce)
-	answer := func(w http.ResponseWriter, _ *http.Request) {
+	permitted := func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case permits <- struct{}{}:
 			defer func() { <-permits }()
+			answer(w, r)
 		default:
 			http.Error(w, "too many requests at once", http.StatusServiceUnavailable)
-			return
 		}
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		_, _ = io.WriteString(w, m.text()) // whoever asked has left
 	}
-	return http.TimeoutHandler(http.HandlerFunc(answer), writeTimeout/2, "the daemon did not answer in time")
+	return http.TimeoutHandler(http.HandlerFunc(permitted), writeTimeout/2, "the daemon did not answer in time")
+}
+
+// answer answers with all metrics.
+func (m *Metrics) answer(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = io.WriteString(w, m.text()) // whoever asked has left
 }
 
 func listen(address string) (net.Listener, error) {

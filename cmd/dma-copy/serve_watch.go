@@ -1,0 +1,75 @@
+package main
+
+import (
+	"net/http"
+	"os"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/metrics"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/page"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/runtimedir"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/status"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/traffic"
+	"github.com/dma-copy/dma-copy/internal/service"
+)
+
+// watching is what dma-copy status and the status page show beside the status of the server.
+type watching struct {
+	recent  *status.Recent
+	history *traffic.History // nil: there is no page
+}
+
+// watch begins to count and to remember what the server will do.
+func (d *daemon) watch() watching {
+	now := func() service.Status { return d.server.Status() }
+	d.numbers = metrics.New(softwareName(), now)
+	w := watching{recent: new(status.Recent)}
+	if d.settings.StatusPage {
+		w.history = traffic.NewHistory(now)
+		d.onClose(func() error { w.history.Close(); return nil })
+	}
+	return w
+}
+
+func (w watching) observers() service.Observers {
+	if w.history == nil {
+		return service.Observers{w.recent}
+	}
+	return service.Observers{w.recent, w.history}
+}
+
+// publish opens the socket of dma-copy status, and the address of the metrics and the status page.
+func (d *daemon) publish(runtime *runtimedir.Dir, w watching) error {
+	shown := status.Daemon{
+		PID: os.Getpid(), Software: softwareName(), Authenticates: d.settings.Auth == config.AuthKeys,
+		Status: d.server.Status, Recent: w.recent,
+	}
+	socket, err := status.Listen(d.socketPath(runtime), shown)
+	if err != nil {
+		return err
+	}
+	d.onClose(socket.Close)
+	if d.settings.Metrics == "" {
+		return nil
+	}
+	var handler http.Handler
+	if w.history != nil {
+		handler = page.New(shown, w.history)
+	}
+	serving, err := d.numbers.Listen(d.settings.Metrics, handler)
+	if err != nil {
+		return err
+	}
+	d.onClose(serving.Close)
+	if handler != nil {
+		d.log.Info().Stringer("address", serving.Addr()).Msg("serving the status page")
+	}
+	return nil
+}
+
+func (d *daemon) socketPath(runtime *runtimedir.Dir) string {
+	if d.settings.Socket != "" {
+		return d.settings.Socket
+	}
+	return runtime.File(status.SocketName)
+}
