@@ -25,6 +25,10 @@ func writeGauges(to *strings.Builder, software string, s service.Status) {
 		{"running_transfers", "Copies that are running.", float64(s.Running)},
 		{"waiting_transfers", "Copies in the queue.", float64(s.Waiting)},
 		{"memory_bytes", "Windows and buffers of all connections, in bytes.", float64(s.Memory)},
+		{"connections_limit", "Authenticated connections that the daemon accepts at once.",
+			float64(s.Limits.Connections)},
+		{"transfers_limit", "Copies that run at once; more wait.", float64(s.Limits.Transfers)},
+		{"memory_limit_bytes", "Limit of dma_copy_memory_bytes; 0 is no limit.", float64(s.Limits.Memory)},
 		{"trusted_keys", "Keys that may use the daemon.", float64(s.TrustedKeys)},
 		{"draining", "1 while the daemon takes no new connections and requests.", draining},
 	} {

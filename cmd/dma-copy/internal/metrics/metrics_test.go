@@ -88,6 +88,7 @@ func TestMetricsOfADaemon(t *testing.T) {
 		return service.Status{
 			Started: time.UnixMilli(1500), Draining: true, Connections: make([]service.ConnectionStatus, 2), Pending: 3,
 			Running: 4, Waiting: 5, Memory: 6, TrustedKeys: 7,
+			Limits: service.Limits{Connections: 8, Transfers: 9, Memory: 10},
 		}
 	})
 	for range 3 {
@@ -116,6 +117,7 @@ func TestMetricsOfADaemon(t *testing.T) {
 		`dma_copy_info{software="dma-copy 1.0"} 1`, "dma_copy_start_time_seconds 1.5", "dma_copy_draining 1",
 		"dma_copy_connections 2", "dma_copy_pending_connections 3", "dma_copy_running_transfers 4",
 		"dma_copy_waiting_transfers 5", "dma_copy_memory_bytes 6", "dma_copy_trusted_keys 7",
+		"dma_copy_connections_limit 8", "dma_copy_transfers_limit 9", "dma_copy_memory_limit_bytes 10",
 		"dma_copy_connections_total 3",
 		`dma_copy_auth_failures_total{reason="key"} 1`, `dma_copy_auth_failures_total{reason="lost"} 1`,
 		`dma_copy_auth_failures_total{reason="protocol"} 1`, `dma_copy_auth_failures_total{reason="limit"} 1`,
