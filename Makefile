@@ -239,7 +239,7 @@ recordings: build ## write the recordings of terminals that README.md shows, fro
 test-netns: build ## copies between network namespaces over links that lose, delay and are cut; needs root
 	scripts/test-netns.sh
 
-examples-check: ## examples/fleet: shellcheck, ansible-lint, Kubernetes manifests; needs shellcheck and ansible-lint
+examples-check: ## examples/fleet (needs shellcheck and ansible-lint); examples/grafana with the metrics of a daemon
 	GO='$(GO)' scripts/examples-check.sh
 
 unit-check: ## the systemd unit is valid, and its exposure is at most 2.0; needs systemd-analyze (package systemd)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks the examples in examples/fleet, each by the tool of its own world: bash and shellcheck, ansible-playbook and
-# ansible-lint, and strict decoding of the Kubernetes manifests. No network is used, apart from Go modules. Debian:
-# shellcheck, ansible-lint.
+# ansible-lint, and strict decoding of the Kubernetes manifests; and examples/grafana against the metrics of a daemon.
+# No network is used, apart from Go modules. Debian: shellcheck, ansible-lint.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,4 +30,4 @@ done
 	XDG_CACHE_HOME="$home" ansible-lint --offline --strict --profile production --nocolor \
 		site.yml push.yml roles/dma_copy)
 
-(cd tools && "${GO:-go}" test ./manifests)
+(cd tools && "${GO:-go}" test -count=1 ./manifests ./dashboards)
