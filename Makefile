@@ -132,6 +132,9 @@ test-rdma: build ## copies over real verbs between two emulated machines; CASES=
 	$(GO) test -c -o build/rdma/ucx.test ./internal/ucx
 	scripts/rdma/test.sh $(CASES)
 
+test-page: ## the status page in headless Chromium, installed if missing (Debian); SCREENSHOTS=DIR keeps pictures
+	GO='$(GO)' scripts/test-page.sh $(SCREENSHOTS)
+
 # The checkout must not change meanwhile. The comparison with rsync needs rsync.
 trees: ## copy this checkout and the sources of Go as trees, both ways, and compare them with find and rsync
 	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e -run TestRealTrees \
