@@ -53,17 +53,30 @@ case_set_net_devices() {
 	fi
 }
 
-# With few retries of short timeouts the device gives up before the idle timeout.
-case_set_ack_timeout() {
-	daemon_settings=(--ack-timeout 100ms --ack-retries 3)
-	start_daemon
-	make_file source 12582912
-	in_background copy "$program" push "${client[@]}" --path rma --ack-timeout 100ms --ack-retries 3 \
-		--bwlimit 1MiB -o json "$work/source" "$remote/files/target"
+# gives_up TIMEOUT RETRIES: cuts the link in the middle of a pull, whose command reads, and sets took to how many
+# milliseconds later the command ends because its RDMA device has given up, which is before the idle timeout.
+gives_up() {
+	in_background copy "$program" pull "${client[@]}" --path rma --ack-timeout "$1" --ack-retries "$2" \
+		--bwlimit 1MiB -o json "$remote/files/source" "$work/target-$1"
 	wait_until 100 under_way 4194304 || fail "the copy has not begun"
 	impair loss 100%
-	local from=$EPOCHREALTIME
+	local from=${EPOCHREALTIME/./}
 	wait_until 100 ended copy || fail "the copy does not end"
-	measured "set_ack_timeout: the command ended after $(elapsed "$from") s"
-	cat /tmp/out/copy.log
+	took=$(((${EPOCHREALTIME/./} - from) / 1000))
+	heal
+	measured "set_ack_timeout: with $1 and $2 retries the command ended after $took ms"
+	grep '^dma-copy:' /tmp/out/copy.log
+	grep -q '^dma-copy: the connection to the server was lost' /tmp/out/copy.log ||
+		fail "the device had not given up when the command ended"
+}
+
+# A device that waits shorter and retries less gives up sooner: at least by half of what the other one waits.
+case_set_ack_timeout() {
+	local took short
+	start_daemon
+	at_a "head -c 12582912 /dev/urandom > $work/share/source"
+	gives_up 100ms 3
+	short=$took
+	gives_up 1s 6
+	[ $((short + 3500)) -lt "$took" ] || fail "the device gave up after $short ms and $took ms"
 }
