@@ -106,9 +106,9 @@ func (o option) isSwitch() bool { return o.json == jsonSwitch }
 
 // optionByName returns an option by its name or its alias.
 func optionByName(table []option, name string) (option, bool) {
-	for _, opt := range table {
-		if name == opt.name || name == opt.alias && name != "" {
-			return opt, true
+	for i := range table { // without a copy of each option, which is large
+		if name == table[i].name || name == table[i].alias && name != "" {
+			return table[i], true
 		}
 	}
 	return option{}, false
