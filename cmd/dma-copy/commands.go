@@ -57,7 +57,7 @@ func newSubcommand(c command, streams streams, line []string) *cobra.Command {
 		config.SetKnownFlags(cmd.Flags(), line)
 		return c.refuseLine(streams, cmd.Flags(), err)
 	})
-	cmd.Flags().BoolP("help", "h", false, "Print this help")
+	cmd.Flags().BoolP("help", "h", false, helpOfHelp)
 	cmd.Flags().SetInterspersed(!c.others)
 	return cmd
 }

@@ -42,7 +42,7 @@ $ dma-copy completion bash > /etc/bash_completion.d/dma-copy
 $ dma-copy completion zsh > /usr/local/share/zsh/site-functions/_dma-copy
 $ dma-copy completion fish > ~/.config/fish/completions/dma-copy.fish
 `,
-		settings: new(config.Completion),
+		settings: new(config.General),
 		complete: firstOf(shells[:]...),
 		run: func(_ context.Context, streams streams, args []string, _ zerolog.Logger) error {
 			return writeCompletion(streams.stdout, args)

@@ -20,11 +20,23 @@ Copies a file or a directory between a host and its BlueField DPU. Run it on
 both sides; the side that has it sends it, the other side creates it.
 `
 
-const helpGeneralFlags = `
-DOCA Flags:
-  -h, --help                     Print this help
-  -v, --version                  Print the version of dma-copy and of DOCA
-`
+const (
+	helpOfHelp    = "Print this help"
+	helpOfVersion = "Print the version of dma-copy and of DOCA"
+
+	helpHelpFlag     = "  -h, --help                     " + helpOfHelp + "\n"
+	helpGeneralFlags = "\nDOCA Flags:\n" + helpHelpFlag + "  -v, --version                  " + helpOfVersion + "\n"
+)
+
+// flagGroups are the flags of a copy below those of every DOCA program.
+var flagGroups = [...]struct {
+	title string
+	group config.FlagGroup
+}{
+	{"Program Flags", config.ProgramFlags},
+	{"Added Flags (not in DOCA's program)", config.AddedFlags},
+	{"Added Flags that need dma-copy on both sides", config.NativeFlags},
+}
 
 const helpCommands = `
 Commands (see "dma-copy COMMAND --help"):
@@ -141,12 +153,9 @@ func programHelp(s config.Settings, commands []command) string {
 	text.WriteString(helpIntroduction)
 	text.WriteString(helpGeneralFlags)
 	text.WriteString(config.FlagUsage(s, config.DOCAFlags))
-	text.WriteString("\nProgram Flags:\n")
-	text.WriteString(config.FlagUsage(s, config.ProgramFlags))
-	text.WriteString("\nAdded Flags (not in DOCA's program):\n")
-	text.WriteString(config.FlagUsage(s, config.AddedFlags))
-	text.WriteString("\nAdded Flags that need dma-copy on both sides:\n")
-	text.WriteString(config.FlagUsage(s, config.NativeFlags))
+	for _, g := range flagGroups {
+		text.WriteString("\n" + g.title + ":\n" + config.FlagUsage(s, g.group))
+	}
 	text.WriteString(helpCommands)
 	for _, c := range commands {
 		fmt.Fprintf(&text, "  %-*s%s\n", config.HelpColumn-len("  "), c.name, c.summary)
@@ -159,7 +168,7 @@ func programHelp(s config.Settings, commands []command) string {
 func commandHelp(c command) string {
 	var text strings.Builder
 	text.WriteString(commandUsage(c) + "\n" + c.about)
-	text.WriteString("\nFlags:\n  -h, --help                     Print this help\n")
+	text.WriteString("\nFlags:\n" + helpHelpFlag)
 	text.WriteString(config.FlagUsage(c.settings))
 	text.WriteString("\nExamples:\n" + indented(c.examples))
 	text.WriteString(helpCommandClosing)

@@ -20,10 +20,14 @@ func execute(
 	ctx context.Context, streams streams, args []string, run func(context.Context, config.Copy, zerolog.Logger) error,
 ) error {
 	root := newRootCommand(streams, args, run)
-	addCommands(root, commands(), streams, args)
+	list := commands()
+	if len(args) > 0 && args[0] == manName {
+		list = append(list, manCommand())
+	}
+	addCommands(root, list, streams, args)
 	var unprinted error // cobra's functions that print help return none
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		unprinted = writeCommandHelp(streams.stdout, cmd.Name(), commands())
+		unprinted = writeCommandHelp(streams.stdout, cmd.Name(), list)
 	})
 	if err := root.ExecuteContext(ctx); err != nil {
 		return err
@@ -68,8 +72,8 @@ func newRootCommand(
 		return refuseCommandLine(streams, cmd.Flags(), err)
 	})
 	root.SetHelpCommand(newHelpCommand(root, commands()))
-	root.Flags().BoolP("help", "h", false, "Print this help")
-	root.Flags().BoolP("version", "v", false, "Print the version of dma-copy and of DOCA")
+	root.Flags().BoolP("help", "h", false, helpOfHelp)
+	root.Flags().BoolP("version", "v", false, helpOfVersion)
 	return root
 }
 

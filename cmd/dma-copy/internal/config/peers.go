@@ -97,23 +97,17 @@ func (f *paramsFile) readPeer(name string, where, value hujson.Value) error {
 		return f.failAt(value, "peer %s must be an object, not %s", name, kindName(value))
 	}
 	peer := Peer{Origin: f.position(where)}
-	keys := map[string]func(string) error{
-		"device":      into(&peer.Device, parseDevice),
-		"representor": into(&peer.Representor, parseRepresentor),
-		"key":         into(&peer.Key, parsePeerKey),
-		"address":     into(&peer.Address, parseAddress),
-	}
+	keys := peerKeys(&peer)
 	err := f.eachMember(members, "peer "+name, func(key string, where, value hujson.Value) error {
-		assign, known := keys[key]
+		opt, known := optionByName(keys, key)
 		if !known {
-			return f.failAt(where, "unknown key %s in peer %s: %s", quote.Text(key), name,
-				peerKeyHint(key, slices.Sorted(maps.Keys(keys))))
+			return f.failAt(where, "unknown key %s in peer %s: %s", quote.Text(key), name, peerKeyHint(key, keys))
 		}
 		if value.Value.Kind() != '"' {
 			return f.failAt(value, "%s in peer %s must be a string, not %s", key, name, kindName(value))
 		}
 		text := value.Value.(hujson.Literal).String()
-		if err := assign(text); err != nil {
+		if err := opt.assign(text); err != nil {
 			return badValue(given{text: text, origin: f.position(value) + ": " + key}, err)
 		}
 		return nil
@@ -126,7 +120,26 @@ func (f *paramsFile) readPeer(name string, where, value hujson.Value) error {
 	return err
 }
 
-func peerKeyHint(key string, known []string) string {
+// peerKeys returns the keys of a peer, bound to its fields.
+func peerKeys(peer *Peer) []option {
+	return []option{
+		{name: "address", value: "HOST[:PORT]", json: jsonText, assign: into(&peer.Address, parseAddress),
+			help: "Address of a daemon on another machine; the default\nport is 7483. Not beside a device"},
+		{name: "device", value: "DEVICE", json: jsonText, assign: into(&peer.Device, parseDevice),
+			help: "Device of this side by which the daemon is reached,\nas with --pci-addr"},
+		{name: "key", value: "KEY", json: jsonText, assign: into(&peer.Key, parsePeerKey),
+			help: "Key that the daemon must have: the name of a trusted\nkey, or the line that dma-copy keys show " +
+				"prints.\nWithout: any trusted key"},
+		{name: "representor", value: "DEVICE", json: jsonText, assign: into(&peer.Representor, parseRepresentor),
+			help: "Host function whose daemon is meant, on the DPU, as\nwith --rep-pci"},
+	}
+}
+
+func peerKeyHint(key string, keys []option) string {
+	var known []string
+	for _, opt := range keys {
+		known = append(known, opt.name)
+	}
 	if guess := phrase.Nearest(key, known); guess != "" {
 		return "did you mean " + guess + "?"
 	}

@@ -1,0 +1,85 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Described is an option in words, for a manual page.
+type Described struct {
+	Names []string // as on the command line, with their dashes
+	Value string   // stands for the value; empty for a switch
+	Help  string   // sentences with the default
+}
+
+// Describe returns the options of a command that the help has: those of some groups, or all.
+func Describe(s Settings, groups ...FlagGroup) (list []Described) {
+	for _, opt := range s.options() {
+		if opt.hidden || len(groups) > 0 && !slices.Contains(groups, opt.group) {
+			continue
+		}
+		d := Described{Value: opt.value, Help: opt.sentences()}
+		for _, name := range [][2]string{{opt.short, opt.name}, {opt.aliasKey, opt.alias}} {
+			if name[0] != "" {
+				d.Names = append(d.Names, "-"+name[0])
+			}
+			if name[1] != "" {
+				d.Names = append(d.Names, "--"+name[1])
+			}
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// sentences returns the help with the default, on one line.
+func (o option) sentences() string {
+	return strings.ReplaceAll(helpWithDefault(o), "\n", " ") + "."
+}
+
+// DescribedGroup is a group of the parameter file.
+type DescribedGroup struct {
+	Name  string
+	About string // a sentence
+	Keys  []DescribedKey
+}
+
+// DescribedKey is a key of the parameter file.
+type DescribedKey struct {
+	Name string
+	Type string // of JSON, such as "number or string"
+	Help string // sentences with the default
+}
+
+// DescribeFile returns the groups of the parameter file, in the order in which errors name them.
+func DescribeFile() []DescribedGroup {
+	all := everyOption()
+	return []DescribedGroup{
+		{groupGeneral, "Options that every DOCA program has.", describeKeys(all, groupGeneral)},
+		{groupProgram, "All other options of a copy and of the commands, except for those of serve alone. A command " +
+			"ignores the keys of the others.", describeKeys(all, groupProgram)},
+		{groupDPDK, "Accepted and ignored, with a warning.", nil},
+		{groupServe, "Options of serve. They have precedence over the same keys of doca_program_flags, and no other " +
+			"command reads them.", describeKeys((&Serve{}).options(), groupServe)},
+		{groupPeers, "Daemons that commands can name: an object for each peer, whose key is its name.",
+			describeKeys(peerKeys(new(Peer)), groupPeers)},
+	}
+}
+
+// describeKeys returns the keys of a table that a group of the file has.
+func describeKeys(table []option, group string) (keys []DescribedKey) {
+	ownTable := group == groupServe || group == groupPeers
+	for _, opt := range table {
+		if opt.hidden || opt.json == jsonNone || !ownTable && paramsGroup(opt) != group {
+			continue
+		}
+		key := DescribedKey{Name: opt.name, Help: opt.sentences()}
+		key.Type = strings.ReplaceAll(strings.TrimPrefix(opt.json.wanted, "a "), " a ", " ")
+		if opt.alias != "" {
+			key.Help += fmt.Sprintf(" Another name is %s.", opt.alias)
+		}
+		keys = append(keys, key)
+	}
+	return keys
+}

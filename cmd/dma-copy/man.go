@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/manpage"
+)
+
+// manName is the name of the command that writes the manual pages. It is for the build, not in the help, and made only
+// when it is asked for.
+const manName = "man"
+
+func manCommand() command {
+	return command{
+		name:     manName,
+		summary:  "Write the manual pages",
+		takes:    []string{"DIR"},
+		about:    "Writes the manual pages into DIR/man1 and DIR/man5.\n",
+		settings: new(config.General),
+		run: func(_ context.Context, streams streams, args []string, _ zerolog.Logger) error {
+			if len(args) != 1 {
+				return exit.Usagef("man takes one directory, as in dma-copy man build/man")
+			}
+			date, err := releaseDate(streams.env)
+			if err != nil {
+				return err
+			}
+			return writeManual(args[0], manualPages(date))
+		},
+	}
+}
+
+// releaseDate returns the date of SOURCE_DATE_EPOCH, by which builds of one source are the same, or the current one.
+func releaseDate(env config.Environment) (time.Time, error) {
+	text, set := env.Variable("SOURCE_DATE_EPOCH")
+	if !set {
+		return time.Now(), nil
+	}
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return time.Time{}, exit.Usagef("SOURCE_DATE_EPOCH: not a number of seconds: %w", errors.Unwrap(err))
+	}
+	return time.Unix(seconds, 0), nil
+}
+
+// writeManual writes pages by their file's path below a directory.
+func writeManual(directory string, pages map[string]string) error {
+	for name, text := range pages {
+		path := filepath.Join(directory, name)
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil {
+			err = os.WriteFile(path, []byte(text), 0o644)
+		}
+		if err != nil {
+			return exit.Errorf(exit.Target, "", "write the manual pages: %w", err)
+		}
+	}
+	return nil
+}
+
+// The page of the parameter file, and how other pages name it.
+const (
+	filePage    = "dma-copy.json"
+	seeProgram  = "dma-copy 1"
+	seeFilePage = filePage + " 5"
+)
+
+// manualFiles are the files that the program reads without being told.
+const manualFiles = `/etc/dma-copy/config.json  Defaults of this machine, see dma-copy.json(5)
+/etc/dma-copy              Key of this side and trusted keys, of root
+~/.config/dma-copy         The same of other users; XDG_CONFIG_HOME names another
+                           directory than ~/.config
+/run/dma-copy              Locks and sockets of the daemons
+`
+
+// manualPages returns the text of all pages by their file's path.
+func manualPages(date time.Time) map[string]string {
+	list := commands()
+	pages := map[string]string{
+		"man1/dma-copy.1":         programPage(date, list),
+		"man5/" + filePage + ".5": parameterFilePage(date),
+	}
+	for _, c := range list {
+		pages["man1/dma-copy-"+c.name+".1"] = commandPage(date, c)
+	}
+	return pages
+}
+
+func newPage(name string, section int, summary string, date time.Time) *manpage.Page {
+	return manpage.New(manpage.Header{
+		Name: name, Section: section, Summary: summary, Version: softwareName(), Date: date,
+	})
+}
+
+func programPage(date time.Time, list []command) string {
+	p := newPage("dma-copy", 1, "copy files between a host and its BlueField DPU", date)
+	usage, about, _ := strings.Cut(helpIntroduction, "\n\n")
+	writeSynopsis(p, usage)
+	p.Section("DESCRIPTION")
+	p.Text(about)
+	p.Section("OPTIONS")
+	p.Subsection("DOCA Flags")
+	general := []manpage.Option{helpOption(), {Names: []string{"-v", "--version"}, Description: helpOfVersion + "."}}
+	p.Options(append(general, manualOptions(&config.Copy{}, config.DOCAFlags)...))
+	for _, g := range flagGroups {
+		p.Subsection(g.title)
+		p.Options(manualOptions(&config.Copy{}, g.group))
+	}
+	p.Section("COMMANDS")
+	see := []string{}
+	var entries []manpage.Entry
+	for _, c := range list {
+		entries = append(entries, manpage.Entry{Term: c.name, Description: c.summary + "."})
+		see = append(see, "dma-copy-"+c.name+" 1")
+	}
+	p.Entries(entries)
+	writeClosing(p, copyExamples)
+	p.See(append(see, seeFilePage)...)
+	return p.String()
+}
+
+func commandPage(date time.Time, c command) string {
+	p := newPage("dma-copy-"+c.name, 1, c.summary, date)
+	writeSynopsis(p, strings.TrimSpace(commandUsage(c)))
+	p.Section("DESCRIPTION")
+	p.Text(c.about)
+	p.Section("OPTIONS")
+	p.Options(append([]manpage.Option{helpOption()}, manualOptions(c.settings)...))
+	writeClosing(p, c.examples)
+	p.See(seeProgram, seeFilePage)
+	return p.String()
+}
+
+// parameterFileExample sets defaults, a daemon's options and a peer.
+const parameterFileExample = `{
+    // for all commands
+    "doca_general_flags": {"log-level": "INFO"},
+    "doca_program_flags": {
+        "pci-addr": "b1:00.1",
+        "exclude": ["*.tmp", "*.swp"],
+    },
+    // for dma-copy serve
+    "serve": {
+        "share": ["inbox=/srv/inbox,rw", "images=/srv/images"],
+    },
+    "peers": {
+        "dpu": {"device": "b1:00.1", "key": "dpu"},
+        "lab": {"address": "lab.example", "key": "lab"},
+    },
+}
+`
+
+func parameterFilePage(date time.Time) string {
+	p := newPage(filePage, 5, "parameter file of dma-copy", date)
+	p.Section("DESCRIPTION")
+	p.Text(`A parameter file holds flags of dma-copy(1) and its commands in the JSON form of
+DOCA programs. It may have comments and trailing commas. --json names one, and
+/etc/dma-copy/config.json has the defaults of a machine.
+
+The file is one object, and its members are groups. Each group is an object with
+the keys below, of which none may be given twice. An unknown key, or a value
+that the flag would refuse, is an error, also of a command that does not use it.
+A list has one value for each time that the flag would be given.
+
+` + helpValues)
+	for _, group := range config.DescribeFile() {
+		p.Section(strings.ToUpper(strings.ReplaceAll(group.Name, "_", " ")))
+		p.Text("Group \"" + group.Name + "\". " + group.About)
+		if len(group.Keys) == 0 {
+			continue
+		}
+		var entries []manpage.Entry
+		for _, key := range group.Keys {
+			entries = append(entries, manpage.Entry{Term: key.Name, Kind: key.Type, Description: key.Help})
+		}
+		p.Entries(entries)
+	}
+	p.Section("FILES")
+	p.Table(manualFiles)
+	p.Section("EXAMPLES")
+	p.Literal(parameterFileExample)
+	p.Section("SEE ALSO")
+	p.See(seeProgram, "dma-copy-config 1", "dma-copy-serve 1")
+	return p.String()
+}
+
+// writeSynopsis writes the lines of a usage, which begin with "Usage:" or blanks and the name of the program.
+func writeSynopsis(p *manpage.Page, usage string) {
+	p.Section("SYNOPSIS")
+	for line := range strings.Lines(usage) {
+		words := strings.TrimSpace(strings.TrimPrefix(line, "Usage:"))
+		p.Synopsis("dma-copy", strings.TrimPrefix(words, "dma-copy "))
+	}
+}
+
+// writeClosing writes the sections behind the options that every command has, and begins the last one.
+func writeClosing(p *manpage.Page, examples string) {
+	p.Section("ENVIRONMENT")
+	p.Text(helpValues)
+	p.Table(helpEnvironment)
+	p.Section("SIGNALS")
+	p.Table(helpSignals)
+	p.Section("FILES")
+	p.Table(manualFiles)
+	p.Section("EXIT STATUS")
+	p.Table(helpExitCodes)
+	p.Section("EXAMPLES")
+	p.Literal(examples)
+	p.Section("SEE ALSO")
+}
+
+func helpOption() manpage.Option {
+	return manpage.Option{Names: []string{"-h", "--help"}, Description: helpOfHelp + "."}
+}
+
+func manualOptions(s config.Settings, groups ...config.FlagGroup) (list []manpage.Option) {
+	for _, o := range config.Describe(s, groups...) {
+		list = append(list, manpage.Option{Names: o.Names, Value: o.Value, Description: o.Help})
+	}
+	return list
+}
