@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"io"
 	"slices"
 	"strings"
@@ -24,8 +23,12 @@ const (
 	directories = cobra.ShellCompDirectiveFilterDirs            // offer names of directories
 )
 
-// patience is how long a user waits for candidates that are looked up on a device or in a share.
-const patience = time.Second
+// A user waits this long for candidates that are looked up on a device or in a share, unless the variable says
+// otherwise.
+const (
+	defaultPatience  = time.Second
+	patienceVariable = "DMA_COPY_COMPLETION_WAIT"
+)
 
 // completer finds the candidates for the last word of a command line. It prints nothing, and answers a failure with no
 // candidates.
@@ -123,9 +126,9 @@ func (c completer) value(v config.Values, word string) ([]cobra.Completion, cobr
 	case config.DirectoryValues:
 		return nil, directories
 	case config.DeviceValues:
-		return within(patience, func() []cobra.Completion { return c.devices(word) }), onlyThese
+		return within(c.patience(), func() []cobra.Completion { return c.devices(word) }), onlyThese
 	case config.RepresentorValues:
-		return within(patience, func() []cobra.Completion { return c.representors(word) }), onlyThese
+		return within(c.patience(), func() []cobra.Completion { return c.representors(word) }), onlyThese
 	default:
 		return nil, onlyThese
 	}
@@ -184,8 +187,17 @@ func (c completer) settings() *config.List {
 	})
 	_, _ = config.Load(flags, c.streams.env, s)
 	s.Driver.LogLevel, s.TrustFirst = config.LevelDisable, false
-	s.Wait = min(max(s.Wait, time.Millisecond), patience)
+	s.Wait = c.patience()
 	return s
+}
+
+// patience returns how long to wait for what is looked up.
+func (c completer) patience() time.Duration {
+	text, _ := c.streams.env.Variable(patienceVariable)
+	if limit, err := time.ParseDuration(text); err == nil && limit > 0 {
+		return limit
+	}
+	return defaultPatience
 }
 
 // firstOf completes the first argument of a command with words, and has no candidates for the others.
@@ -201,9 +213,4 @@ func firstOf(words ...string) completes {
 // anyFiles completes arguments with the names of files.
 func anyFiles(completer, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return nil, files
-}
-
-// limited returns a context that ends when the user does not wait any longer.
-func limited() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), patience)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"maps"
 	"os"
 	"path"
@@ -125,7 +126,7 @@ func (c completer) remote(word string) ([]cobra.Completion, cobra.ShellCompDirec
 	if err != nil {
 		return nil, onlyThese
 	}
-	offered := within(patience+patience/2, func() []cobra.Completion {
+	offered := within(c.patience()*3/2, func() []cobra.Completion {
 		list, err := c.list(at, base, word)
 		if err != nil {
 			return nil // the beginning that all names have in common is unknown without the rest
@@ -155,7 +156,7 @@ func directoryOf(word string) string {
 
 // list asks the daemon as ls does, and returns what in the directory has the beginning of the word.
 func (c completer) list(at share.Remote, base, word string) (offered []cobra.Completion, err error) {
-	ctx, cancel := limited()
+	ctx, cancel := context.WithTimeout(context.Background(), c.patience())
 	defer cancel()
 	s := c.settings()
 	s.Remote = []share.Remote{at}

@@ -26,8 +26,9 @@ func completionCommand() command {
 		takes:   shells[:],
 		about: `Prints a script by which the shell completes commands, flags and their values:
 devices, representors, choices, files, names of peers and keys, and what is in
-the shares of a daemon, which it asks for up to a second. A package of dma-copy
-has installed the scripts already.
+the shares of a daemon. What cannot be found within a second, or the duration in
+DMA_COPY_COMPLETION_WAIT, is not offered. A package of dma-copy has installed
+the scripts already.
 
 bash  needs the package bash-completion. The script goes into
       ~/.local/share/bash-completion/completions/dma-copy, or for all users
