@@ -6,9 +6,11 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -259,6 +261,29 @@ func TestPlot(t *testing.T) {
 	for _, broken := range []string{"NaN", "Inf", "<no value>"} {
 		if strings.Contains(out.String(), broken) {
 			t.Errorf("%s in the drawing", broken)
+		}
+	}
+}
+
+// What has another colour on a dark background is in the drawing, apart from colours that no line needs.
+func TestDarkColours(t *testing.T) {
+	var out bytes.Buffer
+	if err := sample().Plot(&out); err != nil {
+		t.Fatal(err)
+	}
+	_, styled, _ := strings.Cut(out.String(), "prefers-color-scheme: dark")
+	styled, drawn, found := strings.Cut(styled, "</style>")
+	if !found {
+		t.Fatalf("no style sheet: %s", &out)
+	}
+	for _, class := range regexp.MustCompile(`\.([a-z][a-z0-9]*) `).FindAllStringSubmatch(styled, -1) {
+		var colour int
+		isColour, _ := fmt.Sscanf(class[1], "c%d", &colour)
+		if isColour == 1 && colour > 1 && colour < len(colours) {
+			continue
+		}
+		if !strings.Contains(drawn, fmt.Sprintf(`class="%s"`, class[1])) {
+			t.Errorf("nothing has the class %s", class[1])
 		}
 	}
 }

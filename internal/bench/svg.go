@@ -80,6 +80,7 @@ type (
 	}
 	svgLine struct {
 		Name, Colour, Dash string
+		Class              string // of the colour
 		Points             string
 		Dots               []svgDot
 		LegendX, LegendEnd int
@@ -108,8 +109,10 @@ func (c chart) draw(y int) svgChart {
 }
 
 func (c chart) drawLine(l line, index int, up axis) svgLine {
+	colour := index % len(colours)
 	drawn := svgLine{
-		Name: l.name, Colour: colours[index%len(colours)], Dash: dashes[index/len(colours)%len(dashes)],
+		Name: l.name, Colour: colours[colour], Class: fmt.Sprintf("c%d", colour),
+		Dash:    dashes[index/len(colours)%len(dashes)],
 		LegendX: marginLeft + plotWidth + 14, LegendEnd: marginLeft + plotWidth + 38,
 		LegendY: marginTop + 10 + 20*index,
 	}
@@ -137,26 +140,32 @@ func pixels(at float64) string { return fmt.Sprintf("%.1f", at) }
 
 var svgTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("svg").Parse(svgText)) })
 
+// The attributes have the colours for light backgrounds, and for viewers that know no style sheets.
 const svgText = `<svg xmlns="http://www.w3.org/2000/svg" width="{{.Width}}" height="{{.Height}}"
  viewBox="0 0 {{.Width}} {{.Height}}" font-family="sans-serif" font-size="12" fill="#222">
 <title>{{html .Title}}</title>
-<rect width="100%" height="100%" fill="#fff"/>
+<style>@media (prefers-color-scheme: dark) {
+svg { fill: #ddd } .paper { fill: #171c23 } .grid { stroke: #3a424d } .frame { stroke: #ddd }
+.c0 { stroke: #4aa8e8; fill: #4aa8e8 } .c1 { stroke: #ff8a3d; fill: #ff8a3d } .c2 { stroke: #2fc79c; fill: #2fc79c }
+.c6 { stroke: #aaa; fill: #aaa }
+}</style>
+<rect width="100%" height="100%" fill="#fff" class="paper"/>
 {{- range $chart := .Charts}}
 <g transform="translate(0 {{.Y}})">
 <text x="{{.Left}}" y="24" font-size="15" font-weight="bold">{{html .Title}}</text>
 {{- range .Rows}}
-<line x1="{{$chart.Left}}" x2="{{$chart.Right}}" y1="{{.At}}" y2="{{.At}}" stroke="#ddd"/>
+<line x1="{{$chart.Left}}" x2="{{$chart.Right}}" y1="{{.At}}" y2="{{.At}}" stroke="#ddd" class="grid"/>
 <text x="{{$chart.Left}}" dx="-8" y="{{.At}}" dy="4" text-anchor="end">{{.Text}}</text>
 {{- end}}
 {{- range .Columns}}
-<line x1="{{.At}}" x2="{{.At}}" y1="{{$chart.Top}}" y2="{{$chart.Bottom}}" stroke="#eee"/>
+<line x1="{{.At}}" x2="{{.At}}" y1="{{$chart.Top}}" y2="{{$chart.Bottom}}" stroke="#eee" class="grid"/>
 <text x="{{.At}}" y="{{$chart.Bottom}}" dy="18" text-anchor="middle">{{html .Text}}</text>
 {{- end}}
-<path d="M{{.Left}} {{.Top}}V{{.Bottom}}H{{.Right}}" fill="none" stroke="#222"/>
+<path d="M{{.Left}} {{.Top}}V{{.Bottom}}H{{.Right}}" fill="none" stroke="#222" class="frame"/>
 <text x="{{.MiddleX}}" y="{{.NameBelow}}" text-anchor="middle">{{html .XName}}</text>
 <text transform="translate(18 {{.MiddleY}}) rotate(-90)" text-anchor="middle">{{html .YName}}</text>
 {{- range $line := .Lines}}
-<g stroke="{{.Colour}}" fill="{{.Colour}}"><polyline points="{{.Points}}"
+<g stroke="{{.Colour}}" fill="{{.Colour}}" class="{{.Class}}"><polyline points="{{.Points}}"
  fill="none" stroke-width="2"{{with .Dash}} stroke-dasharray="{{.}}"{{end}}/>
 {{- range .Dots}}<circle cx="{{.X}}" cy="{{.Y}}" r="3"/>{{end}}
 <line x1="{{.LegendX}}" x2="{{.LegendEnd}}" y1="{{.LegendY}}" y2="{{.LegendY}}"
