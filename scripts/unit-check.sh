@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Checks packaging/systemd/dma-copy.service with systemd-analyze, which needs no running systemd: the unit is valid,
-# alone and with its drop-in for daemons that serve other machines, and its exposure is at most 2.0. Debian: systemd.
+# Checks the units in packaging/systemd with systemd-analyze, which needs no running systemd: that of the daemon, alone
+# and with its drop-in for daemons that serve other machines, and that of a copy are valid, and the exposure of each is
+# at most 2.0. Debian: systemd.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly unit=packaging/systemd/dma-copy.service
+readonly copy_unit=packaging/systemd/dma-copy@.service
 readonly dropin=packaging/systemd/network.conf
 readonly most=20 # in tenths
 
@@ -16,10 +18,14 @@ command -v systemd-analyze > /dev/null || {
 # verify wants the programs of the unit to exist, so the copy that it gets names one that does.
 copies=$(mktemp -d)
 trap 'rm -rf "$copies"' EXIT
-sed 's|^ExecStart=/usr/bin/dma-copy |ExecStart=/bin/true |' "$unit" > "$copies/dma-copy.service"
-grep -q '^ExecStart=/bin/true ' "$copies/dma-copy.service" || {
-	echo "unit-check: $unit does not start /usr/bin/dma-copy" >&2
-	exit 1
+
+# prepare UNIT: the copy of it in $copies/dma-copy.service.
+prepare() {
+	sed 's|^ExecStart=/usr/bin/dma-copy |ExecStart=/bin/true |' "$1" > "$copies/dma-copy.service"
+	grep -q '^ExecStart=/bin/true ' "$copies/dma-copy.service" || {
+		echo "unit-check: $1 does not start /usr/bin/dma-copy" >&2
+		exit 1
+	}
 }
 
 # check NAME checks the unit in the file $copies/dma-copy.service. An unknown key or system call is only a warning
@@ -42,7 +48,10 @@ check() {
 }
 
 systemd-analyze --version | head -n 1
+prepare "$unit"
 check "$unit"
 # What a drop-in sets has the meaning of the same lines at the end of the unit.
 cat "$dropin" >> "$copies/dma-copy.service"
 check "$unit with $dropin"
+prepare "$copy_unit"
+check "$copy_unit"
