@@ -90,6 +90,17 @@ licences: ## licences of linked modules against packaging/licences.txt; their te
 	build/tools/licences -allow packaging/licences.txt -notices build/licences/THIRD_PARTY_NOTICES \
 		-sbom build/licences/sbom.cdx.json -version $(VERSION) ./cmd/dma-copy
 
+# nfpm is built here and not run by `go tool`, which would set the architecture of the packages for it.
+packages: build build-arm64 man completions licences ## deb and rpm of VERSION for amd64 and arm64 in build/packages
+	$(GO) build -C tools/packaging -o $(CURDIR)/build/tools/ github.com/goreleaser/nfpm/v2/cmd/nfpm
+	VERSION='$(VERSION)' GLIBC=$(GLIBC) STRIP_ARM64=$(ARM64_CC:%gcc=%strip) scripts/packages.sh
+
+test-packages: packages ## install, use, upgrade and remove the packages in a clean Debian; needs root, see the script
+	GLIBC=$(GLIBC) STRIP_ARM64=$(ARM64_CC:%gcc=%strip) scripts/test-packages.sh
+
+reproducible: ## packages of the last commit, made twice in different directories, are the same
+	VERSION='$(VERSION)' scripts/reproducible.sh
+
 test: ## all Go tests, then the C tests
 	$(GO) test -count=1 $(PARALLEL) ./...
 	$(MAKE) $(CTEST) -j$(CPUS) test
