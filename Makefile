@@ -61,7 +61,7 @@ help: ## list the targets
 
 build: export CGO_CFLAGS = $(HARDENED_CFLAGS)
 build: ## build bin/dma-copy
-	$(GO) build -trimpath -ldflags '$(GO_LDFLAGS)' -o bin/dma-copy ./cmd/dma-copy
+	$(GO) build -trimpath -buildvcs=false -ldflags '$(GO_LDFLAGS)' -o bin/dma-copy ./cmd/dma-copy
 
 build-arm64: export CGO_ENABLED = 1
 build-arm64: export GOARCH = arm64
@@ -69,7 +69,7 @@ build-arm64: export CC = $(ARM64_CC)
 build-arm64: export GOFLAGS = $(PORTABLE_GOFLAGS)
 build-arm64: export CGO_CFLAGS = $(HARDENED_CFLAGS)
 build-arm64: ## build bin/dma-copy-arm64 for the DPU; needs gcc-aarch64-linux-gnu and libc6-dev-arm64-cross
-	$(GO) build -trimpath -ldflags '$(GO_LDFLAGS)' -o bin/dma-copy-arm64 ./cmd/dma-copy
+	$(GO) build -trimpath -buildvcs=false -ldflags '$(GO_LDFLAGS)' -o bin/dma-copy-arm64 ./cmd/dma-copy
 
 install: build man completions licences ## install program, manual, completions below $(PREFIX) (default /usr/local)
 	DESTDIR='$(DESTDIR)' scripts/install.sh install '$(PREFIX)'

@@ -1,22 +1,21 @@
 #!/usr/bin/env bash
-# Makes the packages of the last commit twice, in two directories and without anything that the other build has cached,
-# and compares them. Takes VERSION from the environment.
+# Makes the packages of the last commit twice, in two directories, the second time without anything that Go has cached
+# of earlier builds, and compares them. Takes VERSION from the environment.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 work=$(mktemp -d)
-# The cache of modules is shared; Go makes it read-only, but it is not below this directory.
 trap 'rm -rf "$work"' EXIT
 
 # build DIRECTORY: the checksums of the packages that are made in a clone there.
 build() {
 	git -c safe.directory='*' clone -q --no-local . "$1"
-	GOCACHE=$1.cache make -s -C "$1" packages VERSION="$VERSION" > "$1.log" 2>&1 || { cat "$1.log" >&2; return 1; }
+	make -s -C "$1" packages VERSION="$VERSION" > "$1.log" 2>&1 || { cat "$1.log" >&2; return 1; }
 	cat "$1/build/packages/SHA256SUMS"
-	rm -rf "$1.cache"
 }
 
 first=$(build "$work/one")
+export GOCACHE=$work/cache
 second=$(build "$work/a/second/directory")
 if [ "$first" != "$second" ]; then
 	diff <(echo "$first") <(echo "$second") >&2 || true
