@@ -109,9 +109,9 @@ func (p Path) String() string {
 	return pathNames[p]
 }
 
-// ReceiverCopies reports whether the receiver's lanes copy what has arrived themselves, out of memory that the sender
-// or a network has written to. Otherwise an engine writes to their buffers while they do something else.
-func (p Path) ReceiverCopies() bool { return p == PathFast || p == PathTLS || p == PathMessages }
+// Pushed reports whether the sender sends the content of every unit that it announces to the receiver's memory, which
+// has no address for it. Otherwise an engine of one side copies what the receiver wants.
+func (p Path) Pushed() bool { return p == PathFast || p == PathTLS || p == PathMessages }
 
 // Flags are properties and options of a side, in its HELLO.
 type Flags uint32

@@ -60,7 +60,7 @@ func (w Window) check(p Plan) error {
 	if due := p.WindowLength(); w.Length != due {
 		return malformed(TypeWindow, "%d bytes instead of %d", w.Length, due)
 	}
-	if p.Path.ReceiverCopies() && w.Address != 0 {
+	if p.Path.Pushed() && w.Address != 0 {
 		return malformed(TypeWindow, "address %#x on the path %s", w.Address, p.Path)
 	}
 	return w.checkDescriptor(p)

@@ -9,11 +9,11 @@ import (
 )
 
 // SlotMatcher is the part of a receiver's pump.Engine that all paths on which the sender sends have in common. A move
-// ends when the content of its slot has arrived and has been copied to the lane's buffers; the two come in any order.
-// It belongs to the lane and is not safe for concurrent use.
+// ends when the content of its slot has arrived, and has been copied to the lane's buffers unless it arrives in them;
+// move and content come in any order. It belongs to the lane and is not safe for concurrent use.
 type SlotMatcher struct {
 	path        negotiate.Path
-	buffers     []byte // the lane's own
+	buffers     []byte // the lane's own; nil: content stays where it has arrived
 	chunk       int64
 	depth       int // slots of the window
 	lane, lanes int
@@ -37,7 +37,7 @@ type slotArrival struct {
 
 // NewSlotMatcher returns that of a lane, which has the slots whose number modulo the number of lanes is lane, and
 // copies to buffers. free is called when content has been copied, with the value that Arrive had for it: the memory may
-// then receive the next message.
+// then receive the next message. Without buffers both are nil, and nothing is copied.
 func NewSlotMatcher(buffers []byte, l Layout, lane int, free func(from int64) error) *SlotMatcher {
 	slots := l.LaneSlots(lane)
 	return &SlotMatcher{
@@ -62,7 +62,8 @@ func (s *SlotMatcher) Submit(moves []pump.Move) error {
 	return nil
 }
 
-// Arrive takes the content of a slot, which must not change until free is called with from. It returns a
+// Arrive takes the content of a slot, which must not change until free is called with from, or without buffers until
+// the lane has acknowledged the slot. It returns a
 // *negotiate.Error for a slot that is not the lane's, or has content already, and for content of another length than
 // its record says.
 func (s *SlotMatcher) Arrive(slot uint32, content []byte, from int64) error {
@@ -86,16 +87,27 @@ func (s *SlotMatcher) settle(slot *slotArrival) error {
 	if int64(len(slot.content)) != m.Length {
 		return s.Violation("a message of %d bytes for a record of %d", len(slot.content), m.Length)
 	}
-	to, moved := s.buffers[m.Buffer:m.Buffer+m.Length], pump.Moved{Tag: m.Tag}
-	if m.Plain {
-		copy(to, slot.content)
-	} else {
-		moved.Checked, moved.Check = true, digest.CheckedCopy(s.digest, to, slot.content)
+	moved := pump.Moved{Tag: m.Tag}
+	if s.buffers != nil {
+		moved = s.copy(m, slot.content)
 	}
 	s.ended = append(s.ended, moved)
 	slot.arrived, slot.wanted, slot.content = false, false, nil
 	s.wanted--
+	if s.free == nil {
+		return nil
+	}
 	return s.free(slot.from)
+}
+
+// copy copies content to the buffer of a move.
+func (s *SlotMatcher) copy(m pump.Move, content []byte) pump.Moved {
+	to := s.buffers[m.Buffer : m.Buffer+m.Length]
+	if m.Plain {
+		copy(to, content)
+		return pump.Moved{Tag: m.Tag}
+	}
+	return pump.Moved{Tag: m.Tag, Checked: true, Check: digest.CheckedCopy(s.digest, to, content)}
 }
 
 // Violation returns the error for what the peer must not send.

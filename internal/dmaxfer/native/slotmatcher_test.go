@@ -100,3 +100,19 @@ func TestLaneSlots(t *testing.T) {
 		}
 	}
 }
+
+// Without buffers content stays where it has arrived: a move ends when both are there, and nothing is copied or freed.
+func TestSlotMatcherInPlace(t *testing.T) {
+	m := NewSlotMatcher(nil, matcherLayout, 0, nil)
+	move := pump.Move{Window: 2 * matcherLayout.Chunk, Buffer: matcherLayout.Chunk, Length: 3, Tag: 7}
+	must(t, m.Submit([]pump.Move{move}))
+	must(t, m.Arrive(2, []byte("abc"), 0))
+	var moved [2]pump.Moved
+	if n := m.Take(moved[:]); n != 1 || moved[0] != (pump.Moved{Tag: 7}) || m.Inflight() != 0 {
+		t.Errorf("%d moves have ended with %+v", n, moved[0])
+	}
+	must(t, m.Submit([]pump.Move{move}))
+	if err := m.Arrive(2, []byte("abcd"), 0); !errors.Is(err, negotiate.ErrMalformed) {
+		t.Errorf("content of another length: %v", err)
+	}
+}

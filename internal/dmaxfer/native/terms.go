@@ -109,7 +109,7 @@ func (t *terms) layout() Layout {
 		return l
 	}
 	l.Buffers = (l.Depth + l.Lanes - 1) / l.Lanes
-	copies := l.Path.ReceiverCopies() || l.Path == negotiate.PathDMA && t.config.Side.Initiates()
+	copies := l.Path.Pushed() || l.Path == negotiate.PathDMA && t.config.Side.Initiates()
 	if copies && !t.inOrder() {
 		l.Buffers = 1
 	}

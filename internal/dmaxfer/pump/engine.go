@@ -61,6 +61,21 @@ type Gatherer interface {
 	MaxRanges() int
 }
 
+// InPlace is an Engine of a receiver whose buffers are the memory that content arrives in: that of a slot is the buffer
+// with the slot's number among those of the lane. A move has the buffer of its slot, and copies nothing. The methods
+// are called by the lane.
+type InPlace interface {
+	Engine
+
+	// Occupy is called before the lane writes to a buffer itself. It fails if the peer has sent content for the slot,
+	// which it must not do then.
+	Occupy(buffer int) error
+
+	// Release is called when the lane no longer uses what a move or Occupy has put into a buffer, before the slot is
+	// acknowledged.
+	Release(buffer int)
+}
+
 // maxRanges returns the maximum number of ranges of one move of an engine.
 func maxRanges(e Engine) int {
 	if g, gathers := e.(Gatherer); gathers {

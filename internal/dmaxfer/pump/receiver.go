@@ -15,7 +15,8 @@ type ReceiverConfig struct {
 	Digest digest.Algorithm
 	Stages *Stages
 
-	// Buffers is the private memory of each lane. It has Depth slots if InOrder.
+	// Buffers is the private memory of each lane. It has Depth slots if InOrder, and a slot for each of the lane's if
+	// the engine is an InPlace.
 	Buffers []Slots
 
 	// Engines copy from the window to Buffers. There is one for each lane.
@@ -24,6 +25,10 @@ type ReceiverConfig struct {
 	// InOrder stores the chunks of a file in the order of their offsets, for an ordered digest or a stream. There is
 	// one lane then.
 	InOrder bool
+
+	// Pushed has all announced content fetched, also of a file that is ignored: it arrives anyway, and the engine would
+	// keep it from the next unit of the slot.
+	Pushed bool
 
 	// Pace waits until the bandwidth limit allows so many more bytes. It may be nil.
 	Pace func(ctx context.Context, bytes int64) error

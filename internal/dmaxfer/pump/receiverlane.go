@@ -13,6 +13,7 @@ type receiverLane struct {
 	receiver   *Receiver
 	peer       messenger
 	copies     copyQueue // into buffers
+	inPlace    InPlace   // the engine, if it is one
 	maxRanges  int       // number of units that one copy fetches at most
 	buffers    Slots
 	inbox      chan Unit
@@ -20,7 +21,7 @@ type receiverLane struct {
 	next       Unit          // taken from inbox, to be started when that is possible
 	hasNext    bool          // next is one; then open is true
 	maxPending int           // number of copies that may be pending
-	vacant     []int         // buffers
+	vacant     []int         // buffers; unused if inPlace
 	contents   []content     // by buffer
 	held       []heldUnit    // by slot of the lane
 	holding    int           // number of units that are held
@@ -61,6 +62,7 @@ func newReceiverLane(r *Receiver, number int) *receiverLane {
 		held:       make([]heldUnit, (r.config.Depth-number+lanes-1)/lanes),
 		ignored:    make(chan struct{}, 1),
 	}
+	l.inPlace, _ = engine.(InPlace)
 	l.outOfOrder = make([]*heldUnit, 0, len(l.held))
 	together := min(l.maxRanges, len(l.held))
 	for buffer := range count {
@@ -122,14 +124,14 @@ func (l *receiverLane) takeNext() bool {
 
 // startable reports whether there is space for a unit.
 func (l *receiverLane) startable(u *Unit) bool {
-	return l.mayCopy() || needsNoBuffer(u) || !isClaim(u) && l.joinable(u.Used())
+	return l.mayCopy() || l.needsNoBuffer(u) || !isClaim(u) && l.joinable(u.Used())
 }
 
 // mayCopy reports whether one more copy may be pending, and has a buffer. With a bandwidth limit units are started one
 // at a time, so that a unit that may be copied does not wait until the limit permits the next one.
 func (l *receiverLane) mayCopy() bool {
 	waiting := len(l.copies.waiting)
-	return len(l.vacant) > 0 && waiting+l.copies.inFlight() < l.maxPending &&
+	return (l.inPlace != nil || len(l.vacant) > 0) && waiting+l.copies.inFlight() < l.maxPending &&
 		(l.receiver.config.Pace == nil || waiting == 0)
 }
 
@@ -158,7 +160,7 @@ func (l *receiverLane) startUnit(ctx context.Context, unit *Unit) error {
 	*u = heldUnit{Unit: *unit, buffer: noBuffer}
 	l.holding++
 	switch {
-	case ignored(&u.Unit):
+	case l.skipped(&u.Unit):
 		l.acknowledge(u, false)
 		return nil
 	case u.Used() == 0:
@@ -192,12 +194,31 @@ func (l *receiverLane) fetch(u *heldUnit) {
 
 // occupy gives a unit a vacant buffer.
 func (l *receiverLane) occupy(u *heldUnit) {
-	buffer := l.vacant[len(l.vacant)-1]
-	l.vacant = l.vacant[:len(l.vacant)-1]
+	buffer := l.takeBuffer(u)
 	u.buffer, u.start = buffer, l.buffers.offset(buffer)
 	c := &l.contents[buffer]
 	c.units, c.length, c.held = append(c.units[:0], u), u.Used(), 1
 	c.more = c.more[:0]
+}
+
+// takeBuffer returns the vacant buffer for a unit.
+func (l *receiverLane) takeBuffer(u *heldUnit) int {
+	if l.inPlace != nil {
+		return int(u.Record.Slot) / len(l.receiver.config.Engines)
+	}
+	last := len(l.vacant) - 1
+	buffer := l.vacant[last]
+	l.vacant = l.vacant[:last]
+	return buffer
+}
+
+// vacate makes a buffer vacant.
+func (l *receiverLane) vacate(buffer int) {
+	if l.inPlace != nil {
+		l.inPlace.Release(buffer)
+	} else {
+		l.vacant = append(l.vacant, buffer)
+	}
 }
 
 // bytes returns those of a unit.
@@ -208,7 +229,13 @@ func (l *receiverLane) bytes(u *heldUnit) []byte {
 
 func isClaim(u *Unit) bool { return !u.Packed() && u.Record.Kind == negotiate.ClaimRecord }
 
-func needsNoBuffer(u *Unit) bool { return u.Used() == 0 || ignored(u) }
+func (l *receiverLane) needsNoBuffer(u *Unit) bool { return u.Used() == 0 || l.skipped(u) }
+
+// skipped reports whether a unit is acknowledged without a look at its content, and without a wait for it.
+func (l *receiverLane) skipped(u *Unit) bool {
+	pushed := l.receiver.config.Pushed && u.Used() > 0 && !isClaim(u)
+	return ignored(u) && !pushed
+}
 
 // ignored reports whether the unit is a chunk of a file that has failed.
 func ignored(u *Unit) bool {
@@ -261,6 +288,10 @@ func (l *receiverLane) handleMoved(ctx context.Context, copied []Moved) error {
 			return c.moveFailed(m.Err)
 		}
 		for _, u := range c.units {
+			if ignored(&u.Unit) {
+				l.acknowledge(u, false)
+				continue
+			}
 			if err := l.judge(ctx, u, l.good(u, m)); err != nil {
 				return err
 			}
@@ -311,6 +342,11 @@ func (l *receiverLane) goodPack(u *heldUnit) bool {
 
 // compare checks whether the target already has the chunk that the sender claims.
 func (l *receiverLane) compare(ctx context.Context, u *heldUnit) error {
+	if l.inPlace != nil {
+		if err := l.inPlace.Occupy(u.buffer); err != nil {
+			return err
+		}
+	}
 	in := u.Ref.(*Incoming)
 	if !in.acquire() {
 		l.acknowledge(u, false)
@@ -348,15 +384,14 @@ func (l *receiverLane) reject(u *heldUnit) error {
 
 // acknowledge ends a unit. Its buffer is vacant after the last one in it.
 func (l *receiverLane) acknowledge(u *heldUnit, bad bool) {
-	l.receiver.config.Outbox.Add(Reply{Ack: negotiate.Ack{Slot: uint32(u.Record.Slot), Bad: bad}})
 	l.holding--
-	if u.buffer == noBuffer {
-		return
+	if u.buffer != noBuffer {
+		c := &l.contents[u.buffer]
+		if c.held--; c.held == 0 {
+			l.vacate(u.buffer)
+		}
 	}
-	c := &l.contents[u.buffer]
-	if c.held--; c.held == 0 {
-		l.vacant = append(l.vacant, u.buffer)
-	}
+	l.receiver.config.Outbox.Add(Reply{Ack: negotiate.Ack{Slot: uint32(u.Record.Slot), Bad: bad}})
 }
 
 // tooManyRejected counts a rejected unit. It limits consecutive ones to the maximum number of attempts per slot,
