@@ -40,6 +40,7 @@ var transports = map[string]transport{
 	"dma":     {negotiate.PathDMA, job.OnlyDMA, connectDevice},
 	"fast":    {negotiate.PathFast, job.OnlyFast, connectDevice},
 	"tls":     {negotiate.PathTLS, job.OnlyTLS, connectNetwork},
+	"tcp":     {negotiate.PathTCP, job.OnlyTCP, connectNetwork},
 	"am-tcp":  overUCX(negotiate.PathMessages, job.OnlyMessages, "tcp"),
 	"am-shm":  overUCX(negotiate.PathMessages, job.OnlyMessages, "posix", "cma"),
 	"rma-tcp": overUCX(negotiate.PathRMA, job.OnlyRMA, "tcp"),

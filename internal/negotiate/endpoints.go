@@ -2,7 +2,7 @@ package negotiate
 
 import "encoding/binary"
 
-// endpointsVersion is the first byte of the descriptor of a window on PathTLS, PathMessages and PathRMA.
+// endpointsVersion is the first byte of the descriptor of a window on PathTLS, PathTCP, PathMessages and PathRMA.
 const endpointsVersion = 1
 
 // The limits of the descriptor of a window of a network connection. In a worker's address UCX 1.13 has 29 bytes for a
@@ -15,21 +15,21 @@ const (
 	TokenSize        = 8       // bytes of the token of PathMessages
 )
 
-// lanesSize is the size of the descriptor of a window on PathTLS.
+// lanesSize is the size of the descriptor of a window on PathTLS or PathTCP.
 const lanesSize = 10
 
-// AppendLanes appends the descriptor of a window on PathTLS: the number of connections, one for each of the receiver's
-// lanes, and a number that no other window of the control connection has. Slot s is sent over connection s modulo
-// lanes.
+// AppendLanes appends the descriptor of a window on PathTLS or PathTCP: the number of connections, one for each of the
+// receiver's lanes, and a number that no other window of the control connection has. Slot s is sent over connection s
+// modulo lanes.
 func AppendLanes(dst []byte, lanes int, window uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, endpointsVersion, byte(lanes)), window)
 }
 
-// Lanes returns the number of connections in the descriptor of a window on PathTLS, from 1 to one for each slot, at
-// most MaxLanes; and the number of the window. It fails with ErrMalformed.
+// Lanes returns the number of connections in the descriptor of a window on PathTLS or PathTCP, from 1 to one for each
+// slot, at most MaxLanes; and the number of the window. It fails with ErrMalformed.
 func Lanes(descriptor []byte, depth uint32) (lanes int, window uint64, err error) {
 	if len(descriptor) != lanesSize || descriptor[0] != endpointsVersion {
-		return 0, 0, malformed(TypeWindow, "a descriptor of %d bytes is none of TLS connections", len(descriptor))
+		return 0, 0, malformed(TypeWindow, "a descriptor of %d bytes is none of data connections", len(descriptor))
 	}
 	lanes, err = countLanes(descriptor[1], depth)
 	return lanes, binary.BigEndian.Uint64(descriptor[2:]), err

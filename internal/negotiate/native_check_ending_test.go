@@ -193,7 +193,7 @@ func (k *pair) nameTransport(name string) [2]string {
 
 // A name from the wrong side, or on a path that has no transport of UCX, breaks the protocol.
 func TestTransportOfTheWrongSide(t *testing.T) {
-	for _, path := range []Path{PathTLS, PathRMA, PathFast} {
+	for _, path := range []Path{PathTLS, PathTCP, PathRMA, PathFast} {
 		k := pathPair(t, Client, path)
 		k.sendEmpty()
 		_, err := k.receiver.Receive(AppendFinish(nil, 1, 0, "tcp/eth0"))

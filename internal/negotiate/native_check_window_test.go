@@ -72,9 +72,10 @@ func TestWindowsAtTheirBoundaries(t *testing.T) {
 }
 
 var (
-	allPaths  = []Path{PathDMA, PathFast, PathTLS, PathMessages, PathRMA}
+	allPaths  = []Path{PathDMA, PathFast, PathTLS, PathMessages, PathRMA, PathTCP}
 	pathFlags = map[Path]Flags{
 		PathFast: FlagFast, PathTLS: FlagTLS, PathMessages: FlagMessages, PathRMA: FlagRMA,
+		PathTCP: FlagTCP,
 	}
 )
 

@@ -143,7 +143,7 @@ func windowOf(p Plan) (address uint64, descriptor []byte) {
 	switch p.Path {
 	case PathFast:
 		return 0, AppendConsumers(nil, []uint32{7, 8})
-	case PathTLS:
+	case PathTLS, PathTCP:
 		return 0, AppendLanes(nil, 2, 1)
 	case PathMessages:
 		return 0, AppendWorkers(nil, Workers{Addresses: [][]byte{worker, worker}, Key: make([]byte, TokenSize)})

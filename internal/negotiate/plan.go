@@ -140,11 +140,11 @@ func checkKinds(from, to Flags) error {
 }
 
 // pathPreference has the paths that both sides must set a flag for, the best first: remote memory access costs neither
-// side's CPU, and TLS encrypts.
+// side's CPU, TLS encrypts, and UCX does not protect a process from its peer.
 var pathPreference = []struct {
 	path Path
 	flag Flags
-}{{PathRMA, FlagRMA}, {PathTLS, FlagTLS}, {PathMessages, FlagMessages}, {PathFast, FlagFast}}
+}{{PathRMA, FlagRMA}, {PathTLS, FlagTLS}, {PathTCP, FlagTCP}, {PathMessages, FlagMessages}, {PathFast, FlagFast}}
 
 // choosePath returns the best path that both sides can and will use.
 func choosePath(one, other Flags) (Path, error) {

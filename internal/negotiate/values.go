@@ -94,11 +94,13 @@ const (
 	PathTLS                  // the sender writes to TLS connections, one for each lane of the receiver
 	PathMessages             // the sender sends UCX active messages to the receiver's workers
 	PathRMA                  // the receiver reads the window in the sender's memory by UCX remote memory access
+	PathTCP                  // as PathTLS, without encryption once TLS has authenticated a connection
 )
 
 // pathNames is the only table of the names.
 var pathNames = [...]string{
 	PathDMA: "dma", PathFast: "fast", PathTLS: "tls", PathMessages: "am", PathRMA: "rma",
+	PathTCP: "tcp",
 }
 
 // String returns the path's name in the parameter --path.
@@ -111,7 +113,11 @@ func (p Path) String() string {
 
 // Pushed reports whether the sender sends the content of every unit that it announces to the receiver's memory, which
 // has no address for it. Otherwise an engine of one side copies what the receiver wants.
-func (p Path) Pushed() bool { return p == PathFast || p == PathTLS || p == PathMessages }
+func (p Path) Pushed() bool { return p == PathFast || p == PathMessages || p.Connects() }
+
+// Connects reports whether content travels over a connection for each lane of the receiver, to which the sender writes
+// a frame for each slot.
+func (p Path) Connects() bool { return p == PathTLS || p == PathTCP }
 
 // Flags are properties and options of a side, in its HELLO.
 type Flags uint32
@@ -138,8 +144,9 @@ const (
 	FlagTLS                             // it can and will do its part of PathTLS
 	FlagMessages                        // it can and will do its part of PathMessages
 	FlagRMA                             // it can and will do its part of PathRMA
+	FlagTCP                             // it can and will do its part of PathTCP
 
-	knownFlags = FlagRMA<<1 - 1
+	knownFlags = FlagTCP<<1 - 1
 )
 
 // Has reports whether all of the wanted flags are set.

@@ -15,7 +15,7 @@ type Window struct {
 	Descriptor []byte // never empty; see Plan.Path
 
 	// The Descriptor is opaque on PathDMA, from doca_mmap_export_pci. On PathFast it is of AppendConsumers, on PathTLS
-	// of AppendLanes, and on PathMessages and PathRMA of AppendWorkers.
+	// and PathTCP of AppendLanes, and on PathMessages and PathRMA of AppendWorkers.
 }
 
 // AppendWindow appends a WINDOW without checking it.
@@ -72,7 +72,7 @@ func (w Window) checkDescriptor(p Plan) error {
 	switch p.Path {
 	case PathFast:
 		_, err = ConsumerIDs(w.Descriptor, p.Depth)
-	case PathTLS:
+	case PathTLS, PathTCP:
 		_, _, err = Lanes(w.Descriptor, p.Depth)
 	case PathMessages, PathRMA:
 		_, err = DecodeWorkers(w.Descriptor, p.Path, p.Depth)

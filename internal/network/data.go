@@ -17,7 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
-// dataConnections makes the windows of path tls.
+// dataConnections makes the windows of the paths tls and tcp.
 type dataConnections struct {
 	control  *Control
 	settings Settings
@@ -49,8 +49,12 @@ func (*dataConnections) usable() error { return nil }
 
 func (*dataConnections) traits() native.Traits { return native.Traits{Lanes: negotiate.MaxLanes} }
 
-// overhead returns the bytes of the buffers of the data connections. The receiver chooses their number.
+// overhead returns the bytes of the buffers of the data connections. The receiver chooses their number. Without TLS
+// they have none.
 func (*dataConnections) overhead(l native.Layout, peer negotiate.Window) int64 {
+	if l.Path == negotiate.PathTCP {
+		return 0
+	}
 	if !l.Sends {
 		return int64(l.Lanes) * (readAtOnce + tlsBuffers)
 	}
@@ -121,13 +125,14 @@ func (d *dataConnections) expose(ctx context.Context, l native.Layout) (*native.
 	var engines []*receiveEngine
 	for i, opened := range dialed {
 		engine := newReceiveEngine(l, i, &d.settings)
-		await := func(context.Context) (*lane, error) { return opened, nil }
-		if opened == nil {
-			await = func(ctx context.Context) (*lane, error) { return d.session.take(ctx, laneID{number, uint8(i)}) }
-		}
-		engine.start(await)
+		engine.start(func(ctx context.Context) (*lane, error) {
+			if opened != nil {
+				return opened, nil
+			}
+			return d.session.take(ctx, laneID{number, uint8(i)})
+		})
 		w.AddCloser(engine)
-		w.Buffers = append(w.Buffers, pump.NewSlots(engine.buffers, l.Chunk))
+		w.Buffers = append(w.Buffers, pump.NewSlots(engine.received, l.Chunk))
 		w.Engines, engines = append(w.Engines, engine), append(engines, engine)
 	}
 	w.Ended = func() bool { return slices.ContainsFunc(engines, (*receiveEngine).hasEnded) }
@@ -150,6 +155,9 @@ func (d *dataConnections) open(ctx context.Context, l native.Layout, of negotiat
 	writers := make([]*writer, count)
 	for i, each := range opened {
 		id := laneID{number, uint8(i)}
+		if l.Path == negotiate.PathTCP {
+			each.leaveTLS()
+		}
 		writers[i] = newWriter(each, l.Depth, func() { d.control.idle.put(id, each) })
 		w.AddCloser(writers[i])
 	}

@@ -25,21 +25,25 @@ const (
 	testDepth = 5
 )
 
-// testLayout is that of a window with so many lanes.
-func testLayout(lanes int) native.Layout {
-	return native.Layout{
-		Path: negotiate.PathTLS, Digest: digest.CRC32C, Chunk: testChunk, Depth: testDepth, Lanes: lanes,
-		Buffers: testDepth,
+// eachPath runs a test on both paths that have data connections.
+func eachPath(t *testing.T, run func(t *testing.T, path negotiate.Path)) {
+	for _, path := range []negotiate.Path{negotiate.PathTLS, negotiate.PathTCP} {
+		t.Run(path.String(), func(t *testing.T) { run(t, path) })
 	}
 }
 
-// windows are both ends of a window on path tls.
+// testLayout is that of a window with so many lanes.
+func testLayout(path negotiate.Path, lanes int) native.Layout {
+	return native.Layout{Path: path, Digest: digest.CRC32C, Chunk: testChunk, Depth: testDepth, Lanes: lanes}
+}
+
+// windows are both ends of a window on a path that has data connections.
 type windows struct {
 	sender, receiver *native.Window
 }
 
 // open opens a window for a copy in either direction, with as many lanes of each side.
-func (m meeting) open(t testing.TB, clientSends bool, senderLanes, receiverLanes int) windows {
+func (m meeting) open(t testing.TB, path negotiate.Path, clientSends bool, senderLanes, receiverLanes int) windows {
 	t.Helper()
 	server := m.serverControl.Memory(m.server, m.serverControl.server.settings)
 	client := m.clientControl.Memory(m.client, Settings{})
@@ -47,16 +51,18 @@ func (m meeting) open(t testing.TB, clientSends bool, senderLanes, receiverLanes
 	if clientSends {
 		from, to = client, server
 	}
-	return openWindows(t, from, to, senderLanes, receiverLanes)
+	return openWindows(t, path, from, to, senderLanes, receiverLanes)
 }
 
-func openWindows(t testing.TB, from, to native.Memory, senderLanes, receiverLanes int) windows {
+func openWindows(
+	t testing.TB, path negotiate.Path, from, to native.Memory, senderLanes, receiverLanes int,
+) windows {
 	t.Helper()
 	var w windows
 	var err error
-	w.receiver, err = to.Expose(patient(t), testLayout(receiverLanes))
+	w.receiver, err = to.Expose(patient(t), testLayout(path, receiverLanes))
 	must(t, err)
-	sends := testLayout(senderLanes)
+	sends := testLayout(path, senderLanes)
 	sends.Sends = true
 	w.sender, err = from.Open(patient(t), sends, negotiate.Window{
 		Length: uint64(sends.Length()), Descriptor: w.receiver.Descriptor,
@@ -97,17 +103,19 @@ func reap(t testing.TB, e pump.Engine) pump.Moved {
 // Content arrives in any order of moves and frames, in both directions, also if the sides have different numbers of
 // lanes.
 func TestEngines(t *testing.T) {
-	m := newMachines(t, nil)
-	for _, clientSends := range []bool{true, false} {
-		for _, lanes := range [][2]int{{1, 1}, {2, 2}, {2, 1}, {1, 3}, {5, 5}} {
-			both := m.meet(t)
-			w := both.open(t, clientSends, lanes[0], lanes[1])
-			moveMany(t, w, lanes[0], lanes[1])
-			w.close(t)
-			both.close(t)
+	eachPath(t, func(t *testing.T, path negotiate.Path) {
+		m := newMachines(t, nil)
+		for _, clientSends := range []bool{true, false} {
+			for _, lanes := range [][2]int{{1, 1}, {2, 2}, {2, 1}, {1, 3}, {5, 5}} {
+				both := m.meet(t)
+				w := both.open(t, path, clientSends, lanes[0], lanes[1])
+				moveMany(t, w, lanes[0], lanes[1])
+				w.close(t)
+				both.close(t)
+			}
 		}
-	}
-	m.mustBeEmpty(t)
+		m.mustBeEmpty(t)
+	})
 }
 
 func moveMany(t *testing.T, w windows, senderLanes, receiverLanes int) {
@@ -126,7 +134,8 @@ func moveMany(t *testing.T, w windows, senderLanes, receiverLanes int) {
 		to := w.receiver.Engines[lane].(*receiveEngine)
 		sent := pump.Move{Window: slot * testChunk, Buffer: slot * testChunk, Length: length, Tag: round}
 		got := sent
-		got.Plain = round%2 == 0
+		own := slot / int64(receiverLanes)
+		got.Buffer = own * testChunk
 		if round%3 == 0 {
 			submit(t, to, got)
 		}
@@ -138,103 +147,152 @@ func moveMany(t *testing.T, w windows, senderLanes, receiverLanes int) {
 			submit(t, to, got)
 		}
 		moved := reap(t, to)
-		if moved.Tag != round || moved.Checked == got.Plain ||
-			moved.Checked && moved.Check != digest.Check(digest.CRC32C, content) {
+		if moved.Tag != round {
 			t.Errorf("%+v of %+v", moved, got)
 		}
 		if to.Inflight() != 0 || from.Inflight() != 0 {
 			t.Error("a move is in flight")
 		}
-		if got := to.buffers[slot*testChunk:][:length]; !bytes.Equal(got, content) {
+		if got := to.received[got.Buffer:][:length]; !bytes.Equal(got, content) {
 			t.Errorf("round %d: the content of slot %d is not what was sent", round, slot)
 		}
+		to.Release(int(own))
 	}
 }
 
 // A window that is opened again has connections of its own, over the same control connection.
 func TestWindowsOneAfterTheOther(t *testing.T) {
-	m := newMachines(t, nil)
-	both := m.meet(t)
-	defer both.close(t)
-	server := both.serverControl.Memory(both.server, m.Listener.settings)
-	client := both.clientControl.Memory(both.client, Settings{})
-	for i := range 4 {
-		from, to := client, server
-		if i%2 == 1 {
-			from, to = server, client
+	eachPath(t, func(t *testing.T, path negotiate.Path) {
+		m := newMachines(t, nil)
+		both := m.meet(t)
+		defer both.close(t)
+		server := both.serverControl.Memory(both.server, m.Listener.settings)
+		client := both.clientControl.Memory(both.client, Settings{})
+		for i := range 4 {
+			from, to := client, server
+			if i%2 == 1 {
+				from, to = server, client
+			}
+			w := openWindows(t, path, from, to, 2, 2)
+			moveMany(t, w, 2, 2)
+			w.close(t)
 		}
-		w := openWindows(t, from, to, 2, 2)
-		moveMany(t, w, 2, 2)
-		w.close(t)
+	})
+}
+
+// writeRaw sends bytes in place of frames.
+func (l *lane) writeRaw(t *testing.T, bytes []byte) {
+	t.Helper()
+	if l.plain != nil {
+		_, err := l.plain.socket.Write(bytes)
+		must(t, err)
+		return
 	}
+	_, err := l.tls.Write(bytes)
+	must(t, err)
+	must(t, l.socket.flush())
 }
 
 // What breaks the rules of frames ends the lane with an error that says so.
 func TestHostileSender(t *testing.T) {
-	header := func(slot, length uint32) []byte {
-		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, slot), length)
-	}
-	frame := func(slot, length uint32) []byte { return append(header(slot, length), make([]byte, length)...) }
-	for name, c := range map[string]struct {
-		sent []byte
-		text string
-	}{
-		"slot of another lane":  {frame(1, 10), "slot 1 is not one of lane 0"},
-		"slot too large":        {frame(testDepth, 10), "slot 5 is not one of lane 0"},
-		"largest slot":          {header(1<<32-1, 10), "slot 4294967295"},
-		"nothing":               {header(0, 0), "0 bytes for a slot"},
-		"too long":              {header(0, testChunk+1), "65537 bytes for a slot of 65536"},
-		"largest length":        {header(0, 1<<32-1), "4294967295 bytes"},
-		"another length":        {frame(0, 11), "11 bytes for a record of 10"},
-		"twice before it moved": {append(frame(2, 10), frame(2, 10)...), "slot 2 twice"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := newMachines(t, nil)
-			both := m.meet(t)
-			defer both.close(t)
-			w := both.open(t, true, 2, 2)
-			writer := w.sender.Engines[0].(*sendEngine).writers[0]
-			_, err := writer.lane.tls.Write(c.sent)
-			must(t, err)
-			must(t, writer.lane.socket.flush())
-			to := w.receiver.Engines[0]
-			_, err = to.Submit([]pump.Move{{Window: 0, Length: 10}})
-			if err == nil {
-				_, err = to.Reap(patient(t), make([]pump.Moved, 1))
-			}
-			if !errors.Is(err, negotiate.ErrMalformed) || !bytes.Contains([]byte(err.Error()), []byte(c.text)) {
-				t.Errorf("got %v, want %q", err, c.text)
-			}
-			w.close(t)
-		})
-	}
+	eachPath(t, func(t *testing.T, path negotiate.Path) {
+		header := func(slot, length uint32) []byte {
+			return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, slot), length)
+		}
+		frame := func(slot, length uint32) []byte { return append(header(slot, length), make([]byte, length)...) }
+		for name, c := range map[string]struct {
+			sent []byte
+			text string
+		}{
+			"slot of another lane":  {frame(1, 10), "slot 1 is not one of lane 0"},
+			"slot too large":        {frame(testDepth, 10), "slot 5 is not one of lane 0"},
+			"largest slot":          {header(1<<32-1, 10), "slot 4294967295"},
+			"nothing":               {header(0, 0), "0 bytes for a slot"},
+			"too long":              {header(0, testChunk+1), "65537 bytes for a slot of 65536"},
+			"largest length":        {header(0, 1<<32-1), "4294967295 bytes"},
+			"another length":        {frame(0, 11), "11 bytes for a record of 10"},
+			"twice before it moved": {append(frame(2, 10), frame(2, 10)...), "slot 2 twice"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				m := newMachines(t, nil)
+				both := m.meet(t)
+				defer both.close(t)
+				w := both.open(t, path, true, 2, 2)
+				writer := w.sender.Engines[0].(*sendEngine).writers[0]
+				writer.lane.writeRaw(t, c.sent)
+				to := w.receiver.Engines[0]
+				_, err := to.Submit([]pump.Move{{Window: 0, Length: 10}})
+				if err == nil {
+					_, err = to.Reap(patient(t), make([]pump.Moved, 1))
+				}
+				if !errors.Is(err, negotiate.ErrMalformed) || !bytes.Contains([]byte(err.Error()), []byte(c.text)) {
+					t.Errorf("got %v, want %q", err, c.text)
+				}
+				w.close(t)
+			})
+		}
+	})
 }
 
 // A peer that is gone ends moves with comch.ErrPeerLost on both sides, after what had arrived before.
 func TestLaneEnds(t *testing.T) {
-	m := newMachines(t, nil)
-	both := m.meet(t)
-	defer both.close(t)
-	w := both.open(t, true, 1, 1)
-	from, to := w.sender.Engines[0], w.receiver.Engines[0]
-	submit(t, from, pump.Move{Length: 10, Tag: 1})
-	reap(t, from)
-	must(t, from.(*sendEngine).writers[0].lane.Close())
-	submit(t, from, pump.Move{Window: testChunk, Buffer: testChunk, Length: 10, Tag: 2})
-	var ended [1]pump.Moved
-	if n, err := from.Reap(patient(t), ended[:]); n != 1 || err != nil || !errors.Is(ended[0].Err, comch.ErrPeerLost) {
-		t.Errorf("the sender has %d moves: %+v, %v", n, ended, err)
-	}
-	submit(t, to, pump.Move{Length: 10, Tag: 1})
-	reap(t, to)
-	_, err := to.Submit([]pump.Move{{Window: testChunk, Length: 10, Tag: 2}})
-	if err == nil { // the end of the connection was not read yet
-		_, err = to.Reap(patient(t), ended[:])
-	}
-	if !errors.Is(err, comch.ErrPeerLost) {
-		t.Errorf("the receiver has %v", err)
-	}
-	w.close(t)
+	eachPath(t, func(t *testing.T, path negotiate.Path) {
+		m := newMachines(t, nil)
+		both := m.meet(t)
+		defer both.close(t)
+		w := both.open(t, path, true, 1, 1)
+		from, to := w.sender.Engines[0], w.receiver.Engines[0]
+		submit(t, from, pump.Move{Length: 10, Tag: 1})
+		reap(t, from)
+		must(t, from.(*sendEngine).writers[0].lane.Close())
+		submit(t, from, pump.Move{Window: testChunk, Buffer: testChunk, Length: 10, Tag: 2})
+		var ended [1]pump.Moved
+		n, err := from.Reap(patient(t), ended[:])
+		if n != 1 || err != nil || !errors.Is(ended[0].Err, comch.ErrPeerLost) {
+			t.Errorf("the sender has %d moves: %+v, %v", n, ended, err)
+		}
+		submit(t, to, pump.Move{Length: 10, Tag: 1})
+		reap(t, to)
+		_, err = to.Submit([]pump.Move{{Window: testChunk, Length: 10, Tag: 2}})
+		if err == nil { // the end of the connection was not read yet
+			_, err = to.Reap(patient(t), ended[:])
+		}
+		if !errors.Is(err, comch.ErrPeerLost) {
+			t.Errorf("the receiver has %v", err)
+		}
+		w.close(t)
+	})
+}
+
+// What the lane uses itself is not overwritten, and not taken for content: a frame for such a slot breaks the protocol.
+func TestOccupiedSlot(t *testing.T) {
+	eachPath(t, func(t *testing.T, path negotiate.Path) {
+		m := newMachines(t, nil)
+		both := m.meet(t)
+		defer both.close(t)
+		w := both.open(t, path, true, 1, 1)
+		to := w.receiver.Engines[0].(*receiveEngine)
+		must(t, to.Occupy(1))
+		copy(to.received[testChunk:], "own")
+		from := w.sender.Engines[0]
+		for slot := range int64(2) {
+			submit(t, from, pump.Move{Window: slot * testChunk, Buffer: slot * testChunk, Length: 3})
+			reap(t, from)
+		}
+		submit(t, to, pump.Move{Length: 3})
+		reap(t, to)
+		if err := to.Occupy(0); !errors.Is(err, negotiate.ErrMalformed) {
+			t.Errorf("a slot with content can be occupied: %v", err)
+		}
+		_, err := to.Submit([]pump.Move{{Window: testChunk, Buffer: testChunk, Length: 3}})
+		if err == nil {
+			_, err = to.Reap(patient(t), make([]pump.Moved, 1))
+		}
+		if !errors.Is(err, negotiate.ErrMalformed) || string(to.received[testChunk:][:3]) != "own" {
+			t.Errorf("got %v, and %q", err, to.received[testChunk:][:3])
+		}
+		w.close(t)
+	})
 }
 
 // Waits end with their context.
@@ -242,7 +300,7 @@ func TestReapEndsWithItsContext(t *testing.T) {
 	m := newMachines(t, nil)
 	both := m.meet(t)
 	defer both.close(t)
-	w := both.open(t, true, 1, 1)
+	w := both.open(t, negotiate.PathTLS, true, 1, 1)
 	to := w.receiver.Engines[0]
 	submit(t, to, pump.Move{Length: 10})
 	if _, err := to.Reap(enough(t), make([]pump.Moved, 1)); !errors.Is(err, comchtest.ErrEnough) {
@@ -261,49 +319,53 @@ func enough(t *testing.T) context.Context {
 
 // A peer that takes nothing delays neither a lane, whose wait ends with its context, nor Close.
 func TestPeerTakesNothing(t *testing.T) {
-	m := newMachines(t, smallBuffers)
-	both := m.meet(t)
-	defer both.close(t)
-	both.serverControl.Memory(both.server, m.Listener.settings)
-	client := both.clientControl.Memory(both.client, m.settings)
-	sends := testLayout(1)
-	sends.Sends, sends.Chunk = true, 8<<20
-	w, err := client.Open(patient(t), sends, negotiate.Window{Descriptor: negotiate.AppendLanes(nil, 1, 7)})
-	must(t, err)
-	from := w.Engines[0]
-	for slot := range int64(testDepth) {
-		submit(t, from, pump.Move{Window: slot * sends.Chunk, Buffer: slot * sends.Chunk, Length: sends.Chunk})
-	}
-	if _, err := from.Reap(enough(t), make([]pump.Moved, 1)); !errors.Is(err, comchtest.ErrEnough) {
-		t.Errorf("got %v", err)
-	}
-	must(t, w.Close())
+	eachPath(t, func(t *testing.T, path negotiate.Path) {
+		m := newMachines(t, smallBuffers)
+		both := m.meet(t)
+		defer both.close(t)
+		both.serverControl.Memory(both.server, m.Listener.settings)
+		client := both.clientControl.Memory(both.client, m.settings)
+		sends := testLayout(path, 1)
+		sends.Sends, sends.Chunk = true, 8<<20
+		w, err := client.Open(patient(t), sends, negotiate.Window{Descriptor: negotiate.AppendLanes(nil, 1, 7)})
+		must(t, err)
+		from := w.Engines[0]
+		for slot := range int64(testDepth) {
+			submit(t, from, pump.Move{Window: slot * sends.Chunk, Buffer: slot * sends.Chunk, Length: sends.Chunk})
+		}
+		if _, err := from.Reap(enough(t), make([]pump.Moved, 1)); !errors.Is(err, comchtest.ErrEnough) {
+			t.Errorf("got %v", err)
+		}
+		must(t, w.Close())
+	})
 }
 
 // A sender that closes its end of a window and opens it again has the connections that the receiver still has.
 func TestWindowOpenedAgain(t *testing.T) {
-	for _, clientSends := range []bool{true, false} {
-		m := newMachines(t, nil)
-		both := m.meet(t)
-		from := both.clientControl.Memory(both.client, m.settings)
-		to := both.serverControl.Memory(both.server, m.settings)
-		if !clientSends {
-			from, to = to, from
+	eachPath(t, func(t *testing.T, path negotiate.Path) {
+		for _, clientSends := range []bool{true, false} {
+			m := newMachines(t, nil)
+			both := m.meet(t)
+			from := both.clientControl.Memory(both.client, m.settings)
+			to := both.serverControl.Memory(both.server, m.settings)
+			if !clientSends {
+				from, to = to, from
+			}
+			w := openWindows(t, path, from, to, 2, 2)
+			of := negotiate.Window{Descriptor: w.receiver.Descriptor}
+			sends := testLayout(path, 2)
+			sends.Sends = true
+			for range 3 {
+				moveMany(t, w, 2, 2)
+				must(t, w.sender.Close())
+				var err error
+				w.sender, err = from.Open(patient(t), sends, of)
+				must(t, err)
+			}
+			w.close(t)
+			both.close(t)
 		}
-		w := openWindows(t, from, to, 2, 2)
-		of := negotiate.Window{Descriptor: w.receiver.Descriptor}
-		sends := testLayout(2)
-		sends.Sends = true
-		for range 3 {
-			moveMany(t, w, 2, 2)
-			must(t, w.sender.Close())
-			var err error
-			w.sender, err = from.Open(patient(t), sends, of)
-			must(t, err)
-		}
-		w.close(t)
-		both.close(t)
-	}
+	})
 }
 
 // What is idle is closed with the window of another number, and with the control connection.
@@ -342,10 +404,10 @@ func TestLanesThatDoNotCome(t *testing.T) {
 	both := m.meet(t)
 	defer both.close(t)
 	server := both.serverControl.Memory(both.server, m.Listener.settings)
-	w, err := server.Expose(patient(t), testLayout(2))
+	w, err := server.Expose(patient(t), testLayout(negotiate.PathTLS, 2))
 	must(t, err)
 	must(t, w.Close())
-	sends := testLayout(1)
+	sends := testLayout(negotiate.PathTLS, 1)
 	sends.Sends = true
 	_, err = server.Open(enough(t), sends, negotiate.Window{Descriptor: negotiate.AppendLanes(nil, 2, 7)})
 	if !errors.Is(err, comchtest.ErrEnough) {
@@ -360,7 +422,7 @@ func TestLanesThatDoNotCome(t *testing.T) {
 func TestLanesThatAreNotMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &dataConnections{control: &Control{}, session: new(sessions).open(secret{}, newKey(t).Public())}
-		l := testLayout(1)
+		l := testLayout(negotiate.PathTLS, 1)
 		l.Sends = true
 		_, err := d.open(t.Context(), l, negotiate.Window{Descriptor: negotiate.AppendLanes(nil, 2, 7)})
 		comchtest.MustBe(t, err, errNotMade)
@@ -372,23 +434,30 @@ func TestPaths(t *testing.T) {
 	m := newMachines(t, nil)
 	both := m.meet(t)
 	defer both.close(t)
-	tls, rma := job.PathsOf(negotiate.PathTLS), job.PathsOf(negotiate.PathRMA)
+	tls, tcp := job.PathsOf(negotiate.PathTLS), job.PathsOf(negotiate.PathTCP)
+	rma := job.PathsOf(negotiate.PathRMA)
 	for name, c := range map[string]struct {
 		permitted job.Paths
 		choice    job.PathChoice
-		want      error
+		want      job.Paths
+		err       error
 	}{
-		"any":              {0, job.AnyPath, nil},
-		"tls":              {0, job.OnlyTLS, nil},
-		"tls only":         {tls, job.AnyPath, nil},
-		"dma":              {0, job.OnlyDMA, job.ErrSettings},
-		"fast":             {0, job.OnlyFast, job.ErrSettings},
-		"not permitted":    {rma, job.OnlyTLS, job.ErrSettings},
-		"encrypt, and rma": {tls, job.OnlyRMA, job.ErrSettings},
+		"any":              {0, job.AnyPath, tls, nil},
+		"tls":              {0, job.OnlyTLS, tls, nil},
+		"tls only":         {tls, job.AnyPath, tls, nil},
+		"tcp":              {0, job.OnlyTCP, tcp, nil},
+		"tcp only":         {tcp, job.AnyPath, tcp, nil},
+		"tls and tcp":      {tls | tcp, job.AnyPath, tls | tcp, nil},
+		"dma":              {0, job.OnlyDMA, 0, job.ErrSettings},
+		"fast":             {0, job.OnlyFast, 0, job.ErrSettings},
+		"not permitted":    {rma, job.OnlyTLS, 0, job.ErrSettings},
+		"only tcp":         {tcp, job.OnlyTLS, 0, job.ErrSettings},
+		"encrypt, and rma": {tls, job.OnlyRMA, 0, job.ErrSettings},
+		"encrypt, and tcp": {tls, job.OnlyTCP, 0, job.ErrSettings},
 	} {
 		memory := both.clientControl.Memory(both.client, Settings{Paths: c.permitted})
 		got, err := memory.Paths(c.choice)
-		if !errors.Is(err, c.want) || c.want == nil && got != tls {
+		if !errors.Is(err, c.err) || got != c.want {
 			t.Errorf("%s: %b, %v", name, got, err)
 		}
 	}
@@ -396,7 +465,7 @@ func TestPaths(t *testing.T) {
 
 // Nothing but tls is used unless both the operator and the user ask for it.
 func TestPathsByDefault(t *testing.T) {
-	tls := job.PathsOf(negotiate.PathTLS)
+	tls, tcp := job.PathsOf(negotiate.PathTLS), job.PathsOf(negotiate.PathTCP)
 	messages, rma := job.PathsOf(negotiate.PathMessages), job.PathsOf(negotiate.PathRMA)
 	for name, c := range map[string]struct {
 		permitted job.Paths
@@ -408,13 +477,17 @@ func TestPathsByDefault(t *testing.T) {
 		"a daemon that permits all":       {tls | messages | rma, job.AnyPath, tls | messages | rma},
 		"a command":                       {0, job.AnyPath, tls},
 		"a command that names tls":        {0, job.OnlyTLS, tls},
+		"a command that names tcp":        {0, job.OnlyTCP, tcp},
 		"a command that names am":         {0, job.OnlyMessages, messages},
 		"a command that names rma":        {0, job.OnlyRMA, rma},
 		"a command that encrypts":         {tls, job.AnyPath, tls},
 		"one that encrypts and names rma": {tls, job.OnlyRMA, 0},
+		"one that encrypts and names tcp": {tls, job.OnlyTCP, 0},
 	} {
 		m := &memory{permitted: c.permitted}
-		for _, path := range []negotiate.Path{negotiate.PathTLS, negotiate.PathMessages, negotiate.PathRMA} {
+		for _, path := range []negotiate.Path{
+			negotiate.PathTLS, negotiate.PathTCP, negotiate.PathMessages, negotiate.PathRMA,
+		} {
 			if got := m.permits(path, c.choice); got != c.want.Has(path) {
 				t.Errorf("%s: %s: %t", name, path, got)
 			}
@@ -443,19 +516,24 @@ func TestBuffersOfLanes(t *testing.T) {
 	defer both.close(t)
 	server := both.serverControl.Memory(both.server, m.Listener.settings)
 	counts := server.(native.Buffering).Overhead
-	sends := testLayout(2)
+	sends := testLayout(negotiate.PathTLS, 2)
 	sends.Sends, sends.Depth = true, negotiate.MaxLanes
 	of := negotiate.Window{Descriptor: negotiate.AppendLanes(nil, negotiate.MaxLanes, 1)}
 	if got := counts(sends, of); got < negotiate.MaxLanes*writeAtOnce {
 		t.Errorf("%d lanes of a sender count as %d bytes", negotiate.MaxLanes, got)
 	}
-	if got := counts(testLayout(2), negotiate.Window{}); got < 2*readAtOnce {
+	if got := counts(testLayout(negotiate.PathTLS, 2), negotiate.Window{}); got < 2*readAtOnce {
 		t.Errorf("2 lanes of a receiver count as %d bytes", got)
+	}
+	plain := sends
+	plain.Path = negotiate.PathTCP
+	if got := counts(plain, of); got != 0 {
+		t.Errorf("lanes without TLS count as %d bytes", got)
 	}
 	if got := counts(sends, negotiate.Window{Descriptor: []byte("none")}); got != 0 {
 		t.Errorf("a window that cannot be opened counts as %d bytes", got)
 	}
-	w := openWindows(t, both.clientControl.Memory(both.client, Settings{}), server, 1, 1)
+	w := openWindows(t, negotiate.PathTLS, both.clientControl.Memory(both.client, Settings{}), server, 1, 1)
 	moveMany(t, w, 1, 1)
 	sender := w.sender.Engines[0].(*sendEngine).writers[0].lane.socket
 	if sender.from != nil || cap(sender.pending) == 0 {

@@ -3,10 +3,12 @@ package network
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"net"
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
@@ -57,6 +59,27 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
+// FuzzRecordBounds cuts a stream at the bounds of its records, in reads of any length: each part is within a header, or
+// within what follows it.
+func FuzzRecordBounds(f *testing.F) {
+	f.Add([]byte("\x17\x03\x03\x00\x01a\x17\x03\x03\x00\x02bc"), uint8(3))
+	f.Add([]byte("\x14\x03\x03\x00\x00\x17\x03\x03\xff\xff"), uint8(200))
+	f.Fuzz(func(t *testing.T, stream []byte, most uint8) {
+		var bounds recordBounds
+		due := 0 // where the next record begins
+		for at := 0; at < len(stream); {
+			n := min(bounds.next(), int(most)+1, len(stream)-at)
+			if n < 1 || at < due && at+n > due {
+				t.Fatalf("%d bytes at %d, and a record begins at %d", n, at, due)
+			}
+			bounds.pass(stream[at : at+n])
+			if at += n; at == due+recordHeader {
+				due += recordHeader + int(binary.BigEndian.Uint16(stream[due+3:]))
+			}
+		}
+	})
+}
+
 // FuzzFrames receives frames of an authenticated peer: none is written outside of its slot or over content that has not
 // been taken, and whatever happens the engine can be closed.
 func FuzzFrames(f *testing.F) {
@@ -64,11 +87,13 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x01a\x00\x00\x00\x00\x00\x00\x00\x01b"))
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		l := testLayout(2)
+		l := testLayout(negotiate.PathTCP, 2)
 		l.Chunk = 8
 		e := newReceiveEngine(l, 0, &Settings{})
 		source := bytes.NewReader(sent)
-		e.start(func(context.Context) (*lane, error) { return &lane{socket: closedSocket(), content: source}, nil })
+		e.start(func(context.Context) (*lane, error) {
+			return &lane{socket: closedSocket(), plain: &plainFrames{}, content: source}, nil
+		})
 		<-e.failed
 		if e.err == nil {
 			t.Error("the reader has ended without an error")

@@ -19,11 +19,12 @@ import (
 )
 
 // lane is an authenticated data connection. The server accepts it by one byte; then the sender writes frames to it, and
-// the receiver nothing.
+// the receiver nothing. The frames are in TLS, or after leaveTLS on the socket itself.
 type lane struct {
 	socket  *socketBuffer
-	tls     *tls.Conn
-	content io.Reader // of tls
+	tls     *tls.Conn    // nil after leaveTLS
+	plain   *plainFrames // nil before leaveTLS
+	content io.Reader    // that of the frames
 }
 
 // newLane returns a data connection before its handshake.
@@ -34,12 +35,24 @@ func newLane(conn net.Conn, side func(net.Conn, *tls.Config) *tls.Conn, config *
 	return l
 }
 
+// leaveTLS ends the use of TLS, which has authenticated the peer, in both directions. Both sides call it before the
+// first frame: the peer's may have arrived already, and socketBuffer has left it in the socket. Calling it again is
+// harmless.
+func (l *lane) leaveTLS() {
+	if l.plain == nil {
+		socket := l.socket.tcp()
+		l.tls, l.plain, l.content = nil, &plainFrames{socket: socket}, socket
+	}
+}
+
 // socketBuffer is the connection below a TLS connection. Package tls reads and writes record by record; the buffers
-// make fewer and larger system calls of that, once the peer has authenticated. Before that it has no buffers, and only
-// as much is read as a handshake may have.
+// make fewer and larger system calls of that, once the peer has authenticated. Before that it has no buffers, only as
+// much is read as a handshake may have, and nothing beyond the record that package tls reads: what follows the last one
+// may be frames outside of TLS.
 type socketBuffer struct {
 	net.Conn
 	room    int           // bytes that the peer may send before it has authenticated
+	bounds  recordBounds  // of what it has sent before
 	trusted bool          // it has
 	from    *bufio.Reader // nil: nothing was read since then
 	pending []byte        // written, and not sent yet; flush sends it, or the write that makes it long enough
@@ -79,9 +92,48 @@ func (s *socketBuffer) Read(b []byte) (int, error) {
 	case s.room == 0:
 		return 0, errLongHandshake
 	}
-	n, err := s.Conn.Read(b[:min(len(b), s.room)])
+	n, err := s.Conn.Read(b[:min(len(b), s.room, s.bounds.next())])
+	s.bounds.pass(b[:n])
 	s.room -= n
 	return n, err
+}
+
+// recordBounds finds the bounds of TLS records in a stream of them.
+type recordBounds struct {
+	header [recordHeader]byte
+	known  int // bytes of the header
+	left   int // bytes that follow the last header
+}
+
+// next returns how many bytes belong to the header, or the rest of the record, that is being read: at least 1.
+func (r *recordBounds) next() int {
+	if r.left > 0 {
+		return r.left
+	}
+	return len(r.header) - r.known
+}
+
+// pass takes bytes of the stream, at most as many as next has returned.
+func (r *recordBounds) pass(read []byte) {
+	if r.left > 0 {
+		r.left -= len(read)
+		return
+	}
+	r.known += copy(r.header[r.known:], read)
+	if r.known == len(r.header) {
+		r.known, r.left = 0, int(binary.BigEndian.Uint16(r.header[3:]))
+	}
+}
+
+// tcp returns the socket.
+func (s *socketBuffer) tcp() *net.TCPConn {
+	switch conn := s.Conn.(type) {
+	case *net.TCPConn:
+		return conn
+	case *resumed: // whose bytes that were read before are part of the handshake
+		return conn.TCPConn
+	}
+	return nil
 }
 
 // Write implements net.Conn.
@@ -188,13 +240,7 @@ var probes = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: time
 
 // adjust sets the options of a data connection's socket.
 func (s *Settings) adjust(l *lane) error {
-	var socket *net.TCPConn
-	switch conn := l.socket.Conn.(type) {
-	case *net.TCPConn:
-		socket = conn
-	case *resumed:
-		socket = conn.TCPConn
-	}
+	socket := l.socket.tcp()
 	raw, err := s.prepare(socket)
 	if err != nil {
 		return err
@@ -257,49 +303,4 @@ func isEnd(err error) bool {
 		}
 	}
 	return false
-}
-
-// frameHeader is the size of what comes before the content of a slot: its number and its length, 4 bytes each.
-const frameHeader = 8
-
-// frameOverhead is what a frame adds to its content where bytes are counted that have the same keys: its header is a
-// record of its own, and each record counts as another block, and is rounded up to whole ones, of 16 bytes.
-const frameOverhead = 64
-
-// writeFrame sends the content of a slot.
-func (l *lane) writeFrame(slot uint32, content []byte) error {
-	var header [frameHeader]byte
-	binary.BigEndian.PutUint32(header[:], slot)
-	binary.BigEndian.PutUint32(header[4:], uint32(len(content)))
-	if _, err := l.tls.Write(header[:]); err != nil {
-		return err
-	}
-	if _, err := l.tls.Write(content); err != nil {
-		return err
-	}
-	return l.socket.flush()
-}
-
-// readFrame receives the content of a slot, into the memory that place returns for it.
-func (l *lane) readFrame(place func(slot, length uint32) ([]byte, error)) (slot uint32, content []byte, err error) {
-	var header [frameHeader]byte
-	if _, err := io.ReadFull(l.content, header[:]); err != nil {
-		return 0, nil, lost(err)
-	}
-	slot = binary.BigEndian.Uint32(header[:])
-	if content, err = place(slot, binary.BigEndian.Uint32(header[4:])); err != nil {
-		return 0, nil, err
-	}
-	if _, err := io.ReadFull(l.content, content); err != nil {
-		return 0, nil, lost(err)
-	}
-	return slot, content, nil
-}
-
-// lost returns the error for a data connection that has failed: a comch.ErrPeerLost.
-func lost(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: a data connection has ended", comch.ErrPeerLost)
-	}
-	return fmt.Errorf("%w: a data connection failed: %s", comch.ErrPeerLost, quote.Bare(err.Error()))
 }

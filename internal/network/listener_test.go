@@ -16,6 +16,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
@@ -440,7 +441,7 @@ func TestDataHandshakesAtOnce(t *testing.T) {
 			t.Fatal("the server does not answer")
 		}
 	}
-	w := both.open(t, true, 1, 1)
+	w := both.open(t, negotiate.PathTLS, true, 1, 1)
 	moveMany(t, w, 1, 1)
 	w.close(t)
 }

@@ -39,8 +39,9 @@ func (c *Control) Memory(authenticated *secure.Conn, s Settings) native.Memory {
 	c.in.authenticated()
 	c.leave()
 	m := &memory{permitted: s.Paths, paths: make(map[negotiate.Path]dataPath)}
-	if m.permitted == 0 || m.permitted.Has(negotiate.PathTLS) {
-		m.paths[negotiate.PathTLS], m.failed = c.dataConnections(authenticated, s)
+	if m.permitted == 0 || m.permitted.Intersect(connecting) != 0 {
+		connections, err := c.dataConnections(authenticated, s)
+		m.paths[negotiate.PathTLS], m.paths[negotiate.PathTCP], m.failed = connections, connections, err
 	}
 	sameUser := sync.OnceValue(c.peerIsSameUser)
 	for _, path := range ucxPaths {
@@ -51,7 +52,11 @@ func (c *Control) Memory(authenticated *secure.Conn, s Settings) native.Memory {
 	return m
 }
 
-// byDefault are the paths that nobody has to ask for. UCX does not protect a process from its peer and the network.
+// connecting are the paths that need data connections.
+const connecting = job.Paths(1<<negotiate.PathTLS | 1<<negotiate.PathTCP)
+
+// byDefault are the paths that nobody has to ask for. The others do not encrypt, and UCX does not protect a process
+// from its peer and the network.
 var byDefault = job.PathsOf(negotiate.PathTLS)
 
 // permits reports whether a path may be used for a choice of the user.

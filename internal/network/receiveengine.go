@@ -8,20 +8,21 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // receiveEngine is the pump.Engine of a receiver's lane. A goroutine reads the frames of the lane's connection, each
-// into the memory of its slot, which nobody else writes. Until a move has taken the content from there, another frame
-// for the slot breaks the protocol.
+// into the memory of its slot, where the lane then uses it: that memory is private to this process, and nobody else
+// writes to it. Until the lane has released it, another frame for the slot breaks the protocol.
 type receiveEngine struct {
 	*native.SlotMatcher // used by the lane
 
+	plain       bool // the frames are outside of TLS
 	chunk       int64
 	depth       int // slots of the window
 	lane, lanes int
-	buffers     []byte        // the lane's own
 	received    []byte        // the memory of the lane's slots
-	occupied    []atomic.Bool // by slot of the lane, from the header of a frame until a move has taken the content
+	occupied    []atomic.Bool // by slot of the lane, from the header of a frame or Occupy until Release
 
 	frames chan received // in received; there is space for one of each slot
 	failed chan struct{} // closed by the reader when it has ended, for the reason err
@@ -41,24 +42,32 @@ type received struct {
 	content []byte
 }
 
-var _ pump.Engine = (*receiveEngine)(nil)
+var _ pump.InPlace = (*receiveEngine)(nil)
 
 // newReceiveEngine returns that of a lane. start must be called.
 func newReceiveEngine(l native.Layout, lane int, s *Settings) *receiveEngine {
 	slots := l.LaneSlots(lane)
 	e := &receiveEngine{
 		renewAfter: cmp.Or(s.RenewAfter, renewAfter),
+		plain:      l.Path == negotiate.PathTCP,
 		chunk:      l.Chunk, depth: l.Depth, lane: lane, lanes: l.Lanes,
-		buffers:  make([]byte, int64(l.Buffers)*l.Chunk),
 		received: make([]byte, int64(slots)*l.Chunk), occupied: make([]atomic.Bool, slots),
 		frames: make(chan received, slots), failed: make(chan struct{}),
 	}
-	e.SlotMatcher = native.NewSlotMatcher(e.buffers, l, lane, func(slot int64) error {
-		e.occupied[slot].Store(false)
-		return nil
-	})
+	e.SlotMatcher = native.NewSlotMatcher(nil, l, lane, nil)
 	return e
 }
+
+// Occupy implements pump.InPlace.
+func (e *receiveEngine) Occupy(buffer int) error {
+	if !e.occupied[buffer].CompareAndSwap(false, true) {
+		return e.Violation("content of slot %d, which the record claims to be in the target", buffer*e.lanes+e.lane)
+	}
+	return nil
+}
+
+// Release implements pump.InPlace.
+func (e *receiveEngine) Release(buffer int) { e.occupied[buffer].Store(false) }
 
 // start starts the reader, which first waits for its connection.
 func (e *receiveEngine) start(await func(context.Context) (*lane, error)) {
@@ -70,6 +79,9 @@ func (e *receiveEngine) start(await func(context.Context) (*lane, error)) {
 		if err != nil {
 			e.err = err
 			return
+		}
+		if e.plain {
+			connected.leaveTLS()
 		}
 		stop := context.AfterFunc(ctx, func() { _ = connected.Close() })
 		e.err = e.read(connected)
@@ -85,7 +97,7 @@ func (e *receiveEngine) hasEnded() bool {
 	case <-e.failed:
 		return true
 	default:
-		return e.encrypted.Load() > e.renewAfter
+		return !e.plain && e.encrypted.Load() > e.renewAfter
 	}
 }
 
@@ -127,7 +139,7 @@ func (e *receiveEngine) Submit(moves []pump.Move) (int, error) {
 
 // arrive takes a frame. The first error is kept.
 func (e *receiveEngine) arrive(r received) {
-	err := e.Arrive(r.slot, r.content, int64(r.slot)/int64(e.lanes))
+	err := e.Arrive(r.slot, r.content, 0)
 	if err != nil && e.broken == nil {
 		e.broken = err
 	}

@@ -30,7 +30,7 @@ func TestSocketOptions(t *testing.T) {
 	defer both.close(t)
 	server := both.serverControl.Memory(both.server, m.Listener.settings)
 	client := both.clientControl.Memory(both.client, m.settings)
-	w := openWindows(t, client, server, 1, 1)
+	w := openWindows(t, negotiate.PathTLS, client, server, 1, 1)
 	defer w.close(t)
 	moveMany(t, w, 1, 1) // so that the server has its connection
 	dialed := w.sender.Engines[0].(*sendEngine).writers[0].lane.socket.Conn.(syscall.Conn)
@@ -85,7 +85,7 @@ func TestPaceBeyondTheOption(t *testing.T) {
 	m := newMachines(t, func(s *Settings) { s.Bandwidth = 1 << 40 })
 	both := m.meet(t)
 	defer both.close(t)
-	w := both.open(t, true, 1, 1)
+	w := both.open(t, negotiate.PathTLS, true, 1, 1)
 	moveMany(t, w, 1, 1)
 	w.close(t)
 }
@@ -132,11 +132,11 @@ func TestSessionEndsWithItsConnection(t *testing.T) {
 	both := m.meet(t)
 	server := both.serverControl.Memory(both.server, m.Listener.settings)
 	client := both.clientControl.Memory(both.client, Settings{})
-	l := testLayout(1)
+	l := testLayout(negotiate.PathTLS, 1)
 	l.Sends = true
 	held, err := client.Open(patient(t), l, negotiate.Window{Descriptor: negotiate.AppendLanes(nil, 1, 3)})
 	must(t, err) // which the server holds
-	waiting, err := server.Expose(patient(t), testLayout(2))
+	waiting, err := server.Expose(patient(t), testLayout(negotiate.PathTLS, 2))
 	must(t, err) // for connections that do not come
 	both.close(t)
 	if n := len(m.sessions.bySecret); n != 0 {

@@ -5,7 +5,7 @@ import "github.com/dma-copy/dma-copy/internal/negotiate"
 // PathChoice is which data paths the user permits.
 type PathChoice uint8
 
-// The choices. OnlyDMA and OnlyFast are for a device, the last three for a network connection.
+// The choices. OnlyDMA and OnlyFast are for a device, the others for a network connection.
 const (
 	AnyPath      PathChoice = iota // the best that both sides can use, and that need not be asked for
 	OnlyDMA                        // the DPU's DMA engine copies
@@ -13,12 +13,13 @@ const (
 	OnlyTLS                        // TLS connections, which encrypt
 	OnlyMessages                   // UCX active messages
 	OnlyRMA                        // UCX remote memory access
+	OnlyTCP                        // connections that TLS authenticates and does not encrypt
 )
 
 // choices is the only table of what a choice permits; AnyPath is left to the memory.
 var choices = map[PathChoice]negotiate.Path{
 	OnlyDMA: negotiate.PathDMA, OnlyFast: negotiate.PathFast, OnlyTLS: negotiate.PathTLS,
-	OnlyMessages: negotiate.PathMessages, OnlyRMA: negotiate.PathRMA,
+	OnlyMessages: negotiate.PathMessages, OnlyRMA: negotiate.PathRMA, OnlyTCP: negotiate.PathTCP,
 }
 
 // Permits reports whether the choice permits a path.
@@ -31,7 +32,7 @@ func (c PathChoice) Permits(path negotiate.Path) bool {
 type Paths uint8
 
 // EveryPath is for a side that only reports why it cannot start: no plan of its peer fails for the lack of a path.
-const EveryPath Paths = 1<<(negotiate.PathRMA+1) - 1
+const EveryPath Paths = 1<<(negotiate.PathTCP+1) - 1
 
 // PathsOf returns the set of these paths.
 func PathsOf(paths ...negotiate.Path) Paths {
@@ -55,7 +56,7 @@ func (p Paths) Intersect(other Paths) Paths { return p & other }
 // instead.
 var alternatives = map[negotiate.Path]Paths{
 	negotiate.PathDMA: PathsOf(negotiate.PathFast),
-	negotiate.PathRMA: PathsOf(negotiate.PathTLS, negotiate.PathMessages),
+	negotiate.PathRMA: PathsOf(negotiate.PathTLS, negotiate.PathTCP, negotiate.PathMessages),
 }
 
 // Alternatives returns the paths of the set that serve instead of path, if its window is not within reach.

@@ -8,6 +8,7 @@ import (
 
 var everyPath = []negotiate.Path{
 	negotiate.PathDMA, negotiate.PathFast, negotiate.PathTLS, negotiate.PathMessages, negotiate.PathRMA,
+	negotiate.PathTCP,
 }
 
 func TestPaths(t *testing.T) {
@@ -24,7 +25,7 @@ func TestPaths(t *testing.T) {
 func TestPermits(t *testing.T) {
 	only := map[negotiate.Path]PathChoice{
 		negotiate.PathDMA: OnlyDMA, negotiate.PathFast: OnlyFast, negotiate.PathTLS: OnlyTLS,
-		negotiate.PathMessages: OnlyMessages, negotiate.PathRMA: OnlyRMA,
+		negotiate.PathMessages: OnlyMessages, negotiate.PathRMA: OnlyRMA, negotiate.PathTCP: OnlyTCP,
 	}
 	for _, path := range everyPath {
 		if !AnyPath.Permits(path) {
@@ -47,6 +48,7 @@ func TestFragile(t *testing.T) {
 	}{
 		{[]negotiate.Path{negotiate.PathDMA, negotiate.PathFast}, negotiate.PathDMA, true},
 		{[]negotiate.Path{negotiate.PathRMA, negotiate.PathTLS}, negotiate.PathRMA, true},
+		{[]negotiate.Path{negotiate.PathRMA, negotiate.PathTCP}, negotiate.PathRMA, true},
 		{[]negotiate.Path{negotiate.PathRMA, negotiate.PathMessages}, negotiate.PathRMA, true},
 		{[]negotiate.Path{negotiate.PathTLS, negotiate.PathMessages}, 0, false},
 		{[]negotiate.Path{negotiate.PathDMA, negotiate.PathTLS}, 0, false},

@@ -149,6 +149,7 @@ func (c *Config) flags() negotiate.Flags {
 var pathFlags = map[negotiate.Path]negotiate.Flags{
 	negotiate.PathFast: negotiate.FlagFast, negotiate.PathTLS: negotiate.FlagTLS,
 	negotiate.PathMessages: negotiate.FlagMessages, negotiate.PathRMA: negotiate.FlagRMA,
+	negotiate.PathTCP: negotiate.FlagTCP,
 }
 
 // pathsOf returns the paths that the flags of a HELLO stand for.

@@ -237,27 +237,30 @@ func TestDepthOfADevice(t *testing.T) {
 	}
 }
 
-// On path tls both sides arrange their windows alike, whichever end is a stream: each connection is of both.
-func TestTLSLanesFollowThePlan(t *testing.T) {
+// On the paths with connections both sides arrange their windows alike, whichever end is a stream: each connection is
+// of both. A receiver has no buffers beside its slots.
+func TestLanesOfConnectionsFollowThePlan(t *testing.T) {
 	for name, plan := range map[string]negotiate.Plan{
 		"files":         {},
 		"stream source": {StreamSource: true},
 		"stream target": {StreamTarget: true},
 		"ordered":       {Digest: negotiate.DigestBLAKE3},
 	} {
-		plan.Path, plan.Sender, plan.Chunk, plan.Depth = negotiate.PathTLS, negotiate.Client, 4096, 4
-		layouts := map[negotiate.Side]Layout{}
-		for side, stream := range map[negotiate.Side]bool{
-			negotiate.Client: plan.StreamSource, negotiate.Server: plan.StreamTarget,
-		} {
-			agreed := terms{plan: plan, config: &Config{
-				Side: side, File: &job.LocalFile{Stream: stream}, Memory: device{},
-			}}
-			layouts[side] = agreed.layout()
-		}
-		sends, receives := layouts[negotiate.Client], layouts[negotiate.Server]
-		if sends.Lanes != receives.Lanes || sends.Buffers != 0 || receives.Buffers == 0 {
-			t.Errorf("%s: the sender has %+v, the receiver %+v", name, sends, receives)
+		for _, path := range []negotiate.Path{negotiate.PathTLS, negotiate.PathTCP} {
+			plan.Path, plan.Sender, plan.Chunk, plan.Depth = path, negotiate.Client, 4096, 4
+			layouts := map[negotiate.Side]Layout{}
+			for side, stream := range map[negotiate.Side]bool{
+				negotiate.Client: plan.StreamSource, negotiate.Server: plan.StreamTarget,
+			} {
+				agreed := terms{plan: plan, config: &Config{
+					Side: side, File: &job.LocalFile{Stream: stream}, Memory: device{},
+				}}
+				layouts[side] = agreed.layout()
+			}
+			sends, receives := layouts[negotiate.Client], layouts[negotiate.Server]
+			if sends.Lanes != receives.Lanes || sends.Buffers != 0 || receives.Buffers != 0 {
+				t.Errorf("%s, %s: the sender has %+v, the receiver %+v", path, name, sends, receives)
+			}
 		}
 	}
 }

@@ -94,7 +94,8 @@ func (t *terms) inOrder() bool {
 
 // layout arranges this side's memory. A receiver that must keep the order holds all that can arrive out of it; one that
 // need not has each lane write one chunk while the engine fetches the next. Where the lane fetches it itself, which is
-// on a host that has the window and where the sender sends, it reuses one buffer.
+// on a host that has the window and where the sender sends, it reuses one buffer. Where content arrives over
+// connections it stays in the memory of its slot, and there is no buffer.
 func (t *terms) layout() Layout {
 	l := Layout{
 		Path: t.plan.Path, Sends: t.sends(), Digest: t.plan.Digest,
@@ -102,10 +103,10 @@ func (t *terms) layout() Layout {
 	}
 	l.Lanes = min(maxLanes, l.Depth)
 	if t.inOrder() || l.Path == negotiate.PathFast && t.config.traits().Lanes == 1 ||
-		l.Path == negotiate.PathTLS && t.plan.StreamTarget { // a connection ends when either side opens another window
+		l.Path.Connects() && t.plan.StreamTarget { // a connection ends when either side opens another window
 		l.Lanes = 1
 	}
-	if l.Sends {
+	if l.Sends || l.Path.Connects() {
 		return l
 	}
 	l.Buffers = (l.Depth + l.Lanes - 1) / l.Lanes

@@ -1,0 +1,63 @@
+package network
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// frameHeader is the size of what comes before the content of a slot: its number and its length, 4 bytes each.
+const frameHeader = 8
+
+// frameOverhead is what a frame adds to its content where bytes are counted that have the same keys: its header is a
+// record of its own, and each record counts as another block, and is rounded up to whole ones, of 16 bytes.
+const frameOverhead = 64
+
+func putHeader(header *[frameHeader]byte, slot uint32, content []byte) {
+	binary.BigEndian.PutUint32(header[:], slot)
+	binary.BigEndian.PutUint32(header[4:], uint32(len(content)))
+}
+
+// writeFrame sends the content of a slot.
+func (l *lane) writeFrame(slot uint32, content []byte) error {
+	if l.plain != nil {
+		return l.plain.write(slot, content)
+	}
+	var header [frameHeader]byte
+	putHeader(&header, slot, content)
+	if _, err := l.tls.Write(header[:]); err != nil {
+		return err
+	}
+	if _, err := l.tls.Write(content); err != nil {
+		return err
+	}
+	return l.socket.flush()
+}
+
+// readFrame receives the content of a slot, into the memory that place returns for it.
+func (l *lane) readFrame(place func(slot, length uint32) ([]byte, error)) (slot uint32, content []byte, err error) {
+	var header [frameHeader]byte
+	if _, err := io.ReadFull(l.content, header[:]); err != nil {
+		return 0, nil, lost(err)
+	}
+	slot = binary.BigEndian.Uint32(header[:])
+	if content, err = place(slot, binary.BigEndian.Uint32(header[4:])); err != nil {
+		return 0, nil, err
+	}
+	if _, err := io.ReadFull(l.content, content); err != nil {
+		return 0, nil, lost(err)
+	}
+	return slot, content, nil
+}
+
+// lost returns the error for a data connection that has failed: a comch.ErrPeerLost.
+func lost(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: a data connection has ended", comch.ErrPeerLost)
+	}
+	return fmt.Errorf("%w: a data connection failed: %s", comch.ErrPeerLost, quote.Bare(err.Error()))
+}

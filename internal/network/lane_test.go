@@ -1,0 +1,78 @@
+package network
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/secure"
+)
+
+// joining is a connection that holds back what is written from the time that it is told to, so that it leaves in one
+// piece.
+type joining struct {
+	net.Conn
+	joins bool
+	held  []byte
+}
+
+// Write implements net.Conn.
+func (j *joining) Write(b []byte) (int, error) {
+	if !j.joins {
+		return j.Conn.Write(b)
+	}
+	j.held = append(j.held, b...)
+	return len(b), nil
+}
+
+// acceptAtOnce takes a data connection as a server does, and sends a frame outside of TLS together with the record that
+// accepts the connection.
+func acceptAtOnce(listener net.Listener, key *identity.Key, frame []byte) error {
+	conn, err := listener.Accept()
+	if err != nil {
+		return err
+	}
+	config, err := secure.DataServer(key, secure.AnyKey)
+	if err != nil {
+		return err
+	}
+	j := &joining{Conn: conn}
+	server := tls.Server(j, config)
+	if _, err := io.ReadFull(server, make([]byte, greetingSize)); err != nil { // after the handshake
+		return err
+	}
+	j.joins = true
+	if _, err := server.Write([]byte{taken}); err != nil {
+		return err
+	}
+	_, err = conn.Write(append(j.held, frame...))
+	return err
+}
+
+// A frame that arrives together with the last record of TLS is not taken for a part of TLS.
+func TestFrameBehindTheLastRecord(t *testing.T) {
+	m := newMachines(t, nil)
+	both := m.meet(t)
+	defer both.close(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer func() { must(t, listener.Close()) }()
+	sent := make(chan error, 1)
+	go func() { sent <- acceptAtOnce(listener, m.server, []byte("\x00\x00\x00\x03\x00\x00\x00\x07content")) }()
+
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	must(t, err)
+	dialed := newLane(conn, tls.Client, both.client.DataClient())
+	must(t, within(patient(t), conn, func() error {
+		return dialed.join(&Settings{}, laneID{window: 1}.greeting(secret{}))
+	}))
+	must(t, <-sent)
+	dialed.leaveTLS()
+	slot, content, err := dialed.readFrame(func(_, length uint32) ([]byte, error) { return make([]byte, length), nil })
+	if err != nil || slot != 3 || string(content) != "content" {
+		t.Errorf("slot %d: %q, %v", slot, content, err)
+	}
+	must(t, dialed.Close())
+}
