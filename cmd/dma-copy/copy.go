@@ -124,6 +124,7 @@ var linkModes = map[config.LinkChoice]tree.LinkMode{
 var pathChoices = map[config.PathChoice]job.PathChoice{
 	config.PathAuto: job.AnyPath, config.PathDMA: job.OnlyDMA, config.PathFast: job.OnlyFast,
 	config.PathTLS: job.OnlyTLS, config.PathMessages: job.OnlyMessages, config.PathRMA: job.OnlyRMA,
+	config.PathTCP: job.OnlyTCP,
 }
 
 func copyOptions(

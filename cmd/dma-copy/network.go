@@ -24,6 +24,7 @@ import (
 // networkPaths are the paths of network connections by their names.
 var networkPaths = map[config.PathChoice]negotiate.Path{
 	config.PathTLS: negotiate.PathTLS, config.PathMessages: negotiate.PathMessages, config.PathRMA: negotiate.PathRMA,
+	config.PathTCP: negotiate.PathTCP,
 }
 
 // networkSettings returns the settings of network connections that permit some paths; none: tls, or the one that a

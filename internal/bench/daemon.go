@@ -190,5 +190,5 @@ func (d *daemon) timed(do func() error) (Run, error) {
 // pathChoices are the values of --path.
 var pathChoices = map[string]job.PathChoice{
 	"auto": job.AnyPath, "dma": job.OnlyDMA, "fast": job.OnlyFast,
-	"tls": job.OnlyTLS, "am": job.OnlyMessages, "rma": job.OnlyRMA,
+	"tls": job.OnlyTLS, "tcp": job.OnlyTCP, "am": job.OnlyMessages, "rma": job.OnlyRMA,
 }

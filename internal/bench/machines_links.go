@@ -28,6 +28,7 @@ type networkPath struct {
 // networkPaths are the data paths by their names. Without an RDMA device UCX accesses memory within this machine.
 var networkPaths = map[string]networkPath{
 	"tls": {negotiate.PathTLS, networkTCP, true},
+	"tcp": {negotiate.PathTCP, networkTCP, false},
 	"am":  {negotiate.PathMessages, networkTCP, false},
 	"rma": {negotiate.PathRMA, networkShared, false},
 }

@@ -68,7 +68,7 @@ type ConnectedPlan struct {
 }
 
 // MachinesPlan is what to copy over network connections within this machine: files, and the tree filetree.Small.
-// Directions are Push and Pull; a path is tls, am or rma.
+// Directions are Push and Pull; a path is tls, tcp, am or rma.
 type MachinesPlan struct {
 	Sizes     []int64 // bytes
 	Files     int     // of the tree; 0: as many as it has by itself
@@ -89,7 +89,7 @@ type CopySettings struct {
 }
 
 // NetworkPaths are the data paths of network connections.
-var NetworkPaths = []string{"tls", "am", "rma"}
+var NetworkPaths = []string{"tls", "tcp", "am", "rma"}
 
 // EnginePlan is what the engine copies: each task size at each depth in each direction.
 type EnginePlan struct {

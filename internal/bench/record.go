@@ -99,7 +99,7 @@ type CopyResult struct {
 	Chunk         int64      `json:"chunk,omitempty"` // as negotiated
 	Depth         int        `json:"depth,omitempty"`
 	Digest        string     `json:"digest,omitempty"`
-	Path          string     `json:"path,omitempty"` // as asked for: auto, dma, fast, tls, am or rma
+	Path          string     `json:"path,omitempty"` // as asked for: auto, dma, fast, tls, tcp, am or rma
 	Commands      [][]string `json:"commands"`
 	MemoryTouched bool       `json:"memory_touched"` // before each run
 	Error         string     `json:"error,omitempty"`

@@ -62,6 +62,7 @@ func TestWhatIsServed(t *testing.T) {
 		"--listen :1 -p 03:00.1":              {true, PathAuto, true, []PathChoice{PathTLS}},
 		"--listen :1 -r b1:00.1 --path dma":   {true, PathDMA, true, []PathChoice{PathTLS}},
 		"--listen :1 -p x --path am,fast,tls": {true, PathFast, true, []PathChoice{PathTLS, PathMessages}},
+		"--listen :1 --path tcp,tls":          {false, PathAuto, true, []PathChoice{PathTLS, PathTCP}},
 		"--listen [::1]:1 --auth none":        {false, PathAuto, true, []PathChoice{PathTLS}},
 		"--listen 127.0.0.1:1 --auth none":    {false, PathAuto, true, []PathChoice{PathTLS}},
 	} {
@@ -85,6 +86,7 @@ func TestUseOfUCX(t *testing.T) {
 		"":                            false,
 		"--listen :1":                 false,
 		"--listen :1 --path tls":      false,
+		"--listen :1 --path tls,tcp":  false,
 		"--listen :1 --encrypt":       false,
 		"--listen :1 --driver ucx":    false,
 		"--listen :1 -p x --path dma": false,
@@ -107,6 +109,8 @@ func TestRefusedNetworkSettings(t *testing.T) {
 		"--listen :1 --path auto,tls":             `--path "auto,tls": "auto" is not a path; `,
 		"--listen :1 --encrypt --path rma":        "--encrypt conflicts with --path rma: only tls encrypts file data",
 		"--listen :1 --encrypt --path tls,am":     "--encrypt conflicts with --path am: ",
+		"--listen :1 --encrypt --path tls,tcp":    "--encrypt conflicts with --path tcp: only tls encrypts file data",
+		"--path tcp":                              "--path tcp is for connections with other machines: give --listen",
 		"--listen :1 --encrypt -p 03:00.1":        "--encrypt conflicts with serving a device: ",
 		"--encrypt":                               "--encrypt conflicts with serving a device: ",
 		"--driver ucx":                            "--driver ucx is for daemons on other machines ",
@@ -152,11 +156,13 @@ func TestPathsOfTransfers(t *testing.T) {
 		sentence string
 	}{
 		{"", device, ""}, {"", network, ""}, {"--path dma", device, ""}, {"--path fast", device, ""},
-		{"--path tls", network, ""}, {"--path am", network, ""}, {"--path rma", network, ""},
+		{"--path tls", network, ""}, {"--path tcp", network, ""}, {"--path am", network, ""},
+		{"--path rma", network, ""},
 		{"--encrypt", network, ""}, {"--encrypt --path tls", network, ""},
-		{"--path dma", network, "--path dma is for devices: to another machine give auto, tls, am or rma"},
+		{"--path dma", network, "--path dma is for devices: to another machine give auto, tls, tcp, am or rma"},
 		{"--path rma", device, "--path rma is for daemons on other machines (ucx://HOST:PORT/SHARE/PATH): "},
 		{"--encrypt", device, "--encrypt is for daemons on other machines: "},
+		{"--encrypt --path tcp", network, "--encrypt conflicts with --path tcp: only tls encrypts file data"},
 		{"--encrypt --path rma", network, "--encrypt conflicts with --path rma: only tls encrypts file data"},
 		{"--encrypt --path fast", network, "--path fast is for devices: "},
 	} {

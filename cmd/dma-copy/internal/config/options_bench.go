@@ -76,7 +76,7 @@ func (s *Bench) whatOptions() []option {
 			help: "As --digest of a copy"},
 		{group: AddedFlags, name: "paths", value: "PATH,...", fallback: string(PathAuto), json: jsonText,
 			assign: into(&s.Paths, parseList(parsePathName)), words: pathNames,
-			help: "As --path of a copy; machines: tls, am and rma,\nwhich auto stands for"},
+			help: "As --path of a copy; machines: tls, tcp, am and\nrma, which auto stands for"},
 		{group: AddedFlags, name: "durability", value: "none|file|full", fallback: "none", json: jsonText,
 			assign: into(&s.Durability, parseDurability),
 			help:   "As --durability of a copy; unless none, each\ntool's copy is followed by a sync of the same"},

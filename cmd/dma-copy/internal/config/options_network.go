@@ -76,7 +76,7 @@ func (n *Network) options() []option { return append(n.dataOptions(), n.trafficC
 // networkPaths are the choices of --path between machines, devicePaths those of a device.
 var (
 	devicePaths  = []PathChoice{PathDMA, PathFast}
-	networkPaths = []PathChoice{PathTLS, PathMessages, PathRMA}
+	networkPaths = []PathChoice{PathTLS, PathTCP, PathMessages, PathRMA}
 )
 
 // isNetwork reports whether the path is one between machines.

@@ -78,11 +78,11 @@ func (s *Transfer) options() []option {
 func withNetworkPaths(table []option) []option {
 	for i := range table {
 		if table[i].name == "path" {
-			table[i].value = "auto|dma|fast|tls|am|rma"
+			table[i].value = "auto|dma|fast|tls|tcp|am|rma"
 			table[i].help = "How file data is copied: by DMA or over Comch\n" +
-				"producers and consumers (fast); to another\nmachine over TLS, by UCX's active messages (am)\n" +
-				"or by RDMA (rma), if the daemon permits these.\nauto is tls; over a device it is dma if both\n" +
-				"sides support it, otherwise fast"
+				"producers and consumers (fast); to another\nmachine over TLS, or if the daemon permits it\n" +
+				"without encryption: over TCP, by UCX's active\nmessages (am) or by RDMA (rma). auto is tls; over\n" +
+				"a device it is dma if both sides support it,\notherwise fast"
 		}
 	}
 	return table
@@ -149,9 +149,9 @@ func (s *Serve) shareOptions() []option {
 			"7483. Without\n-p and -r no device is served then"),
 		{group: ServeFlags, name: "path", value: "LIST", fallback: string(PathAuto), json: jsonText,
 			assign: into(&s.Paths, parsePathList), words: permittedPaths,
-			help: "Permitted paths of file data, with commas: dma\nand fast of a device; tls, am and rma to other\n" +
-				"machines. auto, and a list without any of a\nkind, is dma, fast and tls; am and rma are for\n" +
-				"machines that trust each other"},
+			help: "Permitted paths of file data, with commas: dma\nand fast of a device; tls, tcp, am and rma to\n" +
+				"other machines. auto, and a list without any of\na kind, is dma, fast and tls; tcp does not\n" +
+				"encrypt, and am and rma are for machines that\ntrust each other"},
 		{group: ServeFlags, name: "relay-to", value: "LIST", json: jsonText,
 			assign: into(&s.RelayTo, parseRelayTargets),
 			help: "Push files to the daemons at these addresses,\nwith commas, for keys with the right to relay:\n" +

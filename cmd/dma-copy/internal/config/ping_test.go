@@ -32,7 +32,7 @@ func TestRefusedPingSettings(t *testing.T) {
 		"--size 99999999999999": "give at most 4MiB",
 		"--size -1":             "give whole bytes such as 64, 4KiB or 1M",
 		"--text a\xff":          "not UTF-8",
-		"--path control":        "give auto, dma, fast, tls, am or rma",
+		"--path control":        "give auto, dma, fast, tls, tcp, am or rma",
 
 		"--text " + strings.Repeat("x", 1025): "longer than 1024 bytes",
 	} {

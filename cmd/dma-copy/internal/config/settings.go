@@ -247,8 +247,9 @@ const (
 	PathDMA  PathChoice = "dma"
 	PathFast PathChoice = "fast"
 
-	// Between machines, where auto is tls: am and rma are used only if both sides name them.
+	// Between machines, where auto is tls: the others are used only if both sides name them.
 	PathTLS      PathChoice = "tls" // a TLS connection for each lane
+	PathTCP      PathChoice = "tcp" // the same, without encryption after authentication
 	PathMessages PathChoice = "am"  // active messages of UCX
 	PathRMA      PathChoice = "rma" // remote memory access of UCX
 )

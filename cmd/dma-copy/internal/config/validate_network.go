@@ -25,7 +25,7 @@ func (s *Transfer) ValidateFor(network bool) error {
 func (n Network) validatePath(path PathChoice) error {
 	switch {
 	case path != PathAuto && !path.isNetwork():
-		return exit.Usagef("--path %s is for devices: to another machine give auto, tls, am or rma", path)
+		return exit.Usagef("--path %s is for devices: to another machine give auto, tls, tcp, am or rma", path)
 	case n.Encrypt && path != PathAuto && path != PathTLS:
 		return exit.Usagef("--encrypt conflicts with --path %s: only tls encrypts file data", path)
 	}

@@ -46,7 +46,7 @@ func examineListen(m machine, s config.Doctor) []finding {
 
 func checkUCX(found inventory.Network, err error) finding {
 	if err != nil {
-		return fail("", "UCX: %s; without it files are copied over TLS only", err)
+		return fail("", "UCX: %s; without it only the paths tls and tcp are possible", err)
 	}
 	return ok("UCX: release %s", found.UCX)
 }

@@ -61,7 +61,8 @@ func TestNetworkChecks(t *testing.T) {
 			m.network = func() (inventory.Network, error) {
 				return inventory.Network{}, fmt.Errorf("%w: libucp.so.0", ucx.ErrUnavailable)
 			}
-		}, "FAIL  UCX: UCX is not available: libucp.so.0; without it files are copied over TLS only", exit.Device},
+		}, "FAIL  UCX: UCX is not available: libucp.so.0; without it only the paths tls and tcp are possible",
+			exit.Device},
 		"without RDMA": {withNetwork(inventory.NewNetwork("1", []ucx.Resource{{Transport: "tcp", Device: "lo"}}, nil)),
 			"ok    RDMA devices: none; files are copied over TLS", exit.OK},
 		"no transport": {withNetwork(inventory.NewNetwork("1", nil, nil)), "FAIL  transports: UCX can use none",

@@ -34,6 +34,8 @@ func TestSummaryOfACopyBetweenMachines(t *testing.T) {
 		want      string
 	}{
 		"tls": {negotiate.PathTLS, "", networkPath, "path  tls to lab:7483 (encrypted)\npeer  lab: authenticated\n"},
+		"tcp": {negotiate.PathTCP, "", networkPath,
+			"path  tcp to lab:7483 (authenticated, not encrypted)\npeer  lab: authenticated\n"},
 		"rma": {negotiate.PathRMA, "rc_mlx5/mlx5_0:1", networkPath,
 			"path  rma over rc_mlx5/mlx5_0:1 to lab:7483 (authenticated, not encrypted)\npeer  lab: authenticated\n"},
 		"am, --auth none": {negotiate.PathMessages, "tcp/lo", nobody,
