@@ -34,8 +34,9 @@ TOOL     := $(GO) tool -modfile=tools/go.mod
 PARALLEL := -parallel 8 -timeout 20m
 # The C tests are compiled at once, and run one after the other.
 CPUS     := $(shell nproc)
-# The table of library functions is read-only after the start; C checks its stack and buffers. Not position independent:
-# the relocations of Go's tables would add 40 % to the instructions of a start.
+# The table of library functions is read-only after the start; C checks its stack and buffers. What is published is also
+# position independent (pie); elsewhere the start is faster without the relocations of Go's tables (exe).
+BUILDMODE ?= exe
 GO_LDFLAGS = -X main.version=$(VERSION) -extldflags "-Wl,-z,relro,-z,now"
 HARDENED_CFLAGS := -O2 -g -fstack-protector-strong -D_FORTIFY_SOURCE=2
 WARNINGS := -Wall -Wextra -Werror
@@ -61,7 +62,7 @@ help: ## list the targets
 
 build: export CGO_CFLAGS = $(HARDENED_CFLAGS)
 build: ## build bin/dma-copy
-	$(GO) build -trimpath -buildvcs=false -ldflags '$(GO_LDFLAGS)' -o bin/dma-copy ./cmd/dma-copy
+	$(GO) build -buildmode=$(BUILDMODE) -trimpath -buildvcs=false -ldflags '$(GO_LDFLAGS)' -o bin/dma-copy ./cmd/dma-copy
 
 build-arm64: export CGO_ENABLED = 1
 build-arm64: export GOARCH = arm64
@@ -69,7 +70,7 @@ build-arm64: export CC = $(ARM64_CC)
 build-arm64: export GOFLAGS = $(PORTABLE_GOFLAGS)
 build-arm64: export CGO_CFLAGS = $(HARDENED_CFLAGS)
 build-arm64: ## build bin/dma-copy-arm64 for the DPU; needs gcc-aarch64-linux-gnu and libc6-dev-arm64-cross
-	$(GO) build -trimpath -buildvcs=false -ldflags '$(GO_LDFLAGS)' -o bin/dma-copy-arm64 ./cmd/dma-copy
+	$(GO) build -buildmode=$(BUILDMODE) -trimpath -buildvcs=false -ldflags '$(GO_LDFLAGS)' -o bin/dma-copy-arm64 ./cmd/dma-copy
 
 install: build man completions licences ## install program, manual, completions below $(PREFIX) (default /usr/local)
 	DESTDIR='$(DESTDIR)' scripts/install.sh install '$(PREFIX)'
@@ -80,6 +81,7 @@ uninstall: ## remove what `make install` has installed below $(PREFIX)
 test-install: build man completions licences ## install and uninstall in an empty directory
 	scripts/test-install.sh
 
+hardening: BUILDMODE = pie
 hardening: build build-arm64 ## the binaries are hardened, and need only a C library that supported systems have
 	$(GO) -C tools test ./elfcheck
 	$(GO) -C tools run ./elfcheck -glibc $(GLIBC) $(CURDIR)/bin/dma-copy $(CURDIR)/bin/dma-copy-arm64
@@ -90,6 +92,7 @@ licences: ## licences of linked modules against packaging/licences.txt; their te
 	build/tools/licences -allow packaging/licences.txt -notices build/licences/THIRD_PARTY_NOTICES \
 		-sbom build/licences/sbom.cdx.json -version $(VERSION) ./cmd/dma-copy
 
+packages: BUILDMODE = pie
 # nfpm is built here and not run by `go tool`, which would set the architecture of the packages for it.
 packages: build build-arm64 man completions licences ## deb and rpm of VERSION for amd64 and arm64 in build/packages
 	$(GO) build -C tools/packaging -o $(CURDIR)/build/tools/ github.com/goreleaser/nfpm/v2/cmd/nfpm
@@ -308,7 +311,7 @@ release-dry-run: export SOURCE_DATE_EPOCH = $(shell git -c safe.directory='*' lo
 release-dry-run: ## all of a release but publishing it, in build/release; TESTS= runs no tests, TESTS="lint test" these
 	scripts/release.sh check
 	$(if $(strip $(TESTS)),$(MAKE) $(TESTS))
-	$(RELEASE_MAKE) build build-arm64 hardening packages
+	$(RELEASE_MAKE) BUILDMODE=pie build build-arm64 hardening packages
 	$(RELEASE_MAKE) release-files
 
 release-files: ## the last step of release-dry-run, after build, build-arm64 and packages; needs SOURCE_DATE_EPOCH

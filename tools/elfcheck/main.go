@@ -1,5 +1,5 @@
-// Command elfcheck checks that binaries are hardened, and that they run wherever the packages can be installed: memory
-// is never writable and executable, the table of library functions is read-only after the start, C functions check
+// Command elfcheck checks that binaries are hardened, and that they run wherever the packages can be installed: they are
+// position independent, memory is never writable and executable, the table of library functions is read-only after the start, C functions check
 // their stack and buffers, and only the C library is needed, in a version that supported distributions have.
 //
 //	elfcheck -glibc VERSION BINARY...
@@ -42,7 +42,15 @@ func checkFile(name, glibc string) error {
 		return err
 	}
 	defer file.Close()
-	return errors.Join(checkSegments(file), checkBinding(file), checkC(file), checkLibraries(file, glibc))
+	return errors.Join(checkPosition(file), checkSegments(file), checkBinding(file), checkC(file), checkLibraries(file, glibc))
+}
+
+// checkPosition checks that the kernel can choose the addresses of the program.
+func checkPosition(file *elf.File) error {
+	if file.Type != elf.ET_DYN || dynamic(file, elf.DT_FLAGS_1)&uint64(elf.DF_1_PIE) == 0 {
+		return errors.New("is not position independent: build with -buildmode=pie")
+	}
+	return nil
 }
 
 // checkSegments checks what the kernel maps.

@@ -23,7 +23,7 @@ int main(int argc, char **argv)
 
 // hardened are the flags of a binary in which nothing is wrong.
 var hardened = []string{
-	"-O2", "-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2",
+	"-O2", "-fPIE", "-pie", "-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2",
 	"-Wl,-z,relro,-z,now,-z,noexecstack",
 }
 
@@ -35,7 +35,7 @@ func TestCheckFile(t *testing.T) {
 		want  string // part of the error; none if empty
 	}{
 		{"hardened", nil, "2.34", ""},
-		{"hardened, not PIE", []string{"-no-pie", "-fno-pie"}, "2.34", ""},
+		{"fixed addresses", []string{"-no-pie", "-fno-pie"}, "2.34", "is not position independent"},
 		{"stack is executable", []string{"-Wl,-z,execstack"}, "2.34", "PT_GNU_STACK is writable and executable"},
 		{"no relro", []string{"-Wl,-z,norelro"}, "2.34", "no PT_GNU_RELRO"},
 		{"bound when called", []string{"-Wl,-z,lazy"}, "2.34", "not bound at the start"},
