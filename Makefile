@@ -72,6 +72,17 @@ build-arm64: export CGO_CFLAGS = $(HARDENED_CFLAGS)
 build-arm64: ## build bin/dma-copy-arm64 for the DPU; needs gcc-aarch64-linux-gnu and libc6-dev-arm64-cross
 	$(GO) build -buildmode=$(BUILDMODE) -trimpath -buildvcs=false -ldflags '$(GO_LDFLAGS)' -o bin/dma-copy-arm64 ./cmd/dma-copy
 
+completions: build ## scripts for completion in bash, zsh and fish in build/completions
+	mkdir -p build/completions/bash build/completions/zsh build/completions/fish
+	bin/dma-copy completion bash > build/completions/bash/dma-copy
+	bin/dma-copy completion zsh > build/completions/zsh/_dma-copy
+	bin/dma-copy completion fish > build/completions/fish/dma-copy.fish
+
+# The date of the pages is that of the commit, so that they are the same in each build.
+man: build ## manual pages in build/man
+	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2> /dev/null || date +%s)}" \
+		bin/dma-copy man build/man
+
 install: build man completions licences ## install program, manual, completions below $(PREFIX) (default /usr/local)
 	DESTDIR='$(DESTDIR)' scripts/install.sh install '$(PREFIX)'
 
@@ -250,6 +261,7 @@ fmt: ## format all Go and C files
 imports: ## write the import graph of docs/ARCHITECTURE.md and draw docs/architecture.svg
 	$(GO) test -count=1 ./internal/repolint -run TestArchitecture -update
 
+.PHONY: recordings
 recordings: build ## write the recordings of terminals that README.md shows, from copies on the software device
 	DMA_COPY_TEST_PROGRAM=$(CURDIR)/bin/dma-copy $(GO) test -count=1 ./cmd/dma-copy/e2e -run TestReadmeCommands -update
 

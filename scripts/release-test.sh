@@ -42,7 +42,7 @@ changelog() {
 		### Added
 
 		- One thing, in
-		  two lines.
+		  two lines: [there](docs/A.md#b), [elsewhere](https://localhost/c).
 
 		### Fixed
 
@@ -93,7 +93,8 @@ prints() {
 good='## [1.2.0] - 2026-02-03'
 changelog "$good"
 prints "the version" version 1.2.0
-prints "the notes" notes $'### Added\n\n- One thing, in\n  two lines.\n\n### Fixed\n\n- Another one.'
+there='[there](https://github.com/dma-copy/dma-copy/blob/v1.2.0/docs/A.md#b), [elsewhere](https://localhost/c)'
+prints "the notes" notes $'### Added\n\n- One thing, in\n  two lines: '"$there"$'.\n\n### Fixed\n\n- Another one.'
 prints "a commit without a tag" check "release: 1.2.0"
 echo x > "$repository/new"
 refuses "a new file" check "has changes that are not committed"

@@ -45,11 +45,13 @@ section() {
 		inside' CHANGELOG.md | sed -e '/./,$!d' | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}'
 }
 
+# Links to files of the repository become addresses, because the page of a release is elsewhere.
 notes() {
-	local text
-	text=$(section "$(version)")
-	[ -n "$text" ] || fail "CHANGELOG.md says nothing of $(version)"
-	printf '%s\n' "$text"
+	local version text
+	version=$(version)
+	text=$(section "$version")
+	[ -n "$text" ] || fail "CHANGELOG.md says nothing of $version"
+	sed -E "s,\]\(([^):#]+[)#]),](https://github.com/dma-copy/dma-copy/blob/v$version/\1,g" <<< "$text"
 }
 
 check() {

@@ -62,7 +62,7 @@ func TestCompletionIsSilent(t *testing.T) {
 		"completion zsh _":                             "",
 		"-- -l W":                                      "WARNING",
 		"push --path tls,":                             "",
-		"serve --path tls,am,rma,dma,":                 "tls,am,rma,dma,fast",
+		"serve --path tls,tcp,am,rma,dma,":             "tls,tcp,am,rma,dma,fast",
 		"config show serve --audit":                    "--audit-log\tAppend a JSON line for each request",
 	} {
 		if got := strings.Join(completions(t, broken, words(line)...), " "); got != want {

@@ -80,7 +80,7 @@ func TestVersion(t *testing.T) {
 func TestVersionFromTheLinker(t *testing.T) {
 	defer func(linked string) { version = linked }(version)
 	version = "1.2.3"
-	got := programLines("3.3.0")
+	got := programLines(programVersion(), "3.3.0")
 	if !strings.HasPrefix(got, "dma-copy 1.2.3 (") || !strings.HasSuffix(got, "\nDOCA runtime: 3.3.0\n") {
 		t.Errorf("printed %q", got)
 	}

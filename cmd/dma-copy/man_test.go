@@ -79,7 +79,7 @@ func TestManualPagesAreComplete(t *testing.T) {
 		}
 		got := strings.Join(sections.FindAllString(text, -1), ", ")
 		got = strings.ReplaceAll(got, "OPTIONS, COMMANDS", "OPTIONS")
-		if got != "NAME, SYNOPSIS, DESCRIPTION, OPTIONS, ENVIRONMENT, FILES, EXIT STATUS, EXAMPLES, SEE ALSO" {
+		if got != "NAME, SYNOPSIS, DESCRIPTION, OPTIONS, ENVIRONMENT, SIGNALS, FILES, EXIT STATUS, EXAMPLES, SEE ALSO" {
 			t.Errorf("%s has the sections %s", name, got)
 		}
 		for _, o := range config.Describe(settings[name]) {

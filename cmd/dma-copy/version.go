@@ -55,12 +55,12 @@ func writeVersion(w io.Writer, libraryDir string) error {
 	if found, err := doca.FindInstallation(libraryDir); err == nil {
 		runtimeVersion = quote.Printable(found.Version)
 	}
-	return printVersion(w, programLines(runtimeVersion))
+	return printVersion(w, programLines(programVersion(), runtimeVersion))
 }
 
-func programLines(docaRuntime string) string {
+func programLines(program, docaRuntime string) string {
 	return fmt.Sprintf("dma-copy %s (%s %s/%s)\nDOCA runtime: %s\n",
-		programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, docaRuntime)
+		program, runtime.Version(), runtime.GOOS, runtime.GOARCH, docaRuntime)
 }
 
 func versionCommand() command {
@@ -156,7 +156,7 @@ func findDriver(options doca.Options) *driverUsed {
 
 // write prints the versions as text.
 func (v versions) write(w io.Writer) error {
-	text := programLines(cmp.Or(v.DOCA, notFound))
+	text := programLines(v.Program, cmp.Or(v.DOCA, notFound))
 	if v.UCX != nil {
 		text += fmt.Sprintf("UCX runtime: %s\n", cmp.Or(v.UCX.Version, "none"))
 		if v.UCX.Reason != "" {

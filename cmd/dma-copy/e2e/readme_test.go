@@ -116,7 +116,7 @@ func newReadmeSession(t *testing.T) *readmeSession {
 	port, err := freePort()
 	must(t, err)
 	environment := slices.Concat(os.Environ(), variables, []string{
-		"HOME=" + dir, "DMA_COPY_RUNTIME_DIR=" + filepath.Join(dir, runtimeDir),
+		"HOME=" + dir,
 		"DMA_COPY_PROGRESS=never", // how often it is printed depends on the speed of the machine
 	})
 	s := &readmeSession{dir: dir, port: fmt.Sprint(port), keys: map[string]string{}, shells: map[string]*shell{}}

@@ -81,8 +81,8 @@ func withNetworkPaths(table []option) []option {
 			table[i].value = "auto|dma|fast|tls|tcp|am|rma"
 			table[i].help = "How file data is copied: by DMA or over Comch\n" +
 				"producers and consumers (fast); to another\nmachine over TLS, or if the daemon permits it\n" +
-				"without encryption: over TCP, by UCX's active\nmessages (am) or by RDMA (rma). auto is tls; over\n" +
-				"a device it is dma if both sides support it,\notherwise fast"
+				"without encryption: over TCP, by UCX's active\nmessages (am) or by RDMA (rma). auto is tls;\n" +
+				"over a device it is dma if both sides support\nit, otherwise fast"
 		}
 	}
 	return table

@@ -1,10 +1,41 @@
 package verify
 
 import (
+	"bytes"
 	"io"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 )
+
+// The JSON line of the progress matches the schema, with and without totals.
+func TestProgressAsJSON(t *testing.T) {
+	schema, err := jsonschema.NewCompiler().Compile("../../../../docs/verify.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, total := range []int64{0, 100} {
+		var stdout, stderr bytes.Buffer
+		v := verifier{
+			stdout: &stdout, stderr: &stderr, settings: config.Verify{Output: config.OutputJSON},
+			meter: &meter{began: time.Now()},
+		}
+		v.meter.bytesTotal.Store(total)
+		v.meter.filesTotal.Store(total)
+		v.printProgress()
+		instance, err := jsonschema.UnmarshalJSON(&stdout)
+		if err == nil {
+			err = schema.Validate(instance)
+		}
+		if err != nil || stderr.Len() > 0 {
+			t.Errorf("total %d: %v; stderr %q", total, err, &stderr)
+		}
+	}
+}
 
 func TestProgressText(t *testing.T) {
 	for _, tc := range []struct {
