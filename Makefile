@@ -38,6 +38,7 @@ CPUS     := $(shell nproc)
 # position independent (pie); elsewhere the start is faster without the relocations of Go's tables (exe).
 BUILDMODE ?= exe
 GO_LDFLAGS = -X main.version=$(VERSION) -extldflags "-Wl,-z,relro,-z,now"
+GO_BUILD   = $(GO) build -buildmode=$(BUILDMODE) -trimpath -buildvcs=false -ldflags '$(GO_LDFLAGS)'
 HARDENED_CFLAGS := -O2 -g -fstack-protector-strong -D_FORTIFY_SOURCE=2
 WARNINGS := -Wall -Wextra -Werror
 C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')
@@ -62,7 +63,7 @@ help: ## list the targets
 
 build: export CGO_CFLAGS = $(HARDENED_CFLAGS)
 build: ## build bin/dma-copy
-	$(GO) build -buildmode=$(BUILDMODE) -trimpath -buildvcs=false -ldflags '$(GO_LDFLAGS)' -o bin/dma-copy ./cmd/dma-copy
+	$(GO_BUILD) -o bin/dma-copy ./cmd/dma-copy
 
 build-arm64: export CGO_ENABLED = 1
 build-arm64: export GOARCH = arm64
@@ -70,7 +71,7 @@ build-arm64: export CC = $(ARM64_CC)
 build-arm64: export GOFLAGS = $(PORTABLE_GOFLAGS)
 build-arm64: export CGO_CFLAGS = $(HARDENED_CFLAGS)
 build-arm64: ## build bin/dma-copy-arm64 for the DPU; needs gcc-aarch64-linux-gnu and libc6-dev-arm64-cross
-	$(GO) build -buildmode=$(BUILDMODE) -trimpath -buildvcs=false -ldflags '$(GO_LDFLAGS)' -o bin/dma-copy-arm64 ./cmd/dma-copy
+	$(GO_BUILD) -o bin/dma-copy-arm64 ./cmd/dma-copy
 
 completions: build ## scripts for completion in bash, zsh and fish in build/completions
 	mkdir -p build/completions/bash build/completions/zsh build/completions/fish
@@ -83,13 +84,16 @@ man: build ## manual pages in build/man
 	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2> /dev/null || date +%s)}" \
 		bin/dma-copy man build/man
 
-install: build man completions licences ## install program, manual, completions below $(PREFIX) (default /usr/local)
+all: build man completions licences ## build everything that `make install` installs
+
+# It builds nothing: it may run as a user who has no Go, and should leave no files in the checkout.
+install: ## install what `make all` has built below $(PREFIX) (default /usr/local)
 	DESTDIR='$(DESTDIR)' scripts/install.sh install '$(PREFIX)'
 
 uninstall: ## remove what `make install` has installed below $(PREFIX)
 	DESTDIR='$(DESTDIR)' scripts/install.sh uninstall '$(PREFIX)'
 
-test-install: build man completions licences ## install and uninstall in an empty directory
+test-install: all ## install and uninstall in an empty directory
 	scripts/test-install.sh
 
 hardening: BUILDMODE = pie

@@ -28,7 +28,10 @@ place() {
 }
 
 install_all() {
-	local page section
+	local page section built
+	for built in bin/dma-copy build/man/man1 build/completions/bash build/licences/THIRD_PARTY_NOTICES; do
+		[ -e "$built" ] || { echo "install: $built is missing: run make all first" >&2; return 1; }
+	done
 	place 755 bin/dma-copy "$prefix/bin/dma-copy"
 	for page in build/man/man*/*.[0-9]; do
 		section=${page##*.}

@@ -48,9 +48,9 @@ task() {
 }
 
 # whole CODE COMMAND...: all instructions of a process that ends with this exit code, but for those of Go's scheduler,
-# which has more to do the longer a system call takes. One CPU for Go, so that no thread spins while it waits; no signals
-# between its threads; no search for the limits of a container, which differs from machine to machine; no garbage
-# collection, which starts at different moments; and no environment.
+# which has more to do the longer a system call takes. One CPU for Go, so that no thread spins while it waits; no
+# signals between its threads; no search for the limits of a container, which differs from machine to machine; no
+# garbage collection, which starts at different moments; and no environment.
 whole() {
 	local want=$1 code=0
 	shift

@@ -161,7 +161,8 @@ func programHelp(s config.Settings, commands []command) string {
 		fmt.Fprintf(&text, "  %-*s%s\n", config.HelpColumn-len("  "), c.name, c.summary)
 	}
 	text.WriteString("\nExamples:\n" + indented(copyExamples) + "\n" + helpValues)
-	text.WriteString("\nEnvironment:\n" + helpEnvironment + "\nSignals:\n" + helpSignals + "\nExit codes:\n" + helpExitCodes)
+	text.WriteString("\nEnvironment:\n" + helpEnvironment + "\nSignals:\n" + helpSignals)
+	text.WriteString("\nExit codes:\n" + helpExitCodes)
 	return text.String()
 }
 

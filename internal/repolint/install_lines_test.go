@@ -9,13 +9,13 @@ import (
 
 // installLines are the forms of the commands that install the program and remove it, one for each way.
 var installLines = []struct{ install, remove string }{
-	{`sudo apt install ./dma-copy_VERSION_amd64\.deb`, `sudo apt remove dma-copy`},
-	{`sudo dnf install ./dma-copy-VERSION\.x86_64\.rpm`, `sudo dnf remove dma-copy`},
+	{`sudo apt install ./dma-copy_VERSION-1_amd64\.deb`, `sudo apt remove dma-copy`},
+	{`sudo dnf install ./dma-copy-VERSION-1\.x86_64\.rpm`, `sudo dnf remove dma-copy`},
 	{
 		`go install ` + regexp.QuoteMeta(modulePath+"/"+programPackage) + `@latest`,
 		`rm "\$\(go env GOPATH\)/bin/dma-copy"`,
 	},
-	{`make build && sudo make install`, `sudo make uninstall`},
+	{`make all && sudo make install`, `sudo make uninstall`},
 }
 
 // TestInstallLinesOfReadme checks the form of the commands that no test runs, because they change the machine or need a

@@ -1,6 +1,7 @@
-// Command elfcheck checks that binaries are hardened, and that they run wherever the packages can be installed: they are
-// position independent, memory is never writable and executable, the table of library functions is read-only after the start, C functions check
-// their stack and buffers, and only the C library is needed, in a version that supported distributions have.
+// Command elfcheck checks that binaries are hardened, and that they run wherever the packages can be installed: they
+// are position independent, memory is never writable and executable, the table of library functions is read-only after
+// the start, C functions check their stack and buffers, and only the C library is needed, in a version that supported
+// distributions have.
 //
 //	elfcheck -glibc VERSION BINARY...
 package main
@@ -42,7 +43,8 @@ func checkFile(name, glibc string) error {
 		return err
 	}
 	defer file.Close()
-	return errors.Join(checkPosition(file), checkSegments(file), checkBinding(file), checkC(file), checkLibraries(file, glibc))
+	return errors.Join(checkPosition(file), checkSegments(file), checkBinding(file), checkC(file),
+		checkLibraries(file, glibc))
 }
 
 // checkPosition checks that the kernel can choose the addresses of the program.
