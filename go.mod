@@ -5,7 +5,6 @@ go 1.26.5
 require (
 	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/cenkalti/backoff/v5 v5.0.3
-	github.com/dustin/go-humanize v1.1.0
 	github.com/landlock-lsm/go-landlock v0.11.0
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.72.0

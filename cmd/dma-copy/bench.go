@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
@@ -19,6 +18,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -240,7 +240,7 @@ func readRecord(path string, log zerolog.Logger) (text []byte, name string, err 
 	log.Info().Str("path", from.Path).Msg("reading")
 	text, err = fileio.ReadAtMost(from.File, maxRecordSize)
 	if errors.Is(err, fileio.ErrTooLarge) {
-		return nil, "", notARecord(from.Path, "it is larger than "+humanize.IBytes(maxRecordSize))
+		return nil, "", notARecord(from.Path, "it is larger than "+quantity.Bytes(maxRecordSize))
 	}
 	if err != nil {
 		return nil, "", from.Failed(err)

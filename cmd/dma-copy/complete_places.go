@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -166,7 +166,7 @@ func (c completer) list(at share.Remote, base, word string) (offered []cobra.Com
 			if e.Path == "" || !strings.HasPrefix(name, word) || !canOffer(name) {
 				return nil
 			}
-			about := humanize.IBytes(uint64(e.Size))
+			about := quantity.Bytes(uint64(e.Size))
 			switch {
 			case at.Share == "":
 				name, about = name+"/", "share"

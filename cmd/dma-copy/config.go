@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -168,8 +168,8 @@ func checkConfig(streams streams, s config.Config, args []string) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("ok  %s  %s, %s, %s\n", quote.Printable(path), english.Plural(checked.Values, "value", ""),
-		english.Plural(checked.Shares, "share", ""), english.Plural(len(checked.Peers), "peer", ""))
+	text := fmt.Sprintf("ok  %s  %s, %s, %s\n", quote.Printable(path), quantity.Count(checked.Values, "value", ""),
+		quantity.Count(checked.Shares, "share", ""), quantity.Count(len(checked.Peers), "peer", ""))
 	for _, note := range checked.Notes {
 		text += "    " + note + "\n"
 	}

@@ -3,11 +3,10 @@ package main
 import (
 	"fmt"
 
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // reload reads keys and shares again, each even if the other fails.
@@ -26,7 +25,7 @@ func (d *daemon) reload(store *identity.Store) {
 		d.log.Error().Err(err).Int("exit_code", report.ExitCode(err)).Msg("the shares stay as they are")
 		return
 	}
-	fmt.Fprintf(d.streams.stderr, "reloaded: %s\n", english.Plural(len(d.settings.Shares), "share", ""))
+	fmt.Fprintf(d.streams.stderr, "reloaded: %s\n", quantity.Count(len(d.settings.Shares), "share", ""))
 }
 
 // reloadKeys trusts the keys of the directory. If that cannot be read, nobody is trusted: a key may have been removed.

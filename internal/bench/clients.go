@@ -8,11 +8,11 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/dustin/go-humanize/english"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dma-copy/dma-copy/internal/bench/filetree"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
 
@@ -84,9 +84,9 @@ func (b *connectedBench) compareClients(
 			all, candidates = append(all, c), append(candidates, c)
 		}
 	}
-	b.notify("%s at once, %d copies of %s: %s in %s each", english.Plural(len(clients), "client", ""), work.copies,
-		sizeText(work.size), english.Plural(len(candidates), "candidate", ""),
-		english.Plural(b.Runs+b.Warmup, "round", ""))
+	b.notify("%s at once, %d copies of %s: %s in %s each", quantity.Count(len(clients), "client", ""), work.copies,
+		sizeText(work.size), quantity.Count(len(candidates), "candidate", ""),
+		quantity.Count(b.Runs+b.Warmup, "round", ""))
 	outcomes, err := b.rounds().measure(ctx, candidates)
 	if err != nil {
 		return nil, err

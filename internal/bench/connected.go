@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/bench/filetree"
@@ -20,6 +19,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
 
@@ -156,7 +156,7 @@ func (b *connectedBench) measureSize(ctx context.Context, size int64) ([]CopyRes
 // measureTree measures a tree of small files.
 func (b *connectedBench) measureTree(ctx context.Context, r *ConnectedRecord) error {
 	tree := filetree.New(filetree.Small, b.Connected.Files)
-	b.notify("tree %s: %s, %s", filetree.Small, english.Plural(tree.Files, "file", ""), sizeText(tree.Bytes))
+	b.notify("tree %s: %s, %s", filetree.Small, quantity.Count(tree.Files, "file", ""), sizeText(tree.Bytes))
 	g, err := b.workspace.newTreeGroup(ctx, filetree.Small, tree, b.Connected.Durability)
 	if err != nil {
 		return err

@@ -7,13 +7,13 @@ import (
 	"net"
 	"strconv"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/network"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
@@ -46,7 +46,7 @@ func (b *machinesBench) connect(ctx context.Context) error {
 		path, known := networkPaths[name]
 		if !known {
 			return fmt.Errorf("path %s is not one of a network connection: use %s", name,
-				english.OxfordWordSeries(NetworkPaths, "or"))
+				quantity.List(NetworkPaths, "or"))
 		}
 		settings := b.Machines.CopySettings
 		settings.Paths = []string{name}

@@ -5,12 +5,12 @@ import (
 	"math"
 	"strings"
 
-	"github.com/dustin/go-humanize"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // sizeText formats a size with its unit and a fraction only if there is one: 64 KiB, 1.5 GiB.
 func sizeText(size int64) string {
-	return strings.Replace(humanize.IBytes(uint64(size)), ".0 ", " ", 1)
+	return strings.Replace(quantity.Bytes(uint64(size)), ".0 ", " ", 1)
 }
 
 // rateText formats a rate in GiB/s, so that the figures of a column can be compared.

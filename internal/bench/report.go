@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize/english"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // Write prints the conditions of a record and its tables.
@@ -51,7 +51,7 @@ func (r *Record) conditions() []string {
 			m.CPU, m.Cores, m.Arch, sizeText(m.Memory), m.Kernel, m.HugePages, m.ShmemHuge),
 		device,
 		fmt.Sprintf("%s each, interleaved, after %d for warm-up; load average of the minute before: %.2f",
-			english.Plural(r.Runs, "run", ""), r.Warmup, m.Load),
+			quantity.Count(r.Runs, "run", ""), r.Warmup, m.Load),
 		"command: " + strings.Join(r.Command, " "),
 	}
 }

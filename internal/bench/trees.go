@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/dma-copy/dma-copy/internal/bench/filetree"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // treeEntry is a candidate that copies a tree.
@@ -31,7 +30,7 @@ func (p Plan) measureTrees(ctx context.Context, m *pairConfig) (*TreeRecord, err
 	record := &TreeRecord{CopySetup: p.newSetup(ctx, w, p.Trees.CopySettings, treeTools)}
 	for _, shape := range p.Trees.Shapes {
 		tree := filetree.New(shape, p.Trees.Files)
-		p.notify("tree %s: %s, %s", shape, english.Plural(tree.Files, "file", ""), sizeText(tree.Bytes))
+		p.notify("tree %s: %s, %s", shape, quantity.Count(tree.Files, "file", ""), sizeText(tree.Bytes))
 		results, err := p.measureTree(ctx, w, m, record.Tools, shape, tree)
 		if err != nil {
 			return nil, err

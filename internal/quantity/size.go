@@ -1,4 +1,5 @@
-// Package quantity parses sizes and durations as people write them: 1.5GiB, 2d12h.
+// Package quantity parses sizes and durations as people write them, 1.5GiB and 2d12h, and writes sizes, counts and
+// ages for people.
 //
 // It has the only parser of each, for flags, variables, parameter files and shares. Its errors are for errors.Is; the
 // caller says what to give instead. All functions are safe for concurrent use.

@@ -10,13 +10,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -124,8 +123,8 @@ func (r rights) permit(c negotiate.CopyRequest) error {
 			"this key may not set the owner of files in share %s", name)
 	case r.maxBytes > 0 && c.Size > uint64(r.maxBytes):
 		return job.NewError(job.ErrLimit, nil, "have max-bytes raised on the daemon's side",
-			"the file is too large for share %s: %s exceeds the limit of %s", name, humanize.IBytes(c.Size),
-			humanize.IBytes(uint64(r.maxBytes)))
+			"the file is too large for share %s: %s exceeds the limit of %s", name, quantity.Bytes(c.Size),
+			quantity.Bytes(uint64(r.maxBytes)))
 	}
 	return nil
 }

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/dma-copy/dma-copy/internal/bench/filetree"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 var daemonSoakCommands = flag.Int("soak.commands", 64, "how many commands TestDaemonSoak runs")
@@ -40,7 +39,7 @@ func TestDaemonSoak(t *testing.T) {
 	started, bytes := time.Now(), s.bytes.Load()
 	s.run(*daemonSoakCommands)
 	t.Logf("%d commands in %s, %s", *daemonSoakCommands, time.Since(started).Round(time.Second),
-		humanize.IBytes(uint64(s.bytes.Load()-bytes)))
+		quantity.Bytes(uint64(s.bytes.Load()-bytes)))
 	d.expectResources(before)
 	now := d.resources()
 	t.Logf("the daemon held %+v, and now %+v", before, now)

@@ -13,8 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 const (
@@ -70,8 +71,8 @@ func hugeDir(t *testing.T) string {
 	case memory >= hugeMemory:
 		parent = "/dev/shm"
 	case disk < hugeDisk:
-		t.Skipf("not enough space: %s of %s in memory and /dev/shm, %s of %s in %s", humanize.IBytes(memory),
-			humanize.IBytes(hugeMemory), humanize.IBytes(disk), humanize.IBytes(hugeDisk), parent)
+		t.Skipf("not enough space: %s of %s in memory and /dev/shm, %s of %s in %s", quantity.Bytes(memory),
+			quantity.Bytes(hugeMemory), quantity.Bytes(disk), quantity.Bytes(hugeDisk), parent)
 	}
 	dir, err := os.MkdirTemp(parent, "dma-copy-huge")
 	must(t, err)
@@ -129,9 +130,9 @@ func peakResident(s side) uint64 {
 // checkMemory expects a peak to be measured, and not to exceed what a transfer may use.
 func checkMemory(t *testing.T, what string, got uint64) {
 	t.Helper()
-	t.Logf("%s: %s", what, humanize.IBytes(got))
+	t.Logf("%s: %s", what, quantity.Bytes(got))
 	if most := uint64(hugeWindow + memoryAllowance); got == 0 || got > most {
-		t.Errorf("%s is %s, want more than 0 and at most %s", what, humanize.IBytes(got), humanize.IBytes(most))
+		t.Errorf("%s is %s, want more than 0 and at most %s", what, quantity.Bytes(got), quantity.Bytes(most))
 	}
 }
 

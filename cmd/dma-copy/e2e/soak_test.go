@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
@@ -24,6 +23,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 var soakCopies = flag.Int("soak.copies", 60, "how many transfers TestSoak runs")
@@ -201,9 +201,9 @@ func (s *soak) checkMemory() {
 	}
 	fifth := max(1, len(s.memory)/5)
 	first, last := median(s.memory[:fifth]), median(s.memory[len(s.memory)-fifth:])
-	s.t.Logf("%d transfers; resident memory %s, then %s", s.transfers, humanize.IBytes(first), humanize.IBytes(last))
+	s.t.Logf("%d transfers; resident memory %s, then %s", s.transfers, quantity.Bytes(first), quantity.Bytes(last))
 	if last > first+memoryGrowth {
-		s.t.Errorf("the resident memory has grown from %s to %s", humanize.IBytes(first), humanize.IBytes(last))
+		s.t.Errorf("the resident memory has grown from %s to %s", quantity.Bytes(first), quantity.Bytes(last))
 	}
 }
 

@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 const (
@@ -42,10 +43,10 @@ func TestSparse(t *testing.T) {
 
 func checkSparsePeak(t *testing.T, name string, peak uint64) {
 	t.Helper()
-	t.Logf("%s's peak of resident memory: %s", name, humanize.IBytes(peak))
+	t.Logf("%s's peak of resident memory: %s", name, quantity.Bytes(peak))
 	if most := uint64(sparseWindow + memoryAllowance); !raceDetector && (peak == 0 || peak > most) {
 		t.Errorf("%s's peak of resident memory is %s, want more than 0 and at most %s",
-			name, humanize.IBytes(peak), humanize.IBytes(most))
+			name, quantity.Bytes(peak), quantity.Bytes(most))
 	}
 }
 
@@ -95,7 +96,7 @@ func (f *fixture) checkSparseFile(side string) {
 	const edges = 2 << 20 // of chunks and blocks, for each extent
 	if most := int64(len(extentOffsets)) * (extentSize + edges); stat.Size != sparseSize || stat.Blocks*512 > most {
 		f.t.Errorf("a file of %d bytes takes %s of the disk, want %d and at most %s",
-			stat.Size, humanize.IBytes(uint64(stat.Blocks)*512), int64(sparseSize), humanize.IBytes(uint64(most)))
+			stat.Size, quantity.Bytes(uint64(stat.Blocks)*512), int64(sparseSize), quantity.Bytes(uint64(most)))
 	}
 	want := make([]byte, extentSize)
 	_, err = io.ReadFull(randomStream("extent"), want)

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // Allocate gives the file its size, plus one byte until Prepare. Unless the target is sparse or filled it also
@@ -91,10 +92,10 @@ func (p *Partial) allocateRange(offset, length int64) error {
 }
 
 func (p *Partial) cannotAllocate(err error) error {
-	next, size := afterFailedWrite(err), humanize.IBytes(uint64(p.want.Size))
+	next, size := afterFailedWrite(err), quantity.Bytes(uint64(p.want.Size))
 	if free, known := p.file.Free(); known && isFull(err) {
 		return NewError(ErrNoSpace, err, next, "cannot hold %s: it needs %s and %s are free (%s)",
-			p.path, size, humanize.IBytes(free), Reason(err))
+			p.path, size, quantity.Bytes(free), Reason(err))
 	}
 	return NewError(kindOfWrite(err), err, next, "cannot hold %s of %s: %s", p.path, size, Reason(err))
 }

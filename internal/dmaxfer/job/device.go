@@ -3,10 +3,9 @@ package job
 import (
 	"fmt"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // ChoosePaths returns the paths that the user permits and the device can do on its side. It fails with ErrCapability if
@@ -86,7 +85,7 @@ func CheckLimits(device *doca.Device, side negotiate.Side, chunk int64, depth in
 	if chunk > largest && largest > 0 {
 		return NewError(ErrSettings, nil, "choose a smaller value",
 			"--chunk %d exceeds the limit of %s per DMA task of %s",
-			chunk, humanize.IBytes(uint64(largest)), device.Info().PCIAddress)
+			chunk, quantity.Bytes(uint64(largest)), device.Info().PCIAddress)
 	}
 	if side == negotiate.Host || depth == 0 {
 		return nil

@@ -3,10 +3,9 @@ package job
 import (
 	"errors"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // The kinds of an Error; errors.Is finds them.
@@ -61,7 +60,7 @@ func NewError(kind, err error, next, cause string, args ...any) *Error {
 // OverLimit returns the error for a file that is larger than --max-bytes allows. Sizes are in bytes.
 func OverLimit(path string, size, limit int64) error {
 	return NewError(ErrLimit, nil, "raise --max-bytes", "%s is too large: %s exceeds the limit of %s",
-		path, humanize.IBytes(uint64(size)), humanize.IBytes(uint64(limit)))
+		path, quantity.Bytes(uint64(size)), quantity.Bytes(uint64(limit)))
 }
 
 // Differs means that two sides that both have the file or tree, and may not replace it, do not have the same. It is a

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // This file is how a planner creates or compares directories.
@@ -51,7 +51,7 @@ func (p *planner) planDirectory(e *arriving, in *directory) error {
 func errHeldAttributes(e *arriving) error {
 	return job.NewError(job.ErrLimit, nil, "leave xattr out of --preserve",
 		"cannot create %s: the extended attributes of directories that are not created yet exceed %s",
-		e.path, humanize.IBytes(maxAttributes))
+		e.path, quantity.Bytes(maxAttributes))
 }
 
 // applyAttributes sets the extended attributes of a directory when it has been entered, so that they are not held while

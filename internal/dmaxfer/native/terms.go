@@ -3,13 +3,12 @@ package native
 import (
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // terms are what follows for this side from its Config and from the plan that both sides have agreed upon. They do not
@@ -193,7 +192,7 @@ func (t *terms) checkSize(bytes int64) error {
 		return nil
 	case t.plan.Tree: // of which there may be more
 		return job.NewError(job.ErrLimit, nil, "raise --max-bytes, or exclude some",
-			"the files of %s have more than %s", t.config.File.Path, humanize.IBytes(uint64(limit)))
+			"the files of %s have more than %s", t.config.File.Path, quantity.Bytes(uint64(limit)))
 	default:
 		return job.OverLimit(t.config.File.Path, bytes, limit)
 	}
@@ -204,7 +203,7 @@ func checkFile(path string, bytes int64) error {
 	if bytes > negotiate.MaxSize {
 		return disk.NewError(disk.ErrSource, nil, "exclude it, or split it",
 			"%s is too large: %s exceeds the protocol's limit of %s",
-			path, humanize.IBytes(uint64(bytes)), humanize.IBytes(negotiate.MaxSize))
+			path, quantity.Bytes(uint64(bytes)), quantity.Bytes(negotiate.MaxSize))
 	}
 	return nil
 }
@@ -250,7 +249,7 @@ func (t *terms) overHoles() error {
 	}
 	return job.NewError(job.ErrLimit, nil, next+t.bothSides("on")+", or raise --max-holes",
 		"%s has more than %s of holes, which %s would read as zeros",
-		t.config.File.Path, humanize.IBytes(uint64(t.config.MaxHoles)), reader)
+		t.config.File.Path, quantity.Bytes(uint64(t.config.MaxHoles)), reader)
 }
 
 // checkContent compares what was transferred with what the user allows.

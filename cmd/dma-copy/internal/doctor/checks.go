@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
@@ -20,6 +19,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // The checks of hardware and driver. Each judges what it is given, and asks nothing but the machine.
@@ -211,10 +211,10 @@ func checkMemlock(m machine, driver inventory.Driver) finding {
 		return ok("locked memory: no limit")
 	case limit < need:
 		return fail("ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit",
-			"locked memory: the limit is %s and a DPU locks %s", humanize.IBytes(limit), humanize.IBytes(need))
+			"locked memory: the limit is %s and a DPU locks %s", quantity.Bytes(limit), quantity.Bytes(need))
 	default:
 		return warn("ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit",
-			"locked memory: the limit of %s is enough for a DPU; a host locks the whole file", humanize.IBytes(limit))
+			"locked memory: the limit of %s is enough for a DPU; a host locks the whole file", quantity.Bytes(limit))
 	}
 }
 
@@ -279,7 +279,7 @@ func checkPartial(left disk.Leftover, now time.Time) finding {
 	if left.Tree {
 		what = fmt.Sprintf("%s in the current directory: the copy of a directory is not complete", left.Name)
 	}
-	age := humanize.RelTime(time.Unix(left.Modified.Sec, int64(left.Modified.Nsec)), now, "ago", "from now")
+	age := quantity.Age(now.Sub(time.Unix(left.Modified.Sec, int64(left.Modified.Nsec))))
 	files := strings.TrimSuffix(left.Name+" and "+left.Journal, " and ")
 	switch {
 	case left.InUse:
@@ -295,9 +295,9 @@ func checkPartial(left disk.Leftover, now time.Time) finding {
 }
 
 func verifiedPart(left disk.Leftover) string {
-	size := humanize.IBytes(uint64(left.Size))
+	size := quantity.Bytes(uint64(left.Size))
 	if left.Prefix == 0 {
 		return size + ", none of it verified"
 	}
-	return fmt.Sprintf("%s of %s verified", humanize.IBytes(uint64(left.Prefix)), humanize.IBytes(uint64(left.Total)))
+	return fmt.Sprintf("%s of %s verified", quantity.Bytes(uint64(left.Prefix)), quantity.Bytes(uint64(left.Total)))
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
@@ -14,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -133,10 +132,10 @@ func checkNetworkMemlock(m machine, found inventory.Network) finding {
 		return ok("locked memory: no limit")
 	case limit < 2*native.DefaultWindow:
 		return fail("ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit",
-			"locked memory: the limit is %s and a copy locks %s", humanize.IBytes(limit),
-			humanize.IBytes(2*native.DefaultWindow))
+			"locked memory: the limit is %s and a copy locks %s", quantity.Bytes(limit),
+			quantity.Bytes(2*native.DefaultWindow))
 	default:
-		return ok("locked memory: the limit is %s", humanize.IBytes(limit))
+		return ok("locked memory: the limit is %s", quantity.Bytes(limit))
 	}
 }
 
@@ -187,7 +186,7 @@ func checkKeys(k keys, err error) finding {
 		return warn("run dma-copy keys trust with that of the other machine", "keys: no key is trusted in %s",
 			quote.Bare(k.path))
 	default:
-		return ok("keys: this machine's own, and %s, in %s", english.Plural(k.trusted, "trusted one", ""),
+		return ok("keys: this machine's own, and %s, in %s", quantity.Count(k.trusted, "trusted one", ""),
 			quote.Bare(k.path))
 	}
 }

@@ -6,9 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -189,7 +188,7 @@ func sizeWithBytes(size uint64) string {
 	if size < 1024 {
 		return fmt.Sprintf("%d bytes", size)
 	}
-	return fmt.Sprintf("%s (%d bytes)", humanize.IBytes(size), size)
+	return fmt.Sprintf("%s (%d bytes)", quantity.Bytes(size), size)
 }
 
 func memoryOf(memory Memory) string {

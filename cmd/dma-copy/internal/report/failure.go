@@ -7,13 +7,12 @@ import (
 	"io"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -77,7 +76,7 @@ func WriteError(w io.Writer, err error) {
 		}
 		unreadable := failed.Tree.Unreadable
 		if more := failed.Tree.Failed - unreadable - int64(len(failed.Tree.Failures)); more > 0 {
-			fmt.Fprintf(w, "dma-copy: %sand %s more\n", failed.prefix(), humanize.Comma(more))
+			fmt.Fprintf(w, "dma-copy: %sand %s more\n", failed.prefix(), quantity.Comma(more))
 		}
 		if unreadable > 0 {
 			fmt.Fprintf(w, "dma-copy: %s: the %s could not read %s: see its error messages\n",
@@ -115,7 +114,7 @@ func Sentence(err error) string {
 		}
 	}
 	if sided && failed.Tree != nil {
-		text = fmt.Sprintf("%s%s of %s failed", failed.prefix(), humanize.Comma(failed.Tree.Failed),
+		text = fmt.Sprintf("%s%s of %s failed", failed.prefix(), quantity.Comma(failed.Tree.Failed),
 			plural(failed.Tree.Entries(), "entry", "entries"))
 	}
 	switch {
@@ -132,7 +131,7 @@ func Sentence(err error) string {
 
 // plural returns a number with its noun, whose plural is regular if many is empty.
 func plural(n int64, one, many string) string {
-	return humanize.Comma(n) + " " + english.PluralWord(int(min(n, 2)), one, many)
+	return quantity.Comma(n) + " " + quantity.Word(int(min(n, 2)), one, many)
 }
 
 // whatIsKept returns a clause that says whether the copy can be resumed. A sender does not know; it says so only after
@@ -141,7 +140,7 @@ func whatIsKept(failed *SideError, code int) string {
 	leavesSome := code > exit.Signal || code == exit.Peer || code == exit.Limit
 	switch {
 	case failed.Kept > 0:
-		return fmt.Sprintf("; %s are kept: run the same command to resume", humanize.IBytes(uint64(failed.Kept)))
+		return fmt.Sprintf("; %s are kept: run the same command to resume", quantity.Bytes(uint64(failed.Kept)))
 	case failed.Lost != "":
 		return "; nothing is kept: " + failed.Lost
 	case failed.Partly && leavesSome:

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/background"
@@ -17,6 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -196,9 +196,9 @@ func (f *Fleet) show() {
 // fields returns how far the command is, with mu held.
 func (f *Fleet) fields() []string {
 	return []string{
-		fmt.Sprintf("%s/%s", humanize.Comma(f.ended), plural(f.total.Peers, "peer", "")),
+		fmt.Sprintf("%s/%s", quantity.Comma(f.ended), plural(f.total.Peers, "peer", "")),
 		joined(", ", countOf(int64(len(f.moved)), "running"), countOf(f.total.Failed, "failed")),
-		humanize.IBytes(uint64(f.bytes())),
+		quantity.Bytes(uint64(f.bytes())),
 	}
 }
 
@@ -246,7 +246,7 @@ func (r PeerResult) String() string {
 		return fmt.Sprintf("%s%s: already up to date%s", did, name, r.sum())
 	}
 	return fmt.Sprintf("%s%s: %s %s, %s in %s%s%s", did, name, plural(r.Total.Files, "file", ""), r.verb(),
-		humanize.IBytes(uint64(r.Total.Bytes)), round(r.Total.Elapsed), r.way(), r.sum())
+		quantity.Bytes(uint64(r.Total.Bytes)), round(r.Total.Elapsed), r.way(), r.sum())
 }
 
 // way returns from whom or how content has reached the peer, empty if this side has sent it over a device.
@@ -304,7 +304,7 @@ func (t FleetTotal) String() string {
 	if t.DryRun {
 		verb = " to copy"
 	}
-	parts = append(parts, plural(t.Files, "file", "")+verb, humanize.IBytes(uint64(t.Bytes)))
+	parts = append(parts, plural(t.Files, "file", "")+verb, quantity.Bytes(uint64(t.Bytes)))
 	text := strings.Join(parts, ", ") + " in " + round(t.Elapsed).String()
 	relays := joined(", ", countOf(t.Relayed, "served by others"), countOf(t.GivenUp, "given up as relays"))
 	if relays != "" {

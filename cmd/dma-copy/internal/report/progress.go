@@ -6,10 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 const (
@@ -117,7 +116,7 @@ func progressFields(s job.Sample, rate float64) []string {
 	if s.Phase != job.Moving || rate <= 0 {
 		return fields
 	}
-	fields = append(fields, humanize.IBytes(uint64(rate))+"/s")
+	fields = append(fields, quantity.Bytes(uint64(rate))+"/s")
 	if total := totalOf(s); total != nil {
 		fields = append(fields, "ETA "+eta(*total-s.Moved, rate))
 	}
@@ -127,10 +126,10 @@ func progressFields(s job.Sample, rate float64) []string {
 // amounts returns what is done of what there is to do. For a tree a plus sign follows what is found so far, until that
 // is all.
 func amounts(s job.Sample) []string {
-	moved := humanize.IBytes(uint64(s.Moved))
+	moved := quantity.Bytes(uint64(s.Moved))
 	if s.FilesFound == 0 {
 		if s.Total != job.Unknown {
-			moved += "/" + humanize.IBytes(uint64(s.Total))
+			moved += "/" + quantity.Bytes(uint64(s.Total))
 		}
 		return []string{moved}
 	}
@@ -140,7 +139,7 @@ func amounts(s job.Sample) []string {
 	}
 	return []string{
 		fmt.Sprintf("%d/%d%s entries", s.Files, s.FilesFound, more),
-		fmt.Sprintf("%s/%s%s", moved, humanize.IBytes(uint64(s.Found)), more),
+		fmt.Sprintf("%s/%s%s", moved, quantity.Bytes(uint64(s.Found)), more),
 	}
 }
 

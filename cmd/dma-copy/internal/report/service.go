@@ -7,11 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // Deletion is an entry of the target that the source does not have.
@@ -147,9 +146,9 @@ func (r *textReporter) Total(t Total) error {
 func (t Total) String() string {
 	parts := []string{plural(t.Sources, "source", "")}
 	if t.Failed > 0 {
-		parts[0] += fmt.Sprintf(" (%s failed)", humanize.Comma(t.Failed))
+		parts[0] += fmt.Sprintf(" (%s failed)", quantity.Comma(t.Failed))
 	}
-	parts = append(parts, plural(t.Files, "file", "")+" copied", humanize.IBytes(uint64(t.Bytes)))
+	parts = append(parts, plural(t.Files, "file", "")+" copied", quantity.Bytes(uint64(t.Bytes)))
 	if t.Deletes {
 		verb := " deleted"
 		if t.DryRun {

@@ -6,14 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -64,14 +62,14 @@ func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 		if s.Target != "" {
 			name = quote.Printable(s.Target)
 		}
-		fmt.Fprintf(w, "ok    %s is already up to date  %s%s\n", name, humanize.IBytes(uint64(s.Size)), sumOf(s))
+		fmt.Fprintf(w, "ok    %s is already up to date  %s%s\n", name, quantity.Bytes(uint64(s.Size)), sumOf(s))
 	case s.Tree != nil:
 		writeTreeSummary(w, s, planned, path)
 	case s.DryRun:
 		fmt.Fprintf(w, "plan  would %s %s  %s\n      nothing was changed\n", intention(s), nameOf(s, path),
-			humanize.IBytes(uint64(s.Size)))
+			quantity.Bytes(uint64(s.Size)))
 	default:
-		fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s, path), humanize.IBytes(uint64(s.Size)),
+		fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s, path), quantity.Bytes(uint64(s.Size)),
 			round(s.Elapsed), rate(s), sumOf(s))
 		fmt.Fprintf(w, "      %s\n", joined(", ", verified(s, planned), durability(s, path.Side), retries(s)))
 	}
@@ -104,7 +102,7 @@ func writeTreeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path
 		outcome = "part"
 	}
 	fmt.Fprintf(w, "%-4s  %s %s  %s, %s in %s%s\n", outcome, did, nameOf(s, path), copiedOf(*t),
-		humanize.IBytes(uint64(t.Bytes)), round(s.Elapsed), rate(s))
+		quantity.Bytes(uint64(t.Bytes)), round(s.Elapsed), rate(s))
 	rest := joined(", ", countOf(t.Unchanged, "unchanged"), countOf(t.Skipped, "skipped"), countOf(t.Failed, "failed"))
 	if s.DryRun {
 		fmt.Fprintf(w, "      %s\n", joined("; ", rest, "nothing was changed"))
@@ -136,7 +134,7 @@ func countOf(n int64, what string) string {
 	if n == 0 {
 		return ""
 	}
-	return humanize.Comma(n) + " " + what
+	return quantity.Comma(n) + " " + what
 }
 
 func verb(s job.Summary) string {
@@ -244,7 +242,7 @@ func referenceDurability(s job.Summary, side negotiate.Side) string {
 
 func resumed(s job.Summary) string {
 	return fmt.Sprintf("resumed: %s of %s already present; %s copied in this run",
-		humanize.IBytes(uint64(s.Resumed)), humanize.IBytes(uint64(s.Size)), humanize.IBytes(uint64(copied(s))))
+		quantity.Bytes(uint64(s.Resumed)), quantity.Bytes(uint64(s.Size)), quantity.Bytes(uint64(copied(s))))
 }
 
 // copied returns how many bytes this run has copied.
@@ -262,13 +260,13 @@ func retries(s job.Summary) string {
 	if s.Retries == 0 {
 		return ""
 	}
-	return english.Plural(int(s.Retries), "chunk", "") + " retransmitted"
+	return quantity.Count(int(s.Retries), "chunk", "") + " retransmitted"
 }
 
 // rate returns the rate in parentheses, or nothing for an empty file. Bytes that were already present do not count.
 func rate(s job.Summary) string {
 	if perSecond := bytesPerSecond(s); perSecond > 0 {
-		return fmt.Sprintf(" (%s/s)", humanize.IBytes(uint64(perSecond)))
+		return fmt.Sprintf(" (%s/s)", quantity.Bytes(uint64(perSecond)))
 	}
 	return ""
 }
@@ -296,7 +294,7 @@ func shapeOf(s job.Summary, path Path) string {
 		parts = append(parts, "over producers and consumers")
 	}
 	if s.Chunk > 0 {
-		parts = append(parts, "chunk "+humanize.IBytes(uint64(s.Chunk)), fmt.Sprintf("depth %d", s.Depth))
+		parts = append(parts, "chunk "+quantity.Bytes(uint64(s.Chunk)), fmt.Sprintf("depth %d", s.Depth))
 	}
 	if s.Anonymous {
 		parts = append(parts, "whole file in memory (the driver cannot pin file mappings)")

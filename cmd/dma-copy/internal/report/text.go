@@ -9,12 +9,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 const (
@@ -70,7 +70,7 @@ func (r *textReporter) Event(e job.Event) {
 		r.planned = e
 		if e.Resumed > 0 && !r.quiet {
 			fmt.Fprintf(r.out, "resuming at %d %%: %s of %s already present\n", 100*e.Resumed/max(1, e.Size),
-				humanize.IBytes(uint64(e.Resumed)), humanize.IBytes(uint64(e.Size)))
+				quantity.Bytes(uint64(e.Resumed)), quantity.Bytes(uint64(e.Size)))
 		}
 	case job.FileDone:
 		if r.plan != nil {

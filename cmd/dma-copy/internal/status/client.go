@@ -13,12 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/unixsocket"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
@@ -175,10 +174,10 @@ func doing(r *Request) string {
 
 // count returns a number with its noun.
 func count(n int64, noun string) string {
-	return strconv.FormatInt(n, 10) + " " + english.PluralWord(int(min(n, 2)), noun, "")
+	return strconv.FormatInt(n, 10) + " " + quantity.Word(int(min(n, 2)), noun, "")
 }
 
-func size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }
+func size(bytes int64) string { return quantity.Bytes(uint64(max(bytes, 0))) }
 
 func code(n int) string {
 	if n == 0 {

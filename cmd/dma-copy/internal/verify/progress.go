@@ -8,9 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // meter counts what a run has read. Safe for concurrent use.
@@ -60,12 +59,12 @@ func (m *meter) progress() progressLine {
 
 // text returns the line for the user. The bytes of all files are known only if two files are compared.
 func (p progressLine) text() string {
-	rate := humanize.IBytes(uint64(p.Rate)) + "/s"
-	bytes := humanize.IBytes(uint64(p.Bytes))
+	rate := quantity.Bytes(uint64(p.Rate)) + "/s"
+	bytes := quantity.Bytes(uint64(p.Bytes))
 	switch {
 	case p.BytesTotal > 0:
 		done := float64(min(p.Bytes, p.BytesTotal)) / float64(p.BytesTotal)
-		text := fmt.Sprintf("%d%%  %s/%s  %s", int(100*done), bytes, humanize.IBytes(uint64(p.BytesTotal)), rate)
+		text := fmt.Sprintf("%d%%  %s/%s  %s", int(100*done), bytes, quantity.Bytes(uint64(p.BytesTotal)), rate)
 		if done > 0 {
 			text += fmt.Sprintf("  ETA %ds", int64(math.Ceil(p.Elapsed*(1-done)/done)))
 		}

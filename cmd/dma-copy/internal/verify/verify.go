@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/background"
@@ -21,6 +20,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -132,7 +132,7 @@ func (v verifier) judgePair(first, second string, found digest.Comparison) error
 	}
 	if found.Same() {
 		return v.printResult(r, "%s and %s are the same: %s, %s", first, second, found.Sums[0],
-			humanize.IBytes(uint64(found.Sizes[0])))
+			quantity.Bytes(uint64(found.Sizes[0])))
 	}
 	r.Verdict, r.Offset = differs, &found.Differ
 	err := v.printResult(r, "%s and %s differ, first at offset %d: %s (%d bytes) and %s (%d bytes)",

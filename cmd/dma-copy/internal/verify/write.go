@@ -11,14 +11,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
-
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -63,7 +61,7 @@ func (v verifier) writeManifest(ctx context.Context, manifest string, paths []st
 		return writeLine(v.stdout, manifestLine{header, nameOf(manifest), l.count, l.total})
 	}
 	_, err = fmt.Fprintf(v.stderr, "ok    wrote %s  %s, %s\n",
-		quote.Printable(manifest), english.Plural(l.count, "file", ""), humanize.IBytes(uint64(l.total)))
+		quote.Printable(manifest), quantity.Count(l.count, "file", ""), quantity.Bytes(uint64(l.total)))
 	return err
 }
 

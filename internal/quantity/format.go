@@ -1,0 +1,99 @@
+package quantity
+
+import (
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// units are those of Bytes, each 1024 times the one before.
+var units = [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+
+// Bytes returns a number of bytes for people, in binary units and with one decimal below ten of a unit: 9 B, 1.5 KiB,
+// 95 MiB. Halves are rounded up.
+func Bytes(n uint64) string {
+	power := max(bits.Len64(n)-1, 0) / 10
+	value, decimals := float64(n)/float64(uint64(1)<<(10*power)), 0
+	if power > 0 && value < 9.95 {
+		decimals = 1
+	}
+	scale := math.Pow10(decimals)
+	return strconv.FormatFloat(math.Floor(value*scale+0.5)/scale, 'f', decimals, 64) + " " + units[power]
+}
+
+// Comma returns a number with a comma between groups of three digits: 12,345.
+func Comma(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	sign := ""
+	if n < 0 {
+		sign, digits = "-", digits[1:]
+	}
+	var groups []string
+	for ; len(digits) > 3; digits = digits[:len(digits)-3] {
+		groups = append([]string{digits[len(digits)-3:]}, groups...)
+	}
+	return sign + strings.Join(append([]string{digits}, groups...), ",")
+}
+
+// Count returns a number, as Comma does, with what is counted, in the singular or plural: 1 entry, 2 entries. An empty
+// plural is that of English nouns without irregular forms.
+func Count(n int, singular, plural string) string {
+	return Comma(int64(n)) + " " + Word(n, singular, plural)
+}
+
+// Word returns the singular for 1, and otherwise the plural, as Count does.
+func Word(n int, singular, plural string) string {
+	switch {
+	case n == 1:
+		return singular
+	case plural != "":
+		return plural
+	default:
+		return pluralOf(singular)
+	}
+}
+
+func pluralOf(noun string) string {
+	stem, isY := strings.CutSuffix(noun, "y")
+	switch {
+	case isY && stem != "" && !strings.ContainsAny(stem[len(stem)-1:], "aeiou"):
+		return stem + "ies"
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "x"), strings.HasSuffix(noun, "ch"),
+		strings.HasSuffix(noun, "sh"):
+		return noun + "es"
+	default:
+		return noun + "s"
+	}
+}
+
+// List joins words with commas and a conjunction before the last one: a, b, and c.
+func List(words []string, conjunction string) string {
+	switch n := len(words); n {
+	case 0, 1:
+		return strings.Join(words, "")
+	case 2:
+		return words[0] + " " + conjunction + " " + words[1]
+	default:
+		return strings.Join(words[:n-1], ", ") + ", " + conjunction + " " + words[n-1]
+	}
+}
+
+// Age returns how long ago something was, in the largest unit of which it was one: 2 hours ago, 3 days ago. What is
+// less than a second ago, or in the future, was just now.
+func Age(d time.Duration) string {
+	const day = 24 * time.Hour
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{
+		{365 * day, "year"}, {7 * day, "week"}, {day, "day"},
+		{time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"},
+	} {
+		if n := d / unit.length; n > 0 {
+			return Count(int(n), unit.name, "") + " ago"
+		}
+	}
+	return "just now"
+}
