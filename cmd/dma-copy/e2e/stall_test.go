@@ -77,7 +77,7 @@ func (s *scenario) stoppedBeforeDirection(stopped side) (code int, before bool) 
 	switch {
 	case s.disrupted != "host":
 		return 0, false
-	case strings.Contains(text, "the DPU refused"):
+	case strings.Contains(text, "the DPU refused"), strings.Contains(text, "but the DPU has no file to send"):
 		return exitSource, true
 	case strings.Contains(text, "the DPU uses the reference protocol"):
 		return exitProtocol, true
