@@ -46,30 +46,12 @@ func (m *openedMemory) note(w *native.Window, err error) (*native.Window, error)
 		return nil, err
 	}
 	for i, e := range w.Engines {
-		w.Engines[i] = m.counting(e)
+		w.Engines[i] = movedEngine{e, &m.moved}
 	}
 	m.windows++
 	m.last = w
 	return w, nil
 }
-
-// counting returns an engine that adds what it is to copy to m.moved.
-func (m *openedMemory) counting(e pump.Engine) pump.Engine {
-	counts := movedEngine{e, &m.moved}
-	if inPlace, is := e.(pump.InPlace); is {
-		return movedInPlace{counts, inPlace}
-	}
-	return counts
-}
-
-// movedInPlace is a movedEngine whose engine is a pump.InPlace.
-type movedInPlace struct {
-	movedEngine
-	of pump.InPlace
-}
-
-func (e movedInPlace) Occupy(buffer int) error { return e.of.Occupy(buffer) }
-func (e movedInPlace) Release(buffer int)      { e.of.Release(buffer) }
 
 // movedEngine counts the bytes that an engine is to copy.
 type movedEngine struct {

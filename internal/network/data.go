@@ -133,7 +133,8 @@ func (d *dataConnections) expose(ctx context.Context, l native.Layout) (*native.
 		})
 		w.AddCloser(engine)
 		w.Buffers = append(w.Buffers, pump.NewSlots(engine.received, l.Chunk))
-		w.Engines, engines = append(w.Engines, engine), append(engines, engine)
+		w.Engines, w.InPlace = append(w.Engines, engine), append(w.InPlace, engine)
+		engines = append(engines, engine)
 	}
 	w.Ended = func() bool { return slices.ContainsFunc(engines, (*receiveEngine).hasEnded) }
 	return w, nil

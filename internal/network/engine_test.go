@@ -253,7 +253,7 @@ func TestLaneEnds(t *testing.T) {
 		}
 		submit(t, to, pump.Move{Length: 10, Tag: 1})
 		reap(t, to)
-		_, err = to.Submit([]pump.Move{{Window: testChunk, Length: 10, Tag: 2}})
+		_, err = to.Submit([]pump.Move{{Window: testChunk, Buffer: testChunk, Length: 10, Tag: 2}})
 		if err == nil { // the end of the connection was not read yet
 			_, err = to.Reap(patient(t), ended[:])
 		}

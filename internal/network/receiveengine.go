@@ -11,9 +11,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// receiveEngine is the pump.Engine of a receiver's lane. A goroutine reads the frames of the lane's connection, each
-// into the memory of its slot, where the lane then uses it: that memory is private to this process, and nobody else
-// writes to it. Until the lane has released it, another frame for the slot breaks the protocol.
+// receiveEngine is the pump.Engine and pump.InPlace of a receiver's lane. A goroutine reads the frames of the lane's
+// connection, each into the memory of its slot, where the lane then uses it: that memory is private to this process,
+// and nobody else writes to it. Until the lane has released it, another frame for the slot breaks the protocol.
 type receiveEngine struct {
 	*native.SlotMatcher // used by the lane
 
@@ -42,7 +42,10 @@ type received struct {
 	content []byte
 }
 
-var _ pump.InPlace = (*receiveEngine)(nil)
+var (
+	_ pump.Engine  = (*receiveEngine)(nil)
+	_ pump.InPlace = (*receiveEngine)(nil)
+)
 
 // newReceiveEngine returns that of a lane. start must be called.
 func newReceiveEngine(l native.Layout, lane int, s *Settings) *receiveEngine {

@@ -98,8 +98,8 @@ func (r *receiver) start(ctx context.Context) error {
 	}
 	w := r.window
 	r.lanes = pump.NewReceiver(pump.ReceiverConfig{
-		Depth: r.terms.layout().Depth, Buffers: w.Buffers, Engines: w.Engines, InOrder: r.terms.inOrder(),
-		Pushed: r.terms.plan.Path.Pushed(),
+		Depth: r.terms.layout().Depth, Buffers: w.Buffers, Engines: w.Engines, InPlace: w.InPlace,
+		InOrder: r.terms.inOrder(), Pushed: r.terms.plan.Path.Pushed(),
 		Digest: r.terms.plan.Digest, Stages: r.terms.config.Progress.Stages(), Outbox: r.replies.box,
 		Pinning: r.terms.pinning(r.announced), Pace: r.link.pace(), Poller: r.link.poller(ctx),
 		StorePack: r.packs.storePack, Retransmit: r.account.retransmitting,

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -35,6 +36,9 @@ type slotArrival struct {
 	move   pump.Move
 }
 
+// errElsewhere is a move of a receiver that does not know that content stays where it has arrived.
+var errElsewhere = errors.New("internal error: a move into another buffer than that of its slot")
+
 // NewSlotMatcher returns that of a lane, which has the slots whose number modulo the number of lanes is lane, and
 // copies to buffers. free is called when content has been copied, with the value that Arrive had for it: the memory may
 // then receive the next message. Without buffers both are nil, and nothing is copied.
@@ -52,7 +56,11 @@ func (l Layout) LaneSlots(lane int) int { return (l.Depth - lane + l.Lanes - 1) 
 // Submit takes the moves of pump.Engine.Submit, of which there is space for all.
 func (s *SlotMatcher) Submit(moves []pump.Move) error {
 	for _, m := range moves {
-		slot := &s.slots[int(m.Window/s.chunk)/s.lanes]
+		own := int(m.Window/s.chunk) / s.lanes
+		if s.buffers == nil && m.Buffer != int64(own)*s.chunk {
+			return errElsewhere
+		}
+		slot := &s.slots[own]
 		slot.wanted, slot.move = true, m
 		s.wanted++
 		if err := s.settle(slot); err != nil {
@@ -63,9 +71,8 @@ func (s *SlotMatcher) Submit(moves []pump.Move) error {
 }
 
 // Arrive takes the content of a slot, which must not change until free is called with from, or without buffers until
-// the lane has acknowledged the slot. It returns a
-// *negotiate.Error for a slot that is not the lane's, or has content already, and for content of another length than
-// its record says.
+// the lane has released it. It returns a *negotiate.Error for a slot that is not the lane's, or has content already,
+// and for content of another length than its record says.
 func (s *SlotMatcher) Arrive(slot uint32, content []byte, from int64) error {
 	if slot >= uint32(s.depth) || int(slot)%s.lanes != s.lane {
 		return s.Violation("slot %d is not one of lane %d", slot, s.lane)

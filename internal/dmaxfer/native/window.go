@@ -71,9 +71,10 @@ func (l Layout) Length() int64 { return int64(l.Depth) * l.Chunk }
 
 // Window is this side's end of the window: memory, and the engines between it and the window itself.
 type Window struct {
-	Slots   pump.Slots    // of a sender, one for each of the window's
-	Buffers []pump.Slots  // of a receiver, by lane
-	Engines []pump.Engine // by lane; none where the slots are the window
+	Slots   pump.Slots     // of a sender, one for each of the window's
+	Buffers []pump.Slots   // of a receiver, by lane
+	Engines []pump.Engine  // by lane; none where the slots are the window
+	InPlace []pump.InPlace // of a receiver, by lane; nil unless content arrives in Buffers
 
 	Address    uint64 // how the peer opens the window, of its owner
 	Descriptor []byte

@@ -61,12 +61,10 @@ type Gatherer interface {
 	MaxRanges() int
 }
 
-// InPlace is an Engine of a receiver whose buffers are the memory that content arrives in: that of a slot is the buffer
-// with the slot's number among those of the lane. A move has the buffer of its slot, and copies nothing. The methods
-// are called by the lane.
+// InPlace guards the buffers of a receiver's lane that are the memory which content arrives in: that of a slot is the
+// buffer with the slot's number among those of the lane. A move has the buffer of its slot, and the engine copies
+// nothing. The methods are called by the lane.
 type InPlace interface {
-	Engine
-
 	// Occupy is called before the lane writes to a buffer itself. It fails if the peer has sent content for the slot,
 	// which it must not do then.
 	Occupy(buffer int) error

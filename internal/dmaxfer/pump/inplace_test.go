@@ -10,7 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// arrivals is an InPlace of one lane into whose buffers content arrives when a move asks for it.
+// arrivals is the Engine and the InPlace of one lane into whose buffers content arrives when a move asks for it.
 type arrivals struct {
 	buffers Slots
 	content func(buffer int) byte // of all bytes of a slot
@@ -61,8 +61,8 @@ func newInPlaceReceiver(slots int) (*Receiver, *arrivals, *Batch[Reply]) {
 	}
 	replies := NewBatch[Reply](slots, 1)
 	return NewReceiver(ReceiverConfig{
-		Depth: slots, Buffers: []Slots{a.buffers}, Engines: []Engine{a}, InOrder: true, Pushed: true,
-		Digest: digest.CRC32C, Stages: &Stages{}, Retransmit: func(*Unit) {}, Outbox: replies,
+		Depth: slots, Buffers: []Slots{a.buffers}, Engines: []Engine{a}, InPlace: []InPlace{a}, InOrder: true,
+		Pushed: true, Digest: digest.CRC32C, Stages: &Stages{}, Retransmit: func(*Unit) {}, Outbox: replies,
 	}), a, replies
 }
 

@@ -15,12 +15,15 @@ type ReceiverConfig struct {
 	Digest digest.Algorithm
 	Stages *Stages
 
-	// Buffers is the private memory of each lane. It has Depth slots if InOrder, and a slot for each of the lane's if
-	// the engine is an InPlace.
+	// Buffers is the private memory of each lane. It has Depth slots if InOrder, and a slot for each of the lane's with
+	// InPlace.
 	Buffers []Slots
 
 	// Engines copy from the window to Buffers. There is one for each lane.
 	Engines []Engine
+
+	// InPlace guards Buffers, where content arrives in them: one for each lane. Otherwise it is nil.
+	InPlace []InPlace
 
 	// InOrder stores the chunks of a file in the order of their offsets, for an ordered digest or a stream. There is
 	// one lane then.

@@ -13,7 +13,7 @@ type receiverLane struct {
 	receiver   *Receiver
 	peer       messenger
 	copies     copyQueue // into buffers
-	inPlace    InPlace   // the engine, if it is one
+	inPlace    InPlace   // of the buffers; nil: the engine copies into them
 	maxRanges  int       // number of units that one copy fetches at most
 	buffers    Slots
 	inbox      chan Unit
@@ -62,7 +62,9 @@ func newReceiverLane(r *Receiver, number int) *receiverLane {
 		held:       make([]heldUnit, (r.config.Depth-number+lanes-1)/lanes),
 		ignored:    make(chan struct{}, 1),
 	}
-	l.inPlace, _ = engine.(InPlace)
+	if r.config.InPlace != nil {
+		l.inPlace = r.config.InPlace[number]
+	}
 	l.outOfOrder = make([]*heldUnit, 0, len(l.held))
 	together := min(l.maxRanges, len(l.held))
 	for buffer := range count {
