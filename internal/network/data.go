@@ -146,7 +146,8 @@ func (d *dataConnections) open(ctx context.Context, l native.Layout, of negotiat
 	if err != nil {
 		return nil, err
 	}
-	d.control.idle.retain(number)
+	plain := l.Path == negotiate.PathTCP
+	d.control.idle.retain(number, plain)
 	opened, err := d.dial(ctx, number, count)
 	if err != nil {
 		return nil, err
@@ -156,7 +157,7 @@ func (d *dataConnections) open(ctx context.Context, l native.Layout, of negotiat
 	writers := make([]*writer, count)
 	for i, each := range opened {
 		id := laneID{number, uint8(i)}
-		if l.Path == negotiate.PathTCP {
+		if plain {
 			each.leaveTLS()
 		}
 		writers[i] = newWriter(each, l.Depth, func() { d.control.idle.put(id, each) })

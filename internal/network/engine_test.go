@@ -384,7 +384,12 @@ func TestIdleLanes(t *testing.T) {
 	i.put(laneID{1, 0}, kept)
 	other, peer := idle()
 	i.put(laneID{2, 0}, other)
-	i.retain(1)
+	i.retain(1, false)
+	mustBeClosed(peer)
+	plain, peer := idle()
+	plain.plain = &plainFrames{}
+	i.put(laneID{1, 1}, plain)
+	i.retain(1, false)
 	mustBeClosed(peer)
 	if i.take(laneID{2, 0}) != nil || i.take(laneID{1, 0}) != kept || i.take(laneID{1, 0}) != nil {
 		t.Error("another connection than the one that was kept")

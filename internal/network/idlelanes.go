@@ -36,12 +36,13 @@ func (i *idleLanes) take(id laneID) *lane {
 	return l
 }
 
-// retain closes the data connections of all windows but one.
-func (i *idleLanes) retain(window uint64) {
+// retain closes the data connections of all windows but one, and those of that one which carry frames otherwise: a peer
+// must not have content of the path tls sent without encryption by the number of a window that was on the path tcp.
+func (i *idleLanes) retain(window uint64, plain bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for id, l := range i.lanes {
-		if id.window != window {
+		if id.window != window || (l.plain != nil) != plain {
 			_ = l.Close()
 			delete(i.lanes, id)
 		}

@@ -14,8 +14,8 @@ type Settings struct {
 	// Key is that of a Listener, for data connections. A client uses the key of its control connection.
 	Key *identity.Key
 
-	// Paths are the data paths that this side permits: tls, am and rma. The zero value is tls, or the one that a copy
-	// asks for.
+	// Paths are the data paths that this side permits: tls, tcp, am and rma. The zero value is tls, or the one that a
+	// copy asks for.
 	Paths job.Paths
 
 	// TrafficClass is the ToS byte of IPv4 and the traffic class of IPv6: six bits DSCP, two bits ECN, 0 to 255. 0
@@ -25,8 +25,8 @@ type Settings struct {
 	// Bandwidth paces each data connection at so many bytes per second (SO_MAX_PACING_RATE); 0 is no limit.
 	Bandwidth int64
 
-	// RenewAfter is after how many bytes of content a receiver closes a data connection between two transfers, and the
-	// client opens another one, with new keys; 0 is 64 GiB.
+	// RenewAfter is after how many bytes of content a receiver on the path tls closes a data connection between two
+	// transfers, and the client opens another one, with new keys; 0 is 64 GiB.
 	RenewAfter int64
 
 	// UCX chooses the devices and limits of the paths am and rma. Its TrafficClass, if 0, is the one above.
