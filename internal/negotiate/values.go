@@ -119,6 +119,9 @@ func (p Path) Pushed() bool { return p == PathFast || p == PathMessages || p.Con
 // a frame for each slot.
 func (p Path) Connects() bool { return p == PathTLS || p == PathTCP }
 
+// Encrypts reports whether content is encrypted on its way.
+func (p Path) Encrypts() bool { return p == PathTLS }
+
 // Flags are properties and options of a side, in its HELLO.
 type Flags uint32
 

@@ -355,6 +355,7 @@ func (c *connection) transfer(record *Record, side *copySide, releasePermit func
 		Conn: messages, Memory: c.memory, Use: side.use,
 	})
 	releasePermit()
+	record.keepPath()
 	if failed != nil && !errors.Is(failed, job.ErrSomeFailed) {
 		record.Summary = job.Summary{} // of what was planned
 	}
@@ -363,6 +364,13 @@ func (c *connection) transfer(record *Record, side *copySide, releasePermit func
 		return failed, failed
 	}
 	return failed, messages.finish(job.Overtime(c.running, closeTime), failed)
+}
+
+// keepPath sets the data path to that of the summary, which does not stay if the copy has failed.
+func (r *Record) keepPath() {
+	if r.Summary.Protocol != 0 {
+		r.DataPath, r.Encrypted = r.Summary.DataPath.String(), r.Summary.DataPath.Encrypts()
+	}
 }
 
 // count sets how much was copied.

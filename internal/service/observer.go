@@ -56,6 +56,11 @@ type Record struct {
 	Code     int         // the exit code for the error; 0 on success
 	Err      error       // nil on success. Its text may have bytes of the peer
 	Summary  job.Summary // of a copy or relay, also of one whose error is job.ErrSomeFailed; otherwise zero
+
+	// DataPath is what both sides have agreed on for the content of a copy or relay, also of one that has failed;
+	// empty: nothing. Encrypted says whether it encrypts.
+	DataPath  string
+	Encrypted bool
 }
 
 // Observer is told what happens in a Server, after the fact. Its methods are called by many goroutines at once, must

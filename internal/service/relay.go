@@ -178,6 +178,7 @@ func (c *connection) pushFor(
 		return err
 	})
 	releasePermit()
+	record.keepPath()
 	if failed == nil {
 		failed = checkRelayed(record.Summary, *side.options.Expect)
 	}

@@ -70,6 +70,9 @@ func (l *Log) Ended(r service.Record) {
 		if r.Operation == service.Remove {
 			line.Strs("removed", quotePaths(r.Removed))
 		}
+		if r.DataPath != "" {
+			line.Str("data_path", r.DataPath).Bool("encrypted", r.Encrypted)
+		}
 		if r.Summary.Sum.Algorithm() != digest.None {
 			line.Stringer("digest", r.Summary.Sum)
 		}

@@ -43,6 +43,7 @@ func pushed(t *testing.T) service.Record {
 	return service.Record{
 		Session: session, Request: 3, Operation: service.Push, Share: "inbox", Path: "a/b", Waited: time.Second,
 		Duration: 1500 * time.Millisecond, Bytes: 10, Entries: 1, Summary: job.Summary{Sum: sum},
+		DataPath: "tcp",
 	}
 }
 
@@ -200,7 +201,8 @@ func TestRequestLine(t *testing.T) {
 	want := map[string]any{
 		"v": 1.0, "type": "request", "session": 7.0, "function": "b1:00.1", "fingerprint": "dma-copy-v1:AAAA",
 		"key": "laptop", "request": 3.0, "operation": "push", "share": "inbox", "path": "a/b", "bytes": 10.0,
-		"entries": 1.0, "digest": "crc32c:01020304", "seconds": 1.5, "waited_seconds": 1.0, "code": 0.0,
+		"entries": 1.0, "data_path": "tcp", "encrypted": false, "digest": "crc32c:01020304", "seconds": 1.5,
+		"waited_seconds": 1.0, "code": 0.0,
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %v\nwant %v", got, want)

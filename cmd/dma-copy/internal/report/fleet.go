@@ -387,7 +387,7 @@ func (f *Fleet) event(r PeerResult) peerEvent {
 	}
 	if r.moved() {
 		line.DataPath, line.Transport = r.Last.DataPath.String(), r.Last.Transport
-		line.Encrypted = r.Path.ofNetwork(encrypted(r.Last))
+		line.Encrypted = r.Path.ofNetwork(r.Last.DataPath.Encrypts())
 	}
 	if r.Err != nil {
 		line.Message = r.reason()

@@ -369,7 +369,7 @@ func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 		Retries: s.Retries, Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s),
 		Driver: r.path.Driver, Hardware: r.path.Hardware,
 		Protocol: s.Protocol.String(), DataPath: s.DataPath.String(), Transport: s.Transport,
-		Encrypted: r.path.ofNetwork(encrypted(s)),
+		Encrypted: r.path.ofNetwork(s.DataPath.Encrypts()),
 		Verified:  compared(s, r.planned), Readback: s.Readback, Changing: s.Changing,
 		Messages: s.Messages, Chunk: s.Chunk, Depth: s.Depth,
 		Stages: stagesOf(s.Shares), UpToDate: s.UpToDate, DryRun: s.DryRun, Unconfirmed: s.Unconfirmed,

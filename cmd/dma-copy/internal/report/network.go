@@ -1,9 +1,6 @@
 package report
 
-import (
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
-)
+import "github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 
 // pathTitle returns by which path the bytes of a copy went. Between machines it says what protects them: TLS encrypts
 // them, and the digests that travel inside TLS authenticate what other paths have moved.
@@ -25,7 +22,7 @@ func transportTitle(s job.Summary) string {
 // protection returns what protects the bytes on their way between machines.
 func protection(s job.Summary, path Path) string {
 	switch {
-	case encrypted(s):
+	case s.DataPath.Encrypts():
 		return "encrypted"
 	case path.Peer != nil && path.Peer.Authenticated:
 		return "authenticated, not encrypted"
@@ -33,9 +30,6 @@ func protection(s job.Summary, path Path) string {
 		return "not encrypted"
 	}
 }
-
-// encrypted reports whether the bytes of a copy between machines went through TLS.
-func encrypted(s job.Summary) bool { return s.DataPath == negotiate.PathTLS }
 
 // peerTitle says who the peer is, and over a device what protects the bytes. Between machines that depends on the path.
 func (p Path) peerTitle() string {
