@@ -72,9 +72,17 @@ func lockDirectory(path string) *memoryDirectory {
 	return d
 }
 
-// Close removes the directory, and the files that UCX has not removed.
+// Close removes the directory, and the files that UCX has not removed. It is no error if somebody else has removed it,
+// as systemd does with RemoveIPC=.
 func (d *memoryDirectory) Close() error {
 	defer d.lock.Close()
+	if err := d.remove(); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (d *memoryDirectory) remove() error {
 	names, err := d.lock.Readdirnames(-1)
 	if err != nil {
 		return err

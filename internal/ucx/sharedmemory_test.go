@@ -89,3 +89,17 @@ func TestDirectoriesOfOthersStay(t *testing.T) {
 		t.Errorf("%s after its end: %v", own.path, err)
 	}
 }
+
+// Somebody else may have removed the directory: that is no reason for a copy to fail.
+func TestDirectoryIsGone(t *testing.T) {
+	d, err := newMemoryDirectory(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(d.path); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
