@@ -106,19 +106,20 @@ static void check_threads(void)
 	_exit(EXIT_CONFIGURATION);
 }
 
-__attribute__((constructor)) static void check_limits(void)
-{
-	check_address_space();
-	check_threads();
-}
-
 /*
  * One arena for all threads: that of its own, which each thread gets otherwise, costs it three system calls and some
  * page faults when it starts. C code allocates little while a copy runs.
  */
-__attribute__((constructor)) static void share_arena(void)
+static void share_arena(void)
 {
 #ifdef M_ARENA_MAX
 	mallopt(M_ARENA_MAX, 1);
 #endif
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	share_arena();
+	check_address_space();
+	check_threads();
 }
