@@ -197,7 +197,7 @@ sent_to() { ip netns exec "$client" cat "/sys/class/net/tun$1/statistics/tx_byte
 # A push to three servers: one on a good link, one behind delay and loss, and one whose link is cut in the middle. The
 # first two have the file. The same command sends to the third what is missing, and nothing to the others.
 several() {
-	local number code=0 size=6000000 before after
+	local number code=0 size=6000000 before after # bytes sent to server 3
 	for number in "${servers[@]}"; do
 		rm -rf "$work/$number/box/"*
 		echo "ucx://$(address_of "$number"):$port"
@@ -206,9 +206,13 @@ several() {
 	link 1 delay=1ms
 	link 2 delay=10ms loss=0.01
 	link 3 delay=1ms rate=1000000
+	before=$(sent_to 3)
 	push_to_all &
 	local copying=$!
-	sleep 4
+	for _ in $(seq 300); do
+		[ $(($(sent_to 3) - before)) -lt $((size / 2)) ] || break
+		sleep 0.1
+	done
 	link 3 down
 	wait $copying || code=$?
 	[ "$code" = 12 ] || fail "several servers: exit code $code, expected 12"
