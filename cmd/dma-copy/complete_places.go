@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"path"
@@ -154,6 +155,11 @@ func directoryOf(word string) string {
 	return word[:max(strings.LastIndexByte(word, '/'), strings.IndexByte(word, ':'))+1]
 }
 
+// maxOffered is as many names as a shell handles without a pause; a daemon may send any number.
+const maxOffered = 5000
+
+var errTooMany = errors.New("more names than can be offered")
+
 // list asks the daemon as ls does, and returns what in the directory has the beginning of the word.
 func (c completer) list(at share.Remote, base, word string) (offered []cobra.Completion, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.patience())
@@ -165,6 +171,9 @@ func (c completer) list(at share.Remote, base, word string) (offered []cobra.Com
 			name := base + path.Base(e.Path)
 			if e.Path == "" || !strings.HasPrefix(name, word) || !canOffer(name) {
 				return nil
+			}
+			if len(offered) == maxOffered {
+				return errTooMany
 			}
 			about := quantity.Bytes(uint64(e.Size))
 			switch {
@@ -183,5 +192,11 @@ func (c completer) list(at share.Remote, base, word string) (offered []cobra.Com
 	return offered, err
 }
 
-// canOffer reports whether a name can be given to a shell, to which candidates are lines of text.
-func canOffer(name string) bool { return quote.Printable(name) == name }
+// shellSyntax has the characters by which a word could run a command. bash inserts what several candidates have in
+// common without quotes, and evaluates the line when it completes the next word.
+const shellSyntax = "$`\\\"';&|<>!"
+
+// canOffer reports whether a name of a peer or file can be given to a shell, to which candidates are lines of text.
+func canOffer(name string) bool {
+	return quote.Printable(name) == name && !strings.ContainsAny(name, shellSyntax)
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -76,29 +77,38 @@ func writeCompletion(w io.Writer, args []string) (err error) {
 	return nil
 }
 
-// In cobra's script for fish, the names of directories are those of all files. The first text is replaced by the other.
-const (
-	fishFiles = `        __dma_copy_debug "File extension filtering or directory filtering not supported"
+// fishChanges replace parts of the script for fish. There the names of directories are those of all files, and what a
+// word in front of the completed one has in quotes, such as a(b), is run as a command.
+var fishChanges = [...]struct{ from, to string }{
+	{
+		`        __dma_copy_debug "File extension filtering or directory filtering not supported"
         # Do full file completion instead
         return 1
-`
-	fishDirectories = `        set -l flag (commandline -ct | string match -r '^-[^=]*=')
+`, `        set -l flag (commandline -ct | string match -r '^-[^=]*=')
         set -l word (commandline -ct | string replace -r '^-[^=]*=' '')
         set --global __dma_copy_comp_results "$flag"(__fish_complete_directories $word '')
         return 0
-`
-)
+`,
+	}, {
+		`    set -l args (commandline -opc)
+`, `    set -l args (commandline -opc | string replace --all --regex '[^\w~$/.,:=@+-]' '\\\\$0')
+`,
+	},
+}
 
-// writeFishCompletion writes cobra's script with completion of directories.
+// writeFishCompletion writes cobra's script with the changes.
 func writeFishCompletion(w io.Writer, program *cobra.Command) error {
 	var script bytes.Buffer
 	if err := program.GenFishCompletion(&script, true); err != nil {
 		return err
 	}
-	text := script.Bytes()
-	if bytes.Count(text, []byte(fishFiles)) != 1 {
-		return errors.New("internal error: the script for fish has changed")
+	text := script.String()
+	for _, change := range fishChanges {
+		if strings.Count(text, change.from) != 1 {
+			return errors.New("internal error: the script for fish has changed")
+		}
+		text = strings.Replace(text, change.from, change.to, 1)
 	}
-	_, err := w.Write(bytes.Replace(text, []byte(fishFiles), []byte(fishDirectories), 1))
+	_, err := io.WriteString(w, text)
 	return err
 }

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,6 +60,7 @@ func TestShellsComplete(t *testing.T) {
 		{"push --driver=s", []string{"--driver=soft"}},
 		{"push h", []string{"host", "host.keys", "hosts.txt"}},
 		{"devices ", nil},
+		{"devices 'a(touch evaluated)' ", nil},
 		{"ping " + network, []string{"net"}},
 		{"ls " + network, []string{"net:"}},
 		{"ls " + network + "net:", []string{"net:files/"}},
@@ -98,11 +101,13 @@ func (f *daemonFixture) completeWithin(limit string) {
 	f.environment = append(slices.Clone(f.environment), "DMA_COPY_COMPLETION_WAIT="+limit)
 }
 
-// fillShare puts a file of each kind of name into the share.
+// fillShare puts a file of each kind of name into the share. A shell that runs what is in a name makes a file
+// "evaluated".
 func (f *daemonFixture) fillShare() {
 	f.t.Helper()
 	must(f.t, os.Mkdir(f.share("dir"), 0o755))
-	for _, name := range []string{"image.bin", "with blank", "line\nbreak", "dir/inner"} {
+	names := []string{"image.bin", "with blank", "line\nbreak", "dir/inner", "`>evaluated`1", "`>evaluated`2"}
+	for _, name := range names {
 		must(f.t, os.WriteFile(f.share(name), nil, 0o644))
 	}
 }
@@ -122,6 +127,9 @@ func forEachShell(t *testing.T, f *daemonFixture, lines []offers) {
 				if got = withoutSlashes(got); !slices.Equal(got, want) {
 					t.Errorf("%q is completed to %q, want %q", tc.line, got, want)
 				}
+			}
+			if _, err := os.Stat(filepath.Join(f.dir, "evaluated")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("a word of a line was run as a command (%v)", err)
 			}
 		})
 	}
