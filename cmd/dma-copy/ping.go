@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -61,10 +62,14 @@ func runPing(
 ) error {
 	ctx, cancel := limitTime(ctx, s.Timeout)
 	defer cancel()
+	screen := streams.screen
+	if s.Quiet || s.Output == config.OutputJSON {
+		screen = nil
+	}
 	if s.Daemon {
 		daemon := reach{
 			Contact: s.Contact, driver: s.Driver, daemon: s.Remote, device: s.Device, representor: s.Representor,
-			role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout, screen: streams.screen,
+			role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout, screen: screen,
 			answers: streams.stderr,
 		}
 		err := withDaemon(ctx, streams, daemon, log, func(c contact) error { return pingDaemon(ctx, c, r, s) })
@@ -72,17 +77,27 @@ func runPing(
 	}
 	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
 	return onDevice(s.Driver, chosen, log, func(on side) error {
+		wait := report.WaitForPing(on.side, hostFunction(on, s.Representor), s.Wait)
+		stop := sync.OnceFunc(report.Waiting(wait, screen, streams.stderr, progressRequests(ctx)))
+		defer stop()
 		r.Begin(pathOf(on, s.Driver))
-		summary, err := ping.Run(ctx, ping.Options{
-			Side: on.side, Device: on.device, Representor: s.Representor, Text: s.Text, Count: s.Count, Size: s.Size,
-			Path: pingPaths[s.Path], Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log,
-			Notify: r.Event, ExitCode: report.ExitCode,
-		})
-		if err != nil {
-			return &report.SideError{Side: on.side, Err: err}
-		}
-		return r.Result(summary)
+		return pingPeer(ctx, on, r, s, log, stop)
 	})
+}
+
+// pingPeer exchanges texts and round trips with a process on the other side. It calls met when that has come.
+func pingPeer(
+	ctx context.Context, on side, r report.PingReporter, s config.Ping, log zerolog.Logger, met func(),
+) error {
+	summary, err := ping.Run(ctx, ping.Options{
+		Side: on.side, Device: on.device, Representor: s.Representor, Text: s.Text, Count: s.Count, Size: s.Size,
+		Path: pingPaths[s.Path], Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log, ExitCode: report.ExitCode,
+		Notify: func(e ping.Event) { met(); r.Event(e) },
+	})
+	if err != nil {
+		return &report.SideError{Side: on.side, Err: err}
+	}
+	return r.Result(summary)
 }
 
 // pingDaemon exchanges texts with a daemon, then measures round trips.

@@ -198,7 +198,8 @@ func (p *process) checkExit(code int, wantWarning bool) error {
 
 var (
 	// progressLine matches the lines that a transfer prints before its outcome is known.
-	progressLine = regexp.MustCompile(`^(resuming at \d+ %|\d+%  |\d+/\d+\+ entries  |[0-9.]+ \wi?B(  |$))`)
+	progressLine = regexp.MustCompile(`^(waiting for the \w+ \(|resuming at \d+ %|` +
+		`\d+%  |\d+/\d+\+ entries  |[0-9.]+ \wi?B(  |$))`)
 
 	// peerLine matches the lines of push --to about each peer and all of them, which come before its outcome.
 	peerLine = regexp.MustCompile(`^((ok|fail|plan)  +\S+: |total \d+ peers?\b)`)

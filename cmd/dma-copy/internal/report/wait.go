@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -91,17 +92,15 @@ func Waiting(w Wait, screen *Screen, out io.Writer, asked <-chan os.Signal) (sto
 // WaitForPeer returns the wait of a copy without a daemon for the other side, whose device address or name is known
 // only as far as this side has it: host is the PCI address of the host function, empty if it is not known.
 func WaitForPeer(side negotiate.Side, host string, limit time.Duration) Wait {
-	w := Wait{For: "the " + side.Other().String(), Limit: limit}
-	switch {
-	case side == negotiate.Host:
-		w.Start = []string{
-			"dma-copy -p DEVICE -r " + host + " -f FILE", "dma-copy -r " + host + " -f FILE",
-		}
-	case host == "":
-		w.Start = []string{"dma-copy -p DEVICE -f FILE"}
-	default:
-		w.Start = []string{"dma-copy -p " + host + " -f FILE"}
+	return Wait{
+		For: "the " + side.Other().String(), Limit: limit, Start: startThere(side, host, "dma-copy", " -f FILE"),
 	}
+}
+
+// WaitForPing is WaitForPeer for a ping without a daemon.
+func WaitForPing(side negotiate.Side, host string, limit time.Duration) Wait {
+	w := WaitForPeer(side, host, limit)
+	w.Start = startThere(side, host, "dma-copy ping", "")
 	return w
 }
 
@@ -109,16 +108,26 @@ func WaitForPeer(side negotiate.Side, host string, limit time.Duration) Wait {
 // as for WaitForPeer.
 func WaitForDaemon(side negotiate.Side, host, address string, limit time.Duration) Wait {
 	const share = " --share NAME=DIR"
-	w := Wait{For: "the daemon on the " + side.Other().String(), Limit: limit}
-	switch {
-	case address != "":
-		w.For, w.Start = "the daemon at "+address, []string{"dma-copy serve --listen ADDRESS:PORT" + share}
-	case side == negotiate.Host:
-		w.Start = []string{"dma-copy serve -p DEVICE -r " + host + share, "dma-copy serve -r " + host + share}
-	case host == "":
-		w.Start = []string{"dma-copy serve -p DEVICE" + share}
-	default:
-		w.Start = []string{"dma-copy serve -p " + host + share}
+	if address != "" {
+		start := []string{"dma-copy serve --listen ADDRESS:PORT" + share}
+		return Wait{For: "the daemon at " + address, Limit: limit, Start: start}
 	}
-	return w
+	return Wait{
+		For: "the daemon on the " + side.Other().String(), Limit: limit,
+		Start: startThere(side, host, "dma-copy serve", share),
+	}
+}
+
+// startThere returns a command for the other side, with what is behind its device, from the longest form to the
+// shortest.
+func startThere(side negotiate.Side, host, command, behind string) []string {
+	switch {
+	case side == negotiate.Host:
+		host = cmp.Or(host, "DEVICE")
+		return []string{command + " -p DEVICE -r " + host + behind, command + " -r " + host + behind}
+	case host == "":
+		return []string{command + " -p DEVICE" + behind}
+	default:
+		return []string{command + " -p " + host + behind}
+	}
 }
