@@ -26,7 +26,12 @@ func TestVersionAsJSON(t *testing.T) {
 			t.Errorf("%s: version %v", line, document["version"])
 		}
 	}
-	got := invoke(nil, "version", "-o", "json", "--driver", "ucx")
+	got := invoke(map[string]string{"DMA_COPY_DRIVER": "hard"}, "--version", "-o", "json")
+	must(t, got.err)
+	if document := checkDocument(t, "version.schema.json", got.stdout); document["driver"] != nil {
+		t.Errorf("--version: printed %s", got.stdout)
+	}
+	got = invoke(nil, "version", "-o", "json", "--driver", "ucx")
 	must(t, got.err)
 	if document := checkDocument(t, "version.schema.json", got.stdout); document["ucx"] == nil {
 		t.Errorf("printed %s", got.stdout)

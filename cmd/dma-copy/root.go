@@ -50,7 +50,8 @@ func newRootCommand(
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wanted, err := cmd.Flags().GetBool("version"); err == nil && wanted {
-				return writeVersion(streams.stdout, config.LibraryDir(cmd.Flags(), streams.env))
+				about := versionsOf(config.LibraryDir(cmd.Flags(), streams.env))
+				return about.print(streams.stdout, config.VersionAsJSON(cmd.Flags(), streams.env))
 			}
 			var s config.Copy
 			log, err := prepare(cmd.Flags(), streams, &s)

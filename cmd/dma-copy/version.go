@@ -48,16 +48,6 @@ func softwareName() string {
 // notFound stands for the version of DOCA's libraries where there are none.
 const notFound = "not found"
 
-// writeVersion prints the version of the program, and that of the DOCA libraries in a directory, or anywhere if it is
-// empty.
-func writeVersion(w io.Writer, libraryDir string) error {
-	runtimeVersion := notFound
-	if found, err := doca.FindInstallation(libraryDir); err == nil {
-		runtimeVersion = quote.Printable(found.Version)
-	}
-	return printVersion(w, programLines(programVersion(), runtimeVersion))
-}
-
 func programLines(program, docaRuntime string) string {
 	return fmt.Sprintf("dma-copy %s (%s %s/%s)\nDOCA runtime: %s\n",
 		program, runtime.Version(), runtime.GOOS, runtime.GOARCH, docaRuntime)
@@ -78,11 +68,9 @@ $ dma-copy version --driver ucx
 `,
 		settings: &s,
 		run: func(_ context.Context, streams streams, _ []string, _ zerolog.Logger) error {
-			about := versionsOf(s.Driver)
-			if s.Output == config.OutputJSON {
-				return writeJSON(streams.stdout, "version", about)
-			}
-			return about.write(streams.stdout)
+			about := versionsOf(s.Driver.LibraryDir)
+			about.find(s.Driver)
+			return about.print(streams.stdout, s.Output == config.OutputJSON)
 		},
 	}
 }
@@ -97,7 +85,7 @@ type versions struct {
 	Machine string      `json:"arch"`
 	DOCA    string      `json:"doca_runtime,omitempty"` // left out where none is found
 	UCX     *ucxVersion `json:"ucx,omitempty"`          // with --driver ucx
-	Driver  *driverUsed `json:"driver,omitempty"`       // with any other
+	Driver  *driverUsed `json:"driver,omitempty"`       // with any other; --version has neither
 }
 
 // ucxVersion is the release of UCX, or why there is none.
@@ -117,20 +105,26 @@ type driverUsed struct {
 // versionsVersion changes only if a field of versions is removed or changes its meaning.
 const versionsVersion = 1
 
-func versionsOf(s config.Driver) versions {
+// versionsOf returns the version of the program, and that of the DOCA libraries in a directory, or anywhere if it is
+// empty.
+func versionsOf(libraryDir string) versions {
 	about := versions{
 		Version: versionsVersion, Program: programVersion(), Go: runtime.Version(), System: runtime.GOOS,
 		Machine: runtime.GOARCH,
 	}
-	if found, err := doca.FindInstallation(s.LibraryDir); err == nil {
+	if found, err := doca.FindInstallation(libraryDir); err == nil {
 		about.DOCA = quote.Printable(found.Version)
 	}
-	if s.Name == config.DriverUCX {
-		about.UCX = findUCX()
-		return about
-	}
-	about.Driver = findDriver(s.Options())
 	return about
+}
+
+// find adds UCX or the driver that a copy would use.
+func (v *versions) find(s config.Driver) {
+	if s.Name == config.DriverUCX {
+		v.UCX = findUCX()
+		return
+	}
+	v.Driver = findDriver(s.Options())
 }
 
 func findUCX() *ucxVersion {
@@ -154,27 +148,32 @@ func findDriver(options doca.Options) *driverUsed {
 	return &used
 }
 
-// write prints the versions as text.
-func (v versions) write(w io.Writer) error {
+// print prints the versions as text or JSON.
+func (v versions) print(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return writeJSON(w, "version", v)
+	}
+	if _, err := io.WriteString(w, v.text()); err != nil {
+		return fmt.Errorf("print the version: %w", err)
+	}
+	return nil
+}
+
+// text returns the versions as lines of text.
+func (v versions) text() string {
 	text := programLines(v.Program, cmp.Or(v.DOCA, notFound))
 	if v.UCX != nil {
 		text += fmt.Sprintf("UCX runtime: %s\n", cmp.Or(v.UCX.Version, "none"))
 		if v.UCX.Reason != "" {
 			text += fmt.Sprintf("reason: %s\n", v.UCX.Reason)
 		}
-	} else {
+	}
+	if v.Driver != nil {
 		title := "none"
 		if v.Driver.Name != "" {
 			title = inventory.DriverTitle(v.Driver.Name, v.Driver.Hardware, v.Driver.Version)
 		}
 		text += fmt.Sprintf("driver: %s\nreason: %s\n", title, v.Driver.Reason)
 	}
-	return printVersion(w, text)
-}
-
-func printVersion(w io.Writer, text string) error {
-	if _, err := io.WriteString(w, text); err != nil {
-		return fmt.Errorf("print the version: %w", err)
-	}
-	return nil
+	return text
 }

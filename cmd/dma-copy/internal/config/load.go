@@ -280,9 +280,19 @@ func badValue(value given, cause error) error {
 // LibraryDir returns the directory in which --version looks for DOCA. It answers even where other settings would be
 // refused, so it reads the flag and the variable alone.
 func LibraryDir(flags *pflag.FlagSet, env Environment) string {
-	if given := flags.Lookup("doca-libdir"); given.Changed {
+	return textOf("doca-libdir", flags, env)
+}
+
+// VersionAsJSON reports whether --version prints JSON, by the same origins as LibraryDir.
+func VersionAsJSON(flags *pflag.FlagSet, env Environment) bool {
+	return textOf("output", flags, env) == string(OutputJSON)
+}
+
+// textOf returns the text of a flag or else of its variable.
+func textOf(name string, flags *pflag.FlagSet, env Environment) string {
+	if given := flags.Lookup(name); given.Changed {
 		return given.Value.String()
 	}
-	dir, _ := env.Variable(variableName("doca-libdir"))
-	return dir
+	text, _ := env.Variable(variableName(name))
+	return text
 }
