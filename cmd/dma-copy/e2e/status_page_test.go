@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -16,24 +17,29 @@ func TestStatusPageOfADaemon(t *testing.T) {
 		t.Errorf("got %s", page)
 	}
 	must(t, os.WriteFile(f.local("image"), make([]byte, 8<<20), 0o644))
-	push := f.command("push --bwlimit 1MiB " + f.commands() + "/image :files/")
+	source := f.commands() + "/image"
+	f.expectCommand("push " + source + " :files/")
+	d.waitUntilIdle()
+	const first = `dma_copy_bytes_total{direction="received"} 8.388608e+06` + "\n"
+	if !strings.Contains(d.get("/metrics"), first) {
+		t.Error("not all bytes are counted after the copy")
+	}
+
+	// It takes two minutes, and is stopped before.
+	push := f.command("push --no-resume --bwlimit 64KiB " + source + " :files/slow")
 	d.waitForStatus("busy", func(s daemonStatus) bool {
 		return len(s.Connections) == 1 && s.Connections[0].Request != nil && s.Connections[0].Request.Moved > 0
 	})
 	var shown daemonStatus
 	must(t, json.Unmarshal([]byte(d.get("/status.json")), &shown))
 	if len(shown.Connections) != 1 || shown.Connections[0].Request == nil ||
-		shown.Connections[0].Request.Path != "image" {
+		shown.Connections[0].Request.Path != "slow" {
 		t.Errorf("got %+v", shown)
 	}
-	const received = `dma_copy_bytes_total{direction="received"} `
-	if strings.Contains(d.get("/metrics"), received+"0\n") {
+	if strings.Contains(d.get("/metrics"), first) {
 		t.Error("no byte is counted while the copy runs")
 	}
-	push.expectExit(exitOK)
-	d.waitUntilIdle()
-	if !strings.Contains(d.get("/metrics"), received+"8.388608e+06\n") {
-		t.Error("not all bytes are counted after the copy")
-	}
+	must(t, push.signal(syscall.SIGINT))
+	push.expectExit(exitInterrupt)
 	d.stop()
 }
