@@ -97,7 +97,7 @@ func (s *Verify) options() []option {
 			help: "Follow a manifest's entries out of the\ndirectory: absolute paths, .. and symlinks\n" +
 				"that point out of it"},
 		overwriteOption(&s.Overwrite, "Let --write replace an existing manifest"),
-		outputOption(&s.Output, "Results as text, or as one JSON object, on\nstdout"),
+		outputOption(&s.Output, "Results as text, or as JSON lines, on stdout"),
 		quietOption(&s.Quiet, "Print failures only"),
 	})
 }

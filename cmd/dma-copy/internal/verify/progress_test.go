@@ -47,6 +47,7 @@ func TestProgressText(t *testing.T) {
 		{progressLine{BytesTotal: 4 << 30}, "0%  0 B/4.0 GiB  0 B/s"},
 		{progressLine{Files: 1, FilesTotal: 4, Bytes: 1 << 20, Rate: 1 << 20}, "25%  1/4 files  1.0 MiB  1.0 MiB/s"},
 		{progressLine{Files: 3}, "3 files  0 B  0 B/s"},
+		{progressLine{Files: 1}, "1 file  0 B  0 B/s"},
 		{progressLine{Bytes: 5, BytesTotal: 4}, "100%  5 B/4 B  0 B/s  ETA 0s"},
 	} {
 		if got := tc.line.text(); got != tc.want {
