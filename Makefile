@@ -88,10 +88,10 @@ all: build man completions licences ## build everything that `make install` inst
 
 # It builds nothing: it may run as a user who has no Go, and should leave no files in the checkout.
 install: ## install what `make all` has built below $(PREFIX) (default /usr/local)
-	DESTDIR='$(DESTDIR)' scripts/install.sh install '$(PREFIX)'
+	DESTDIR='$(DESTDIR)' scripts/install.sh install '$(abspath $(PREFIX))'
 
 uninstall: ## remove what `make install` has installed below $(PREFIX)
-	DESTDIR='$(DESTDIR)' scripts/install.sh uninstall '$(PREFIX)'
+	DESTDIR='$(DESTDIR)' scripts/install.sh uninstall '$(abspath $(PREFIX))'
 
 test-install: all ## install and uninstall in an empty directory
 	scripts/test-install.sh

@@ -20,29 +20,36 @@ make_directory() {
 	new+=("$1/")
 }
 
-# place MODE SOURCE TARGET
-place() {
+# install_file MODE SOURCE TARGET
+install_file() {
 	make_directory "$(dirname "$3")"
-	install -m "$1" "$2" "$root/$3"
+	install -T -m "$1" "$2" "$root/$3"
 	new+=("$3")
 }
 
-install_all() {
-	local page section built
+check_built() {
+	local built
 	for built in bin/dma-copy build/man/man1 build/completions/bash build/licences/THIRD_PARTY_NOTICES; do
 		[ -e "$built" ] || { echo "install: $built is missing: run make all first" >&2; return 1; }
 	done
-	place 755 bin/dma-copy "$prefix/bin/dma-copy"
+}
+
+# The record is written on exit: what a failed install has copied can be removed, too.
+install_all() {
+	local page section
+	make_directory "$doc"
+	new+=("$doc/installed")
+	trap write_record EXIT
+	install_file 755 bin/dma-copy "$prefix/bin/dma-copy"
 	for page in build/man/man*/*.[0-9]; do
 		section=${page##*.}
-		place 644 "$page" "$share/man/man$section/${page##*/}"
+		install_file 644 "$page" "$share/man/man$section/${page##*/}"
 	done
-	place 644 build/completions/bash/dma-copy "$share/bash-completion/completions/dma-copy"
-	place 644 build/completions/zsh/_dma-copy "$share/zsh/site-functions/_dma-copy"
-	place 644 build/completions/fish/dma-copy.fish "$share/fish/vendor_completions.d/dma-copy.fish"
-	place 644 LICENSE "$doc/LICENSE"
-	place 644 build/licences/THIRD_PARTY_NOTICES "$doc/THIRD_PARTY_NOTICES"
-	new+=("$doc/installed")
+	install_file 644 build/completions/bash/dma-copy "$share/bash-completion/completions/dma-copy"
+	install_file 644 build/completions/zsh/_dma-copy "$share/zsh/site-functions/_dma-copy"
+	install_file 644 build/completions/fish/dma-copy.fish "$share/fish/vendor_completions.d/dma-copy.fish"
+	install_file 644 LICENSE "$doc/LICENSE"
+	install_file 644 build/licences/THIRD_PARTY_NOTICES "$doc/THIRD_PARTY_NOTICES"
 }
 
 # What an earlier install has recorded stays recorded, so that all of it can be removed.
@@ -70,7 +77,10 @@ uninstall_all() {
 
 new=()
 case $1 in
-	install) install_all && write_record ;;
+	install)
+		check_built
+		install_all
+		;;
 	uninstall) uninstall_all ;;
 	*) echo "install.sh: install or uninstall, not $1" >&2; exit 1 ;;
 esac

@@ -46,4 +46,10 @@ if [ "$after" != "$expected" ]; then
 fi
 
 ! scripts/install.sh uninstall /opt 2> /dev/null || fail "uninstall succeeded where nothing is installed"
+# An install that cannot write one of its files fails, and what it has written can be removed.
+mkdir -p "$DESTDIR/opt/share/zsh/site-functions/_dma-copy"
+before=$(files)
+! scripts/install.sh install /opt 2> /dev/null || fail "install succeeded without one of its files"
+scripts/install.sh uninstall /opt
+[ "$(files)" = "$before" ] || fail "uninstall after a failed install left or removed files"
 echo "make install and uninstall: ok"
