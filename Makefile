@@ -39,7 +39,8 @@ CPUS     := $(shell nproc)
 BUILDMODE ?= exe
 GO_LDFLAGS = -X main.version=$(VERSION) -extldflags "-Wl,-z,relro,-z,now"
 GO_BUILD   = $(GO) build -buildmode=$(BUILDMODE) -trimpath -buildvcs=false -ldflags '$(GO_LDFLAGS)'
-HARDENED_CFLAGS := -O2 -g -fstack-protector-strong -D_FORTIFY_SOURCE=2
+# Some compilers define _FORTIFY_SOURCE by themselves, and warn of another value.
+HARDENED_CFLAGS := -O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 WARNINGS := -Wall -Wextra -Werror
 C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal -name '*.go')
@@ -153,7 +154,6 @@ test-kill: ## KILLS copies with a side that is killed (default 1000); a tenth as
 test-escape: ## FLIPS exchanges of directories and symlinks (default 1000000) in a share that is used meanwhile
 	$(GO) test -count=1 -timeout 0 -v ./internal/share -run TestNothingEscapes -share.flips=$(FLIPS)
 
-.PHONY: test-interop
 test-interop: ## copies between this program and PREVIOUS, a release, commit or program; default: the release before
 	GO='$(GO)' scripts/interop.sh '$(PREVIOUS)'
 
@@ -265,7 +265,6 @@ fmt: ## format all Go and C files
 imports: ## write the import graph of docs/ARCHITECTURE.md and draw docs/architecture.svg
 	$(GO) test -count=1 ./internal/repolint -run TestArchitecture -update
 
-.PHONY: recordings
 recordings: build ## write the recordings of terminals that README.md shows, from copies on the software device
 	DMA_COPY_TEST_PROGRAM=$(CURDIR)/bin/dma-copy $(GO) test -count=1 ./cmd/dma-copy/e2e -run TestReadmeCommands -update
 
@@ -322,7 +321,6 @@ cover: ## test coverage, in coverage/index.html
 # The state of the repository is not stamped into the programs: a release is built from a clean commit that its version
 # names, and the same files without .git give the same programs.
 RELEASE_MAKE = GOFLAGS='$(strip $(PORTABLE_GOFLAGS) -buildvcs=false)' $(MAKE) VERSION=v$$(scripts/release.sh version)
-.PHONY: release-dry-run release-files
 release-dry-run: export SOURCE_DATE_EPOCH = $(shell git -c safe.directory='*' log -1 --format=%ct)
 release-dry-run: ## all of a release but publishing it, in build/release; TESTS= runs no tests, TESTS="lint test" these
 	scripts/release.sh check
