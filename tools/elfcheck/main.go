@@ -87,8 +87,12 @@ func checkBinding(file *elf.File) error {
 		failed = append(failed, errors.New("has relocations in its code"))
 	}
 	for _, tag := range []elf.DynTag{elf.DT_RPATH, elf.DT_RUNPATH} {
-		if paths, err := file.DynString(tag); err != nil || len(paths) > 0 {
-			failed = append(failed, fmt.Errorf("has %s %q %w", tag, paths, err))
+		paths, err := file.DynString(tag)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("read %s: %w", tag, err))
+		}
+		if len(paths) > 0 {
+			failed = append(failed, fmt.Errorf("searches libraries in directories of its own: %s %q", tag, paths))
 		}
 	}
 	return errors.Join(failed...)

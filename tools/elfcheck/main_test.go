@@ -39,7 +39,7 @@ func TestCheckFile(t *testing.T) {
 		{"stack is executable", []string{"-Wl,-z,execstack"}, "2.34", "PT_GNU_STACK is writable and executable"},
 		{"no relro", []string{"-Wl,-z,norelro"}, "2.34", "no PT_GNU_RELRO"},
 		{"bound when called", []string{"-Wl,-z,lazy"}, "2.34", "not bound at the start"},
-		{"rpath", []string{"-Wl,-rpath,/opt/lib"}, "2.34", "/opt/lib"},
+		{"rpath", []string{"-Wl,-rpath,/opt/lib"}, "2.34", `DT_RUNPATH ["/opt/lib"]`},
 		{"stack is not checked", []string{"-fno-stack-protector"}, "2.34", "does not check its stack"},
 		{"buffers are not checked", []string{"-U_FORTIFY_SOURCE"}, "2.34", "does not check buffers"},
 		{"another library", []string{"-Wl,--no-as-needed", "-lm"}, "2.34", "needs the library libm.so.6"},
