@@ -171,7 +171,8 @@ func (f *daemonFixture) expectServed() {
 	must(f.t, err)
 	must(f.t, os.RemoveAll(f.local("tree", entries[0].Name())))
 	must(f.t, writeRandomFile(f.local("tree", "added"), "added", 70_000))
-	afterDeletion := filetree.Comparison{Modes: true} // which is last, and changes the time of its directory
+	// Without times: the deletion comes last, and changes that of the directory.
+	afterDeletion := filetree.Comparison{Modes: true}
 	run("sync --delete HERE/tree :files/tree")
 	same(afterDeletion, f.local("tree"), f.share("tree"))
 	run("sync --delete :files/tree HERE/back/tree")
