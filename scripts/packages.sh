@@ -66,7 +66,10 @@ rm -rf "$out"
 mkdir -p "$out"
 for architecture in ${ARCHITECTURES:-amd64 arm64}; do
 	case $architecture in
-		amd64) make_packages amd64 bin/dma-copy strip ;;
+		amd64)
+			[ "$(uname -m)" = x86_64 ] || { echo "packages: amd64 needs an x86-64 machine" >&2; exit 1; }
+			make_packages amd64 bin/dma-copy strip
+			;;
 		arm64) make_packages arm64 bin/dma-copy-arm64 "$STRIP_ARM64" ;;
 		*) echo "packages: no packages for $architecture" >&2; exit 1 ;;
 	esac
