@@ -48,7 +48,7 @@ new_root() {
 
 # inside COMMAND...: runs a command in the system.
 inside() {
-	DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"
+	HOME=/root DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"
 }
 
 # files: all files but those of the package managers and of systemctl, the locks and backups of the lists of users, and
@@ -235,9 +235,12 @@ test_arm64() {
 	echo "arm64: the same files, and a program that runs"
 }
 
-test_versions
 make_clean_root
 rm -rf "$out"
+# rpm creates a database in the home directory even for queries of files.
+mkdir -p "$out/home"
+export HOME=$out/home
+test_versions
 build "$lower"
 build "$upper"
 test_lintian
