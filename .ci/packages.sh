@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# Installs what `make test` needs besides Go, and with the argument `release` what `make release-dry-run` needs, on a
-# fresh Debian, Ubuntu or Rocky Linux, as in the containers of CI. Needs root.
+# Installs what `make test` needs besides Go, on a fresh Debian, Ubuntu or Rocky Linux, as in the containers of CI. With
+# the argument `release`: what `make release-dry-run` needs; with `packages`: what `make test-packages` needs. As root.
 set -euo pipefail
 
 # Rocky Linux has headers of UCX in a repository that is off by default; without them the binding of UCX is not built.
 test_apt=(ca-certificates gcc g++ libc6-dev make git pkg-config libucx-dev rsync)
+test_apt+=(bash-completion fish zsh mandoc man-db) # without them tests fail where CI is true, as GitHub sets it
 test_dnf=(ca-certificates gcc gcc-c++ make git-core pkgconf-pkg-config diffutils findutils rsync)
+test_dnf+=(bash-completion zsh man-db) # it has neither fish nor mandoc
 release_apt=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+packages_apt=(debootstrap lintian rpm rpmlint qemu-user-static)
 
 case ${1:-test} in
 test) apt=("${test_apt[@]}") dnf=("${test_dnf[@]}") ;;
 release) apt=("${test_apt[@]}" "${release_apt[@]}") dnf=() ;;
-*) echo "usage: .ci/packages.sh [test|release]" >&2; exit 2 ;;
+packages) apt=("${test_apt[@]}" "${release_apt[@]}" "${packages_apt[@]}") dnf=() ;;
+*) echo "usage: .ci/packages.sh [test|release|packages]" >&2; exit 2 ;;
 esac
 
 if command -v apt-get > /dev/null; then
