@@ -30,11 +30,11 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// bus is the window that the two sides of a connection share, in the memory of this process. It is the native.Memory of
-// both.
+// bus has the windows that the two sides of a connection share, in the memory of this process. It is the native.Memory
+// of both.
 type bus struct {
-	mu     sync.Mutex
-	window []byte
+	mu      sync.Mutex
+	windows [][]byte // the descriptor is an index
 }
 
 // Paths implements native.Memory.
@@ -50,24 +50,25 @@ func (*bus) Traits(job.Paths) native.Traits { return native.Traits{} }
 func (b *bus) Expose(_ context.Context, l native.Layout) (*native.Window, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.window = make([]byte, l.Length())
-	w := native.NewHostWindow(l, b.window)
-	w.Address, w.Descriptor = 4096, []byte("window")
+	window := make([]byte, l.Length())
+	w := native.NewHostWindow(l, window)
+	w.Address, w.Descriptor = 4096, []byte{byte(len(b.windows))}
+	b.windows = append(b.windows, window)
 	return w, nil
 }
 
 // Open implements native.Memory. Its engines copy with the CPU.
-func (b *bus) Open(_ context.Context, l native.Layout, _ negotiate.Window) (*native.Window, error) {
+func (b *bus) Open(_ context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	w, own := &native.Window{}, make([]byte, l.Length())
+	w, own, window := &native.Window{}, make([]byte, l.Length()), b.windows[of.Descriptor[0]]
 	if l.Sends {
 		w.Slots = pump.NewSlots(own, l.Chunk)
 	}
 	for range l.Lanes {
-		from, to, depth := own, b.window, l.Depth
+		from, to, depth := own, window, l.Depth
 		if !l.Sends {
-			from, to, depth = b.window, make([]byte, int64(l.Buffers)*l.Chunk), l.Buffers
+			from, to, depth = window, make([]byte, int64(l.Buffers)*l.Chunk), l.Buffers
 			w.Buffers = append(w.Buffers, pump.NewSlots(to, l.Chunk))
 		}
 		w.Engines = append(w.Engines, pump.NewCopier(from, to, depth, l.Digest))
