@@ -62,7 +62,8 @@ type abi interface {
 	workerDescriptor(workerHandle) int
 	workerAddress(workerHandle) ([]byte, Status)
 	workerPoll(w workerHandle, into []event) int
-	workerArm(workerHandle) Status // busy: there may be events; poll
+	workerUnfinished(workerHandle) bool // the last poll has ended before there was nothing left to do
+	workerArm(workerHandle) Status      // busy: there may be events; poll
 	workerSignal(workerHandle) Status
 	workerInflight(workerHandle) int
 	workerReceive(w workerHandle, s slots) Status

@@ -103,6 +103,36 @@ func (l *lateEvent) workerPoll(w workerHandle, into []event) int {
 	return 1
 }
 
+// unfinishedPoll is a library for which the poll after arming ends before the worker has nothing left to do, and the
+// event comes with the next one. It is gone when ctx ends.
+type unfinishedPoll struct {
+	lateEvent
+	polls int // since the worker was armed
+}
+
+func (u *unfinishedPoll) workerPoll(w workerHandle, into []event) int {
+	if u.came {
+		u.polls++
+	}
+	if u.polls < 2 {
+		return u.abi.workerPoll(w, into)
+	}
+	return u.lateEvent.workerPoll(w, into)
+}
+
+func (u *unfinishedPoll) workerUnfinished(workerHandle) bool { return u.polls == 1 }
+
+func TestReapAfterAnUnfinishedPoll(t *testing.T) {
+	s := newSide(t, Settings{Transports: []string{"tcp"}})
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	s.context.abi = &unfinishedPoll{lateEvent: lateEvent{abi: s.context.abi, ctx: ctx}}
+	var events [1]Event
+	if n, err := s.worker.Reap(ctx, events[:]); n != 1 || err != nil || events[0].Tag != 17 {
+		t.Errorf("%d events, %v: %+v", n, err, events)
+	}
+}
+
 func TestReapOfAnEventBeforeArming(t *testing.T) {
 	s := newSide(t, Settings{Transports: []string{"tcp"}})
 	ctx, cancel := context.WithTimeout(context.Background(), limit)

@@ -123,6 +123,8 @@ func (n native) workerPoll(w workerHandle, into []event) int {
 	return int(C.ucx_worker_poll(asWorker(w), first, C.uint32_t(len(into))))
 }
 
+func (n native) workerUnfinished(w workerHandle) bool { return asWorker(w).unfinished != 0 }
+
 func (n native) workerArm(w workerHandle) Status { return Status(C.ucx_worker_arm(asWorker(w))) }
 
 func (n native) workerSignal(w workerHandle) Status { return Status(C.ucx_worker_signal(asWorker(w))) }

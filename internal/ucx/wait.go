@@ -61,7 +61,10 @@ func (w *Worker) park(ctx context.Context) error {
 			status := w.context.abi.workerArm(w.handle)
 			if status == StatusOK {
 				busy = 0
-				return w.take() > 0
+				if w.take() > 0 || !w.context.abi.workerUnfinished(w.handle) {
+					return len(w.taken) > 0
+				}
+				continue // there is more to do, of which the descriptor may not tell
 			}
 			if status != statusBusy {
 				failure = failed(w.context.abi, "ucp_worker_arm", status)

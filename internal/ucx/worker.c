@@ -106,9 +106,12 @@ static uint32_t pending(const struct ucx_worker *worker)
 
 uint32_t ucx_worker_poll(struct ucx_worker *worker, struct ucx_event *events, uint32_t max)
 {
+	worker->unfinished = 1;
 	for (int i = 0; i < PROGRESS_LIMIT && (max == 0 || pending(worker) < max); i++)
-		if (worker->ucp->ucp_worker_progress(worker->handle) == 0)
+		if (worker->ucp->ucp_worker_progress(worker->handle) == 0) {
+			worker->unfinished = 0;
 			break;
+		}
 	uint32_t count = 0;
 	while (count < max && pending(worker) > 0) {
 		events[count] = worker->events[worker->tail++ % worker->capacity];

@@ -97,6 +97,7 @@ struct ucx_worker {
 	struct ucx_slots slots;
 	struct ucx_slot *slot; /* slots.count of them */
 	uint8_t refused;       /* all further messages are dropped */
+	uint8_t unfinished;    /* the last poll has ended before nothing moved */
 	struct ucx_event *events;
 	uint32_t capacity;   /* of the ring of events */
 	uint64_t head, tail; /* numbers of events, which never wrap: a ring has any capacity */
