@@ -109,8 +109,8 @@ func (v verifier) comparePair(ctx context.Context, first, second string) error {
 	if os.SameFile(files[0].Info, files[1].Info) {
 		return exit.Usagef("%s and %s are one file: name the file and its copy", quote.Bare(first), quote.Bare(second))
 	}
-	v.log.Info().Str("first", first).Str("second", second).Msg("comparing")
 	v.meter.bytesTotal.Store(files[0].Info.Size() + files[1].Info.Size())
+	v.log.Info().Str("first", first).Str("second", second).Msg("comparing")
 	found, err := digest.Compare(ctx, v.settings.Digest, v.meter.reader(files[0].File), v.meter.reader(files[1].File))
 	if at, is := errors.AsType[*digest.ReadError](err); is {
 		return files[at.Stream].Failed(at.Err)
