@@ -196,7 +196,8 @@ summary() {
 		summary_row 'the same, to `rsync -a`' connected- 'dma-copy @ daemon dpu crc32c' small 'to rsync -a'
 		summary_row 'the same again, nothing changed, to `rsync -a`' connected- \
 			'dma-copy @ daemon dpu crc32c again' small 'to rsync -a'
-		summary_row '1 GiB over TCP (`am`), to `iperf3`' machines- 'dma-copy @ .*crc32c path am' '1 GiB' 'to iperf3'
+		summary_row '1 GiB over TCP without encryption, to `iperf3`' machines- \
+			'dma-copy @ .*crc32c path tcp' '1 GiB' 'to iperf3'
 		summary_row '1 GiB over TLS, to `socat` with OpenSSL' machines- \
 			'dma-copy @ .*crc32c path tls' '1 GiB' 'to socat openssl'
 		summary_row '1 GiB, share of the limit, connected' connected- \
