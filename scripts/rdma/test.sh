@@ -78,7 +78,9 @@ put_files() {
 
 # boot GUEST: starts a guest in the background. Guest a waits for connections on the links, b connects. Landlock is off
 # (lsm=): it gives each thread credentials of its own, and then the kernel refuses a thread to send over a software RDMA
-# device that another thread has opened, which UCX takes for a reason to abort.
+# device that another thread has opened, which UCX takes for a reason to abort. The kernel does not check its timer
+# (no_timer_check): on a busy machine the emulated one may not fire in the time that the check waits, and the kernel
+# panics.
 boot() {
 	local links=() link number=1 wait_or_connect=on
 	[ "$1" = a ] || wait_or_connect=off
@@ -87,9 +89,10 @@ boot() {
 			-device "virtio-net-pci,netdev=$link,host_mtu=4500,mac=52:54:00:00:0$number:0$1")
 		number=$((number + 1))
 	done
+	local options="console=ttyS0 quiet panic=-1 no_timer_check mitigations=off lsm= rdma_role=$1"
 	qemu-system-x86_64 -machine "pc,accel=${ACCEL:-tcg}" -cpu max -smp 1 -m "$guest_memory" -nographic -no-reboot \
 		-kernel "$kernel/vmlinuz" -initrd "$kernel/initrd.gz" -object rng-random,id=rng,filename=/dev/urandom \
-		-device virtio-rng-pci,rng=rng -append "console=ttyS0 quiet panic=-1 mitigations=off lsm= rdma_role=$1" \
+		-device virtio-rng-pci,rng=rng -append "$options" \
 		-virtfs local,path=/,mount_tag=machine,security_model=none,readonly=on,multidevs=remap \
 		-virtfs "local,path=$log/$1,mount_tag=out,security_model=none,multidevs=remap" \
 		"${links[@]}" < /dev/null > "$log/console-$1" 2>&1 &
