@@ -59,7 +59,7 @@ func (a *account) begins(size, resume int64) {
 	plan, progress := &a.terms.plan, a.terms.config.Progress
 	a.mu.Lock()
 	a.summary.Resumed += resume
-	resumed, first := a.summary.Resumed, a.plan == nil
+	first := a.plan == nil
 	if first {
 		a.plan = &job.Planned{
 			Sent: a.terms.sends(), Tree: plan.Tree, Compare: plan.Compare, Size: size,
@@ -67,12 +67,14 @@ func (a *account) begins(size, resume int64) {
 			Digest: plan.Digest, Durability: plan.Durability, Resumed: resume,
 		}
 	}
+	// Before another goroutine, which opens the window, finds the plan and tells that data is about to move.
+	progress.SetResumed(a.summary.Resumed)
+	if first && !plan.Tree {
+		progress.SetTotal(size)
+	}
 	a.mu.Unlock()
-	progress.SetResumed(resumed)
 	if first && plan.Tree {
 		a.notify(*a.plan) // before the first of its entries
-	} else if first {
-		progress.SetTotal(size)
 	}
 	a.moves()
 }
