@@ -29,18 +29,19 @@ func (d *daemon) reload(store *identity.Store) {
 }
 
 // reloadKeys trusts the keys of the directory. If that cannot be read, nobody is trusted: a key may have been removed.
+// The messages come last, when the keys are in use.
 func (d *daemon) reloadKeys(store *identity.Store) {
 	trusted, err := d.loadTrust(store)
 	if err != nil {
+		d.server.ReloadKeys(nil)
 		d.log.Error().Err(err).Int("exit_code", report.ExitCode(err)).
 			Msg("no key is trusted until the directory of keys can be read (correct it, and send SIGHUP again)")
-		d.server.ReloadKeys(nil)
 		return
 	}
+	d.server.ReloadKeys(trusted)
 	if len(trusted.All()) == 0 {
 		d.log.Warn().Msg("no key is trusted any more: nobody is served")
 	}
-	d.server.ReloadKeys(trusted)
 }
 
 func (d *daemon) reloadShares() error {
