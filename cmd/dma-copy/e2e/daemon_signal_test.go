@@ -17,6 +17,9 @@ const (
 	// pacedFlags make a copy of pacedSize take four seconds, in which other commands start even on a busy machine.
 	pacedFlags = "--bwlimit 512KiB --chunk 64KiB "
 	pacedSize  = 2 << 20
+
+	// endlessFlags make it take half a minute: one that the test ends.
+	endlessFlags = "--bwlimit 64KiB --chunk 64KiB "
 )
 
 // createLocal makes files of random bytes on the side of the commands.
@@ -234,9 +237,11 @@ func TestStoppedCommands(t *testing.T) {
 	f.createLocal(pacedSize, "a", "b", "shortly")
 	d := f.serve("--max-transfers 2 " + idleFlag)
 	before := d.resources()
-	stopped := []side{d.push("host", "a"), d.push("host", "b")}
-	for _, s := range stopped {
-		must(t, s.signal(syscall.SIGSTOP))
+	var stopped []side
+	for _, name := range []string{"a", "b"} {
+		s := d.push("host", name)
+		s.stop()
+		stopped = append(stopped, s)
 	}
 	f.expectClients(14)
 	stopped[0].kill()
@@ -245,7 +250,7 @@ func TestStoppedCommands(t *testing.T) {
 	d.waitUntilIdle()
 
 	shortly := d.push("host", "shortly")
-	must(t, shortly.signal(syscall.SIGSTOP))
+	shortly.stop()
 	f.expectClients(3)
 	must(t, shortly.signal(syscall.SIGCONT))
 	shortly.expectExitIn(exitOK, exitPeer) // it may have been stopped for too long

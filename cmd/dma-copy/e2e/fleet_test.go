@@ -45,7 +45,7 @@ func TestFleetIsInterrupted(t *testing.T) {
 	f := newDaemonFixture(t, "dpu")
 	f.createLocal(pacedSize, "a")
 	d := f.serve("-r b1:00.0 ")
-	push := f.pushToFleet("-o json " + pacedFlags)
+	push := f.pushToFleet("-o json " + endlessFlags)
 	d.waitForCopies("one/a", "two/a")
 	must(t, push.signal(syscall.SIGINT))
 	push.expectExit(exitSignal + int(syscall.SIGINT))
@@ -70,7 +70,7 @@ func TestFleetNotStarted(t *testing.T) {
 	f := newDaemonFixture(t, "dpu")
 	f.createLocal(pacedSize, "a")
 	d := f.serve("-r b1:00.0 ")
-	push := f.pushToFleet("--parallel 1 -o json " + pacedFlags)
+	push := f.pushToFleet("--parallel 1 -o json " + endlessFlags)
 	d.waitForCopy("one/a")
 	must(t, push.signal(syscall.SIGTERM))
 	push.expectExit(exitSignal + int(syscall.SIGTERM))
@@ -89,7 +89,8 @@ func TestFleetOutlivesAPeer(t *testing.T) {
 	d := f.serve("")
 	must(t, os.MkdirAll(filepath.Join(f.dir, "other"), 0o755))
 	other := f.startWith(processOptions{name: "other", timeout: daemonTimeout},
-		"dma-copy serve -p 03:00.0 -r b1:00.0 --keys dpu.keys --runtime-dir other/run --share files=other,rw")
+		"dma-copy serve -p 03:00.0 -r b1:00.0 --keys dpu.keys --runtime-dir other/run --share files=other,rw "+
+			"--bwlimit 64KiB") // so that its copy is still running when it is killed
 	other.waitForLog(logReady)
 	push := f.pushToFleet(pacedFlags)
 	d.waitForCopy("two/a")

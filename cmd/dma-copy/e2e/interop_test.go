@@ -202,8 +202,8 @@ func (f *fixture) testInteropResume(receiver string, upgrade bool) {
 	if upgrade {
 		f.runPrevious(receiver)
 	}
-	sides := f.startSlowTransfer(nil)
-	f.waitForBytes(filepath.Dir(f.path(receiver)), slowSize/4)
+	sides := f.startSlowTransfer(slowerFlags)
+	f.waitForBytes(filepath.Dir(f.path(receiver)), slowSize/16)
 	must(f.t, sides[receiver].signal(syscall.SIGINT))
 	for _, s := range sides {
 		s.expectExitIn(exitInterrupt)

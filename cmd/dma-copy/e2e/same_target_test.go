@@ -2,18 +2,19 @@ package e2e
 
 import "testing"
 
-// TestTwoReceiversOfOneTarget starts two transfers to one name at once. One completes; both sides of the other fail
-// because the target is being received already.
+// TestTwoReceiversOfOneTarget starts two transfers to one name at once, of which each would take four seconds. One
+// completes; both sides of the other fail because the target is being received already.
 func TestTwoReceiversOfOneTarget(t *testing.T) {
 	t.Parallel()
 	forEachSender(t, func(f *fixture, sender string) {
 		f.createFile(sender, slowSize)
 		must(f.t, writeRandomFile(f.path(sender)+"2", "another", slowSize-1))
 		files := map[string]string{sender: sender + "/file2 ", peerOf(sender): peerOf(sender) + "/file "}
-		first := sidePair{"host": f.start("host 1", hostCommand), "dpu": f.start("DPU 1", dpuCommand+slowFlags)}
+		const flags = slowFlags + "--bwlimit 1M "
+		first := sidePair{"host": f.start("host 1", hostCommand), "dpu": f.start("DPU 1", dpuCommand+flags)}
 		second := sidePair{
 			"host": f.start("host 2", "dma-copy -p b1:00.0 -f "+files["host"]),
-			"dpu":  f.start("DPU 2", "dma-copy -p 03:00.0 -r b1:00.0 -f "+files["dpu"]+slowFlags),
+			"dpu":  f.start("DPU 2", "dma-copy -p 03:00.0 -r b1:00.0 -f "+files["dpu"]+flags),
 		}
 		target := f.path(peerOf(sender))
 		firstDone := f.checkReceiver(first, f.path(sender), target)

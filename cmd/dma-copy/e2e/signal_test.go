@@ -156,10 +156,10 @@ func TestHangupUnderNohup(t *testing.T) {
 		t.Run(signalled, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			f.createFile("host", slowSize/4)
+			f.createFile("host", slowSize)
 			sides := sidePair{
 				"host": f.start("host", "nohup "+hostCommand),
-				"dpu":  f.start("dpu", "nohup "+dpuCommand+"-l INFO --bwlimit 2M"),
+				"dpu":  f.start("dpu", "nohup "+dpuCommand+"-l INFO --chunk 64KiB --bwlimit 1M"),
 			}
 			sides["dpu"].waitForLog(logCopying)
 			must(t, sides[signalled].signal(syscall.SIGHUP))
@@ -179,14 +179,14 @@ func TestResumeAfterSignal(t *testing.T) {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			t.Parallel()
 			forEachSideAndSender(t, func(f *fixture, signalled, sender string) {
-				sides := f.startSlowTransfer(nil)
+				sides := f.startSlowTransfer(slowerFlags)
 				dir := filepath.Dir(f.path(peerOf(sender)))
-				f.waitForBytes(dir, slowSize/4)
+				f.waitForBytes(dir, slowSize/16)
 				must(f.t, sides[signalled].signal(signal))
 				sides.expectExit(code)
 				f.expectNoFile(peerOf(sender))
 				resumable := resumableBytes(f.t, dir)
-				if resumable < slowSize/8 {
+				if resumable < slowSize/32 {
 					f.t.Errorf("only %d bytes can be resumed", resumable)
 				}
 				f.expectResume(resumable)
@@ -243,7 +243,7 @@ func TestSecondSignalWhilePeerIsStopped(t *testing.T) {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			t.Parallel()
 			forEachSideAndSender(t, func(f *fixture, signalled, sender string) {
-				sides := f.startSlowTransfer(nil)
+				sides := f.startSlowTransfer(slowerFlags)
 				peer := sides[peerOf(signalled)]
 				peer.stop()
 				killedBy := sides[signalled].signalUntilEnd(signal)

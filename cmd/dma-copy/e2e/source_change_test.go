@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -59,16 +61,40 @@ func TestSourceChangesAtRandomTime(t *testing.T) {
 func (c sourceChange) test(f *fixture, sender string) {
 	f.createFile(sender, slowSize)
 	target := f.path(peerOf(sender))
-	must(f.t, writeRandomFile(target, "old", 1000))
 	must(f.t, writeRandomFile(target+".old", "old", 1000))
-	sides := f.startSlowTransfer(map[string]string{peerOf(sender): "--overwrite"})
-	delay := rand.N(1500 * time.Millisecond)
-	time.Sleep(delay)
+	sides, delay := f.stopInTheMiddle(sender)
 	must(f.t, c.apply(f.path(sender)))
+	must(f.t, sides[sender].signal(syscall.SIGCONT))
 	sides.expectExit(exitSourceChanged)
 	must(f.t, compareFiles(target+".old", target))
 	f.expectClean()
 	if f.t.Failed() {
 		f.t.Logf("the source was changed %s after the transfer had begun", delay)
 	}
+}
+
+// stopInTheMiddle starts a transfer over an old file and stops its sender at a random time, which it returns, before
+// the last bytes have arrived. On a busy machine it may take several attempts.
+func (f *fixture) stopInTheMiddle(sender string) (sides sidePair, delay time.Duration) {
+	f.t.Helper()
+	receiver := peerOf(sender)
+	for longest := 1500 * time.Millisecond; ; longest /= 2 {
+		must(f.t, writeRandomFile(f.path(receiver), "old", 1000))
+		sides = f.startSlowTransfer(map[string]string{receiver: "--overwrite"})
+		delay = rand.N(longest)
+		time.Sleep(delay)
+		sides[sender].stop()
+		if f.isInTheMiddle(receiver) {
+			return sides, delay
+		}
+		_ = sides[sender].signal(syscall.SIGCONT) // it may have ended
+		sides.expectExit(exitOK)
+	}
+}
+
+// isInTheMiddle reports whether a receiver has a partial file, without the last bytes.
+func (f *fixture) isInTheMiddle(receiver string) bool {
+	partial := filepath.Join(filepath.Dir(f.path(receiver)), partialName)
+	_, err := os.Lstat(partial)
+	return err == nil && !hasDataAt(partial, slowSize-16)
 }

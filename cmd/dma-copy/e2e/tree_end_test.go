@@ -17,8 +17,11 @@ import (
 // treeMarker is what a receiver keeps beside a tree that a later transfer may continue.
 const treeMarker = ".tree.dma-copy-part"
 
-// slowTree makes the transfer of the tree of startSlowTree take two seconds.
-const slowTree = "--chunk 16KiB --depth 2 --bwlimit 500K "
+// slowTree makes the transfer of the tree of startSlowTree take eight seconds, and fasterTree behind it two.
+const (
+	slowTree   = "--chunk 16KiB --depth 2 --bwlimit 128K "
+	fasterTree = "--bwlimit 500K "
+)
 
 // startSlowTree starts the transfer of a tree of small files and a large one, and waits until some files have been
 // committed.
@@ -26,14 +29,9 @@ func (f *fixture) startSlowTree(sender string, flags map[string]string) sidePair
 	f.t.Helper()
 	f.makeTree(sender, filetree.Small, 150)
 	must(f.t, writeRandomFile(f.tree(sender, "large"), "large", 400_000))
-	sides := f.continueSlowTree(flags)
+	sides := f.startBoth(map[string]string{"host": hostTree + flags["host"], "dpu": dpuTree + slowTree + flags["dpu"]})
 	f.waitForFiles(peerOf(sender), 30)
 	return sides
-}
-
-func (f *fixture) continueSlowTree(flags map[string]string) sidePair {
-	f.t.Helper()
-	return f.startBoth(map[string]string{"host": hostTree + flags["host"], "dpu": dpuTree + slowTree + flags["dpu"]})
 }
 
 // waitForFiles waits until a side has so many files under their final names. Files of another process cannot be waited
@@ -66,7 +64,7 @@ func (f *fixture) expectInterrupted(sender string) {
 	if len(committed) < 30 || slices.Contains(committed, "large") {
 		f.t.Errorf("the transfer was not interrupted in the middle: the %s has %d files", receiver, len(committed))
 	}
-	f.continueSlowTree(nil).expectExit(exitOK)
+	f.startBoth(map[string]string{"host": hostTree, "dpu": dpuTree}).expectExit(exitOK)
 	f.expectSameTrees(sender, sameTree)
 	for _, path := range filetree.Written(before, f.list(receiver)) {
 		if slices.Contains(committed, path) {
@@ -134,7 +132,9 @@ func TestTreeStallShorterThanIdleTimeout(t *testing.T) {
 		t.Run(stopped, func(t *testing.T) {
 			t.Parallel()
 			forEachSender(t, func(f *fixture, sender string) {
-				sides := f.startSlowTree(sender, map[string]string{stopped: idleFlag})
+				flags := map[string]string{"dpu": fasterTree}
+				flags[stopped] += idleFlag
+				sides := f.startSlowTree(sender, flags)
 				sides[stopped].stop()
 				time.Sleep(4 * time.Second)
 				must(f.t, sides[stopped].signal(syscall.SIGCONT))

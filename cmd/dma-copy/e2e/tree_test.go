@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/bench/filetree"
@@ -385,7 +386,9 @@ func TestTreeSourceChanges(t *testing.T) {
 				start := func() sidePair { return f.startTree(sender, treeFlags{"--bwlimit 2M ", "--chunk 64KiB "}) }
 				sides := start()
 				f.waitForBytes(f.tree(receiver), slowSize/4)
+				sides[sender].stop() // so that the file is still being sent when it has changed
 				must(f.t, change.apply(changed))
+				must(f.t, sides[sender].signal(syscall.SIGCONT))
 				sides.expectSomeFailed("file")
 				f.expectPaths(receiver, "a", "dir", "dir/below", "z")
 				for _, name := range []string{"a", "dir/below", "z"} {
