@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -79,23 +78,25 @@ func TestCommandCrashAtRandomTime(t *testing.T) {
 	})
 }
 
-// TestDaemonDiesWhileItDeletes kills a daemon that is deleting what the source of a sync lacks. The command says so,
-// and with the next daemon it deletes the rest.
+// TestDaemonDiesWhileItDeletes kills a daemon that is deleting what the source of a sync lacks. The command, which
+// waits until its lines about that are read, says so, and with the next daemon it deletes the rest.
 func TestDaemonDiesWhileItDeletes(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, "dpu")
 	const files = 2000
-	for i := range files {
-		must(t, os.WriteFile(f.share(fmt.Sprint(i)), nil, 0o644))
+	for i := range files { // of which some dozen names fit into a message
+		must(t, os.WriteFile(f.share(fmt.Sprintf("%0100d", i)), nil, 0o644))
 	}
 	must(t, os.Mkdir(f.local("empty"), 0o755))
 	d := f.serve("")
 	const line = "sync --delete host/empty :files"
-	command := f.command(line)
-	command.waitForLog(regexp.MustCompile(`(?m)^deleted `))
+	command, rest := f.commandWithFullPipe(line, "deleted ")
 	d.kill()
+	const lost = "the copy is complete, but the connection to the DPU was lost before everything was deleted"
+	if text := rest(); !strings.Contains(text, lost) {
+		t.Errorf("the command does not say that it was lost: %s", text)
+	}
 	command.expectExitIn(exitPeer)
-	command.expectStderr("the copy is complete, but the connection to the DPU was lost before everything was deleted")
 	d = f.serve("")
 	if left := namesIn(t, f.share()); len(left) == 0 || len(left) == files {
 		t.Errorf("the first daemon has left %d files of %d", len(left), files)

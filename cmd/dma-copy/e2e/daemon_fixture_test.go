@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/identity"
 )
@@ -137,9 +140,46 @@ func (f *daemonFixture) command(line string) side {
 
 func (f *daemonFixture) commandWithKey(key, line string) side {
 	f.t.Helper()
+	return f.commandWith(processOptions{}, key, line)
+}
+
+// commandWith is commandWithKey with more options of the process, but for its name.
+func (f *daemonFixture) commandWith(o processOptions, key, line string) side {
+	f.t.Helper()
 	name, arguments, _ := strings.Cut(line, " ")
+	o.name = name
 	line = fmt.Sprintf("dma-copy %s %s--keys %s.keys %s", name, f.transport(f.commands()), key, arguments)
-	return f.start(name, line)
+	return f.startWith(o, line)
+}
+
+// commandWithFullPipe starts a command whose stderr is a pipe of one page, and returns when it has printed a line with
+// a prefix. Then it does not go on beyond what fits into the pipe until rest is called, which returns what else it
+// prints.
+func (f *daemonFixture) commandWithFullPipe(line, prefix string) (command side, rest func() string) {
+	f.t.Helper()
+	reader, writer, err := os.Pipe()
+	must(f.t, err)
+	f.t.Cleanup(func() { _ = reader.Close() })
+	_, err = unix.FcntlInt(writer.Fd(), unix.F_SETPIPE_SZ, os.Getpagesize())
+	must(f.t, err)
+	command = f.commandWith(processOptions{stderr: writer}, f.commands(), line)
+	must(f.t, writer.Close())
+	printed := bufio.NewReader(reader)
+	for {
+		text, err := printed.ReadString('\n')
+		if err != nil {
+			f.t.Fatalf("%s has ended with %q: %v", command.name, text, err)
+		}
+		if strings.HasPrefix(text, prefix) {
+			break
+		}
+	}
+	return command, func() string {
+		f.t.Helper()
+		text, err := io.ReadAll(printed)
+		must(f.t, err)
+		return string(text)
+	}
 }
 
 // expectCommand runs a command that has to succeed.

@@ -44,6 +44,7 @@ type processOptions struct {
 	unprivileged bool // as user nobody, if the test runs as root
 	argv         []string
 	closed       closedOutputs
+	stderr       *os.File      // in place of what collects it; nil: none
 	timeout      time.Duration // 0: processTimeout
 }
 
@@ -77,6 +78,9 @@ func (p *process) run(o processOptions) error {
 	}
 	defer brokenPipe.Close()
 	p.command.Stdout, p.command.Stderr = &p.stdout, &p.stderr
+	if o.stderr != nil {
+		p.command.Stderr = o.stderr
+	}
 	if o.closed.stdout {
 		p.command.Stdout = brokenPipe
 	}
