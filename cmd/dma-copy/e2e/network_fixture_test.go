@@ -6,23 +6,38 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sync/atomic"
+	"sync"
 	"testing"
 )
 
-// Ports for daemons are below those that the kernel gives to connections, and no test gets one twice.
+// Ports for daemons are below those that the kernel gives to connections.
 const firstPort, lastPort = 20000, 32000
 
-var usedPorts atomic.Int64
+// reserved has a socket for each port that a test has got, whose name keeps this and other runs of the tests from
+// getting it again.
+var reserved struct {
+	mu    sync.Mutex
+	names []net.Listener
+}
 
-// freePort returns a TCP port of the loopback interface at which nothing listens.
+// freePort returns a TCP port of the loopback interface at which nothing listens, and reserves it until this process
+// ends.
 func freePort() (int, error) {
-	for range lastPort - firstPort {
-		port := firstPort + (os.Getpid()+int(usedPorts.Add(1)))%(lastPort-firstPort)
-		listener, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			return port, listener.Close()
+	reserved.mu.Lock()
+	defer reserved.mu.Unlock()
+	for i := range lastPort - firstPort {
+		port := firstPort + (os.Getpid()+i)%(lastPort-firstPort)
+		name, err := net.Listen("unix", fmt.Sprintf("@dma-copy-e2e-port-%d", port))
+		if err != nil {
+			continue
 		}
+		listener, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			_ = name.Close()
+			continue
+		}
+		reserved.names = append(reserved.names, name)
+		return port, listener.Close()
 	}
 	return 0, errors.New("no free TCP port")
 }
