@@ -53,7 +53,7 @@ func newRelayFixture(t *testing.T, peers int) *relayFixture {
 		for _, g := range grants {
 			must(t, f.keys(peer.serves).Trust(g, true))
 		}
-		f.daemons = append(f.daemons, peer.serve("--idle-timeout 3s --relay-to "+strings.Join(addresses, ",")+" "))
+		f.daemons = append(f.daemons, peer.serve(idleFlag+"--relay-to "+strings.Join(addresses, ",")+" "))
 	}
 	return f
 }
@@ -136,7 +136,7 @@ func TestRelayIsKilled(t *testing.T) {
 func TestRelayIsStopped(t *testing.T) {
 	t.Parallel()
 	f := newRelayFixture(t, 3)
-	push := f.push("--fanout 1 --idle-timeout 2s")
+	push := f.push("--fanout 1 " + idleFlag)
 	f.daemons[1].waitForCopy("a")
 	must(t, f.daemons[0].signal(syscall.SIGSTOP))
 	push.waitForLog(logRelayGivenUp)
