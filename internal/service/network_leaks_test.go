@@ -107,6 +107,7 @@ func TestNetworkLeavesNothing(t *testing.T) {
 			for range 8 {
 				end(m)
 			}
+			must(t, m.dial().Close()) // by now the daemon has accepted those before
 			waitUntil(t, func() bool {
 				m.network.Cut() // the proxy's own
 				return runtime.NumGoroutine() <= goroutines && m.descriptors() <= open
