@@ -107,14 +107,19 @@ func (c *connection) session() Session {
 func (c *connection) status() ConnectionStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	status := ConnectionStatus{Session: c.info, Waiting: c.permit != nil && !c.permit.isGranted()}
+	status := ConnectionStatus{
+		Session: c.info, Waiting: c.permit != nil && !c.permit.isGranted(), Total: job.Unknown,
+	}
 	if c.request != nil {
 		request := *c.request
 		status.Request = &request
 	}
 	if c.progress != nil {
 		sample := c.progress.Sample()
-		status.Moved, status.Resumed, status.Total = sample.Moved, sample.Resumed, sample.Total
+		status.Moved, status.Resumed = sample.Moved, sample.Resumed
+		if sample.Phase != job.Meeting { // before, no total was set
+			status.Total = sample.Total
+		}
 	}
 	return status
 }

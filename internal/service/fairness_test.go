@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
@@ -78,6 +79,9 @@ func mustShare(w *world, want ...TenantStatus) {
 		switch {
 		case each.Waiting:
 			waiting++
+			if each.Total != job.Unknown {
+				w.Errorf("a copy that waits has %d bytes in total", each.Total)
+			}
 		case each.Request != nil:
 			running++
 		}

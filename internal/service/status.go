@@ -27,7 +27,7 @@ type ConnectionStatus struct {
 	Waiting bool    // it is a copy that waits for a permit
 	Moved   int64   // bytes of it that the receiver has, of a copy
 	Resumed int64   // bytes that an earlier copy had left, which Moved includes when they are verified
-	Total   int64   // bytes of its source; job.Unknown for a stream or a tree
+	Total   int64   // bytes of its source; job.Unknown for a stream or a tree, and before the copy begins
 }
 
 // TenantStatus is what a tenant has of the permits to transfer.
