@@ -55,7 +55,7 @@ whole() {
 	local want=$1 code=0
 	shift
 	env -i PATH="$PATH" HOME=/nonexistent TMPDIR="$temporary" \
-		GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1,containermaxprocs=0 GOGC=off \
+		GOMAXPROCS=1 GODEBUG=asyncpreemptoff=1,containermaxprocs=0,cpu.rdtscp=off GOGC=off \
 		valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file="$temporary/counts" \
 		--log-file="$temporary/log" \
 		"$@" > "$temporary/output" 2>&1 || code=$?
