@@ -18,7 +18,7 @@ files() {
 	(cd "$DESTDIR" && find . | LC_ALL=C sort)
 }
 
-# Of somebody else, in directories that install also uses.
+# A file of another program, in directories that install also uses.
 mkdir -p "$DESTDIR/opt/share/man/man1"
 echo > "$DESTDIR/opt/share/man/man1/other.1"
 before=$(files)

@@ -55,7 +55,7 @@ func (c *Control) Memory(authenticated *secure.Conn, s Settings) native.Memory {
 // connecting are the paths that need data connections.
 const connecting = job.Paths(1<<negotiate.PathTLS | 1<<negotiate.PathTCP)
 
-// byDefault are the paths that nobody has to ask for. The others do not encrypt, and UCX does not protect a process
+// byDefault are the paths that need not be asked for. The others do not encrypt, and UCX does not protect a process
 // from its peer and the network.
 var byDefault = job.PathsOf(negotiate.PathTLS)
 

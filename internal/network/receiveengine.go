@@ -13,7 +13,7 @@ import (
 
 // receiveEngine is the pump.Engine and pump.InPlace of a receiver's lane. A goroutine reads the frames of the lane's
 // connection, each into the memory of its slot, where the lane then uses it: that memory is private to this process,
-// and nobody else writes to it. Until the lane has released it, another frame for the slot breaks the protocol.
+// and nothing else writes to it. Until the lane has released it, another frame for the slot breaks the protocol.
 type receiveEngine struct {
 	*native.SlotMatcher // used by the lane
 

@@ -159,7 +159,7 @@ func (t *simTarget) end() {
 		in := "/srv/" + privateShare(i) + "/"
 		for name := range c.relayed.byName {
 			if text := texts[in+name]; !c.relayed.may(name, text) {
-				t.Errorf("client %d: the target has %d bytes in %s, which nobody has pushed", i, len(text), name)
+				t.Errorf("client %d: the target has %d bytes in %s, which no client has pushed", i, len(text), name)
 			}
 		}
 		for at, text := range texts {
@@ -173,7 +173,7 @@ func (t *simTarget) end() {
 func (t *simTarget) checkPushed(c *simClient, name, text string) {
 	t.checkOwner(name, text, c.number)
 	if _, known := c.relayed.byName[name]; !known && !strings.Contains(name, ".dma-copy-") {
-		t.Errorf("client %d: the target has %s, which nobody has pushed", c.number, name)
+		t.Errorf("client %d: the target has %s, which no client has pushed", c.number, name)
 	}
 }
 

@@ -72,8 +72,8 @@ func lockDirectory(path string) *memoryDirectory {
 	return d
 }
 
-// Close removes the directory, and the files that UCX has not removed. It is no error if somebody else has removed it,
-// as systemd does with RemoveIPC=.
+// Close removes the directory, and the files that UCX has not removed. It is no error if another process has removed
+// it, as systemd does with RemoveIPC=.
 func (d *memoryDirectory) Close() error {
 	defer d.lock.Close()
 	if err := d.remove(); !errors.Is(err, os.ErrNotExist) {

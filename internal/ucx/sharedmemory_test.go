@@ -70,7 +70,7 @@ func TestDirectoriesOfOthersStay(t *testing.T) {
 	}
 	for _, err := range []error{
 		os.WriteFile(file, nil, 0o600), os.Symlink(another, link),
-		os.WriteFile(filepath.Join(full, "of somebody"), nil, 0o600),
+		os.WriteFile(filepath.Join(full, "foreign"), nil, 0o600),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -78,7 +78,7 @@ func TestDirectoriesOfOthersStay(t *testing.T) {
 	}
 	removeUnlocked(root)
 	for path, stays := range map[string]bool{
-		own.path: true, dead: false, file: true, filepath.Join(full, "of somebody"): true, link: true,
+		own.path: true, dead: false, file: true, filepath.Join(full, "foreign"): true, link: true,
 		filepath.Join(another, sharedMemoryFiles+"1"): true,
 	} {
 		if exists(path) != stays {
@@ -90,7 +90,7 @@ func TestDirectoriesOfOthersStay(t *testing.T) {
 	}
 }
 
-// Somebody else may have removed the directory: that is no reason for a copy to fail.
+// Another process may have removed the directory: that is no reason for a copy to fail.
 func TestDirectoryIsGone(t *testing.T) {
 	d, err := newMemoryDirectory(t.TempDir())
 	if err != nil {

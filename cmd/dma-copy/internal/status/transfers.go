@@ -12,7 +12,7 @@ import (
 )
 
 // WriteTransfers prints one line for each running or waiting transfer of a daemon as of now, or one that says that
-// there is none. Errors are ignored: nobody may read the lines any more.
+// there is none. Errors are ignored: the reader may be gone.
 func WriteTransfers(w io.Writer, s service.Status, now time.Time) {
 	var text strings.Builder
 	for _, of := range s.Connections {

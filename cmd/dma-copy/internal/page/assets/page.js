@@ -317,7 +317,7 @@ async function refresh() {
 	}
 }
 
-// One refresh at a time, and none while nobody can see the page.
+// One refresh at a time, and none while the page is hidden.
 let timer = 0, refreshing = false;
 
 async function run() {
