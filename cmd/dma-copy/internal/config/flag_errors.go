@@ -81,9 +81,9 @@ func explainMissingValue(flags *pflag.FlagSet, flag *pflag.Flag) error {
 	}
 	short := ""
 	if flag.Shorthand != "" {
-		short = fmt.Sprintf(" or -%s %s", flag.Shorthand, opt.value)
+		short = fmt.Sprintf(" or -%s %s", flag.Shorthand, opt.placeholder())
 	}
-	return exit.Usagef("--%s needs a value: write --%s %s%s", flag.Name, flag.Name, opt.value, short)
+	return exit.Usagef("--%s needs a value: write --%s %s%s", flag.Name, flag.Name, opt.placeholder(), short)
 }
 
 func flagNames(flags *pflag.FlagSet) []string {

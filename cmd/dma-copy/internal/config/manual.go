@@ -19,7 +19,7 @@ func Describe(s Settings, groups ...FlagGroup) (list []Described) {
 		if opt.hidden || len(groups) > 0 && !slices.Contains(groups, opt.group) {
 			continue
 		}
-		d := Described{Value: opt.value, Help: opt.sentences()}
+		d := Described{Value: opt.placeholder(), Help: opt.sentences()}
 		for _, name := range [][2]string{{opt.short, opt.name}, {opt.aliasKey, opt.alias}} {
 			if name[0] != "" {
 				d.Names = append(d.Names, "-"+name[0])

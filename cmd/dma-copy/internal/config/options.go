@@ -13,7 +13,7 @@ type option struct {
 	short    string // one letter, or empty
 	alias    string // second long name with the same meaning, or empty
 	aliasKey string // one letter for the alias
-	value    string // placeholder of the value in the help; empty for a switch
+	value    string // placeholder of the value in the help; empty for a switch, and where it is the words
 	fallback string // the default, spelled as on the command line; empty: none
 	json     jsonShape
 	words    func() []string         // words that the value may be, where the placeholder does not name them
@@ -66,6 +66,32 @@ func everyOption() []option {
 	return table
 }
 
+// switchOption is an option without a value, which is off by default.
+func switchOption(group FlagGroup, name string, on *bool, help string) option {
+	return option{
+		group: group, name: name, fallback: "false", json: jsonSwitch, assign: into(on, parseSwitch), help: help,
+	}
+}
+
+// choiceOption is an option whose value is one of some words.
+func choiceOption[T ~string](group FlagGroup, name string, choice *T, fallback T, help string, words ...T) option {
+	return option{
+		group: group, name: name, fallback: string(fallback), json: jsonText, words: textsOf(words...),
+		assign: into(choice, parseOneOf(words...)), help: help,
+	}
+}
+
+// fileOption is an option whose value is the path of a file or directory; value stands for it in the help.
+func fileOption(group FlagGroup, name, value string, path *string, help string) option {
+	return option{group: group, name: name, value: value, json: jsonText, assign: into(path, parsePath), help: help}
+}
+
+// withLetter returns an option that also has a short name.
+func withLetter(letter string, o option) option {
+	o.short = letter
+	return o
+}
+
 // into returns an assignment that parses a text and stores the result in field.
 func into[T any](field *T, parse func(string) (T, error)) func(string) error {
 	return func(text string) error {
@@ -99,6 +125,14 @@ func (o option) names() []string {
 		return []string{o.name}
 	}
 	return []string{o.name, o.alias}
+}
+
+// placeholder returns what stands for the value in the help, empty for a switch.
+func (o option) placeholder() string {
+	if o.value == "" && o.words != nil {
+		return strings.Join(o.words(), "|")
+	}
+	return o.value
 }
 
 // isSwitch reports whether the option takes no value.

@@ -90,10 +90,8 @@ func (s *Bench) whatOptions() []option {
 
 func (s *Bench) howOptions() []option {
 	return []option{
-		{group: AddedFlags, name: "dir", value: "DIR", json: jsonText,
-			assign: into(&s.Directory, parsePath),
-			help: "Directory for source and target, in a temporary\n" +
-				"subdirectory; default: the one for temporary\nfiles"},
+		fileOption(AddedFlags, "dir", "DIR", &s.Directory, "Directory for source and target, in a temporary\n"+
+			"subdirectory; default: the one for temporary\nfiles"),
 		{group: AddedFlags, name: "runs", value: "COUNT", fallback: "5", json: jsonNumber,
 			assign: into(&s.Runs, parseRounds(1)),
 			help:   "Measured rounds, 1 to 1000"},
@@ -108,13 +106,9 @@ func (s *Bench) howOptions() []option {
 
 func (s *Bench) reportOptions() []option {
 	return []option{
-		{group: AddedFlags, name: "output", short: "o", value: "text|markdown|json", fallback: string(benchText),
-			json:   jsonText,
-			assign: into(&s.Form, parseOneOf(benchText, benchMarkdown, BenchJSON)),
-			help:   "Output format; docs/bench.schema.json describes\njson"},
-		{group: AddedFlags, name: "plot", value: "FILE", json: jsonText,
-			assign: into(&s.Plot, parsePath),
-			help:   "Also write a plot as SVG; replaces the file"},
+		withLetter("o", choiceOption(AddedFlags, "output", &s.Form, benchText,
+			"Output format; docs/bench.schema.json describes\njson", benchText, benchMarkdown, BenchJSON)),
+		fileOption(AddedFlags, "plot", "FILE", &s.Plot, "Also write a plot as SVG; replaces the file"),
 		quietOption(&s.Quiet, "Print no progress"),
 	}
 }

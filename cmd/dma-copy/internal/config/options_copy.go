@@ -57,25 +57,20 @@ func (s *Copy) runOptions() []option {
 		idleTimeoutOption(&s.IdleTimeout),
 		overwriteOption(&s.Overwrite, "Receive here, replacing FILE if it exists, or\n"+
 			"the files in it that differ; required on one\nside if both have FILE and differ"),
-		{group: AddedFlags, name: "backup", fallback: "false", json: jsonSwitch,
-			assign: into(&s.Backup, parseSwitch),
-			help:   "With --overwrite: keep the old file as FILE~"},
-		{group: AddedFlags, name: "protocol", value: "auto|reference", fallback: string(protocolAuto), json: jsonText,
-			assign: into(&s.Protocol, parseOneOf(protocolAuto, ProtocolReference)),
-			help:   "reference forces NVIDIA's protocol, auto\nprefers the native one"},
+		switchOption(AddedFlags, "backup", &s.Backup, "With --overwrite: keep the old file as FILE~"),
+		choiceOption(AddedFlags, "protocol", &s.Protocol, protocolAuto,
+			"reference forces NVIDIA's protocol, auto\nprefers the native one", protocolAuto, ProtocolReference),
 	}
 }
 
 func (s *Copy) reportOptions() []option {
 	return []option{
 		outputOption(&s.Output, "Report as text on stderr, or as JSON lines on\nstdout (on stderr with -f -)"),
-		{group: AddedFlags, name: "progress", value: "auto|never|always", fallback: string(ProgressAuto),
-			json:   jsonText,
-			assign: into(&s.Progress, parseOneOf(ProgressAuto, ProgressNever, ProgressAlways)),
-			help:   "auto is a bar on a terminal, else a line every\n10s; always a line every second, even if quiet"},
-		{group: AddedFlags, name: "events", value: "all|failures", fallback: string(eventsFailures), json: jsonText,
-			assign: into(&s.Events, parseOneOf(EventsAll, eventsFailures)),
-			help:   "With -o json: entries of a tree with an event"},
+		choiceOption(AddedFlags, "progress", &s.Progress, ProgressAuto,
+			"auto is a bar on a terminal, else a line every\n10s; always a line every second, even if quiet",
+			ProgressAuto, ProgressNever, ProgressAlways),
+		choiceOption(AddedFlags, "events", &s.Events, eventsFailures, "With -o json: entries of a tree with an event",
+			EventsAll, eventsFailures),
 		quietOption(&s.Quiet, "Print errors only: no summary, no progress, and\nunless -l is given no warnings"),
 	}
 }
@@ -90,12 +85,11 @@ func (s *Copy) contentOptions() []option {
 		{group: NativeFlags, name: "expect", value: "ALGORITHM:HEX", json: jsonText, words: digestPrefixes,
 			assign: into(&s.Expect, digest.ParseSum),
 			help:   "Expected digest, such as crc32c:1f0e22c4, else\nfail; implies its --digest"},
-		{group: NativeFlags, name: "verify", value: "digest|readback", fallback: string(verifyDigest), json: jsonText,
-			assign: into(&s.Verify, parseOneOf(verifyDigest, VerifyReadback)),
-			help:   "readback: the receiver also reads the file back\nfrom its disk before the final rename"},
-		{group: NativeFlags, name: "allow-changing", fallback: "false", json: jsonSwitch,
-			assign: into(&s.AllowChanging, parseSwitch),
-			help:   "Sender: the file may change during the copy;\nits size at the start is sent"},
+		choiceOption(NativeFlags, "verify", &s.Verify, verifyDigest,
+			"readback: the receiver also reads the file back\nfrom its disk before the final rename",
+			verifyDigest, VerifyReadback),
+		switchOption(NativeFlags, "allow-changing", &s.AllowChanging,
+			"Sender: the file may change during the copy;\nits size at the start is sent"),
 	}
 }
 
@@ -107,17 +101,15 @@ func (s *Copy) targetOptions() []option {
 			assign: into(&s.Durability, parseDurability),
 			help: "What to flush (fsync) before success: nothing,\nthe file, its directory too; the stronger\n" +
 				"choice of both sides is used"},
-		{group: NativeFlags, name: "sparse", value: "auto|never", fallback: string(sparseAuto), json: jsonText,
-			assign: into(&s.Sparse, parseOneOf(sparseAuto, SparseNever)),
-			help:   "never: fill holes with zeros"},
+		choiceOption(NativeFlags, "sparse", &s.Sparse, sparseAuto, "never: fill holes with zeros",
+			sparseAuto, SparseNever),
 		{group: NativeFlags, name: "preserve", value: "owner,xattr,links",
 			json:   jsonText,
 			assign: into(&s.Preserve, parsePreserved),
 			help: "Preserve them too, if set on both sides; mode\nand modification time are always preserved;\n" +
 				"links: hard links between the files of a tree"},
-		{group: NativeFlags, name: "no-resume", fallback: "false", json: jsonSwitch,
-			assign: into(&s.NoResume, parseSwitch),
-			help:   "Receiver: neither resume an earlier copy, nor\nkeep a partial file on failure"},
+		switchOption(NativeFlags, "no-resume", &s.NoResume,
+			"Receiver: neither resume an earlier copy, nor\nkeep a partial file on failure"),
 	}
 }
 
@@ -127,22 +119,15 @@ const filterList = "filters"
 // treeOptions are about directories, and about files that the receiver has already.
 func (s *Copy) treeOptions() []option {
 	return append(s.selectionOptions(),
-		option{group: NativeFlags, name: "links", value: "copy|follow|skip", fallback: string(LinksCopy),
-			json:   jsonText,
-			assign: into(&s.Links, parseOneOf(LinksCopy, LinksFollow, LinksSkip)),
-			help:   "Sender: symlinks in a tree as symlinks, as what\nthey point to inside of it, or not at all"},
-		option{group: NativeFlags, name: "checksum", fallback: "false", json: jsonSwitch,
-			assign: into(&s.Checksum, parseSwitch),
-			help:   "Compare files that both sides have by digest,\nnot by size and modification time"},
-		option{group: NativeFlags, name: "if-same", value: "skip|error", fallback: string(sameSkip), json: jsonText,
-			assign: into(&s.IfSame, parseOneOf(sameSkip, SameError)),
-			help:   "If both sides have the same file: succeed, or\nfail as for files that differ"},
-		option{group: NativeFlags, name: "dry-run", fallback: "false", json: jsonSwitch,
-			assign: into(&s.DryRun, parseSwitch),
-			help:   "Print what would be copied and change nothing"},
-		option{group: NativeFlags, name: "fail-fast", fallback: "false", json: jsonSwitch,
-			assign: into(&s.FailFast, parseSwitch),
-			help:   "Stop at the first entry of a tree that fails"},
+		choiceOption(NativeFlags, "links", &s.Links, LinksCopy,
+			"Sender: symlinks in a tree as symlinks, as what\nthey point to inside of it, or not at all",
+			LinksCopy, LinksFollow, LinksSkip),
+		switchOption(NativeFlags, "checksum", &s.Checksum,
+			"Compare files that both sides have by digest,\nnot by size and modification time"),
+		choiceOption(NativeFlags, "if-same", &s.IfSame, sameSkip,
+			"If both sides have the same file: succeed, or\nfail as for files that differ", sameSkip, SameError),
+		switchOption(NativeFlags, "dry-run", &s.DryRun, "Print what would be copied and change nothing"),
+		switchOption(NativeFlags, "fail-fast", &s.FailFast, "Stop at the first entry of a tree that fails"),
 	)
 }
 
@@ -159,12 +144,9 @@ func (s *Copy) selectionOptions() []option {
 		{group: NativeFlags, name: "exclude-from", value: "FILE", json: jsonList, list: filterList,
 			assign: appending(&s.Filters, parseRule(FilterExcludeFrom, parsePath)),
 			help:   "The same for the patterns in a file such as\n.gitignore; all three may be repeated"},
-		{group: NativeFlags, name: "files-from", value: "FILE", json: jsonText,
-			assign: into(&s.FilesFrom, parsePath),
-			help:   "Sender of a tree: send the paths in FILE only,\none per line, relative to it; - is stdin"},
-		{group: NativeFlags, name: "null", short: "0", fallback: "false", json: jsonSwitch,
-			assign: into(&s.Null, parseSwitch),
-			help:   "Paths in --files-from end with NUL bytes"},
+		fileOption(NativeFlags, "files-from", "FILE", &s.FilesFrom,
+			"Sender of a tree: send the paths in FILE only,\none per line, relative to it; - is stdin"),
+		withLetter("0", switchOption(NativeFlags, "null", &s.Null, "Paths in --files-from end with NUL bytes")),
 	}
 }
 

@@ -66,13 +66,10 @@ func (s *Keys) grantOptions() []option {
 			assign: appending(&s.Shares, parseShareAccess),
 			help: "trust: a share that the key may use, with the\nmost that it may do there; may be repeated.\n" +
 				"Without: all shares as they are"},
-		{name: "owner", fallback: "false", json: jsonSwitch,
-			assign: into(&s.Owner, parseSwitch),
-			help:   "trust: what the key sends may keep its owner"},
-		{name: "relay", fallback: "false", json: jsonSwitch,
-			assign: into(&s.Relay, parseSwitch),
-			help: "trust: the key may have the daemon push files\nthat the key may read to other daemons, which\n" +
-				"serve --relay-to names"},
+		switchOption(AddedFlags, "owner", &s.Owner, "trust: what the key sends may keep its owner"),
+		switchOption(AddedFlags, "relay", &s.Relay,
+			"trust: the key may have the daemon push files\nthat the key may read to other daemons, which\n"+
+				"serve --relay-to names"),
 		maxBytesOption(&s.MaxBytes, "trust: limit of one copy; 0 is no limit"),
 		maxEntriesOption(&s.MaxEntries, "trust: limit of one copy; 0 is no limit"),
 		bandwidthOption(&s.Bandwidth, "trust: bandwidth limit of the key in bytes per\n"+

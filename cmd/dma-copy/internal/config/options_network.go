@@ -39,9 +39,8 @@ const (
 // dataOptions are about the data connections of copies between machines.
 func (n *Network) dataOptions() []option {
 	return []option{
-		{group: NativeFlags, name: "encrypt", fallback: "false", json: jsonSwitch,
-			assign: into(&n.Encrypt, parseSwitch),
-			help:   "ucx: fail rather than copy without encryption;\npermits --path tls only"},
+		switchOption(NativeFlags, "encrypt", &n.Encrypt,
+			"ucx: fail rather than copy without encryption;\npermits --path tls only"),
 		{group: AddedFlags, name: "net-devices", value: "LIST", json: jsonText,
 			assign: into(&n.NetDevices, parseNetDevices),
 			help:   "ucx: network devices that UCX may use, such as\nmlx5_0:1,eth0; see devices --driver ucx"},

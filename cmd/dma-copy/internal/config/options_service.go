@@ -90,10 +90,9 @@ func withNetworkPaths(table []option) []option {
 
 func (s *Transfer) deleteOptions() []option {
 	return []option{
-		{group: AddedFlags, name: "delete", fallback: "false", json: jsonSwitch,
-			assign: into(&s.Delete, parseSwitch),
-			help: "After a copy without failures: delete from DST\nwhat SRC does not have, unless a pattern\n" +
-				"excludes it"},
+		switchOption(AddedFlags, "delete", &s.Delete,
+			"After a copy without failures: delete from DST\nwhat SRC does not have, unless a pattern\n"+
+				"excludes it"),
 		{group: AddedFlags, name: "max-delete", value: "COUNT", json: jsonNumber,
 			assign: into(&s.MaxDelete, parseAtLeastOne),
 			help:   "Delete nothing if it were more entries"},
@@ -102,21 +101,17 @@ func (s *Transfer) deleteOptions() []option {
 
 // options returns the options of every command that talks to a daemon.
 func (s *Contact) options() []option {
-	return append(identityOptions(&s.Keys, &s.Auth), option{
-		group: AddedFlags, name: "trust-first", fallback: "false", json: jsonSwitch,
-		assign: into(&s.TrustFirst, parseSwitch),
-		help: "Trust the key of a daemon where none is trusted\nyet: compare its words with those that\n" +
-			"dma-copy keys show prints on the other side",
-	})
+	return append(identityOptions(&s.Keys, &s.Auth), switchOption(AddedFlags, "trust-first", &s.TrustFirst,
+		"Trust the key of a daemon where none is trusted\nyet: compare its words with those that\n"+
+			"dma-copy keys show prints on the other side"))
 }
 
 // identityOptions select the keys of this side and whether the peer must have one that is trusted.
 func identityOptions(keys *string, auth *AuthChoice) []option {
 	return []option{
 		keysOption(keys, "Directory of this side's key and of the trusted\nkeys, see dma-copy keys --help"),
-		{group: AddedFlags, name: "auth", value: "keys|none", fallback: string(AuthKeys), json: jsonText,
-			assign: into(auth, parseOneOf(AuthKeys, AuthNone)),
-			help:   "keys: the peer must have a trusted key; none:\nanybody may be the peer"},
+		choiceOption(AddedFlags, "auth", auth, AuthKeys,
+			"keys: the peer must have a trusted key; none:\nanybody may be the peer", AuthKeys, AuthNone),
 	}
 }
 
@@ -126,12 +121,9 @@ func (s *List) options() []option {
 	common[0].short = "" // which is that of --long here, as users of ls expect
 	peer := peerOptions(&s.Device, &s.Representor, &s.Role, &s.Wait, &s.Timeout, &s.IdleTimeout)
 	return slices.Concat(common, peer, []option{
-		{group: AddedFlags, name: "long", short: "l", fallback: "false", json: jsonSwitch,
-			assign: into(&s.Long, parseSwitch),
-			help:   "Also list kind and mode, size and modification\ntime"},
-		{group: AddedFlags, name: "recursive", fallback: "false", json: jsonSwitch,
-			assign: into(&s.Recursive, parseSwitch),
-			help:   "List directories with everything below them"},
+		withLetter("l", switchOption(AddedFlags, "long", &s.Long,
+			"Also list kind and mode, size and modification\ntime")),
+		switchOption(AddedFlags, "recursive", &s.Recursive, "List directories with everything below them"),
 		outputOption(&s.Output, "Results as text, or as JSON lines, on stdout"),
 		s.Network.trafficClassOption(),
 	}, s.Contact.options())
@@ -192,13 +184,10 @@ func (s *Serve) watchOptions() []option {
 		{group: ServeFlags, name: "metrics", value: "ADDRESS", json: jsonText,
 			assign: into(&s.Metrics, parseMetrics),
 			help:   "Serve metrics for Prometheus on a loopback\naddress such as 127.0.0.1:9469, or on\nunix:PATH"},
-		{group: ServeFlags, name: "status-page", fallback: "false", json: jsonSwitch,
-			assign: into(&s.StatusPage, parseSwitch),
-			help: "At the address of --metrics, also serve a page\nfor browsers: peers, paths, rates, failures.\n" +
-				"Every user of this machine can read a loopback\naddress"},
-		{group: ServeFlags, name: "audit-log", value: "FILE", json: jsonText,
-			assign: into(&s.AuditLog, parsePath),
-			help:   "Append a JSON line for each request; - is\nstderr"},
+		switchOption(ServeFlags, "status-page", &s.StatusPage,
+			"At the address of --metrics, also serve a page\nfor browsers: peers, paths, rates, failures.\n"+
+				"Every user of this machine can read a loopback\naddress"),
+		fileOption(ServeFlags, "audit-log", "FILE", &s.AuditLog, "Append a JSON line for each request; - is\nstderr"),
 		runtimeDirOption(&s.RuntimeDir, "Directory of the lock that keeps a second\n"+
 			"daemon from starting, and of the socket;\ndefault RUNTIME_DIRECTORY, else /run/dma-copy"),
 		socketOption(&s.Socket, "Socket for dma-copy status; default status.sock\nin the runtime directory"),

@@ -32,10 +32,9 @@ func (s *Logging) logOptions() []option {
 			words:  textsOf(levelNames[:]...),
 			assign: into(&s.LogLevel, parseLevel),
 			help:   "Log level of the program, by number or name:\n" + levelHelp},
-		{group: AddedFlags, name: "log-format", value: "auto|text|json", fallback: string(logAuto), json: jsonText,
-			words:  textsOf(logAuto, LogText, LogJSON),
-			assign: into(&s.LogFormat, parseOneOf(logAuto, LogText, LogJSON)),
-			help:   "Log on stderr as lines of text or of JSON; auto\nis text on a terminal, else json"},
+		choiceOption(AddedFlags, "log-format", &s.LogFormat, logAuto,
+			"Log on stderr as lines of text or of JSON; auto\nis text on a terminal, else json",
+			logAuto, LogText, LogJSON),
 	}
 }
 
@@ -59,41 +58,26 @@ func jsonOption() option {
 
 // outputOption is -o of the commands that write text or JSON; help says what is written, and where.
 func outputOption(form *OutputForm, help string) option {
-	return option{
-		group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText),
-		json: jsonText, assign: into(form, parseOneOf(OutputText, OutputJSON)),
-		help: help,
-	}
+	return withLetter("o", choiceOption(AddedFlags, "output", form, OutputText, help, OutputText, OutputJSON))
 }
 
 func quietOption(quiet *bool, help string) option {
-	return option{
-		group: AddedFlags, name: quietName, short: "q", fallback: "false", json: jsonSwitch,
-		assign: into(quiet, parseSwitch),
-		help:   help,
-	}
+	return withLetter("q", switchOption(AddedFlags, quietName, quiet, help))
 }
 
 func overwriteOption(overwrite *bool, help string) option {
-	return option{
-		group: AddedFlags, name: "overwrite", fallback: "false", json: jsonSwitch,
-		assign: into(overwrite, parseSwitch),
-		help:   help,
-	}
+	return switchOption(AddedFlags, "overwrite", overwrite, help)
 }
 
 func driverOptions(s *Driver) []option {
 	return []option{
-		{group: AddedFlags, name: "driver", value: "auto|doca|soft|ucx", fallback: DriverAuto, json: jsonText,
-			assign: into(&s.Name, parseOneOf(DriverAuto, DriverDOCA, DriverSoft, DriverUCX)),
-			help: "DOCA's libraries or the software device; auto\nis DOCA if it loads and finds a device. ucx: to\n" +
-				"other machines, and fail if UCX does not load"},
-		{group: AddedFlags, name: "require-hw", fallback: "false", json: jsonSwitch,
-			assign: into(&s.RequireHW, parseSwitch),
-			help:   "Fail rather than use the software device;\nrefused for other machines, which use no device"},
-		{group: AddedFlags, name: "doca-libdir", value: "DIR", json: jsonText,
-			assign: into(&s.LibraryDir, parsePath),
-			help:   "Directory of DOCA's libraries; if not given,\nthe loader's path and DOCA's own directories"},
+		choiceOption(AddedFlags, "driver", &s.Name, DriverAuto,
+			"DOCA's libraries or the software device; auto\nis DOCA if it loads and finds a device. ucx: to\n"+
+				"other machines, and fail if UCX does not load", DriverAuto, DriverDOCA, DriverSoft, DriverUCX),
+		switchOption(AddedFlags, "require-hw", &s.RequireHW,
+			"Fail rather than use the software device;\nrefused for other machines, which use no device"),
+		fileOption(AddedFlags, "doca-libdir", "DIR", &s.LibraryDir,
+			"Directory of DOCA's libraries; if not given,\nthe loader's path and DOCA's own directories"),
 	}
 }
 
@@ -123,11 +107,8 @@ func representorsOption(representors *[]string) option {
 }
 
 func roleOption(role *Role) option {
-	return option{
-		group: AddedFlags, name: "role", value: "auto|host|dpu", fallback: string(RoleAuto), json: jsonText,
-		assign: into(role, parseOneOf(RoleAuto, RoleHost, RoleDPU)),
-		help:   "Role of this side; auto is dpu where the device\ncan be a server or -r is given",
-	}
+	return choiceOption(AddedFlags, "role", role, RoleAuto,
+		"Role of this side; auto is dpu where the device\ncan be a server or -r is given", RoleAuto, RoleHost, RoleDPU)
 }
 
 func waitOption(wait *time.Duration) option {
@@ -195,27 +176,15 @@ func bandwidthOption(rate *int64, help string) option {
 }
 
 func keysOption(directory *string, help string) option {
-	return option{
-		group: AddedFlags, name: "keys", value: "DIR", json: jsonText,
-		assign: into(directory, parsePath),
-		help:   help,
-	}
+	return fileOption(AddedFlags, "keys", "DIR", directory, help)
 }
 
 func runtimeDirOption(directory *string, help string) option {
-	return option{
-		group: ServeFlags, name: "runtime-dir", value: "DIR", json: jsonText,
-		assign: into(directory, parsePath),
-		help:   help,
-	}
+	return fileOption(ServeFlags, "runtime-dir", "DIR", directory, help)
 }
 
 func socketOption(path *string, help string) option {
-	return option{
-		group: AddedFlags, name: "socket", value: "PATH", json: jsonText,
-		assign: into(path, parsePath),
-		help:   help,
-	}
+	return fileOption(AddedFlags, "socket", "PATH", path, help)
 }
 
 // placementOptions select the CPUs of the process.

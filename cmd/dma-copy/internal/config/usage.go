@@ -29,8 +29,8 @@ func writeFlag(text *strings.Builder, opt option) {
 	if opt.alias != "" {
 		head += ", " + strings.TrimSpace(flagSpelling(opt.aliasKey, opt.alias))
 	}
-	if opt.value != "" {
-		head += " <" + opt.value + ">"
+	if value := opt.placeholder(); value != "" {
+		head += " <" + value + ">"
 	}
 	if len(head) >= HelpColumn {
 		head += "\n"
