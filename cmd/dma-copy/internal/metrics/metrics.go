@@ -74,13 +74,17 @@ func New(software string, status func() service.Status) *Metrics {
 // namespace is what the names of all metrics of the daemon begin with.
 const namespace = "dma_copy_"
 
+// crashCode is the exit code of Go's runtime, which no request ends with.
+const crashCode = 2
+
 // prepare makes the series that a daemon can have with the value 0, so that the first event is an increase.
 func (m *Metrics) prepare() {
 	m.depth.prepare()
 	for _, operation := range operations {
-		m.requests.prepare("0", string(operation))
-		for code := exit.Failure; code <= exit.Limit; code++ {
-			m.requests.prepare(strconv.Itoa(code), string(operation))
+		for code := exit.OK; code <= exit.Limit; code++ {
+			if code != crashCode {
+				m.requests.prepare(strconv.Itoa(code), string(operation))
+			}
 		}
 		m.seconds.prepare(string(operation))
 		if operation != service.Ping {

@@ -139,6 +139,9 @@ func TestMetricsOfADaemon(t *testing.T) {
 			t.Errorf("no line %s", want)
 		}
 	}
+	if lines[`dma_copy_requests_total{code="2",operation="push"} 0`] {
+		t.Error("there is a series for code 2, which no request ends with")
+	}
 	if t.Failed() {
 		for line := range lines {
 			t.Log(line)
