@@ -239,7 +239,23 @@ func TestStatusPage(t *testing.T) {
 
 	p.expectNoProblems(d.URL)
 	d.Kill()
+	p.expectLost()
+}
+
+// expectLost expects the page to say that what it shows is old.
+func (p *tab) expectLost() {
+	p.t.Helper()
 	p.waitFor(`document.getElementById("state").dataset.state === "lost" && document.body.classList.contains("stale")`)
+}
+
+// A page that is older than the daemon says so, and not that there is no answer.
+func TestDaemonOfAnotherVersion(t *testing.T) {
+	d := daemon.Start(t, "--status-page")
+	p := open(t, d.URL+"/")
+	p.waitFor(`document.getElementById("state").textContent === "running"`)
+	evaluate[bool](p, `(window.fetch = async () => new Response('{"v": 2}')) !== undefined`)
+	p.expectLost()
+	p.expect(`document.getElementById("state").textContent.includes("reload the page")`)
 }
 
 // Without JavaScript the page says where else its content is.

@@ -279,6 +279,9 @@ function drawChart(rates) {
 		`Peaks: received ${rate(peak(lines.received))}, sent ${rate(peak(lines.sent))}`);
 }
 
+// The text of the only failure that does not pass by itself, such as after an upgrade of the daemon.
+const otherVersion = "the daemon is of another version, reload the page";
+
 async function fetchDocument(path) {
 	const response = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(answerWithin) });
 	if (!response.ok) {
@@ -286,7 +289,7 @@ async function fetchDocument(path) {
 	}
 	const answer = await response.json();
 	if (answer.v !== documentVersion) {
-		throw new Error(`${path}: reload the page, the daemon is of another version`);
+		throw new Error(otherVersion);
 	}
 	return answer;
 }
@@ -311,8 +314,9 @@ async function refresh() {
 		setText(element("updated"), `updated ${clock(daemon.time)}`);
 		document.title = `dma-copy: ${count(daemon.running_transfers, "transfer")}`;
 	} catch (failure) {
-		showState("lost", "the daemon does not answer, trying again");
-		document.title = "dma-copy: no answer";
+		const text = failure.message === otherVersion ? otherVersion : "the daemon does not answer, trying again";
+		showState("lost", text);
+		document.title = "dma-copy: no status";
 		console.warn(failure.message);
 	}
 }
