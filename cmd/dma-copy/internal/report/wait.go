@@ -68,21 +68,20 @@ func (w Wait) show(screen *Screen, lasted time.Duration) {
 // asked with a line on out, until stop is called. A nil screen shows nothing.
 func Waiting(w Wait, screen *Screen, out io.Writer, asked <-chan os.Signal) (stop func()) {
 	began := time.Now()
+	if screen == nil {
+		return background.Answer(asked, func() { fmt.Fprintln(out, w.lines(time.Since(began))[0]) })
+	}
 	return background.Run(func(quit <-chan struct{}) {
 		ticker := time.NewTicker(barInterval)
 		defer ticker.Stop()
 		for {
 			select {
 			case <-ticker.C:
-				if screen != nil {
-					w.show(screen, time.Since(began))
-				}
+				w.show(screen, time.Since(began))
 			case <-asked:
 				fmt.Fprintln(out, w.lines(time.Since(began))[0])
 			case <-quit:
-				if screen != nil {
-					screen.show("")
-				}
+				screen.show("")
 				return
 			}
 		}

@@ -46,6 +46,18 @@ func TestWaitingForADaemon(t *testing.T) {
 	})
 }
 
+// Without a terminal a request is answered, too, and nothing wakes the process in between.
+func TestWaitingWithoutATerminal(t *testing.T) {
+	var out bytes.Buffer
+	asked := make(chan os.Signal)
+	stop := Waiting(Wait{For: "the DPU"}, nil, &out, asked)
+	asked <- syscall.SIGUSR1
+	stop()
+	if out.String() != "waiting for the DPU\n" {
+		t.Errorf("wrote %q", out.String())
+	}
+}
+
 // The line says how long and what to start there, as far as it fits.
 func TestLinesOfWaits(t *testing.T) {
 	const lasted = 12*time.Second + 700*time.Millisecond
