@@ -80,30 +80,55 @@ func processSettings(reads bool) Settings {
 	return Settings{Reads: reads, Transports: strings.Split(os.Getenv(transportsVariable), ",")}
 }
 
+// objects are what a process of a test has: a worker, and memory of windowLength.
+type objects struct {
+	context *Context
+	worker  *Worker
+	memory  *Memory
+}
+
+// openObjects opens those of a process, with a worker for so many operations.
+func openObjects(reads bool, depth int, access Access) (o objects, err error) {
+	if o.context, err = Open(processSettings(reads)); err != nil {
+		return o, err
+	}
+	if o.worker, err = o.context.NewWorker(depth); err != nil {
+		return o, err
+	}
+	o.memory, err = o.context.Alloc(windowLength, access)
+	return o, err
+}
+
+// giveUp waits for what has been begun, for a moment, and closes all.
+func (o objects) giveUp() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	if o.worker.Inflight() > 0 {
+		var events [1]Event
+		_, _ = o.worker.Reap(ctx, events[:])
+	}
+	return o.close(ctx)
+}
+
+func (o objects) close(ctx context.Context) error {
+	return errors.Join(o.worker.Close(ctx), o.memory.Close(), o.context.Close())
+}
+
 // ownWindow is the process "owner": the owner of a window that it serves.
 func ownWindow() error {
-	c, err := Open(processSettings(true))
+	own, err := openObjects(true, 1, RemoteRead)
 	if err != nil {
 		return err
 	}
-	w, err := c.NewWorker(1)
-	if err != nil {
+	random(own.memory.Bytes())
+	told := introduction{Window: own.memory.Address()}
+	if told.Worker, err = own.worker.Address(); err != nil {
 		return err
 	}
-	m, err := c.Alloc(windowLength, RemoteRead)
-	if err != nil {
+	if told.Key, err = own.memory.RemoteKey(); err != nil {
 		return err
 	}
-	random(m.Bytes())
-	var own introduction
-	if own.Worker, err = w.Address(); err != nil {
-		return err
-	}
-	if own.Key, err = m.RemoteKey(); err != nil {
-		return err
-	}
-	own.Window = m.Address()
-	if err := json.NewEncoder(os.Stdout).Encode(own); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(told); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -113,50 +138,42 @@ func ownWindow() error {
 	}()
 	for ctx.Err() == nil {
 		var events [1]Event
-		if _, err := w.Reap(ctx, events[:]); err != nil && ctx.Err() == nil {
+		if _, err := own.worker.Reap(ctx, events[:]); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
-	return errors.Join(w.Close(ctx), m.Close(), c.Close())
+	return own.close(ctx)
 }
 
 // sendForever is the process "sender": it sends to the slots of newReceiver, whose worker it is told, without regard to
 // whether they are vacant.
 func sendForever() error {
-	c, err := Open(processSettings(false))
+	own, err := openObjects(false, 8, LocalRead)
 	if err != nil {
 		return err
 	}
-	w, err := c.NewWorker(8)
-	if err != nil {
+	var told, other introduction
+	if told.Worker, err = own.worker.Address(); err != nil {
 		return err
 	}
-	m, err := c.Alloc(windowLength, LocalRead)
-	if err != nil {
-		return err
-	}
-	var own, other introduction
-	if own.Worker, err = w.Address(); err != nil {
-		return err
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(own); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(told); err != nil {
 		return err
 	}
 	if err := json.NewDecoder(os.Stdin).Decode(&other); err != nil {
 		return err
 	}
-	e, err := w.Connect(other.Worker, 1)
+	e, err := own.worker.Connect(other.Worker, 1)
 	if err != nil {
 		return err
 	}
 	for slot := uint32(1); ; slot = (slot + 2) % 8 {
-		for w.Inflight() == w.Depth() {
+		for own.worker.Inflight() == own.worker.Depth() {
 			var events [8]Event
-			if _, err := w.Reap(context.Background(), events[:]); err != nil {
+			if _, err := own.worker.Reap(context.Background(), events[:]); err != nil {
 				return err
 			}
 		}
-		if err := e.Send(token, slot, m, 0, windowLength, 1); err != nil {
+		if err := e.Send(token, slot, own.memory, 0, windowLength, 1); err != nil {
 			return err
 		}
 	}
