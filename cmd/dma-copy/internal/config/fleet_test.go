@@ -35,11 +35,7 @@ func TestFleetPaths(t *testing.T) {
 }
 
 func TestRefusedFleet(t *testing.T) {
-	for _, tc := range []struct {
-		kind       TransferKind
-		line, args string
-		sentence   string
-	}{
+	mustRefuseTransfers(t, []refusedTransfer{
 		{Push, "--to p", "", "SRC is missing: dma-copy push --to takes SRC... :SHARE[/PATH]"},
 		{Push, "--to p", ":in", "SRC is missing: "},
 		{Push, "--to p", ":in a", `SRC ":in" is in a share: `},
@@ -71,12 +67,7 @@ func TestRefusedFleet(t *testing.T) {
 		{Sync, "--fanout 1", "a :in", `unknown flag "--fanout": `},
 		{Pull, "--to p", ":in a", `unknown flag "--to": `},
 		{Sync, "--parallel 2", "a :in", `unknown flag "--parallel": `},
-	} {
-		_, err := transferred(t, tc.kind, tc.line, words(tc.args)...)
-		if err == nil || !strings.HasPrefix(err.Error(), tc.sentence) {
-			t.Errorf("%s %s %s: %v, want %s", tc.kind, tc.line, tc.args, err, tc.sentence)
-		}
-	}
+	})
 }
 
 // TestFanout accepts what peers pass on, and ignores the option without a list.

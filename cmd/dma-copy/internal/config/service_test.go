@@ -50,6 +50,22 @@ func transferred(t *testing.T, kind TransferKind, line string, args ...string) (
 	return s, err
 }
 
+// refusedTransfer is a command line of push, pull or sync, and how its error begins.
+type refusedTransfer struct {
+	kind                 TransferKind
+	line, args, sentence string
+}
+
+func mustRefuseTransfers(t *testing.T, list []refusedTransfer) {
+	t.Helper()
+	for _, tc := range list {
+		_, err := transferred(t, tc.kind, tc.line, words(tc.args)...)
+		if err == nil || !strings.HasPrefix(err.Error(), tc.sentence) {
+			t.Errorf("%s %s %s: %v, want %s", tc.kind, tc.line, tc.args, err, tc.sentence)
+		}
+	}
+}
+
 func TestTransferPaths(t *testing.T) {
 	for _, tc := range []struct {
 		kind   TransferKind
@@ -83,11 +99,7 @@ func TestTransferPaths(t *testing.T) {
 
 func TestRefusedTransfers(t *testing.T) {
 	const sum = "crc32c:00000000"
-	for _, tc := range []struct {
-		kind       TransferKind
-		line, args string
-		sentence   string
-	}{
+	mustRefuseTransfers(t, []refusedTransfer{
 		{Push, "", "",
 			"SRC and DST are missing: dma-copy push takes what to copy here and a share, as in SRC... :SHARE/PATH"},
 		{Push, "", "a", "DST is missing: "},
@@ -122,12 +134,7 @@ func TestRefusedTransfers(t *testing.T) {
 		{Push, "--delete", "a :in", `unknown flag "--delete": `},
 		{Sync, "--overwrite", "a :in", `unknown flag "--overwrite": `},
 		{Push, "--file x", "a :in", `unknown flag "--file": `},
-	} {
-		_, err := transferred(t, tc.kind, tc.line, words(tc.args)...)
-		if err == nil || !strings.HasPrefix(err.Error(), tc.sentence) {
-			t.Errorf("%s %s %s: %v, want %s", tc.kind, tc.line, tc.args, err, tc.sentence)
-		}
-	}
+	})
 }
 
 func TestTransferOptions(t *testing.T) {
