@@ -168,8 +168,8 @@ func checkConfig(streams streams, s config.Config, args []string) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("ok  %s  %s, %s, %s\n", quote.Printable(path), quantity.Count(checked.Values, "value", ""),
-		quantity.Count(checked.Shares, "share", ""), quantity.Count(len(checked.Peers), "peer", ""))
+	text := fmt.Sprintf("ok  %s  %s, %s, %s\n", quote.Printable(path), quantity.Count(checked.Values, "value"),
+		quantity.Count(checked.Shares, "share"), quantity.Count(len(checked.Peers), "peer"))
 	for _, note := range checked.Notes {
 		text += "    " + note + "\n"
 	}

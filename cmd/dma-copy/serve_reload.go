@@ -25,7 +25,7 @@ func (d *daemon) reload(store *identity.Store) {
 		d.log.Error().Err(err).Int("exit_code", report.ExitCode(err)).Msg("the shares stay as they are")
 		return
 	}
-	fmt.Fprintf(d.streams.stderr, "reloaded: %s\n", quantity.Count(len(d.settings.Shares), "share", ""))
+	fmt.Fprintf(d.streams.stderr, "reloaded: %s\n", quantity.Count(len(d.settings.Shares), "share"))
 }
 
 // reloadKeys trusts the keys of the directory. If that cannot be read, nobody is trusted: a key may have been removed.

@@ -84,9 +84,9 @@ func (b *connectedBench) compareClients(
 			all, candidates = append(all, c), append(candidates, c)
 		}
 	}
-	b.notify("%s at once, %d copies of %s: %s in %s each", quantity.Count(len(clients), "client", ""), work.copies,
-		sizeText(work.size), quantity.Count(len(candidates), "candidate", ""),
-		quantity.Count(b.Runs+b.Warmup, "round", ""))
+	b.notify("%s at once, %d copies of %s: %s in %s each", quantity.Count(len(clients), "client"), work.copies,
+		sizeText(work.size), quantity.Count(len(candidates), "candidate"),
+		quantity.Count(b.Runs+b.Warmup, "round"))
 	outcomes, err := b.rounds().measure(ctx, candidates)
 	if err != nil {
 		return nil, err

@@ -156,7 +156,7 @@ func (b *connectedBench) measureSize(ctx context.Context, size int64) ([]CopyRes
 // measureTree measures a tree of small files.
 func (b *connectedBench) measureTree(ctx context.Context, r *ConnectedRecord) error {
 	tree := filetree.New(filetree.Small, b.Connected.Files)
-	b.notify("tree %s: %s, %s", filetree.Small, quantity.Count(tree.Files, "file", ""), sizeText(tree.Bytes))
+	b.notify("tree %s: %s, %s", filetree.Small, quantity.Count(tree.Files, "file"), sizeText(tree.Bytes))
 	g, err := b.workspace.newTreeGroup(ctx, filetree.Small, tree, b.Connected.Durability)
 	if err != nil {
 		return err

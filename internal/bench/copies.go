@@ -102,8 +102,8 @@ func (p Plan) measureSize(
 
 // measureGroup runs the candidates interleaved.
 func (p Plan) measureGroup(ctx context.Context, what string, entries []copyEntry) ([]outcome, error) {
-	p.notify("%s: %s in %s each", what, quantity.Count(len(entries), "candidate", ""),
-		quantity.Count(p.Runs+p.Warmup, "round", ""))
+	p.notify("%s: %s in %s each", what, quantity.Count(len(entries), "candidate"),
+		quantity.Count(p.Runs+p.Warmup, "round"))
 	candidates := make([]candidate, len(entries))
 	for i := range entries {
 		candidates[i] = entries[i]

@@ -23,8 +23,8 @@ func (p Plan) measureEngine(
 	if err != nil {
 		return nil, err
 	}
-	p.notify("the engine alone: %s in %s each, %s a run", quantity.Count(len(candidates), "combination", ""),
-		quantity.Count(p.Runs+p.Warmup, "round", ""), sizeText(p.Engine.Bytes))
+	p.notify("the engine alone: %s in %s each, %s a run", quantity.Count(len(candidates), "combination"),
+		quantity.Count(p.Runs+p.Warmup, "round"), sizeText(p.Engine.Bytes))
 	outcomes, err := p.rounds().measure(ctx, candidates)
 	if err != nil {
 		return nil, err

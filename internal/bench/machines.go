@@ -161,7 +161,7 @@ func (r *NetworkResult) ownTime() float64 {
 // measureTree measures a tree of small files.
 func (b *machinesBench) measureTree(ctx context.Context, r *MachinesRecord) error {
 	tree := filetree.New(filetree.Small, b.Machines.Files)
-	b.notify("tree %s: %s, %s", filetree.Small, quantity.Count(tree.Files, "file", ""), sizeText(tree.Bytes))
+	b.notify("tree %s: %s, %s", filetree.Small, quantity.Count(tree.Files, "file"), sizeText(tree.Bytes))
 	g, err := b.workspace.newTreeGroup(ctx, filetree.Small, tree, b.Machines.Durability)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/network"
-	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
@@ -45,8 +45,8 @@ func (b *machinesBench) connect(ctx context.Context) error {
 	for _, name := range b.Machines.Paths {
 		path, known := networkPaths[name]
 		if !known {
-			return fmt.Errorf("path %s is not one of a network connection: use %s", name,
-				quantity.List(NetworkPaths, "or"))
+			return fmt.Errorf("path %s is not one of a network connection: use one of %s", name,
+				strings.Join(NetworkPaths, ", "))
 		}
 		settings := b.Machines.CopySettings
 		settings.Paths = []string{name}

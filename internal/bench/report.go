@@ -51,7 +51,7 @@ func (r *Record) conditions() []string {
 			m.CPU, m.Cores, m.Arch, sizeText(m.Memory), m.Kernel, m.HugePages, m.ShmemHuge),
 		device,
 		fmt.Sprintf("%s each, interleaved, after %d for warm-up; load average of the minute before: %.2f",
-			quantity.Count(r.Runs, "run", ""), r.Warmup, m.Load),
+			quantity.Count(r.Runs, "run"), r.Warmup, m.Load),
 		"command: " + strings.Join(r.Command, " "),
 	}
 }

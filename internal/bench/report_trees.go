@@ -14,8 +14,8 @@ func (t *TreeRecord) heading() string {
 func (t *TreeRecord) shapes() (lines []string) {
 	for _, s := range t.Shapes {
 		lines = append(lines, fmt.Sprintf("%s: %s, %s, %s, %s",
-			s.Shape, quantity.Count(s.Files, "file", ""), quantity.Count(s.Directories, "directory", ""),
-			quantity.Count(s.Symlinks, "symlink", ""), sizeText(s.Bytes)))
+			s.Shape, quantity.Count(s.Files, "file"), quantity.Count(s.Directories, "directory"),
+			quantity.Count(s.Symlinks, "symlink"), sizeText(s.Bytes)))
 	}
 	return lines
 }

@@ -30,7 +30,7 @@ func (p Plan) measureTrees(ctx context.Context, m *pairConfig) (*TreeRecord, err
 	record := &TreeRecord{CopySetup: p.newSetup(ctx, w, p.Trees.CopySettings, treeTools)}
 	for _, shape := range p.Trees.Shapes {
 		tree := filetree.New(shape, p.Trees.Files)
-		p.notify("tree %s: %s, %s", shape, quantity.Count(tree.Files, "file", ""), sizeText(tree.Bytes))
+		p.notify("tree %s: %s, %s", shape, quantity.Count(tree.Files, "file"), sizeText(tree.Bytes))
 		results, err := p.measureTree(ctx, w, m, record.Tools, shape, tree)
 		if err != nil {
 			return nil, err

@@ -37,22 +37,13 @@ func Comma(n int64) string {
 	return sign + strings.Join(append([]string{digits}, groups...), ",")
 }
 
-// Count returns a number, as Comma does, with what is counted, in the singular or plural: 1 entry, 2 entries. An empty
-// plural is that of English nouns without irregular forms.
-func Count(n int, singular, plural string) string {
-	return Comma(int64(n)) + " " + Word(n, singular, plural)
-}
-
-// Word returns the singular for 1, and otherwise the plural, as Count does.
-func Word(n int, singular, plural string) string {
-	switch {
-	case n == 1:
-		return singular
-	case plural != "":
-		return plural
-	default:
-		return pluralOf(singular)
+// Count returns a number, as Comma does, with what is counted, in the singular or the regular plural: 1 entry, 2
+// entries.
+func Count[N int | int64](n N, noun string) string {
+	if n != 1 {
+		noun = pluralOf(noun)
 	}
+	return Comma(int64(n)) + " " + noun
 }
 
 func pluralOf(noun string) string {
@@ -68,18 +59,6 @@ func pluralOf(noun string) string {
 	}
 }
 
-// List joins words with commas and a conjunction before the last one: a, b, and c.
-func List(words []string, conjunction string) string {
-	switch n := len(words); n {
-	case 0, 1:
-		return strings.Join(words, "")
-	case 2:
-		return words[0] + " " + conjunction + " " + words[1]
-	default:
-		return strings.Join(words[:n-1], ", ") + ", " + conjunction + " " + words[n-1]
-	}
-}
-
 // Age returns how long ago something was, in the largest unit of which it was one: 2 hours ago, 3 days ago. What is
 // less than a second ago, or in the future, was just now.
 func Age(d time.Duration) string {
@@ -92,7 +71,7 @@ func Age(d time.Duration) string {
 		{time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"},
 	} {
 		if n := d / unit.length; n > 0 {
-			return Count(int(n), unit.name, "") + " ago"
+			return Count(int64(n), unit.name) + " ago"
 		}
 	}
 	return "just now"

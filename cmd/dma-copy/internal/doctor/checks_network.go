@@ -186,7 +186,7 @@ func checkKeys(k keys, err error) finding {
 		return warn("run dma-copy keys trust with that of the other machine", "keys: no key is trusted in %s",
 			quote.Bare(k.path))
 	default:
-		return ok("keys: this machine's own, and %s, in %s", quantity.Count(k.trusted, "trusted one", ""),
+		return ok("keys: this machine's own, and %s, in %s", quantity.Count(k.trusted, "trusted one"),
 			quote.Bare(k.path))
 	}
 }

@@ -80,7 +80,7 @@ func WriteError(w io.Writer, err error) {
 		}
 		if unreadable > 0 {
 			fmt.Fprintf(w, "dma-copy: %s: the %s could not read %s: see its error messages\n",
-				failed.Side, failed.Side.Other(), plural(unreadable, "entry", "entries"))
+				failed.Side, failed.Side.Other(), quantity.Count(unreadable, "entry"))
 		}
 	}
 	fmt.Fprintf(w, "dma-copy: %s\n", Sentence(err))
@@ -115,7 +115,7 @@ func Sentence(err error) string {
 	}
 	if sided && failed.Tree != nil {
 		text = fmt.Sprintf("%s%s of %s failed", failed.prefix(), quantity.Comma(failed.Tree.Failed),
-			plural(failed.Tree.Entries(), "entry", "entries"))
+			quantity.Count(failed.Tree.Entries(), "entry"))
 	}
 	switch {
 	case sided && failed.Local && found.hint == hintDevice:
@@ -127,11 +127,6 @@ func Sentence(err error) string {
 		text += whatIsKept(failed, found.code)
 	}
 	return quote.Printable(strings.ReplaceAll(text, "\n", "; "))
-}
-
-// plural returns a number with its noun, whose plural is regular if many is empty.
-func plural(n int64, one, many string) string {
-	return quantity.Comma(n) + " " + quantity.Word(int(min(n, 2)), one, many)
 }
 
 // whatIsKept returns a clause that says whether the copy can be resumed. A sender does not know; it says so only after

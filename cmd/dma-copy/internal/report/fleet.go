@@ -196,7 +196,7 @@ func (f *Fleet) show() {
 // fields returns how far the command is, with mu held.
 func (f *Fleet) fields() []string {
 	return []string{
-		fmt.Sprintf("%s/%s", quantity.Comma(f.ended), plural(f.total.Peers, "peer", "")),
+		fmt.Sprintf("%s/%s", quantity.Comma(f.ended), quantity.Count(f.total.Peers, "peer")),
 		joined(", ", countOf(int64(len(f.moved)), "running"), countOf(f.total.Failed, "failed")),
 		quantity.Bytes(uint64(f.bytes())),
 	}
@@ -245,7 +245,7 @@ func (r PeerResult) String() string {
 	if r.Total.Files == 0 && !r.Total.DryRun {
 		return fmt.Sprintf("%s%s: already up to date%s", did, name, r.sum())
 	}
-	return fmt.Sprintf("%s%s: %s %s, %s in %s%s%s", did, name, plural(r.Total.Files, "file", ""), r.verb(),
+	return fmt.Sprintf("%s%s: %s %s, %s in %s%s%s", did, name, quantity.Count(r.Total.Files, "file"), r.verb(),
 		quantity.Bytes(uint64(r.Total.Bytes)), round(r.Total.Elapsed), r.way(), r.sum())
 }
 
@@ -296,7 +296,7 @@ func (r PeerResult) reason() string {
 
 // String lists what was done.
 func (t FleetTotal) String() string {
-	parts := []string{plural(t.Peers, "peer", "")}
+	parts := []string{quantity.Count(t.Peers, "peer")}
 	if notes := joined(", ", countOf(t.Failed, "failed"), countOf(t.NotStarted, "not started")); notes != "" {
 		parts[0] += " (" + notes + ")"
 	}
@@ -304,7 +304,7 @@ func (t FleetTotal) String() string {
 	if t.DryRun {
 		verb = " to copy"
 	}
-	parts = append(parts, plural(t.Files, "file", "")+verb, quantity.Bytes(uint64(t.Bytes)))
+	parts = append(parts, quantity.Count(t.Files, "file")+verb, quantity.Bytes(uint64(t.Bytes)))
 	text := strings.Join(parts, ", ") + " in " + round(t.Elapsed).String()
 	relays := joined(", ", countOf(t.Relayed, "served by others"), countOf(t.GivenUp, "given up as relays"))
 	if relays != "" {
@@ -326,7 +326,7 @@ func somePeers(t FleetTotal, failures []error) error {
 	if same := sameCode(int(t.Peers), failures); same != nil {
 		code = ExitCode(same)
 	}
-	return exit.Errorf(code, hint, "%d of %s failed", t.Failed, plural(t.Peers, "peer", ""))
+	return exit.Errorf(code, hint, "%d of %s failed", t.Failed, quantity.Count(t.Peers, "peer"))
 }
 
 // The events of a command with many peers.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/internal/ping"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -62,8 +63,8 @@ func (r *pingText) Event(e ping.Event) {
 }
 
 func (r *pingText) Result(s ping.Summary) error {
-	r.printf("%s of %s: min %s, median %s, p99 %s, over %s\n", plural(int64(s.Count), "round trip", ""),
-		plural(int64(s.Size), "byte", ""), micros(s.Min), micros(s.Median), micros(s.P99), pingPath(s))
+	r.printf("%s of %s: min %s, median %s, p99 %s, over %s\n", quantity.Count(int64(s.Count), "round trip"),
+		quantity.Count(int64(s.Size), "byte"), micros(s.Min), micros(s.Median), micros(s.P99), pingPath(s))
 	if r.path.Address != "" {
 		r.printf("path  tls to %s (encrypted)\n", r.path.Address)
 	} else {

@@ -144,20 +144,20 @@ func (r *textReporter) Total(t Total) error {
 
 // String lists what was done.
 func (t Total) String() string {
-	parts := []string{plural(t.Sources, "source", "")}
+	parts := []string{quantity.Count(t.Sources, "source")}
 	if t.Failed > 0 {
 		parts[0] += fmt.Sprintf(" (%s failed)", quantity.Comma(t.Failed))
 	}
-	parts = append(parts, plural(t.Files, "file", "")+" copied", quantity.Bytes(uint64(t.Bytes)))
+	parts = append(parts, quantity.Count(t.Files, "file")+" copied", quantity.Bytes(uint64(t.Bytes)))
 	if t.Deletes {
 		verb := " deleted"
 		if t.DryRun {
 			verb = " to delete"
 		}
-		parts = append(parts, plural(t.Deleted, "entry", "entries")+verb)
+		parts = append(parts, quantity.Count(t.Deleted, "entry")+verb)
 	}
 	if t.Kept > 0 {
-		parts = append(parts, plural(t.Kept, "entry", "entries")+" not deleted")
+		parts = append(parts, quantity.Count(t.Kept, "entry")+" not deleted")
 	}
 	text := strings.Join(parts, ", ") + " in " + round(t.Elapsed).String()
 	if t.DryRun {

@@ -117,13 +117,13 @@ func writeTreeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path
 
 // copiedOf lists what was copied of a tree, by kind.
 func copiedOf(t job.TreeSummary) string {
-	list := []string{plural(t.Files, "file", "")}
+	list := []string{quantity.Count(t.Files, "file")}
 	for _, kind := range []struct {
-		count     int64
-		one, many string
-	}{{t.Directories, "directory", "directories"}, {t.Symlinks, "symlink", ""}, {t.HardLinks, "hard link", ""}} {
+		count int64
+		noun  string
+	}{{t.Directories, "directory"}, {t.Symlinks, "symlink"}, {t.HardLinks, "hard link"}} {
 		if kind.count > 0 {
-			list = append(list, plural(kind.count, kind.one, kind.many))
+			list = append(list, quantity.Count(kind.count, kind.noun))
 		}
 	}
 	return strings.Join(list, ", ")
@@ -260,7 +260,7 @@ func retries(s job.Summary) string {
 	if s.Retries == 0 {
 		return ""
 	}
-	return quantity.Count(int(s.Retries), "chunk", "") + " retransmitted"
+	return quantity.Count(s.Retries, "chunk") + " retransmitted"
 }
 
 // rate returns the rate in parentheses, or nothing for an empty file. Bytes that were already present do not count.

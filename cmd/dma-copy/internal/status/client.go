@@ -112,10 +112,11 @@ func WriteText(w io.Writer, doc Document, zone *time.Location) error {
 	for _, t := range doc.Tenants {
 		row(&b, "", "%s: %d running, %d waiting", t.Name, t.Running, t.Waiting)
 	}
-	row(&b, "totals", "%s, %d refused; %s, %d failed; %s", count(doc.Totals.Connections, "connection"),
-		doc.Totals.Refused, count(doc.Totals.Requests, "request"), doc.Totals.Failed, size(doc.Totals.Bytes))
+	row(&b, "totals", "%s, %d refused; %s, %d failed; %s", quantity.Count(doc.Totals.Connections, "connection"),
+		doc.Totals.Refused, quantity.Count(doc.Totals.Requests, "request"), doc.Totals.Failed, size(doc.Totals.Bytes))
 	if doc.Totals.Bugs > 0 {
-		row(&b, "defects", "%s ended by a defect of dma-copy, see the log", count(doc.Totals.Bugs, "connection"))
+		row(&b, "defects", "%s ended by a defect of dma-copy, see the log",
+			quantity.Count(doc.Totals.Bugs, "connection"))
 	}
 	row(&b, "connections", "%d, and %d not yet authenticated", len(doc.Connections), doc.Pending)
 	for _, c := range doc.Connections {
@@ -170,11 +171,6 @@ func doing(r *Request) string {
 		text += "  " + size(r.Moved)
 	}
 	return text + "  " + size(int64(r.Rate)) + "/s"
-}
-
-// count returns a number with its noun.
-func count(n int64, noun string) string {
-	return strconv.FormatInt(n, 10) + " " + quantity.Word(int(min(n, 2)), noun, "")
 }
 
 func size(bytes int64) string { return quantity.Bytes(uint64(max(bytes, 0))) }

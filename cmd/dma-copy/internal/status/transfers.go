@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
@@ -23,7 +24,7 @@ func WriteTransfers(w io.Writer, s service.Status, now time.Time) {
 		}
 	}
 	if text.Len() == 0 {
-		fmt.Fprintf(&text, "no transfers, %s\n", count(int64(len(s.Connections)), "connection"))
+		fmt.Fprintf(&text, "no transfers, %s\n", quantity.Count(len(s.Connections), "connection"))
 	}
 	_, _ = io.WriteString(w, text.String())
 }

@@ -72,7 +72,7 @@ func (p progressLine) text() string {
 	case p.FilesTotal > 0:
 		return fmt.Sprintf("%d%%  %d/%d files  %s  %s", 100*p.Files/p.FilesTotal, p.Files, p.FilesTotal, bytes, rate)
 	default:
-		return fmt.Sprintf("%s  %s  %s", quantity.Count(int(p.Files), "file", ""), bytes, rate)
+		return fmt.Sprintf("%s  %s  %s", quantity.Count(p.Files, "file"), bytes, rate)
 	}
 }
 

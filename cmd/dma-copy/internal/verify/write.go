@@ -61,7 +61,7 @@ func (v verifier) writeManifest(ctx context.Context, manifest string, paths []st
 		return writeLine(v.stdout, manifestLine{header, nameOf(manifest), l.count, l.total})
 	}
 	_, err = fmt.Fprintf(v.stderr, "ok    wrote %s  %s, %s\n",
-		quote.Printable(manifest), quantity.Count(l.count, "file", ""), quantity.Bytes(uint64(l.total)))
+		quote.Printable(manifest), quantity.Count(l.count, "file"), quantity.Bytes(uint64(l.total)))
 	return err
 }
 
