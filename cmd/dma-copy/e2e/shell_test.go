@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // shellLoop reads commands from descriptor 3, so that those which read their standard input leave the next ones alone,
@@ -48,8 +49,11 @@ func startShell(t *testing.T, dir string, environment []string) *shell {
 	return &shell{command: command, typed: typed, output: bufio.NewReader(output)}
 }
 
-// run runs a line and returns its exit code and what it printed on stdout and stderr.
+// run runs a line and returns its exit code and what it printed on stdout and stderr. It kills a shell whose command
+// does not end.
 func (s *shell) run(line string) (code int, output string, err error) {
+	limit := time.AfterFunc(processTimeout, func() { _ = syscall.Kill(-s.command.Process.Pid, syscall.SIGKILL) })
+	defer limit.Stop()
 	if _, err := fmt.Fprintln(s.typed, line); err != nil {
 		return 0, "", err
 	}
