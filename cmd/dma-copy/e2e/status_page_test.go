@@ -25,8 +25,8 @@ func TestStatusPageOfADaemon(t *testing.T) {
 		t.Error("not all bytes are counted after the copy")
 	}
 
-	// It takes two minutes, and is stopped before.
-	push := f.command("push --no-resume --bwlimit 64KiB " + source + " :files/slow")
+	// It takes eight minutes, and is stopped before.
+	push := f.command("push --no-resume --chunk 4KiB --bwlimit 16KiB " + source + " :files/slow")
 	d.waitForStatus("busy", func(s daemonStatus) bool {
 		return len(s.Connections) == 1 && s.Connections[0].Request != nil && s.Connections[0].Request.Moved > 0
 	})
