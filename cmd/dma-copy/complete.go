@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // A shell that completes a command line runs the program with cobra's hidden command and the words so far.
@@ -23,12 +24,9 @@ const (
 	directories = cobra.ShellCompDirectiveFilterDirs            // offer names of directories
 )
 
-// A user waits this long for candidates that are looked up on a device or in a share, unless the variable says
-// otherwise.
-const (
-	defaultPatience  = time.Second
-	patienceVariable = "DMA_COPY_COMPLETION_WAIT"
-)
+// defaultPatience is how long a user waits for candidates that are looked up on a device or in a share, unless
+// config.CompletionWaitVariable says otherwise.
+const defaultPatience = time.Second
 
 // completer finds the candidates for the last word of a command line. It prints nothing, and answers a failure with no
 // candidates.
@@ -193,8 +191,8 @@ func (c completer) settings() *config.List {
 
 // patience returns how long to wait for what is looked up.
 func (c completer) patience() time.Duration {
-	text, _ := c.streams.env.Variable(patienceVariable)
-	if limit, err := time.ParseDuration(text); err == nil && limit > 0 {
+	text, _ := c.streams.env.Variable(config.CompletionWaitVariable)
+	if limit, err := quantity.ParseDuration(text); err == nil && limit > 0 {
 		return limit
 	}
 	return defaultPatience

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -39,6 +40,21 @@ func TestEveryFlagIsOffered(t *testing.T) {
 				t.Errorf("dma-copy %s --%s: offered %t, with %q", c.name, flag.Name, is, about)
 			}
 		})
+	}
+}
+
+// The variable is a duration as those of flags, which may have days.
+func TestPatience(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"": defaultPatience, "1.5s": 1500 * time.Millisecond, "1d": 24 * time.Hour, "-1s": defaultPatience,
+		"0": defaultPatience, "soon": defaultPatience,
+	} {
+		c := completer{streams: streams{env: func(name string) (string, bool) {
+			return text, name == "DMA_COPY_COMPLETION_WAIT"
+		}}}
+		if got := c.patience(); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
 	}
 }
 
