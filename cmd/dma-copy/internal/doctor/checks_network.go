@@ -25,7 +25,7 @@ func examineNetwork(m machine, s config.Doctor) []finding {
 	findings := []finding{checkUCX(found, err)}
 	if err == nil {
 		findings = append(findings, checkTransports(found), checkNetDevices(found, s.NetDevices), checkRDMA(found))
-		findings = append(findings, checkGID(found, s.Network), checkNetworkMemlock(m, found))
+		findings = append(findings, checkGID(found.Permitted(s.NetDevices), s.Network), checkNetworkMemlock(m, found))
 		if found.HasRDMA() {
 			findings = append(findings, checkVerbs(m, inventory.Driver{Hardware: true}))
 		}
@@ -97,7 +97,7 @@ func checkRDMA(found inventory.Network) finding {
 	}
 }
 
-// checkGID judges --gid-index for the ports that UCX may use.
+// checkGID judges --gid-index for the ports that may be used.
 func checkGID(found inventory.Network, s config.Network) finding {
 	if s.GIDIndex == config.GIDIndexAuto {
 		return ok("GID index: chosen by UCX")

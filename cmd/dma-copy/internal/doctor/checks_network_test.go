@@ -29,8 +29,13 @@ func networkMachine() machine {
 		network: func() (inventory.Network, error) {
 			return inventory.NewNetwork("1.13.1", []ucx.Resource{
 				{Transport: "tcp", Device: "eth0"}, {Transport: "rc_mlx5", Device: "mlx5_0:1"},
-			}, []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true, State: "ACTIVE",
-				GIDs: map[int]ucx.GID{3: {Address: "fe80::2", Type: "RoCE v2"}}}}), nil
+				{Transport: "rc_verbs", Device: "rxe0:1"},
+			}, []ucx.Port{
+				{Device: "mlx5_0", Number: 1, Active: true, State: "ACTIVE",
+					GIDs: map[int]ucx.GID{3: {Address: "fe80::2", Type: "RoCE v2"}}},
+				{Device: "rxe0", Number: 1, Active: true, State: "ACTIVE",
+					GIDs: map[int]ucx.GID{1: {Address: "fe80::3", Type: "RoCE v2"}}},
+			}), nil
 		},
 		memlock:    func() (uint64, error) { return unix.RLIM_INFINITY, nil },
 		mayLockAny: func() bool { return false },
@@ -76,11 +81,14 @@ func TestNetworkChecks(t *testing.T) {
 		"net device":       {withDevices("mlx5_0:1"), "ok    network devices: mlx5_0:1", exit.OK},
 		"without its port": {withDevices("mlx5_0"), "ok    network devices: mlx5_0", exit.OK},
 		"unknown net device": {withDevices("eth1"),
-			"FAIL  network devices: UCX knows no eth1  -- give some of: eth0, mlx5_0:1", exit.Device},
+			"FAIL  network devices: UCX knows no eth1  -- give some of: eth0, mlx5_0:1, rxe0:1", exit.Device},
 		"GID": {func(_ *machine, s *config.Doctor) { s.GIDIndex = 3 },
 			"ok    GID index: 3: mlx5_0:1 has fe80::2 (RoCE v2)", exit.OK},
 		"unknown GID": {func(_ *machine, s *config.Doctor) { s.GIDIndex = 0 },
 			"FAIL  GID index: no port has an entry 0", exit.Device},
+		"GID of another device": {func(_ *machine, s *config.Doctor) {
+			s.NetDevices, s.GIDIndex = []string{"rxe0"}, 3
+		}, "FAIL  GID index: no port has an entry 3", exit.Device},
 		"locked memory": {func(m *machine, _ *config.Doctor) {
 			m.memlock = func() (uint64, error) { return 1 << 16, nil }
 		}, "FAIL  locked memory: the limit is 64 KiB", exit.Device},

@@ -149,15 +149,30 @@ func (n Network) NetDevices() []string {
 	return names
 }
 
-// UnknownDevice returns the first of some names of --net-devices that UCX does not know, or "". A port of an RDMA
-// device may be given without its number.
+// UnknownDevice returns the first of some names of --net-devices that UCX does not know, or "".
 func (n Network) UnknownDevice(names []string) string {
 	known := n.NetDevices()
 	for _, name := range names {
-		matches := func(device string) bool { return device == name || strings.HasPrefix(device, name+":") }
-		if !slices.ContainsFunc(known, matches) {
+		if !slices.ContainsFunc(known, func(device string) bool { return isNamed(device, name) }) {
 			return name
 		}
 	}
 	return ""
 }
+
+// Permitted returns what is on the devices that --net-devices names: all if there are no names.
+func (n Network) Permitted(names []string) Network {
+	if len(names) == 0 {
+		return n
+	}
+	other := func(device string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return isNamed(device, name) })
+	}
+	n.Transports = slices.DeleteFunc(slices.Clone(n.Transports), func(t Transport) bool { return other(t.Device) })
+	n.RDMAPorts = slices.DeleteFunc(slices.Clone(n.RDMAPorts), func(p RDMAPort) bool { return other(p.Name) })
+	return n
+}
+
+// isNamed reports whether a name of --net-devices means a device: a port of an RDMA device may be given without its
+// number.
+func isNamed(device, name string) bool { return device == name || strings.HasPrefix(device, name+":") }
