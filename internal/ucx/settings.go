@@ -39,13 +39,20 @@ const MaxAckRetries = 6
 // minAckTimeout is about the shortest acknowledgement timeout that survives congestion.
 const minAckTimeout = 4 * time.Millisecond
 
+// ackSlack is how many times longer than it is told a device waits at most (InfiniBand specification, 9.7.6.1.3).
+const ackSlack = 4
+
 // AckFor returns an acknowledgement timeout and a number of retries with which an RDMA device gives up within half of
-// the idle timeout, so that its error is known before the idle timeout ends the transfer without a reason. A device
-// waits up to four times as long as it is told (InfiniBand specification, 9.7.6.1.3).
+// the idle timeout, so that its error is known before the idle timeout ends the transfer without a reason.
 func AckFor(idleTimeout time.Duration) (timeout time.Duration, retries int) {
 	retries = 3
-	timeout = idleTimeout / 2 / 4 / time.Duration(retries+1)
+	timeout = idleTimeout / 2 / ackSlack / time.Duration(retries+1)
 	return min(max(timeout, minAckTimeout), time.Second), retries
+}
+
+// AckLimit returns the longest time after which an RDMA device with these settings gives up.
+func AckLimit(timeout time.Duration, retries int) time.Duration {
+	return ackSlack * timeout * time.Duration(retries+1)
 }
 
 // options returns the settings as names and values of UCX's configuration.

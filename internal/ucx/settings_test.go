@@ -52,7 +52,7 @@ func TestDeviceGivesUpBeforeTheIdleTimeout(t *testing.T) {
 		if retries < 1 || retries > MaxAckRetries || timeout < minAckTimeout {
 			t.Fatalf("idle timeout %s: %s, %d retries", idle, timeout, retries)
 		}
-		if worst := 4 * timeout * time.Duration(retries+1); worst > idle/2 {
+		if worst := AckLimit(timeout, retries); worst > idle/2 || worst != 4*timeout*time.Duration(retries+1) {
 			t.Fatalf("idle timeout %s: the device gives up after up to %s", idle, worst)
 		}
 	}

@@ -24,6 +24,9 @@ func (s *Doctor) options() []option {
 			"Also check for the peer of -p's device;\nsoftware device only, since on hardware the\n"+
 				"probe would use up the peer's waiting session")},
 		s.Network.options(),
+		withHelp([]option{idleTimeoutOption(&s.IdleTimeout)}, map[string]string{
+			"idle-timeout": "ucx: timeout of copies without progress, from\nwhich acknowledgements are derived",
+		}),
 		[]option{
 			keysOption(&s.Keys, "With --listen or ucx: directory of the keys to\ncheck"),
 			listenOption(&s.Listen,

@@ -131,8 +131,9 @@ type Doctor struct {
 	Device      string // as for a copy
 	Representor string // as for a copy
 	Placement   placement.Wish
-	Peer        bool // also check for the other side
-	Network          // checked with DriverUCX, TrafficClass also with Listen
+	Peer        bool          // also check for the other side
+	Network                   // checked with DriverUCX, TrafficClass also with Listen
+	IdleTimeout time.Duration // of copies, from which Network's acknowledgements are derived
 	Keys        string
 	Listen      netip.AddrPort // to be free; without a device none is checked then; not valid: not given
 	Output      OutputForm

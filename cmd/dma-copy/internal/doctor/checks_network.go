@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
 // The checks of connections with other machines (--driver ucx, --listen).
@@ -25,7 +27,9 @@ func examineNetwork(m machine, s config.Doctor) []finding {
 	findings := []finding{checkUCX(found, err)}
 	if err == nil {
 		findings = append(findings, checkTransports(found), checkNetDevices(found, s.NetDevices), checkRDMA(found))
-		findings = append(findings, checkGID(found.Permitted(s.NetDevices), s.Network), checkNetworkMemlock(m, found))
+		permitted := found.Permitted(s.NetDevices)
+		findings = append(findings, checkGID(permitted, s.Network), checkAcknowledgements(permitted, s),
+			checkDeviceMemory(permitted, s.DeviceMemory), checkNetworkMemlock(m, found))
 		if found.HasRDMA() {
 			findings = append(findings, checkVerbs(m, inventory.Driver{Hardware: true}))
 		}
@@ -35,7 +39,7 @@ func examineNetwork(m machine, s config.Doctor) []finding {
 
 // examineListen runs the checks of what every connection with another machine needs, with or without UCX.
 func examineListen(m machine, s config.Doctor) []finding {
-	findings := []finding{checkTrafficClass(s.TrafficClass)}
+	findings := []finding{checkTrafficClass(s.TrafficClass), checkPacing(m.pacing())}
 	if s.Listen.IsValid() {
 		findings = append(findings, checkListen(m, s))
 	}
@@ -117,6 +121,52 @@ func checkGID(found inventory.Network, s config.Network) finding {
 	return ok("GID index: %d: %s", s.GIDIndex, strings.Join(has, ", "))
 }
 
+// checkAcknowledgements judges --ack-timeout and --ack-retries: an RDMA device that gives up after the idle timeout
+// leaves a copy that ends without the device's reason.
+func checkAcknowledgements(found inventory.Network, s config.Doctor) finding {
+	derived := s.AckTimeout == 0 && s.AckRetries == 0
+	switch {
+	case found.HasRDMA():
+	case derived:
+		return ok("acknowledgements: left to TCP without RDMA devices")
+	default:
+		return warn("leave --ack-timeout and --ack-retries out",
+			"acknowledgements: without RDMA devices, these settings have no effect")
+	}
+	timeout, retries := ucx.AckFor(s.IdleTimeout)
+	timeout, retries = cmp.Or(s.AckTimeout, timeout), cmp.Or(s.AckRetries, retries)
+	what := fmt.Sprintf("acknowledgements: an RDMA device sends again after %s, %s", timeout,
+		quantity.Count(retries, "time"))
+	limit := ucx.AckLimit(timeout, retries)
+	switch {
+	case limit > s.IdleTimeout:
+		return warn("lower them, or raise --idle-timeout", "%s, and so may give up as late as %s, after "+
+			"--idle-timeout %s", what, limit, s.IdleTimeout)
+	case derived:
+		return ok("%s, as follows from --idle-timeout %s", what, s.IdleTimeout)
+	default:
+		return ok("%s", what)
+	}
+}
+
+// checkDeviceMemory judges --device-memory, which only some transports of UCX have a use for.
+func checkDeviceMemory(found inventory.Network, size int64) finding {
+	if size == 0 {
+		return ok("device memory: chosen by UCX")
+	}
+	var users []string
+	for _, t := range found.Transports {
+		if t.RDMA && strings.HasSuffix(t.Name, "_mlx5") {
+			users = append(users, t.Name+"/"+t.Device)
+		}
+	}
+	if len(users) == 0 {
+		return warn("leave --device-memory out",
+			"device memory: no transport here uses it; those for ConnectX-5 and newer do")
+	}
+	return ok("device memory: %s for each buffer of %s", quantity.Bytes(uint64(size)), strings.Join(users, ", "))
+}
+
 // checkNetworkMemlock compares the limit on locked memory with what RDMA devices pin.
 func checkNetworkMemlock(m machine, found inventory.Network) finding {
 	if !found.HasRDMA() {
@@ -155,6 +205,14 @@ func checkTrafficClass(class int) finding {
 	default:
 		return ok("traffic class: %d, which is the DSCP %d", class, class>>dscpShift)
 	}
+}
+
+// checkPacing judges whether the kernel can pace connections, which a copy with --bwlimit asks for.
+func checkPacing(err error) finding {
+	if err != nil {
+		return fail("leave --bwlimit out", "pacing: the kernel cannot limit the rate of a TCP connection: %s", err)
+	}
+	return ok("pacing: the kernel can limit the rate of a TCP connection, for --bwlimit")
 }
 
 func checkListen(m machine, s config.Doctor) finding {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -43,6 +44,7 @@ func networkMachine() machine {
 		accessible: func(string) error { return nil },
 		user:       func() account { return account{id: 1, name: "someone"} },
 		listener:   func(netip.AddrPort) (tcpport.Owner, bool) { return tcpport.Owner{}, false },
+		pacing:     func() error { return nil },
 		keys:       func() (keys, error) { return keys{path: "/etc/dma-copy", trusted: 2}, nil },
 	}
 }
@@ -50,7 +52,7 @@ func networkMachine() machine {
 func networkSettings() config.Doctor {
 	return config.Doctor{
 		Driver: config.Driver{Name: config.DriverUCX}, Network: config.Network{GIDIndex: config.GIDIndexAuto},
-		Listen: netip.MustParseAddrPort("[::]:7483"),
+		Listen: netip.MustParseAddrPort("[::]:7483"), IdleTimeout: 30 * time.Second,
 	}
 }
 
@@ -89,6 +91,24 @@ func TestNetworkChecks(t *testing.T) {
 		"GID of another device": {func(_ *machine, s *config.Doctor) {
 			s.NetDevices, s.GIDIndex = []string{"rxe0"}, 3
 		}, "FAIL  GID index: no port has an entry 3", exit.Device},
+		"derived acknowledgements": {func(*machine, *config.Doctor) {}, "ok    acknowledgements: an RDMA device " +
+			"sends again after 937.5ms, 3 times, as follows from --idle-timeout 30s", exit.OK},
+		"chosen acknowledgements": {func(_ *machine, s *config.Doctor) {
+			s.AckTimeout, s.AckRetries = 100*time.Millisecond, 1
+		}, "ok    acknowledgements: an RDMA device sends again after 100ms, 1 time\n", exit.OK},
+		"late acknowledgements": {func(_ *machine, s *config.Doctor) { s.AckTimeout = 2 * time.Second },
+			"warn  acknowledgements: an RDMA device sends again after 2s, 3 times, and so may give up as late as " +
+				"32s, after --idle-timeout 30s  -- lower them, or raise --idle-timeout", exit.OK},
+		"acknowledgements without RDMA": {func(_ *machine, s *config.Doctor) {
+			s.NetDevices, s.AckRetries = []string{"eth0"}, 2
+		}, "warn  acknowledgements: without RDMA devices, these settings have no effect", exit.OK},
+		"device memory": {func(_ *machine, s *config.Doctor) { s.DeviceMemory = 8 << 10 },
+			"ok    device memory: 8.0 KiB for each buffer of rc_mlx5/mlx5_0:1\n", exit.OK},
+		"device without memory": {func(_ *machine, s *config.Doctor) {
+			s.NetDevices, s.DeviceMemory = []string{"rxe0:1"}, 8<<10
+		}, "warn  device memory: no transport here uses it", exit.OK},
+		"no pacing": {func(m *machine, _ *config.Doctor) { m.pacing = func() error { return unix.ENOPROTOOPT } },
+			"FAIL  pacing: the kernel cannot limit the rate of a TCP connection: protocol not available", exit.Device},
 		"locked memory": {func(m *machine, _ *config.Doctor) {
 			m.memlock = func() (uint64, error) { return 1 << 16, nil }
 		}, "FAIL  locked memory: the limit is 64 KiB", exit.Device},
@@ -140,6 +160,7 @@ func TestListenIsCheckedWithoutUCX(t *testing.T) {
 	m.network, s.Driver.Name = nil, config.DriverAuto
 	var out bytes.Buffer
 	const want = `ok    traffic class: the default of the system
+ok    pacing: the kernel can limit the rate of a TCP connection, for --bwlimit
 ok    port: [::]:7483 is free
 ok    keys: this machine's own, and 2 trusted ones, in /etc/dma-copy
 ok    user: someone (1), groups 

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -44,6 +45,7 @@ type machine struct {
 	now          func() time.Time
 	network      func() (inventory.Network, error)
 	listener     func(netip.AddrPort) (owner tcpport.Owner, taken bool)
+	pacing       func() error // nil: the kernel can pace TCP connections
 	keys         func() (keys, error)
 }
 
@@ -78,6 +80,7 @@ func thisMachine(s config.Doctor) machine {
 		now:       time.Now,
 		network:   inventory.TakeNetwork,
 		listener:  tcpport.Listening,
+		pacing:    tryPacing,
 		keys:      func() (keys, error) { return readKeys(s.Keys, os.Geteuid(), os.Getenv) },
 	}
 }
@@ -94,6 +97,19 @@ func memlockLimit() (uint64, error) {
 	var limit unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit)
 	return limit.Cur, err
+}
+
+// tryPacing sets the rate of a socket, which is closed without having been used.
+func tryPacing() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if errors.Is(err, unix.EAFNOSUPPORT) {
+		fd, err = unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	}
+	if err != nil {
+		return err
+	}
+	err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, 1<<20)
+	return errors.Join(err, unix.Close(fd))
 }
 
 // hasCapability reports whether the effective set has the capability: root in a container may lack some.
