@@ -20,16 +20,17 @@
 // keeps everything; it can be called again.
 //
 // Process-wide effects, from the first Open on: variables of the environment that begin with UCX_ are set (see
-// environment.go), since UCX reads them when it is loaded; UCX starts a thread of its own. It installs no signal
-// handlers and replaces no memory functions.
+// library.c), since UCX reads them when it is loaded; UCX starts a thread of its own. It installs no signal handlers
+// and replaces no memory functions.
 //
 // What UCX does not protect against:
 //
 //   - Its ports speak a protocol without authentication, and what arrives there was not written for hostile senders.
 //     They are open while a Worker exists, on the devices of Settings.NetDevices.
-//   - A malformed worker address or key ends the process: UCX checks them with assertions. Both must come from an
-//     authenticated peer, which can do this much harm. This package pads them, so that a truncated one is not read
-//     beyond its buffer.
+//   - UCX trusts worker addresses and keys of memory. This package checks their form and their numbers, and pads
+//     them, so that a malformed one neither ends the process nor is read beyond its buffer (see address.go). It does
+//     not know the addresses of the transports in them: over shared memory a wrong one can end the process. So both
+//     must come from an authenticated peer.
 //   - Of a worker with Settings.Reads, whoever can connect may be able to read and write all memory of the process.
 //   - Over shared memory the peer names the process whose memory is read. The transports "posix", "sysv", "cma", "knem"
 //     and "xpmem" are only for a peer that runs as the same user on the same machine. Memory with RemoteRead is then
