@@ -22,7 +22,7 @@ type Settings struct {
 	// all, or those of UCX_NET_DEVICES in the environment.
 	NetDevices []string
 
-	TrafficClass int  // of RDMA packets, 1 to 255: the ToS byte of RoCE v2; 0: the default of the device
+	TrafficClass int  // of RDMA packets, 1 to 255: the ToS byte of RoCE v2, not of "tcp"; 0: the device's default
 	GIDIndex     *int // of the RDMA port, 0 to 255; nil: UCX chooses
 
 	// AckTimeout is how long an RDMA device waits for an acknowledgement before it sends again, and AckRetries how

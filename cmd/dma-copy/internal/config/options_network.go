@@ -65,7 +65,8 @@ func (n *Network) trafficClassOption() option {
 	return option{
 		group: AddedFlags, name: "traffic-class", value: "BYTE", fallback: "0", json: jsonNumber,
 		assign: into(&n.TrafficClass, parseTrafficClass),
-		help:   "ucx: ToS byte of TCP and RDMA packets, which is\n4 times the DSCP; 0 to 255",
+		help: "ucx: ToS byte of TCP and RDMA packets, which is\n4 times the DSCP; 0 to 255. UCX over TCP does\n" +
+			"not set it (--path am)",
 	}
 }
 
