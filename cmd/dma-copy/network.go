@@ -16,6 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/network"
+	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/tcpport"
 	"github.com/dma-copy/dma-copy/internal/ucx"
@@ -75,15 +76,19 @@ func dial(ctx context.Context, address string, r reach, c service.ClientConfig) 
 		permitted = []config.PathChoice{config.PathTLS}
 	}
 	settings := networkSettings(r.Network, r.idleTimeout, permitted)
-	settings.Bandwidth = r.bandwidth
+	settings.Bandwidth, settings.OnlyLoopback = r.bandwidth, r.Auth == config.AuthNone
 	client, err := service.DialNetwork(ctx, service.NetworkMeeting{
 		Address: address, Wait: r.wait, Settings: settings,
 	}, c)
 	return client, unreachable(address, err)
 }
 
-// unreachable says what to do about a name that does not exist.
+// unreachable says what to do about a name that does not exist, or that is not the one of this machine.
 func unreachable(address string, err error) error {
+	if errors.Is(err, network.ErrNotLoopback) {
+		return exit.Usagef("--auth none with ucx://%s: the name has an address of another machine, where anybody "+
+			"could be the daemon: give 127.0.0.1 or [::1], or use keys", quote.Bare(address))
+	}
 	if _, unknown := errors.AsType[*net.DNSError](err); !unknown || errors.Is(err, comch.ErrPeerAbsent) {
 		return err
 	}

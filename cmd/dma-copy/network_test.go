@@ -2,10 +2,16 @@ package main
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
@@ -31,6 +37,16 @@ func TestUCXSettings(t *testing.T) {
 		if got := ucxSettings(c.given, 20*time.Second); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
+	}
+}
+
+// Without keys a command connects to this machine only, whatever address localhost has.
+func TestAuthNoneStaysOnThisMachine(t *testing.T) {
+	_, err := dial(t.Context(), "192.0.2.1:7483", reach{
+		Contact: config.Contact{Auth: config.AuthNone}, wait: time.Minute,
+	}, service.ClientConfig{Log: zerolog.Nop()})
+	if report.ExitCode(err) != exit.Usage || !strings.Contains(err.Error(), "address of another machine") {
+		t.Errorf("got %v", err)
 	}
 }
 

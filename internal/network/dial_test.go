@@ -32,6 +32,24 @@ func TestReasonOfTheLastWholeAttempt(t *testing.T) {
 	})
 }
 
+// A client for this machine only connects to loopback addresses of both families, and at once to no other.
+func TestOnlyLoopback(t *testing.T) {
+	local := Settings{OnlyLoopback: true}
+	for _, address := range []string{"192.0.2.1:7483", "[2001:db8::1]:7483", "0.0.0.0:7483", "[fe80::1%lo]:7483"} {
+		if _, err := Dial(t.Context(), address, time.Minute, local); !errors.Is(err, ErrNotLoopback) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	m := newMachines(t, nil)
+	_, port, err := net.SplitHostPort(m.address())
+	must(t, err)
+	for _, address := range []string{m.address(), "[::ffff:127.0.0.1]:" + port} {
+		c, err := Dial(t.Context(), address, time.Minute, local)
+		must(t, err)
+		must(t, c.Close())
+	}
+}
+
 // A daemon that dies while a data connection is made is lost, and has not broken the protocol.
 func TestDaemonDiesWhileADataConnectionIsMade(t *testing.T) {
 	for name, die := range map[string]func(*net.TCPConn){

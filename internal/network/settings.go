@@ -18,6 +18,10 @@ type Settings struct {
 	// copy asks for.
 	Paths job.Paths
 
+	// OnlyLoopback is for a client that does not check the key of the daemon: Dial connects to a loopback address only,
+	// whatever addresses a name has.
+	OnlyLoopback bool
+
 	// TrafficClass is the ToS byte of IPv4 and the traffic class of IPv6: six bits DSCP, two bits ECN, 0 to 255. 0
 	// leaves the default of the system.
 	TrafficClass int

@@ -5,14 +5,23 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
+// ErrNotLoopback means that Settings.OnlyLoopback does not permit an address.
+var ErrNotLoopback = errors.New("not a loopback address")
+
 // control is the Control of a net.Dialer and a net.ListenConfig: the first packet already has the traffic class.
-func (s *Settings) control(_, _ string, raw syscall.RawConn) error { return s.mark(raw) }
+func (s *Settings) control(_, address string, raw syscall.RawConn) error {
+	if to, err := netip.ParseAddrPort(address); s.OnlyLoopback && (err != nil || !to.Addr().Unmap().IsLoopback()) {
+		return ErrNotLoopback
+	}
+	return s.mark(raw)
+}
 
 // mark sets the traffic class of a socket. One of IPv6 can also have peers of IPv4, and takes both.
 func (s *Settings) mark(raw syscall.RawConn) error {
