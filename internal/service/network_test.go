@@ -27,6 +27,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/network/networktest"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
+	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
 // machines are a daemon and commands on two machines, in real time, with a network between them.
@@ -37,6 +38,7 @@ type machines struct {
 	settings network.Settings // of both sides
 	box      string           // the directory of the share
 	here     string           // that of the command's files
+	choice   job.PathChoice   // of the command
 }
 
 func openMachines(t *testing.T, alter func(*machines)) *machines {
@@ -82,7 +84,7 @@ func (m *machines) request(name string) CopyRequest {
 	return CopyRequest{
 		Options: dmaxfer.Options{
 			Side: negotiate.Client, File: filepath.Join(m.here, name), Digest: digest.BLAKE3, ExitCode: testExitCode,
-			IdleTimeout: 30 * time.Second, Log: zerolog.Nop(), Software: "test 1",
+			IdleTimeout: 30 * time.Second, Log: zerolog.Nop(), Software: "test 1", Path: m.choice,
 		},
 		Place: negotiate.Place{Share: "box", Path: name},
 	}
@@ -120,17 +122,43 @@ func TestNetworkDaemonTurnsAway(t *testing.T) {
 	must(t, daemon.Close())
 }
 
-// Files of all sizes, trees and streams go both ways between machines, over one control connection and data connections
-// that are kept.
+// networkPaths are the data paths between machines. Of am and rma the tests are left out where there is no UCX.
+var networkPaths = map[negotiate.Path]job.PathChoice{
+	negotiate.PathTLS: job.OnlyTLS, negotiate.PathTCP: job.OnlyTCP,
+	negotiate.PathMessages: job.OnlyMessages, negotiate.PathRMA: job.OnlyRMA,
+}
+
+// Files of all sizes and trees go both ways between machines on each path, over one control connection.
 func TestNetworkCopies(t *testing.T) {
-	m := openMachines(t, nil)
+	for path, choice := range networkPaths {
+		t.Run(path.String(), func(t *testing.T) {
+			if path == negotiate.PathMessages || path == negotiate.PathRMA {
+				skipWithoutUCX(t)
+			}
+			m := openMachines(t, func(m *machines) { m.settings.Paths, m.choice = job.PathsOf(path), choice })
+			m.copiesBothWays(path)
+		})
+	}
+}
+
+func skipWithoutUCX(t *testing.T) {
+	t.Helper()
+	c, err := ucx.Open(ucx.Settings{Transports: []string{"self"}})
+	if err != nil {
+		t.Skip(err)
+	}
+	must(t, c.Close())
+}
+
+func (m *machines) copiesBothWays(path negotiate.Path) {
+	t := m.T
 	c := m.dial()
 	for i, size := range []int{0, 1, 4096, 512<<10 + 1, 9 << 20} {
 		name := "file" + string(rune('a'+i))
 		want := write(t, filepath.Join(m.here, name), size)
 		summary, err := c.Push(m.Context(), m.request(name))
 		must(t, err)
-		if summary.DataPath != negotiate.PathTLS || summary.Size != int64(size) {
+		if summary.DataPath != path || summary.Size != int64(size) {
 			t.Errorf("%+v", summary)
 		}
 		mustBeFile(t, filepath.Join(m.box, name), want)
