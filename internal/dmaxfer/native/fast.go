@@ -159,6 +159,15 @@ func (p *producerEngine) send(by func([]doca.FastMessage) (int, error)) error {
 	if errors.Is(err, doca.ErrQueueFull) {
 		return nil
 	}
+	return refusedByConsumer(err)
+}
+
+// refusedByConsumer returns the error of a message. That it is invalid says that its consumer is gone, since it fits
+// into every buffer of the window: the device may notice the end of the peer before the control channel does.
+func refusedByConsumer(err error) error {
+	if errors.Is(err, doca.CodeInvalidValue) {
+		return fmt.Errorf("%w: a consumer takes no messages (%w)", comch.ErrPeerLost, err)
+	}
 	return err
 }
 
@@ -187,7 +196,7 @@ func (p *producerEngine) Poll(into []pump.Moved) int {
 
 func (p *producerEngine) take(n int, into []pump.Moved) int {
 	for i, c := range p.ended[:n] {
-		into[i] = pump.Moved{Tag: int(c.Tag), Err: c.Err}
+		into[i] = pump.Moved{Tag: int(c.Tag), Err: refusedByConsumer(c.Err)}
 	}
 	return n
 }

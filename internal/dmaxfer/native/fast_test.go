@@ -136,6 +136,24 @@ func (p *fastPair) checkMove(slot int, length int64, round int) {
 	}
 }
 
+// A sender whose peer has closed its consumers has lost the peer, also before the control channel says so.
+func TestConsumersAreGone(t *testing.T) {
+	p := newFastPair(t, 1)
+	p.openSender()
+	must(t, p.window.Close()) // which the end of the test does again
+	engine, m := p.sending.Engines[0], pump.Move{Length: 1}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	_, err := engine.Submit([]pump.Move{m})
+	for err == nil {
+		var ended [1]pump.Moved
+		if _, err = engine.Reap(ctx, ended[:]); err == nil {
+			err = ended[0].Err
+		}
+	}
+	mustBe(t, err, comch.ErrPeerLost)
+}
+
 // A receiver that waits for a message gives up when its context ends.
 func TestWaitForAMessageEnds(t *testing.T) {
 	p := newFastPair(t, 1)
