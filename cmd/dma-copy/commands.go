@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -42,6 +43,9 @@ func newSubcommand(c command, streams streams, line []string) *cobra.Command {
 				exit.Usagef("unexpected argument %s: dma-copy %s takes flags only", quote.Text(args[0]), c.name))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.others && asksForHelp(args) {
+				return cmd.Help()
+			}
 			log, err := prepare(cmd.Flags(), streams, c.settings)
 			if err != nil && c.refused != nil {
 				return c.refused(streams, err)
@@ -60,6 +64,14 @@ func newSubcommand(c command, streams streams, line []string) *cobra.Command {
 	cmd.Flags().BoolP("help", "h", false, helpOfHelp)
 	cmd.Flags().SetInterspersed(!c.others)
 	return cmd
+}
+
+// asksForHelp reports whether the flags among arguments include that for help.
+func asksForHelp(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--help") || slices.Contains(args, "-h")
 }
 
 // refuseLine is refused for an error in the command line itself, before there are settings.

@@ -52,6 +52,9 @@ $ dma-copy config -o json check configs/serve.json
 }
 
 func runConfig(streams streams, s config.Config, args []string) error {
+	if len(args) > 1 && args[0] == configCheck && args[1] == "--" {
+		args = slices.Delete(slices.Clone(args), 1, 2) // cobra leaves it behind the first argument
+	}
 	switch {
 	case len(args) > 0 && args[0] == configShow:
 		return showConfig(streams, s, args[1:])
@@ -88,6 +91,10 @@ func showConfig(streams streams, s config.Config, args []string) error {
 	name := configCopy
 	if len(args) > 0 {
 		name, args = args[0], args[1:]
+	}
+	if strings.HasPrefix(name, "-") {
+		return exit.Usagef("%s: COMMAND comes first, as in dma-copy config show %s %s; "+
+			"the flags of config itself are in front of show", quote.Text(name), configCopy, quote.Printable(name))
 	}
 	settings, err := shownSettings(name)
 	if err != nil {

@@ -59,7 +59,7 @@ func parseOnly(args []string) error {
 		ran = true
 		return nil
 	})
-	list := commands()
+	list := append(commands(), manCommand())
 	for i := range list {
 		list[i].run = func(context.Context, streams, []string, zerolog.Logger) error {
 			ran = true

@@ -62,12 +62,31 @@ func TestHelpNamesEveryOption(t *testing.T) {
 // Help and version work even with settings that would be refused.
 func TestHelpAndVersionNeedNoSettings(t *testing.T) {
 	broken := map[string]string{"DMA_COPY_WAIT": "never", "DMA_COPY_JSON": "/nonexistent"}
-	for _, line := range []string{"--help", "-h -l 45", "--version", "-v -p _"} {
+	for _, line := range []string{
+		"--help", "-h -l 45", "--version", "-v -p _",
+		"config show --help", "config show push -h", "config check --help",
+	} {
 		got := invoke(broken, words(line)...)
 		if got.err != nil || got.ran || got.stdout == "" || got.stderr != "" {
 			t.Errorf("%s: error %v, ran %t, stdout %q, stderr %q", line, got.err, got.ran, got.stdout, got.stderr)
 		}
 	}
+}
+
+// The arguments of config may be flags of other commands, but its help is its own.
+func TestHelpOfConfig(t *testing.T) {
+	want := invoke(nil, "config", "--help").stdout
+	for _, line := range []string{
+		"config show --help", "config show push --depth 4 -h", "config check -h", "help config",
+	} {
+		if got := invoke(nil, words(line)...); got.err != nil || got.stdout != want {
+			t.Errorf("%s: error %v, printed %q", line, got.err, got.stdout)
+		}
+	}
+	checkRefusal(t, invoke(nil, "config", "check", "--", "--help"), `FILE "--help": no such file or directory; `+
+		`name a readable parameter file`)
+	checkRefusal(t, invoke(nil, "config", "show", "--depth", "4"), `"--depth": COMMAND comes first, as in `+
+		`dma-copy config show copy --depth; the flags of config itself are in front of show`)
 }
 
 func TestVersion(t *testing.T) {

@@ -26,6 +26,7 @@ func manCommand() command {
 		summary:  "Write the manual pages",
 		takes:    []string{"DIR"},
 		about:    "Writes the manual pages into DIR/man1 and DIR/man5.\n",
+		examples: "$ dma-copy man build/man\n",
 		settings: new(config.General),
 		run: func(_ context.Context, streams streams, args []string, _ zerolog.Logger) error {
 			if len(args) != 1 {

@@ -80,10 +80,13 @@ type File struct {
 	Notes  []string // input without effect
 }
 
+// argumentToCheck is the origin of the path of CheckFile.
+const argumentToCheck = "FILE"
+
 // CheckFile reads a parameter file, and checks each value and those of serve against each other. Errors have the code
 // exit.Usage, and name the line.
 func CheckFile(path string) (File, error) {
-	read, err := loadParams(path, "FILE")
+	read, err := loadParams(path, argumentToCheck)
 	if err != nil {
 		return File{}, err
 	}

@@ -97,7 +97,7 @@ type paramsFile struct {
 func loadParams(path, origin string) (params, error) {
 	text, err := readParams(path)
 	if err != nil {
-		return params{}, exit.Usagef("%s %s: %w; %s", origin, quote.Text(path), err, afterUnreadable(path))
+		return params{}, exit.Usagef("%s %s: %w; %s", origin, quote.Text(path), err, afterUnreadable(path, origin))
 	}
 	file := newParamsFile(path, text)
 	err = file.parse()
@@ -109,7 +109,10 @@ func newParamsFile(path string, text []byte) paramsFile {
 }
 
 // afterUnreadable returns the next step. If path looks like a flag, --json has taken that flag for its value.
-func afterUnreadable(path string) string {
+func afterUnreadable(path, origin string) string {
+	if origin == argumentToCheck {
+		return "name a readable parameter file"
+	}
 	if strings.HasPrefix(path, "-") {
 		return "--json needs a value: " + jsonFlagHelp
 	}
