@@ -20,8 +20,6 @@ var (
 
 	// promptLine is a command as it is typed on the host or on the DPU; without a name it is the host.
 	promptLine = regexp.MustCompile(`^(host|dpu|)\$ +(.+)$`)
-
-	keyLine = regexp.MustCompile(`(?m)^dma-copy-v1:.*$`)
 )
 
 // TestReadmeCommands runs the commands of README.md as they stand on the software device, in a shell for each side. Of
@@ -104,7 +102,6 @@ func panesOf(block string) (panes []pane) {
 type readmeSession struct {
 	dir    string
 	port   string
-	keys   map[string]string // the public key that keys new has printed on each side
 	shells map[string]*shell
 }
 
@@ -119,7 +116,7 @@ func newReadmeSession(t *testing.T) *readmeSession {
 		"HOME=" + dir,
 		"DMA_COPY_PROGRESS=never", // how often it is printed depends on the speed of the machine
 	})
-	s := &readmeSession{dir: dir, port: fmt.Sprint(port), keys: map[string]string{}, shells: map[string]*shell{}}
+	s := &readmeSession{dir: dir, port: fmt.Sprint(port), shells: map[string]*shell{}}
 	for _, side := range []string{"host", "dpu"} {
 		s.shells[side] = startShell(t, dir, environment)
 	}
@@ -146,17 +143,13 @@ func (s *readmeSession) run(t *testing.T, panes []pane) {
 			must(t, <-ended[i])
 		}
 	}
-	for _, p := range panes {
-		s.keepKey(p)
-	}
 }
 
 // runPane runs the commands of a side, and keeps what each has printed.
 func (s *readmeSession) runPane(p *pane) error {
 	for i := range p.commands {
 		command := &p.commands[i]
-		line := strings.NewReplacer("DPU_KEY", s.keys["dpu"], "HOST_KEY", s.keys["host"], "7483", s.port).
-			Replace(command.typed)
+		line := strings.ReplaceAll(command.typed, "7483", s.port)
 		code, output, err := s.shells[p.side].run(line)
 		if err != nil || code != 0 {
 			return fmt.Errorf("%s$ %s: exit code %d, error %v\n%s", p.side, line, code, err, output)
@@ -164,12 +157,4 @@ func (s *readmeSession) runPane(p *pane) error {
 		command.output = output
 	}
 	return nil
-}
-
-func (s *readmeSession) keepKey(p pane) {
-	for _, command := range p.commands {
-		if key := keyLine.FindString(command.output); key != "" {
-			s.keys[p.side] = key
-		}
-	}
 }
