@@ -76,3 +76,15 @@ func Age(d time.Duration) string {
 	}
 	return "just now"
 }
+
+// longestRemaining is the longest time that Remaining returns as a number.
+const longestRemaining = 99 * time.Hour
+
+// Remaining returns how long an amount takes at a rate per second, rounded up to seconds: 6s, 3m25s, 2h0m0s. More than
+// 99 hours are "days", also if the rate is 0.
+func Remaining(left int64, rate float64) string {
+	if rate <= 0 || float64(left)/rate > longestRemaining.Seconds() {
+		return "days"
+	}
+	return (time.Duration(math.Ceil(float64(left)/rate)) * time.Second).String()
+}

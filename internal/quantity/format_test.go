@@ -56,3 +56,18 @@ func TestAge(t *testing.T) {
 		}
 	}
 }
+
+func TestRemaining(t *testing.T) {
+	for _, c := range []struct {
+		left int64
+		rate float64
+		want string
+	}{
+		{0, 1, "0s"}, {1, 1e9, "1s"}, {205, 1, "3m25s"}, {7200, 1, "2h0m0s"}, {99 * 3600, 1, "99h0m0s"},
+		{99*3600 + 1, 1, "days"}, {math.MaxInt64, 1e-9, "days"}, {1, 0, "days"},
+	} {
+		if got := Remaining(c.left, c.rate); got != c.want {
+			t.Errorf("Remaining(%d, %g) = %q, want %q", c.left, c.rate, got, c.want)
+		}
+	}
+}

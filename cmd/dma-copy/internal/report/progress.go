@@ -17,7 +17,6 @@ const (
 
 	narrowestBar = 8
 	widestBar    = 40
-	longestETA   = 99 * time.Hour
 )
 
 // speed averages how fast a copy moves.
@@ -118,7 +117,7 @@ func progressFields(s job.Sample, rate float64) []string {
 	}
 	fields = append(fields, quantity.Bytes(uint64(rate))+"/s")
 	if total := totalOf(s); total != nil {
-		fields = append(fields, "ETA "+eta(*total-s.Moved, rate))
+		fields = append(fields, "ETA "+quantity.Remaining(*total-s.Moved, rate))
 	}
 	return fields
 }
@@ -141,14 +140,6 @@ func amounts(s job.Sample) []string {
 		fmt.Sprintf("%d/%d%s entries", s.Files, s.FilesFound, more),
 		fmt.Sprintf("%s/%s%s", moved, quantity.Bytes(uint64(s.Found)), more),
 	}
-}
-
-func eta(left int64, rate float64) string {
-	seconds := float64(left) / rate
-	if seconds > longestETA.Seconds() {
-		return "days"
-	}
-	return time.Duration(math.Ceil(seconds) * float64(time.Second)).String()
 }
 
 // doing names what takes the time.

@@ -3,7 +3,6 @@ package status
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"time"
 
@@ -34,9 +33,5 @@ func timeLeft(r *Request) string {
 	if r.Waiting || r.Total == nil || r.Rate <= 0 || *r.Total <= r.Moved {
 		return ""
 	}
-	seconds := math.Ceil(float64(*r.Total-r.Moved) / r.Rate)
-	if seconds > math.MaxInt64/float64(time.Second) {
-		return ""
-	}
-	return "  ETA " + (time.Duration(seconds) * time.Second).String()
+	return "  ETA " + quantity.Remaining(*r.Total-r.Moved, r.Rate)
 }

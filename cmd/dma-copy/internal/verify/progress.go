@@ -3,7 +3,6 @@ package verify
 import (
 	"fmt"
 	"io"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,8 +64,8 @@ func (p progressLine) text() string {
 	case p.BytesTotal > 0:
 		done := float64(min(p.Bytes, p.BytesTotal)) / float64(p.BytesTotal)
 		text := fmt.Sprintf("%d%%  %s/%s  %s", int(100*done), bytes, quantity.Bytes(uint64(p.BytesTotal)), rate)
-		if done > 0 {
-			text += fmt.Sprintf("  ETA %ds", int64(math.Ceil(p.Elapsed*(1-done)/done)))
+		if p.Rate > 0 {
+			text += "  ETA " + quantity.Remaining(max(p.BytesTotal-p.Bytes, 0), p.Rate)
 		}
 		return text
 	case p.FilesTotal > 0:

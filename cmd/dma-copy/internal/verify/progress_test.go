@@ -44,11 +44,13 @@ func TestProgressText(t *testing.T) {
 	}{
 		{progressLine{Bytes: 1 << 30, BytesTotal: 4 << 30, Rate: 512 << 20, Elapsed: 2},
 			"25%  1.0 GiB/4.0 GiB  512 MiB/s  ETA 6s"},
+		{progressLine{Bytes: 1 << 20, BytesTotal: 206 << 20, Rate: 1 << 20, Elapsed: 1},
+			"0%  1.0 MiB/206 MiB  1.0 MiB/s  ETA 3m25s"},
 		{progressLine{BytesTotal: 4 << 30}, "0%  0 B/4.0 GiB  0 B/s"},
 		{progressLine{Files: 1, FilesTotal: 4, Bytes: 1 << 20, Rate: 1 << 20}, "25%  1/4 files  1.0 MiB  1.0 MiB/s"},
 		{progressLine{Files: 3}, "3 files  0 B  0 B/s"},
 		{progressLine{Files: 1}, "1 file  0 B  0 B/s"},
-		{progressLine{Bytes: 5, BytesTotal: 4}, "100%  5 B/4 B  0 B/s  ETA 0s"},
+		{progressLine{Bytes: 5, BytesTotal: 4, Rate: 1}, "100%  5 B/4 B  1 B/s  ETA 0s"},
 	} {
 		if got := tc.line.text(); got != tc.want {
 			t.Errorf("%+v: %q, want %q", tc.line, got, tc.want)
