@@ -46,11 +46,13 @@ C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal -name '*.go')
 
 # The binding of UCX is built where UCX's headers are installed (package libucx-dev); elsewhere it reports what to
-# install. Other architectures are built without it. Its library is looked up at run time.
+# install. Its library is looked up at run time. The headers are those of any architecture, but a compiler for another
+# one does not look for them where they are.
 PORTABLE_GOFLAGS := $(GOFLAGS)
 ifneq ($(shell pkg-config --atleast-version=1.13 ucx 2>/dev/null && echo found),)
 export GOFLAGS := $(strip $(GOFLAGS) -tags=ucx)
 UCX_C = $(UCX)
+UCX_INCLUDE := $(shell pkg-config --variable=includedir ucx)
 endif
 
 .DEFAULT_GOAL := help
@@ -69,8 +71,7 @@ build: ## build bin/dma-copy
 build-arm64: export CGO_ENABLED = 1
 build-arm64: export GOARCH = arm64
 build-arm64: export CC = $(ARM64_CC)
-build-arm64: export GOFLAGS = $(PORTABLE_GOFLAGS)
-build-arm64: export CGO_CFLAGS = $(HARDENED_CFLAGS)
+build-arm64: export CGO_CFLAGS = $(HARDENED_CFLAGS) $(UCX_INCLUDE:%=-idirafter %)
 build-arm64: ## build bin/dma-copy-arm64 for the DPU; needs gcc-aarch64-linux-gnu and libc6-dev-arm64-cross
 	$(GO_BUILD) -o bin/dma-copy-arm64 ./cmd/dma-copy
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tests the arm64 build on an x86-64 machine, under qemu's user emulation: the Go tests of device, channel and protocol,
-# the C tests, and copies between the two architectures, as between a host and its DPU. Needs bin/dma-copy and
-# bin/dma-copy-arm64, which `make test-arm64` builds. Takes GO, ARM64_CC and ARM64_ROOT from the environment.
+# the C tests, also of the binding of UCX, and copies between the two architectures, as between a host and its DPU.
+# Needs bin/dma-copy and bin/dma-copy-arm64, which `make test-arm64` builds. Takes GO, ARM64_CC and ARM64_ROOT from the
+# environment.
 #
 # The end of the output lists what emulation cannot test. qemu does not have process_vm_readv and process_vm_writev, so
 # an emulated process accesses memory that is not shared only through its file; the C tests that use private memory of
@@ -53,20 +54,40 @@ is_left_out() {
 	return 1
 }
 
-# Builds the tests with their Makefile, and runs them in the emulator.
-test_c() {
+# run_c DIRECTORY CC: builds the tests of a directory with their Makefile, and runs them in the emulator.
+run_c() {
 	local source name names=()
-	for source in "$c_tests"/*_test.c; do
+	for source in "$1"/*_test.c; do
 		name=$(basename "$source" .c)
 		is_left_out "$name" || names+=("$name")
 	done
-	make -s -j"$(nproc)" -C "$c_tests" OUT="$work/ctest" CC="$arm64_cc" AR="$arm64_ar" \
-		"${names[@]/#/$work/ctest/test/}" || return
+	make -s -j"$(nproc)" -C "$1" OUT="$work/$1" CC="$2" AR="$arm64_ar" "${names[@]/#/$work/$1/test/}" || return
 	for name in "${names[@]}"; do
-		timeout 120 "${emulator[@]}" "$work/ctest/test/$name" > "$work/log" 2>&1 ||
+		timeout 120 "${emulator[@]}" "$work/$1/test/$name" > "$work/log" 2>&1 ||
 			{ cat "$work/log" >&2; result FAIL "$name"; return 1; }
 		result ok "$name: $(grep -c '^ok ' "$work/log") tests"
 	done
+}
+
+test_c() {
+	run_c "$c_tests" "$arm64_cc"
+}
+
+# binds_ucx PROGRAM...: whether the program was built with the binding of UCX.
+binds_ucx() {
+	local report
+	report=$("$@" doctor --driver ucx 2>&1 || true) # it fails where UCX or keys are missing
+	[[ $report != *'this dma-copy was built without it'* ]]
+}
+
+# Where the program for x86-64 binds UCX, that for arm64 does, too; then the C of the binding is tested.
+test_ucx() {
+	if ! binds_ucx "${native[@]}"; then
+		result skip "the binding of UCX: its headers are missing (libucx-dev)"
+		return
+	fi
+	binds_ucx "${emulated[@]}" || { result FAIL "bin/dma-copy-arm64 was built without the binding of UCX"; return 1; }
+	run_c internal/ucx/ctest "$arm64_cc -idirafter $(pkg-config --variable=includedir ucx)"
 }
 
 # copy WHAT HOST-PROGRAM DPU-PROGRAM SIZE DIRECTION. The programs are names of arrays.
@@ -110,7 +131,7 @@ for binary in bin/dma-copy bin/dma-copy-arm64; do
 	[ -x "$binary" ] || { echo "$binary is missing: make build build-arm64" >&2; exit 1; }
 done
 
-for part in go c copies; do
+for part in go c ucx copies; do
 	printf '== %s\n' "$part"
 	started=$SECONDS
 	"test_$part" || { result FAIL "$part"; exit 1; }

@@ -235,8 +235,10 @@ test_arm64() {
 	diff <(paths "$out/$upper/dma-copy_0.9.0-1_amd64.deb") <(paths "$arm64") ||
 		fail "the architectures have other files"
 	dpkg-deb -x "$arm64" "$out/arm64"
-	qemu-aarch64-static -L /usr/aarch64-linux-gnu "$out/arm64/usr/bin/dma-copy" version > /dev/null ||
-		fail "the program for arm64 does not run"
+	local report program=(qemu-aarch64-static -L /usr/aarch64-linux-gnu "$out/arm64/usr/bin/dma-copy")
+	"${program[@]}" version > /dev/null || fail "the program for arm64 does not run"
+	report=$("${program[@]}" doctor --driver ucx 2>&1 || true) # it fails where UCX or keys are missing
+	[[ $report != *'this dma-copy was built without it'* ]] || fail "the program for arm64 does not bind UCX"
 	echo "arm64: the same files, and a program that runs"
 }
 
