@@ -11,6 +11,7 @@ import (
 var installLines = []struct{ install, remove string }{
 	{`sudo apt install ./dma-copy_VERSION-1_amd64\.deb`, `sudo apt remove dma-copy`},
 	{`sudo dnf install ./dma-copy-VERSION-1\.x86_64\.rpm`, `sudo dnf remove dma-copy`},
+	{`tar xzf dma-copy-VERSION-linux-amd64\.tar\.gz`, `rm -r dma-copy-VERSION-linux-amd64`},
 	{
 		`go install ` + regexp.QuoteMeta(modulePath+"/"+programPackage) + `@latest`,
 		`rm "\$\(go env GOPATH\)/bin/dma-copy"`,
