@@ -77,22 +77,36 @@ func (c completer) either(word string) ([]cobra.Completion, cobra.ShellCompDirec
 	if len(offered) == 0 {
 		return nil, files
 	}
-	here, err := os.ReadDir(".")
-	if err != nil {
-		return offered, moreFollows
-	}
-	for _, entry := range here {
-		name := entry.Name()
-		if !strings.HasPrefix(name, word) || word == "" && strings.HasPrefix(name, ".") || !canOffer(name) {
-			continue
-		}
-		if entry.IsDir() {
-			name += "/"
-		}
-		offered = append(offered, name)
-	}
-	return offered, moreFollows
+	return append(offered, within(c.patience(), func() []cobra.Completion { return filesHere(word) })...), moreFollows
 }
+
+// filesHere returns the names in the working directory with this beginning, those of directories with a slash: all, or
+// at least maxOffered of them. Hidden files need a beginning.
+func filesHere(word string) (offered []cobra.Completion) {
+	here, err := os.Open(".")
+	if err != nil {
+		return nil
+	}
+	defer here.Close()
+	for err == nil && len(offered) < maxOffered {
+		var entries []os.DirEntry
+		entries, err = here.ReadDir(readTogether)
+		for _, entry := range entries {
+			name := entry.Name()
+			if !strings.HasPrefix(name, word) || word == "" && strings.HasPrefix(name, ".") || !canOffer(name) {
+				continue
+			}
+			if entry.IsDir() {
+				name += "/"
+			}
+			offered = append(offered, name)
+		}
+	}
+	return offered
+}
+
+// readTogether is how many entries of a directory are read at a time.
+const readTogether = 256
 
 // peers returns the names of the peers with this beginning, followed by what separates them from a share, and their
 // addresses if the word has begun with one.
@@ -155,7 +169,7 @@ func directoryOf(word string) string {
 	return word[:max(strings.LastIndexByte(word, '/'), strings.IndexByte(word, ':'))+1]
 }
 
-// maxOffered is as many names as a shell handles without a pause; a daemon may send any number.
+// maxOffered is as many names as a shell handles without a pause; a daemon may send, and a directory have, any number.
 const maxOffered = 5000
 
 var errTooMany = errors.New("more names than can be offered")
