@@ -133,7 +133,7 @@ heal() {
 
 # capture NAME FILTER: starts to capture packets on the link data; captured NAME ends it and prints them.
 capture() {
-	tcpdump -i data -nn -v -U -s 128 -w "$work/$1.pcap" "$2" 2> "$work/$1.tcpdump" &
+	tcpdump -i data -nn -v -U --immediate-mode -s 128 -w "$work/$1.pcap" "$2" 2> "$work/$1.tcpdump" &
 	echo $! > "$work/$1.pid"
 	wait_until 20 grep -q 'listening on' "$work/$1.tcpdump"
 }
