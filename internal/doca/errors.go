@@ -43,6 +43,9 @@ const (
 	CodeNotPermitted = cabi.NotPermitted
 	CodeFull         = cabi.Full
 	CodeShutdown     = cabi.Shutdown
+
+	CodeConnectionReset   = cabi.ConnectionReset
+	CodeConnectionAborted = cabi.ConnectionAborted
 )
 
 var (

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
@@ -168,6 +169,20 @@ func refusedByConsumer(err error) error {
 	if errors.Is(err, doca.CodeInvalidValue) {
 		return fmt.Errorf("%w: a consumer takes no messages (%w)", comch.ErrPeerLost, err)
 	}
+	return taskFailed(err)
+}
+
+// endedByLoss are the errors of tasks that end because their connection has: the device flushes them, or the peer's
+// memory is gone. This side itself stops producers and consumers after the lanes only.
+var endedByLoss = []error{
+	doca.CodeShutdown, doca.CodeNotConnected, doca.CodeConnectionReset, doca.CodeConnectionAborted,
+}
+
+// taskFailed returns the error of a task of a producer or consumer.
+func taskFailed(err error) error {
+	if slices.ContainsFunc(endedByLoss, func(code error) bool { return errors.Is(err, code) }) {
+		return fmt.Errorf("%w: the connection has ended (%w)", comch.ErrPeerLost, err)
+	}
 	return err
 }
 
@@ -277,7 +292,7 @@ func (c *consumerEngine) take(n int) {
 // arrive checks what the peer has sent.
 func (c *consumerEngine) arrive(r *doca.Received) error {
 	if r.Err != nil {
-		return r.Err
+		return taskFailed(r.Err)
 	}
 	if len(r.Immediate) != slotNumberSize {
 		return c.matcher.Violation("%d bytes of immediate data", len(r.Immediate))

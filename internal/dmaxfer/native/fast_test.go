@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -152,6 +153,23 @@ func TestConsumersAreGone(t *testing.T) {
 		}
 	}
 	mustBe(t, err, comch.ErrPeerLost)
+}
+
+// Tasks that end with their connection are a lost peer on both sides, and no failure of the device.
+func TestTasksOfAnEndedConnection(t *testing.T) {
+	p := newFastPair(t, 1)
+	p.openSender()
+	receiver, sender := p.window.Engines[0].(*consumerEngine), p.sending.Engines[0].(*producerEngine)
+	for _, code := range endedByLoss {
+		mustBe(t, receiver.arrive(&doca.Received{Err: code}), comch.ErrPeerLost)
+		var moved [1]pump.Moved
+		sender.ended[0] = doca.Completion{Err: code}
+		sender.take(1, moved[:])
+		mustBe(t, moved[0].Err, comch.ErrPeerLost)
+	}
+	if err := receiver.arrive(&doca.Received{Err: doca.CodeIOFailed}); errors.Is(err, comch.ErrPeerLost) {
+		t.Error(err)
+	}
 }
 
 // A receiver that waits for a message gives up when its context ends.
