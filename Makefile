@@ -31,7 +31,7 @@ SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTD
 TOOL     := $(GO) tool -modfile=tools/go.mod
 # The end-to-end tests mostly wait for processes, so more of them run in parallel than there are CPUs. On a machine that
 # is busy with other work they take longer than the ten minutes that Go gives a package.
-PARALLEL := -parallel 8 -timeout 20m
+PARALLEL := -parallel 8 -timeout 40m
 # The C tests are compiled at once, and run one after the other.
 CPUS     := $(shell nproc)
 # The table of library functions is read-only after the start; C checks its stack and buffers. What is published is also
