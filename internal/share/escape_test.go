@@ -166,7 +166,7 @@ func (a *attacker) flipped() bool {
 // exchange exchanges an entry with a symlink that has one of two texts. It uses the handle of the directory that
 // contains both, so that it does not follow another attacker's symlinks itself.
 func (a *attacker) exchange(parent, name string, texts ...string) {
-	in, err := unix.Open(parent, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	in, err := openUnflipped(parent)
 	must(a.t, err)
 	must(a.t, replaceLink(in, texts[0], name+".other"))
 	a.running.Go(func() {
@@ -185,6 +185,16 @@ func (a *attacker) exchange(parent, name string, texts ...string) {
 			}
 		}
 	})
+}
+
+// openUnflipped opens a directory that another attacker may exchange with a symlink: never what the symlink points to.
+func openUnflipped(path string) (dir int, err error) {
+	for {
+		dir, err = unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, unix.ELOOP) {
+			return dir, err
+		}
+	}
 }
 
 // replaceLink creates a symlink, or replaces it so that the name always exists.
