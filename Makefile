@@ -177,12 +177,14 @@ soak: ## COPIES copies in one process (default 1000), a tenth as many in two, te
 # What the race detector only slows down: packages without goroutines, whose tests have none either, and tests of
 # processes that are killed or stopped at random times, of symlinks that another process makes, of what a loss of power
 # leaves, of a measurement of each kind, of files so large that their bytes take the time, of long texts, of deep trees,
-# of what many equal copies leave behind, and of two releases, which are one here.
+# of what many equal copies leave behind, of many at once, of shells and of what README says, and of two releases, which
+# are one here.
 NO_GOROUTINES := cmd/dma-copy/internal/config internal/bench/filetree internal/dmaxfer/digest \
 	internal/doca/internal/cabi internal/negotiate internal/repolint
 NOT_UNDER_RACE := ^Test(((Daemon|Command|Tree)?Crash|Stall|Signal)AtRandomTime|NothingLeadsOut|$\
 TreeSurvivesALossOfPower|DeepTree|Sparse|LongTextInParameterFilesIsCut|LongNumbersAreCut|(Daemon)?Soak(OfProcesses)?|$\
-RepeatedTransfersLeaveNothing|Interop(Resume)?)$$|^TestScripts$$/^(bench|local|ping)|^TestSizes$$/^104857600|$\
+RepeatedTransfersLeaveNothing|ManyPairs|ShellsComplete(OverADevice)?|ReadmeCommands|Interop(Resume)?)$$|$\
+^TestScripts$$/^(bench|local|ping)|^TestSizes$$/^104857600|$\
 ^TestHostileNativePeer$$/^(endless_directories|depth_of_2049)$$
 race: ## the Go tests under the race detector, except for packages without goroutines
 	@! grep -nE '^[[:space:]]*go [[:alpha:].]+\(|\.(Go|Parallel)\(' $(NO_GOROUTINES:%=%/*.go)
