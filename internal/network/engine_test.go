@@ -339,6 +339,53 @@ func TestPeerTakesNothing(t *testing.T) {
 	})
 }
 
+// Outside of TLS a frame that the socket takes is sent before Submit returns, and is announced without a wait.
+func TestFrameIsSentAtOnce(t *testing.T) {
+	m := newMachines(t, nil)
+	both := m.meet(t)
+	defer both.close(t)
+	w := both.open(t, negotiate.PathTCP, true, 1, 1)
+	from := w.sender.Engines[0]
+	submit(t, from, pump.Move{Length: 10, Tag: 7})
+	var ended [1]pump.Moved
+	if n := from.Poll(ended[:]); n != 1 || ended[0].Err != nil || ended[0].Tag != 7 {
+		t.Errorf("%d moves have ended: %+v", n, ended)
+	}
+	w.close(t)
+}
+
+// What the socket does not take at once follows, in order and whole, from lanes that share a connection.
+func TestFrameIsSentInParts(t *testing.T) {
+	eachPath(t, func(t *testing.T, path negotiate.Path) {
+		m := newMachines(t, func(s *Settings) { s.buffers = testChunk / 2 })
+		both := m.meet(t)
+		defer both.close(t)
+		w := both.open(t, path, true, 2, 1)
+		slots := w.slots()
+		rand.NewChaCha8([32]byte{}).Read(slots)
+		to := w.receiver.Engines[0].(*receiveEngine)
+		for range 50 {
+			for slot := range int64(testDepth) {
+				all := pump.Move{Window: slot * testChunk, Buffer: slot * testChunk, Length: testChunk}
+				submit(t, w.sender.Engines[slot%2], all)
+				submit(t, to, all)
+			}
+			for slot := range testDepth {
+				reap(t, w.sender.Engines[slot%2])
+				reap(t, to)
+			}
+			if !bytes.Equal(to.received, slots) {
+				t.Fatal("the content is not what was sent")
+			}
+			clear(to.received)
+			for slot := range testDepth {
+				to.Release(slot)
+			}
+		}
+		w.close(t)
+	})
+}
+
 // A sender that closes its end of a window and opens it again has the connections that the receiver still has.
 func TestWindowOpenedAgain(t *testing.T) {
 	eachPath(t, func(t *testing.T, path negotiate.Path) {

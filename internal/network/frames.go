@@ -25,7 +25,8 @@ func putHeader(header *[frameHeader]byte, slot uint32, content []byte) {
 // writeFrame sends the content of a slot.
 func (l *lane) writeFrame(slot uint32, content []byte) error {
 	if l.plain != nil {
-		return l.plain.write(slot, content)
+		l.plain.begin(slot, content)
+		return l.plain.finish()
 	}
 	var header [frameHeader]byte
 	putHeader(&header, slot, content)

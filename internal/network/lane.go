@@ -22,9 +22,10 @@ import (
 // the receiver nothing. The frames are in TLS, or after leaveTLS on the socket itself.
 type lane struct {
 	socket  *socketBuffer
-	tls     *tls.Conn    // nil after leaveTLS
-	plain   *plainFrames // nil before leaveTLS
-	content io.Reader    // that of the frames
+	raw     syscall.RawConn // of the socket, from adjust on
+	tls     *tls.Conn       // nil after leaveTLS
+	plain   *plainFrames    // nil before leaveTLS
+	content io.Reader       // that of the frames
 }
 
 // newLane returns a data connection before its handshake.
@@ -41,7 +42,7 @@ func newLane(conn net.Conn, side func(net.Conn, *tls.Config) *tls.Conn, config *
 func (l *lane) leaveTLS() {
 	if l.plain == nil {
 		socket := l.socket.tcp()
-		l.tls, l.plain, l.content = nil, &plainFrames{socket: socket}, socket
+		l.tls, l.plain, l.content = nil, &plainFrames{socket: socket, raw: l.raw}, socket
 	}
 }
 
@@ -245,6 +246,7 @@ func (s *Settings) adjust(l *lane) error {
 	if err != nil {
 		return err
 	}
+	l.raw = raw
 	return errors.Join(s.pace(raw), socket.SetKeepAliveConfig(probes))
 }
 

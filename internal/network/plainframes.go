@@ -1,20 +1,43 @@
 package network
 
-import "net"
+import (
+	"net"
+	"syscall"
+)
 
 // plainFrames writes frames to the socket of a data connection, outside of TLS. Header and content go to the kernel
 // with one call, and are not copied before. It reuses its memory, and is not safe for concurrent use.
 type plainFrames struct {
 	socket *net.TCPConn
+	raw    syscall.RawConn
 	header [frameHeader]byte
 	parts  [2][]byte
 	rest   net.Buffers // of parts: what is not sent yet
 }
 
-func (p *plainFrames) write(slot uint32, content []byte) error {
+// begin makes a frame the next one, of which the whole is the rest.
+func (p *plainFrames) begin(slot uint32, content []byte) {
 	putHeader(&p.header, slot, content)
 	p.parts = [2][]byte{p.header[:], content}
 	p.rest = p.parts[:]
+}
+
+// try sends as much of the rest as the socket takes now, and reports whether that is all of it.
+func (p *plainFrames) try() (all bool, err error) {
+	n, err := tryWrite(p.raw, p.rest...)
+	for len(p.rest) > 0 && n >= len(p.rest[0]) {
+		n -= len(p.rest[0])
+		p.rest = p.rest[1:]
+	}
+	if len(p.rest) == 0 {
+		return true, err
+	}
+	p.rest[0] = p.rest[0][n:]
+	return false, err
+}
+
+// finish sends the rest, and waits until the socket has taken it.
+func (p *plainFrames) finish() error {
 	_, err := p.rest.WriteTo(p.socket)
 	return err
 }

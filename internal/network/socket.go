@@ -71,11 +71,11 @@ func onSocket(raw syscall.RawConn, what string, operate func(fd int) error) erro
 	return nil
 }
 
-// tryWrite writes as much as the socket takes now. It must not be called while another goroutine writes.
-func tryWrite(raw syscall.RawConn, bytes []byte) (n int, err error) {
+// tryWrite writes as much of the parts as the socket takes now. It must not be called while another goroutine writes.
+func tryWrite(raw syscall.RawConn, parts ...[]byte) (n int, err error) {
 	failed := raw.Write(func(fd uintptr) bool {
 		for {
-			n, err = unix.Write(int(fd), bytes)
+			n, err = unix.Writev(int(fd), parts)
 			if !errors.Is(err, unix.EINTR) {
 				return true
 			}
@@ -87,7 +87,7 @@ func tryWrite(raw syscall.RawConn, bytes []byte) (n int, err error) {
 	case errors.Is(err, unix.EAGAIN):
 		return 0, nil
 	case err != nil:
-		return 0, os.NewSyscallError("write", err)
+		return 0, os.NewSyscallError("writev", err)
 	}
 	return n, nil
 }
