@@ -82,7 +82,7 @@ const (
 // Those of an RDMA device are registered.
 const (
 	WorkerMemory     = 3 << 20
-	WorkerMemoryRDMA = 40 << 20
+	WorkerMemoryRDMA = 80 << 20
 )
 
 // NewWorker opens a worker for up to depth operations in flight, 1 to 65536. From now on UCX listens on ports of its

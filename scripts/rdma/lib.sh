@@ -32,13 +32,8 @@ fail() {
 	exit 1
 }
 
-# keep COMMAND...: executes a command, with its output in $work/output and in the log.
-keep() {
-	local code=0
-	"$@" > "$work/output" || code=$?
-	cat "$work/output"
-	return "$code"
-}
+# keep COMMAND...: executes a command, with its output in $work/output and, also if it does not end, in the log.
+keep() { "$@" | tee "$work/output"; }
 
 # measured WHAT VALUE UNIT: a line for the summary at the end.
 measured() { echo "measured: $*" | tee -a /tmp/out/measured; }
