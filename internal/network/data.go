@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -94,14 +95,19 @@ func (d *dataConnections) dial(ctx context.Context, window uint64, count int) ([
 	}
 	err := dials.Wait()
 	if err != nil {
-		for _, l := range dialed {
-			if l != nil {
-				_ = l.Close()
-			}
-		}
+		closeAll(dialed)
 		return nil, err
 	}
 	return dialed, nil
+}
+
+// closeAll closes those data connections that have been made.
+func closeAll(dialed []*lane) {
+	for _, l := range dialed {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
 }
 
 // newWindow returns the number of a new window: the peer must not be able to take one for another.
@@ -113,18 +119,25 @@ func newWindow() uint64 {
 
 // expose makes the window of a receiver.
 func (d *dataConnections) expose(ctx context.Context, l native.Layout) (*native.Window, error) {
+	memory, err := newSlotMemory(l.Length())
+	if err != nil {
+		return nil, err
+	}
 	number := newWindow()
 	dialed := make([]*lane, l.Lanes) // of a server nil: they are awaited later
 	if d.session == nil {
-		var err error
 		if dialed, err = d.dial(ctx, number, l.Lanes); err != nil {
-			return nil, err
+			return nil, errors.Join(err, memory.Close())
 		}
 	}
 	w := &native.Window{Descriptor: negotiate.AppendLanes(nil, l.Lanes, number)}
+	w.AddCloser(memory)
 	var engines []*receiveEngine
+	rest := memory
 	for i, opened := range dialed {
-		engine := newReceiveEngine(l, i, &d.settings)
+		of := int64(l.LaneSlots(i)) * l.Chunk
+		engine := newReceiveEngine(l, i, rest[:of:of], &d.settings)
+		rest = rest[of:]
 		engine.start(func(ctx context.Context) (*lane, error) {
 			if opened != nil {
 				return opened, nil
@@ -152,8 +165,13 @@ func (d *dataConnections) open(ctx context.Context, l native.Layout, of negotiat
 	if err != nil {
 		return nil, err
 	}
-	slots := make([]byte, l.Length())
+	slots, err := newSlotMemory(l.Length())
+	if err != nil {
+		closeAll(opened)
+		return nil, err
+	}
 	w := &native.Window{Slots: pump.NewSlots(slots, l.Chunk)}
+	w.AddCloser(slots)
 	writers := make([]*writer, count)
 	for i, each := range opened {
 		id := laneID{number, uint8(i)}

@@ -89,7 +89,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		l := testLayout(negotiate.PathTCP, 2)
 		l.Chunk = 8
-		e := newReceiveEngine(l, 0, &Settings{})
+		e := newReceiveEngine(l, 0, make([]byte, int64(l.LaneSlots(0))*l.Chunk), &Settings{})
 		source := bytes.NewReader(sent)
 		e.start(func(context.Context) (*lane, error) {
 			return &lane{socket: closedSocket(), plain: &plainFrames{}, content: source}, nil

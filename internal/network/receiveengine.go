@@ -47,14 +47,14 @@ var (
 	_ pump.InPlace = (*receiveEngine)(nil)
 )
 
-// newReceiveEngine returns that of a lane. start must be called.
-func newReceiveEngine(l native.Layout, lane int, s *Settings) *receiveEngine {
+// newReceiveEngine returns that of a lane with the memory of its slots. start must be called.
+func newReceiveEngine(l native.Layout, lane int, memory []byte, s *Settings) *receiveEngine {
 	slots := l.LaneSlots(lane)
 	e := &receiveEngine{
 		renewAfter: cmp.Or(s.RenewAfter, renewAfter),
 		plain:      l.Path == negotiate.PathTCP,
 		chunk:      l.Chunk, depth: l.Depth, lane: lane, lanes: l.Lanes,
-		received: make([]byte, int64(slots)*l.Chunk), occupied: make([]atomic.Bool, slots),
+		received: memory, occupied: make([]atomic.Bool, slots),
 		frames: make(chan received, slots), failed: make(chan struct{}),
 	}
 	e.SlotMatcher = native.NewSlotMatcher(nil, l, lane, nil)
