@@ -83,16 +83,25 @@ case_copy_over_tls() {
 
 # The ratio to ib_read_bw in the same guests, with the loss of a start of a connection.
 case_copy_rate() {
-	local bandwidth from seconds rate
+	local bandwidth
 	bandwidth=$(read_bandwidth 524288 -n 200)
+	daemon_settings=(--digest none) # whose instructions are emulated
 	start_daemon
-	make_file source 33554432
-	copy push --digest none "$work/source" "$remote/files/first"
-	from=$EPOCHREALTIME
-	copy push --digest none "$work/source" "$remote/files/target"
-	seconds=$(elapsed "$from")
-	rate=$(awk -v seconds="$seconds" 'BEGIN { printf "%.1f\n", 33.554432 / seconds }')
-	measured "push of 32 MiB, the whole command" "$rate MB/s," \
-		"$(awk -v a="$rate" -v b="$bandwidth" 'BEGIN { printf "%.2f", a / b }') times ib_read_bw"
-	same_as_a source target
+	make_file source 134217728
+	copy push -o json --digest none "$work/source" "$remote/files/target"
+	measured_copy "push of 128 MiB" "$bandwidth"
+	copy pull -o json --digest none "$remote/files/target" "$work/target"
+	measured_copy "pull of 128 MiB" "$bandwidth"
+	cmp "$work/source" "$work/target"
+}
+
+# measured_copy WHAT BANDWIDTH: the rate of the last copy, which had -o json, until its last second and without its
+# start, beside the rate of ib_read_bw.
+measured_copy() {
+	local rate
+	rate=$(sed -n '/"phase":"moving"/s/.*"bytes_per_second":\([0-9.e+]*\),.*/\1/p' "$work/summary" | tail -n 1)
+	[ -n "$rate" ] || fail "no progress has a rate"
+	measured "$1" "$(awk -v rate="$rate" -v bandwidth="$2" 'BEGIN {
+		printf "%.1f MB/s, %.2f times ib_read_bw", rate / 1e6, rate / 1e6 / bandwidth
+	}')"
 }
