@@ -230,7 +230,9 @@ func (s daemonStatus) idle() bool {
 func (d daemon) status() (status daemonStatus) {
 	d.t.Helper()
 	s := d.fixture.start("status", fmt.Sprintf("dma-copy status -o json --socket %s/run/status.sock", d.fixture.serves))
-	s.expectExitIn(exitOK)
+	if s.exitCode() != exitOK {
+		d.t.Fatalf("no status: %s; stderr of the daemon:\n%s", s.stderr.String(), d.stderr.String())
+	}
 	must(d.t, json.Unmarshal([]byte(s.stdout.String()), &status))
 	return status
 }
