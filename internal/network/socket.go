@@ -37,13 +37,25 @@ func (s *Settings) mark(raw syscall.RawConn) error {
 	})
 }
 
-// pace limits the rate of a socket. A limit that the option cannot express is left to the lanes.
+// pace limits the rate of a socket. Kernels before 4.20 have no option for 2 GiB/s or more: that limit is left to the
+// lanes.
 func (s *Settings) pace(raw syscall.RawConn) error {
-	if s.Bandwidth <= 0 || s.Bandwidth > math.MaxInt32 {
+	if s.Bandwidth <= 0 {
 		return nil
 	}
 	return onSocket(raw, "set the pacing rate", func(fd int) error {
-		return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, int(s.Bandwidth))
+		if s.Bandwidth <= math.MaxInt32 {
+			return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, int(s.Bandwidth))
+		}
+		rate := uint64(s.Bandwidth)
+		if err := unix.SetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, rate); err != nil {
+			return err
+		}
+		if set, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE); err == nil && set == rate {
+			return nil
+		}
+		const unlimited = -1 // the kernel has taken one half of the number
+		return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, unlimited)
 	})
 }
 

@@ -2,6 +2,7 @@ package network
 
 import (
 	"errors"
+	"math"
 	"syscall"
 	"testing"
 
@@ -80,14 +81,23 @@ func TestSocketsAreOfTCP(t *testing.T) {
 	}
 }
 
-// A limit that the option cannot express is left out.
-func TestPaceBeyondTheOption(t *testing.T) {
-	m := newMachines(t, func(s *Settings) { s.Bandwidth = 1 << 40 })
+// A limit that needs more than 32 bits is set as it is, where the kernel has the option for it, as all since 4.20 have.
+func TestPaceOfAFastNetwork(t *testing.T) {
+	m := newMachines(t, nil)
 	both := m.meet(t)
 	defer both.close(t)
-	w := both.open(t, negotiate.PathTLS, true, 1, 1)
-	moveMany(t, w, 1, 1)
-	w.close(t)
+	raw := both.clientControl.raw
+	for _, rate := range []int64{math.MaxInt32, 1 << 31, 1<<40 + 5} {
+		must(t, (&Settings{Bandwidth: rate}).pace(raw))
+		var paced uint64
+		must(t, onSocket(raw, "query", func(fd int) (err error) {
+			paced, err = unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE)
+			return err
+		}))
+		if paced != uint64(rate) {
+			t.Errorf("the connection is paced at %d, not %d", paced, rate)
+		}
+	}
 }
 
 // What is no TLS record ends a connection that is authenticated, as a message that is not authentic.
