@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -332,44 +333,54 @@ var networkFailures = map[string]struct {
 // A network that fails in the middle of a copy ends it on both sides, and the same command then completes it.
 func TestNetworkFailures(t *testing.T) {
 	for name, failure := range networkFailures {
-		for _, pull := range []bool{false, true} {
-			t.Run(name+map[bool]string{false: ", push", true: ", pull"}[pull], func(t *testing.T) {
-				t.Parallel()
-				m := openMachines(t, func(m *machines) { m.config.Limits.IdleTimeout = 5 * time.Second })
-				from, to := m.here, m.box
-				copyIt := (*Client).Push
-				if pull {
-					from, to, copyIt = m.box, m.here, (*Client).Pull
-				}
-				want := write(t, filepath.Join(from, "file"), 64<<20)
-				m.network.Delay(2 * time.Millisecond) // so that it is under way for a while
-				c := m.dial()
-				r := m.request("file")
-				r.Options.IdleTimeout = 5 * time.Second
-				go func() {
-					m.network.Await(8 << 20)
-					failure.happens(m.network)
-				}()
-				began := time.Now()
-				_, err := copyIt(c, m.Context(), r)
-				t.Logf("ended after %s: %v", time.Since(began).Round(time.Millisecond), err)
-				aborted, is := errors.AsType[*negotiate.PeerAborted](err) // the daemon may have noticed it first
-				if !errors.Is(err, failure.want) && (!is || aborted.Code != negotiate.AbortPeer) {
-					t.Errorf("got %v, want %v", err, failure.want)
-				}
-				_ = c.Close()
-				m.network.Stall(nil)
-				m.network.Delay(0)
-				waitUntil(t, func() bool { return len(m.server.Status().Connections) == 0 })
-				again := m.dial()
-				summary, err := copyIt(again, m.Context(), m.request("file"))
-				must(t, err)
-				t.Logf("resumed: %+v", summary.Resumed)
-				mustBeFile(t, filepath.Join(to, "file"), want)
-				must(t, again.Close())
-			})
+		for _, path := range []negotiate.Path{negotiate.PathTLS, negotiate.PathTCP} {
+			for direction, pulls := range map[string]bool{"push": false, "pull": true} {
+				t.Run(fmt.Sprintf("%s, %s, %s", name, path, direction), func(t *testing.T) {
+					t.Parallel()
+					m := openMachines(t, func(m *machines) {
+						m.settings.Paths, m.choice = job.PathsOf(path), networkPaths[path]
+						m.config.Limits.IdleTimeout = 5 * time.Second
+					})
+					m.failsAndCompletes(pulls, failure.happens, failure.want)
+				})
+			}
 		}
 	}
+}
+
+func (m *machines) failsAndCompletes(pulls bool, happens func(*networktest.Proxy), wanted error) {
+	t := m.T
+	from, to := m.here, m.box
+	copyIt := (*Client).Push
+	if pulls {
+		from, to, copyIt = m.box, m.here, (*Client).Pull
+	}
+	want := write(t, filepath.Join(from, "file"), 64<<20)
+	m.network.Delay(2 * time.Millisecond) // so that it is under way for a while
+	c := m.dial()
+	r := m.request("file")
+	r.Options.IdleTimeout = 5 * time.Second
+	go func() {
+		m.network.Await(8 << 20)
+		happens(m.network)
+	}()
+	began := time.Now()
+	_, err := copyIt(c, m.Context(), r)
+	t.Logf("ended after %s: %v", time.Since(began).Round(time.Millisecond), err)
+	aborted, is := errors.AsType[*negotiate.PeerAborted](err) // the daemon may have noticed it first
+	if !errors.Is(err, wanted) && (!is || aborted.Code != negotiate.AbortPeer) {
+		t.Errorf("got %v, want %v", err, wanted)
+	}
+	_ = c.Close()
+	m.network.Stall(nil)
+	m.network.Delay(0)
+	waitUntil(t, func() bool { return len(m.server.Status().Connections) == 0 })
+	again := m.dial()
+	summary, err := copyIt(again, m.Context(), m.request("file"))
+	must(t, err)
+	t.Logf("resumed: %+v", summary.Resumed)
+	mustBeFile(t, filepath.Join(to, "file"), want)
+	must(t, again.Close())
 }
 
 // waitUntil waits until something is so.
