@@ -15,7 +15,7 @@ type frame struct {
 	content []byte
 	moved   pump.Moved        // reported when it has been sent
 	to      chan<- pump.Moved // which has space for it
-	begun   bool              // the connection has taken a part of it
+	begun   bool              // plainFrames has it, and may have sent a part of it
 }
 
 // writer sends frames to a data connection. What the socket does not take at once is sent from a goroutine: such a
@@ -40,8 +40,8 @@ func newWriter(l *lane, depth int, idle func()) *writer {
 	return w
 }
 
-// submit sends a frame at once, if no other is under way and the socket takes all of it: that spares two switches to
-// other threads, which take about as long as the write. Otherwise it queues the frame, or the rest of it.
+// submit sends a frame at once, if no other is under way and the socket takes all of it, which wakes no other thread.
+// Otherwise it queues the frame, or the rest of it.
 func (w *writer) submit(f frame) {
 	w.submitting.Lock()
 	defer w.submitting.Unlock()

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slotMemory is this side's memory of a window: zeroed, private to this process, and in huge pages if possible. Most of
-// the time that a short copy takes would otherwise be that of the first access to each small page.
+// slotMemory is this side's memory of a window: zeroed, private to this process, and in huge pages if possible. The
+// first access to each small page can take as long as the rest of a short copy, above all in a virtual machine.
 type slotMemory []byte
 
 func newSlotMemory(length int64) (slotMemory, error) {

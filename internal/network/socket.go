@@ -37,8 +37,7 @@ func (s *Settings) mark(raw syscall.RawConn) error {
 	})
 }
 
-// pace limits the rate of a socket. Kernels before 4.20 have no option for 2 GiB/s or more: that limit is left to the
-// lanes.
+// pace limits the rate of a socket. Kernels before 4.20 take no more than 32 bits: a higher limit is left to the lanes.
 func (s *Settings) pace(raw syscall.RawConn) error {
 	if s.Bandwidth <= 0 {
 		return nil

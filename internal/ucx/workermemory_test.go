@@ -70,10 +70,10 @@ func measureWorkers() error {
 		return err
 	}
 	fmt.Println(after - before)
-	now, cancel := context.WithCancel(context.Background())
+	ended, cancel := context.WithCancel(context.Background())
 	cancel() // over RDMA an endpoint waits for minutes for its peer's worker if that is closed
 	for _, w := range workers {
-		err = errors.Join(err, w.Close(now))
+		err = errors.Join(err, w.Close(ended))
 	}
 	return errors.Join(err, from.Close(), to.Close(), c.Close())
 }

@@ -81,11 +81,11 @@ case_copy_over_tls() {
 	same_as_a source target
 }
 
-# The ratio to ib_read_bw in the same guests, with the loss of a start of a connection.
+# The ratio to ib_read_bw between the same guests, in both directions.
 case_copy_rate() {
 	local bandwidth
 	bandwidth=$(read_bandwidth 524288 -n 200)
-	daemon_settings=(--digest none) # whose instructions are emulated
+	daemon_settings=(--digest none) # a digest would be computed by emulated instructions
 	start_daemon
 	make_file source 134217728
 	copy push -o json --digest none "$work/source" "$remote/files/target"
