@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,7 +121,8 @@ func (m *meeting) run() {
 func (m *meeting) meet(t *testing.T) {
 	const maxMessage = 4096
 	host, dpu := comchtest.NewPair(maxMessage, comchtest.Faultless, comchtest.Faultless)
-	shared := &sharedMemory{late: m.late, corrupted: m.corrupted}
+	shared := &sharedMemory{late: m.late}
+	shared.corrupted.Store(int64(m.corrupted))
 	ends, parties := [2]*comchtest.End{host, dpu}, [2]*party{m.sender, m.receiver}
 	if m.dpuSends {
 		parties = [2]*party{m.receiver, m.sender}
@@ -273,7 +275,7 @@ func (m *meeting) record(message []byte) {
 // sharedMemory is the Memory of both sides of a meeting.
 type sharedMemory struct {
 	late      bool
-	corrupted int
+	corrupted atomic.Int64 // copies that arrive with a wrong byte, of the next ones
 	window    []byte
 }
 
@@ -317,26 +319,24 @@ func (s *sharedMemory) Open(_ context.Context, l Layout, _ negotiate.Window) (*W
 	return w, nil
 }
 
-// engine returns an engine of the DPU. The first one corrupts.
+// engine returns an engine of the DPU.
 func (s *sharedMemory) engine(from, to []byte, depth int, a digest.Algorithm) pump.Engine {
-	e := &corruptingEngine{Copier: pump.NewCopier(from, to, depth, a), to: to, left: s.corrupted}
-	s.corrupted = 0
-	return e
+	return &corruptingEngine{Copier: pump.NewCopier(from, to, depth, a), to: to, left: &s.corrupted}
 }
 
-// corruptingEngine changes a byte of its first copies on the way.
+// corruptingEngine changes a byte of its copies on the way as long as some of those left are to be corrupted. All
+// engines of a side count the same ones: which engine gets a unit is chance.
 type corruptingEngine struct {
 	*pump.Copier
 	to   []byte
-	left int
+	left *atomic.Int64
 }
 
 // Submit implements pump.Engine.
 func (e *corruptingEngine) Submit(moves []pump.Move) (int, error) {
-	if e.left == 0 {
+	if e.left.Add(-1) < 0 {
 		return e.Copier.Submit(moves)
 	}
-	e.left--
 	only := moves[0]
 	only.Plain = true // the lane computes the checksum
 	n, err := e.Copier.Submit([]pump.Move{only})
