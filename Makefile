@@ -31,7 +31,7 @@ SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTD
 TOOL     := $(GO) tool -modfile=tools/go.mod
 # The end-to-end tests mostly wait for processes, so more of them run in parallel than there are CPUs. On a machine that
 # is busy with other work they take longer than the ten minutes that Go gives a package.
-PARALLEL := -parallel 8 -timeout 40m
+PARALLEL := -p 3 -parallel 8 -timeout 40m
 # The C tests are compiled at once, and run one after the other.
 CPUS     := $(shell nproc)
 # The table of library functions is read-only after the start; C checks its stack and buffers. What is published is also
@@ -178,14 +178,17 @@ soak: ## COPIES copies in one process (default 1000), a tenth as many in two, te
 # processes that are killed or stopped at random times, of symlinks that another process makes, of what a loss of power
 # leaves, of a measurement of each kind, of files so large that their bytes take the time, of long texts, of deep trees,
 # of what many equal copies leave behind, of many at once, of shells and of what README says, and of two releases, which
-# are one here.
+# are one here. MATRICES start both sides for each of many messages, sizes, options or shapes, with the same goroutines
+# each time, which the tests of their packages run under the detector; and one signal stands for those like it.
 NO_GOROUTINES := cmd/dma-copy/internal/config internal/bench/filetree internal/dmaxfer/digest \
 	internal/doca/internal/cabi internal/negotiate internal/repolint
-NOT_UNDER_RACE := ^Test(((Daemon|Command|Tree)?Crash|Stall|Signal)AtRandomTime|NothingLeadsOut|$\
+MATRICES := HostileNativePeer|Hostile(Host|DPU)|ChunksAndDepths|Sizes|OpenFilesLimit|LongNamesAreCut|VirtualFunction|$\
+Tree(OverATreeIsRefused|SourceChanges|Filters|Shapes|Links|OnAFullDisk)|ResumeAfterSignal|FileCallThatHangs|$\
+PeerMemoryThatHangs|SourceChangesAtRandomTime|TransferWithClosedOutput|FailedStart
+NOT_UNDER_RACE := ^Test($(MATRICES)|((Daemon|Command|Tree)?Crash|Stall|Signal)AtRandomTime|NothingLeadsOut|$\
 TreeSurvivesALossOfPower|DeepTree|Sparse|LongTextInParameterFilesIsCut|LongNumbersAreCut|(Daemon)?Soak(OfProcesses)?|$\
 RepeatedTransfersLeaveNothing|ManyPairs|ShellsComplete(OverADevice)?|ReadmeCommands|Interop(Resume)?)$$|$\
-^TestScripts$$/^(bench|local|ping)|^TestSizes$$/^104857600|$\
-^TestHostileNativePeer$$/^(endless_directories|depth_of_2049)$$
+^TestScripts$$/^(bench|local|ping)|^Test(SignalDuringTransfer|TreeSignal)$$/^SIG(HUP|INT|KILL)
 race: ## the Go tests under the race detector, except for packages without goroutines
 	@! grep -nE '^[[:space:]]*go [[:alpha:].]+\(|\.(Go|Parallel)\(' $(NO_GOROUTINES:%=%/*.go)
 	$(GO) test -race -count=1 $(PARALLEL) -skip '$(NOT_UNDER_RACE)' \
@@ -204,7 +207,7 @@ nocgo: export CGO_ENABLED = 0
 nocgo: ## build, vet and test without cgo, where only the stub device exists
 	$(GO) build ./...
 	$(GO) vet ./...
-	$(GO) test -count=1 ./internal/doca/... ./internal/comch/... ./internal/network/... ./cmd/...
+	$(GO) test -count=1 ./internal/doca/... ./internal/comch/... ./cmd/dma-copy ./cmd/dma-copy/internal/doctor
 
 # Scripts that copy. Those that end a peer would take an idle timeout each, because with the quirks nothing reports it.
 QUIRK_COPIES := TestScripts/(host_sends|dpu_sends|overwrite|reference_host|reference_dpu|small_device|ping)$$

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what `make test` needs besides Go, on a fresh Debian, Ubuntu or Rocky Linux, as in the containers of CI. With
-# the argument `release`: what `make release-dry-run` needs; with `packages`: what `make test-packages` needs. As root.
+# the argument `emulation`, `release` or `packages`: what `make test-arm64`, `make release-dry-run` or
+# `make test-packages` needs. As root.
 set -euo pipefail
 
 # Rocky Linux has headers of UCX in a repository that is off by default; without them the binding of UCX is not built.
@@ -9,13 +10,15 @@ test_apt+=(bash-completion fish zsh mandoc man-db) # without them tests fail whe
 test_dnf=(ca-certificates gcc gcc-c++ make git-core pkgconf-pkg-config diffutils findutils rsync)
 test_dnf+=(bash-completion zsh man-db) # it has neither fish nor mandoc
 release_apt=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
-packages_apt=(debootstrap lintian rpm rpmlint qemu-user-static)
+emulation_apt=(qemu-user-static)
+packages_apt=(debootstrap lintian rpm rpmlint)
 
 case ${1:-test} in
 test) apt=("${test_apt[@]}") dnf=("${test_dnf[@]}") ;;
 release) apt=("${test_apt[@]}" "${release_apt[@]}") dnf=() ;;
-packages) apt=("${test_apt[@]}" "${release_apt[@]}" "${packages_apt[@]}") dnf=() ;;
-*) echo "usage: .ci/packages.sh [test|release|packages]" >&2; exit 2 ;;
+emulation) apt=("${test_apt[@]}" "${release_apt[@]}" "${emulation_apt[@]}") dnf=() ;;
+packages) apt=("${test_apt[@]}" "${release_apt[@]}" "${emulation_apt[@]}" "${packages_apt[@]}") dnf=() ;;
+*) echo "usage: .ci/packages.sh [test|emulation|release|packages]" >&2; exit 2 ;;
 esac
 
 if command -v apt-get > /dev/null; then
