@@ -40,6 +40,7 @@ func TestUCXIsLoadedOnlyIfAskedFor(t *testing.T) {
 // the idle timeout of the other side. That side gives up, the daemon holds nothing of the copy, and the same command
 // completes it.
 func TestStopsOverUCX(t *testing.T) {
+	const slowFlags = "--bwlimit 128KiB " // pacedSize takes 16 s, of which the copy has only the first moments
 	t.Parallel()
 	forEachUCXPath(t, func(f *daemonFixture) {
 		f.createLocal(pacedSize, "pushed", "first", "stopped")
@@ -55,13 +56,13 @@ func TestStopsOverUCX(t *testing.T) {
 		f.expectCommand("push host/pushed :files/")
 		f.expectPushed("pushed")
 
-		pushed = f.command("push " + idleFlag + pacedFlags + "host/stopped :files/")
+		pushed = f.command("push " + idleFlag + slowFlags + "host/stopped :files/")
 		d.waitForCopy("stopped")
 		must(f.t, d.signal(syscall.SIGSTOP))
 		pushed.expectExitIn(exitPeer)
 		must(f.t, d.signal(syscall.SIGCONT))
 		d.expectResources(before)
-		pulled := f.command("pull " + idleFlag + pacedFlags + ":files/first host/pulled")
+		pulled := f.command("pull " + idleFlag + slowFlags + ":files/first host/pulled")
 		d.waitForCopy("first")
 		must(f.t, d.signal(syscall.SIGSTOP))
 		pulled.expectExitIn(exitPeer)
