@@ -77,5 +77,6 @@ type abi interface {
 	endpointSend(e endpointHandle, t transfer, token uint64, slot uint32) Status
 	endpointClose(e endpointHandle, force bool) Status
 	endpointClosed(endpointHandle) bool
+	keyMap(k keyHandle, address uint64) (unsafe.Pointer, Status)
 	keyClose(keyHandle)
 }

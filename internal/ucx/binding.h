@@ -93,4 +93,11 @@ static inline struct ucx_opened unpack_key(const struct ucx_endpoint *e, const v
 	return (struct ucx_opened){status, key};
 }
 
+static inline struct ucx_opened map_key(const struct ucp_library *ucp, ucp_rkey_h key, uint64_t address)
+{
+	void *mapped = NULL;
+	ucs_status_t status = ucp->ucp_rkey_ptr(key, address, &mapped);
+	return (struct ucx_opened){status, mapped};
+}
+
 #endif

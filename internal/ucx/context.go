@@ -59,6 +59,7 @@ func open(a abi, s Settings) (*Context, error) {
 	c := &Context{abi: a, settings: s}
 	options := s.options(len(RDMAPorts()) > 0)
 	if s.sharesMemory() {
+		options = append(options, fewReceiveBuffers...)
 		// Without the directory UCX reports itself what it cannot do.
 		if c.directory, _ = newMemoryDirectory(sharedMemory); c.directory != nil {
 			options = append(options, c.directory.options()...)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"time"
+	"unsafe"
 )
 
 // Bounds of what a peer sends, in bytes. Of UCX 1.13 an address has below 6 KiB with the most devices that it can have,
@@ -84,6 +85,21 @@ func (e *Endpoint) ImportKey(packed []byte) (*RemoteKey, error) {
 	key := &RemoteKey{endpoint: e, handle: handle}
 	e.keys = append(e.keys, key)
 	return key, nil
+}
+
+// Map returns length bytes, 1 to 2^46, at address of the peer's memory if the transport shares it with this process;
+// nil if it does not, or the key is closed. They are within the peer's memory only if the peer has said the truth about
+// its size, change whenever the peer writes there, must not be written, and stay until the Endpoint is closed.
+// Implements: ucp_rkey_ptr.
+func (k *RemoteKey) Map(address uint64, length int64) []byte {
+	if k.handle == nil || length < 1 || length > memoryLimit {
+		return nil
+	}
+	mapped, status := k.endpoint.worker.context.abi.keyMap(k.handle, address)
+	if status != StatusOK {
+		return nil
+	}
+	return unsafe.Slice((*byte)(mapped), length)
 }
 
 // Get reads length bytes at address of the peer into m at offset. Its end is an event, Completed, with this tag; until

@@ -184,4 +184,9 @@ func (n native) endpointClosed(e endpointHandle) bool {
 	return C.ucx_endpoint_advance(asEndpoint(e)) != 0
 }
 
+func (n native) keyMap(key keyHandle, address uint64) (unsafe.Pointer, Status) {
+	o := C.map_key(n.ucp, C.ucp_rkey_h(key), C.uint64_t(address))
+	return o.object, Status(o.status)
+}
+
 func (n native) keyClose(key keyHandle) { C.close_key(n.ucp, C.ucp_rkey_h(key)) }

@@ -175,6 +175,43 @@ func TestGet(t *testing.T) {
 	}
 }
 
+// A window in shared memory is mapped, and follows its owner; others have no address here.
+func TestMap(t *testing.T) {
+	for name, tls := range transports {
+		t.Run(name, func(t *testing.T) {
+			settings := Settings{Reads: true, Transports: tls}
+			reader, owner := newSide(t, settings), newSide(t, settings)
+			window := owner.alloc(65536, RemoteRead)
+			key := reader.reach(owner, window)
+			mapped := key.Map(window.Address()+5, 65531)
+			if name != "shared memory" {
+				if mapped != nil {
+					t.Error("it is mapped")
+				}
+				return
+			}
+			for range 2 {
+				random(window.Bytes()[100:])
+				if !bytes.Equal(mapped, window.Bytes()[5:]) {
+					t.Error("other bytes")
+				}
+				clear(window.Bytes())
+			}
+			if key.Map(window.Address(), 0) != nil {
+				t.Error("no bytes are mapped")
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			if err := reader.endpoint.Close(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if key.Map(window.Address(), 1) != nil {
+				t.Error("a key without an endpoint is mapped")
+			}
+		})
+	}
+}
+
 // Over shared memory a window is read without its owner, which makes no progress, and it is as empty as other memory.
 func TestSharedMemoryIsReadWithoutItsOwner(t *testing.T) {
 	for _, length := range []int64{1, 4096, 65537, 2 << 20} {

@@ -29,6 +29,10 @@ func (s Settings) sharesMemory() bool {
 	})
 }
 
+// fewReceiveBuffers are options of UCX. By default a worker writes to each of 512 buffers of 8 KiB when it is opened;
+// it needs as many as its queue has entries, 64, and over shared memory receives little more than the connection.
+var fewReceiveBuffers = []option{{"POSIX_RX_BUFS_GROW", "72"}, {"SYSV_RX_BUFS_GROW", "72"}}
+
 // memoryDirectory is the directory of a context, which is locked while it is open.
 type memoryDirectory struct {
 	path string

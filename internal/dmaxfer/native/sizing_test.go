@@ -103,17 +103,24 @@ func TestBuffersOfALane(t *testing.T) {
 		side    negotiate.Side
 		path    negotiate.Path
 		digest  digest.Algorithm
+		distant bool
 		buffers int
 	}{
-		"DPU":                     {negotiate.DPU, negotiate.PathDMA, digest.CRC32C, 4},
-		"DPU, in order":           {negotiate.DPU, negotiate.PathDMA, digest.SHA256, 8},
-		"DPU, fast path":          {negotiate.DPU, negotiate.PathFast, digest.CRC32C, 1},
-		"DPU, fast and in order":  {negotiate.DPU, negotiate.PathFast, digest.SHA256, 8},
-		"a host":                  {negotiate.Host, negotiate.PathDMA, digest.CRC32C, 1},
-		"a host, in order":        {negotiate.Host, negotiate.PathDMA, digest.SHA256, 8},
-		"a host on the fast path": {negotiate.Host, negotiate.PathFast, digest.CRC32C, 1},
+		"DPU":                     {negotiate.DPU, negotiate.PathDMA, digest.CRC32C, false, 4},
+		"DPU, in order":           {negotiate.DPU, negotiate.PathDMA, digest.SHA256, false, 8},
+		"DPU, fast path":          {negotiate.DPU, negotiate.PathFast, digest.CRC32C, false, 1},
+		"DPU, fast and in order":  {negotiate.DPU, negotiate.PathFast, digest.SHA256, false, 8},
+		"a host":                  {negotiate.Host, negotiate.PathDMA, digest.CRC32C, false, 1},
+		"a host, in order":        {negotiate.Host, negotiate.PathDMA, digest.SHA256, false, 8},
+		"a host, with a card":     {negotiate.Host, negotiate.PathDMA, digest.CRC32C, true, 1},
+		"a host on the fast path": {negotiate.Host, negotiate.PathFast, digest.CRC32C, false, 1},
+		"RDMA":                    {negotiate.DPU, negotiate.PathRMA, digest.CRC32C, true, 4},
+		"RDMA, in order":          {negotiate.DPU, negotiate.PathRMA, digest.SHA256, true, 8},
+		"shared memory":           {negotiate.DPU, negotiate.PathRMA, digest.CRC32C, false, 1},
+		"shared memory, in order": {negotiate.DPU, negotiate.PathRMA, digest.SHA256, false, 8},
 	} {
-		agreed := terms{config: &Config{Side: c.side, File: &job.LocalFile{}, Memory: device{}}, plan: negotiate.Plan{
+		config := &Config{Side: c.side, File: &job.LocalFile{}, Memory: device{traits: Traits{Distant: c.distant}}}
+		agreed := terms{config: config, plan: negotiate.Plan{
 			Sender: c.side.Other(), Path: c.path, Depth: 8, Chunk: 4096, Digest: c.digest,
 		}}
 		if got := agreed.layout().Buffers; got != c.buffers {

@@ -93,8 +93,8 @@ func (t *terms) inOrder() bool {
 
 // layout arranges this side's memory. A receiver that must keep the order holds all that can arrive out of it; one that
 // need not has each lane write one chunk while the engine fetches the next. Where the lane fetches it itself, which is
-// on a host that has the window and where the sender sends, it reuses one buffer. Where content arrives over
-// connections it stays in the memory of its slot, and there is no buffer.
+// on a host that has the window, where the sender sends, and over memory that both sides map, it reuses one buffer.
+// Where content arrives over connections it stays in the memory of its slot, and there is no buffer.
 func (t *terms) layout() Layout {
 	l := Layout{
 		Path: t.plan.Path, Sends: t.sends(), Digest: t.plan.Digest,
@@ -109,7 +109,8 @@ func (t *terms) layout() Layout {
 		return l
 	}
 	l.Buffers = (l.Depth + l.Lanes - 1) / l.Lanes
-	copies := l.Path.Pushed() || l.Path == negotiate.PathDMA && t.config.Side.Initiates()
+	copies := l.Path.Pushed() || l.Path == negotiate.PathDMA && t.config.Side.Initiates() ||
+		l.Path == negotiate.PathRMA && !t.config.traits().Distant
 	if copies && !t.inOrder() {
 		l.Buffers = 1
 	}

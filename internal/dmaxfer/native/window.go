@@ -115,7 +115,8 @@ func (w *Window) Close() error {
 }
 
 // NewHostWindow arranges the end of a side that does not move anything itself around the memory of the window: a
-// host, or the sender on PathRMA. A host that receives copies what the DPU may write before it looks at it.
+// host, or a side on PathRMA, the sender or a receiver that has mapped the window. One that receives copies what the
+// other side may write before it looks at it.
 func NewHostWindow(l Layout, memory []byte) *Window {
 	if l.Sends {
 		return &Window{Slots: pump.NewSlots(memory, l.Chunk)}

@@ -2,7 +2,7 @@
 // access.
 //
 //	am:   sender ── Send ──► slots of the receiver's workers ── copy ──► buffers of the receiver's lane
-//	rma:  sender's window ◄── Get ── receiver's lane, into its buffers
+//	rma:  sender's window ◄── Get ── receiver's lane, into its buffers; or ◄── copy ──, if it can map the window
 //
 // A side that starts operations progresses its worker in the lane that waits for them. A side that only serves its
 // peer, the receiver on am and the sender on rma, has a goroutine for each worker, which sleeps in Go's netpoller.

@@ -138,17 +138,23 @@ func (p *Path) transports() []string {
 }
 
 // The sizes of a window, in bytes and slots, unless the user chooses them: a slot and a buffer stay in a core's
-// cache, and there are enough operations in flight for a network of 400 Gbit/s.
+// cache, and there are enough operations in flight for a network of 400 Gbit/s. In shared memory nothing is in flight.
 const (
-	chunk = 512 << 10
-	depth = 16
+	chunk       = 512 << 10
+	depth       = 16
+	sharedDepth = 8
 )
 
 // Traits are those of native.Memory. A device that reads by itself is another processor than this one.
 func (p *Path) Traits() native.Traits {
-	return native.Traits{
-		Lanes: negotiate.MaxLanes, Chunk: chunk, Depth: depth, Distant: p.path == negotiate.PathRMA,
+	t := native.Traits{Lanes: negotiate.MaxLanes, Chunk: chunk, Depth: depth}
+	if p.path == negotiate.PathRMA {
+		t.Distant = p.hasRDMA()
+		if !t.Distant {
+			t.Depth = sharedDepth
+		}
 	}
+	return t
 }
 
 // endpointMemory is about what UCX has of an endpoint over TCP, in bytes.

@@ -169,6 +169,12 @@ func TestMoves(t *testing.T) {
 			t.Run(path.String()+"/"+name, func(t *testing.T) {
 				s := open(t, path, over)
 				t.Logf("sender %q, receiver %q", s.sender.Transport, s.receiver.Transport)
+				if path == negotiate.PathRMA {
+					_, copies := s.receiver.Engines[0].(*pump.Copier)
+					if mapped := name == "shared memory"; copies != mapped {
+						t.Errorf("the receiver copies from a mapped window: %t", copies)
+					}
+				}
 				for round := range 60 {
 					content := bytes.Repeat([]byte{byte(round)}, 1+round*1117%(64<<10))
 					if !bytes.Equal(s.carry(round%5, content, round), content) {
@@ -333,6 +339,27 @@ func TestUnknownNetDevice(t *testing.T) {
 	for _, text := range []string{"tcp on missing0", "dma-copy devices --driver ucx"} {
 		if !strings.Contains(err.Error(), text) {
 			t.Errorf("%v does not mention %s", err, text)
+		}
+	}
+}
+
+// Only RDMA reads by itself, and needs operations in flight.
+func TestTraits(t *testing.T) {
+	for _, test := range []struct {
+		path    negotiate.Path
+		ports   []ucx.Port
+		distant bool
+		depth   int64
+	}{
+		{negotiate.PathMessages, nil, false, depth},
+		{negotiate.PathMessages, []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}, false, depth},
+		{negotiate.PathRMA, nil, false, sharedDepth},
+		{negotiate.PathRMA, []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}, true, depth},
+	} {
+		p := New(test.path, Config{})
+		p.ports = func() []ucx.Port { return test.ports }
+		if got := p.Traits(); got.Distant != test.distant || got.Depth != test.depth {
+			t.Errorf("%s with %v: %+v", test.path, test.ports, got)
 		}
 	}
 }

@@ -36,40 +36,69 @@ func exposeMemory(b *builder) error {
 	return nil
 }
 
-// openMemory opens the window of a sender for a receiver on rma: each lane has a worker and buffers to read into.
+// openMemory opens the window of a sender for a receiver on rma. Each lane has buffers, and a worker to read into them
+// with. Where this process can map the window, lanes copy from there without workers: with the checksum in one pass.
 func (b *builder) openMemory(ctx context.Context, from negotiate.Workers, address uint64) error {
-	for range b.layout.Lanes {
-		if err := b.addReader(ctx, from, address); err != nil {
+	for lane := range b.layout.Lanes {
+		s, err := b.connect(from)
+		if err != nil {
+			return err
+		}
+		if lane == 0 {
+			if mapped := s.key.Map(address, b.layout.Length()); mapped != nil {
+				b.copyFrom(mapped)
+				b.window.Transport = s.endpoint.Transports()
+				return nil
+			}
+		}
+		if err := b.addReader(ctx, s, address); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// copyFrom gives each lane buffers, into which it copies from the mapped window of the sender.
+func (b *builder) copyFrom(window []byte) {
+	copying := native.NewHostWindow(b.layout, window)
+	b.window.Buffers, b.window.Engines = copying.Buffers, copying.Engines
+}
+
+// source is a sender's window, as a worker of the receiver reaches it.
+type source struct {
+	worker   *ucx.Worker
+	endpoint *ucx.Endpoint
+	key      *ucx.RemoteKey
+}
+
+func (b *builder) connect(to negotiate.Workers) (source, error) {
+	worker, err := b.worker(b.layout.Buffers)
+	if err != nil {
+		return source{}, err
+	}
+	endpoint, err := worker.Connect(to.Addresses[0], 0)
+	if err != nil {
+		return source{}, unreachable(err)
+	}
+	key, err := endpoint.ImportKey(to.Key)
+	if err != nil {
+		return source{}, unreachable(err)
+	}
+	return source{worker, endpoint, key}, nil
+}
+
 // errNoRead is a first read that has not ended in time.
 var errNoRead = errors.New("timeout: the first read did not end")
 
 // addReader adds a lane that reads, after it has shown that it can.
-func (b *builder) addReader(ctx context.Context, from negotiate.Workers, address uint64) error {
+func (b *builder) addReader(ctx context.Context, from source, address uint64) error {
 	l := b.layout
 	memory, err := b.alloc(int64(l.Buffers)*l.Chunk, ucx.LocalWrite)
 	if err != nil {
 		return err
 	}
-	worker, err := b.worker(l.Buffers)
-	if err != nil {
-		return err
-	}
-	endpoint, err := worker.Connect(from.Addresses[0], 0)
-	if err != nil {
-		return unreachable(err)
-	}
-	key, err := endpoint.ImportKey(from.Key)
-	if err != nil {
-		return unreachable(err)
-	}
-	reader := newEngine(worker, func(m pump.Move) error {
-		return endpoint.Get(memory, m.Buffer, m.Length, address+uint64(m.Window), key, uint64(m.Tag))
+	reader := newEngine(from.worker, func(m pump.Move) error {
+		return from.endpoint.Get(memory, m.Buffer, m.Length, address+uint64(m.Window), from.key, uint64(m.Tag))
 	})
 	ctx, cancel := context.WithTimeoutCause(ctx, b.reachTime, errNoRead)
 	defer cancel()
@@ -78,7 +107,7 @@ func (b *builder) addReader(ctx context.Context, from negotiate.Workers, address
 	}
 	b.window.Buffers = append(b.window.Buffers, pump.NewSlots(memory.Bytes(), l.Chunk))
 	b.window.Engines = append(b.window.Engines, reader)
-	b.window.Transport = endpoint.Transports()
+	b.window.Transport = from.endpoint.Transports()
 	return nil
 }
 
