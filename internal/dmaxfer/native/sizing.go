@@ -29,8 +29,11 @@ const (
 	smallestChunk   = 64 << 10
 
 	// fewestRounds is how often each slot is used at least before a window gets more than fewestSlots, with which no
-	// stage waits for a slot. The first use of a slot costs more than a copy of that size.
+	// stage waits for a slot. The first use of a slot costs more than a copy of that size, and in a virtual machine,
+	// where the first access to a page is expensive, as much as many copies: cachedRounds is for an engine that copies
+	// with this processor, which has nothing in flight that more slots would serve.
 	fewestRounds = 32
+	cachedRounds = 256
 	fewestSlots  = 8
 
 	// hostChunk and hostDepth are what a host or client offers that was given neither: the other side, the DPU with its
@@ -189,5 +192,9 @@ func (c *Config) suitableDepth(size, chunk int64, s sizing) int64 {
 	case size == 0:
 		return largest
 	}
-	return min(max(size/chunk/fewestRounds, fewestSlots), largest)
+	rounds := int64(fewestRounds)
+	if !s.Distant && s.Depth == 0 {
+		rounds = cachedRounds
+	}
+	return min(max(size/chunk/rounds, fewestSlots), largest)
 }

@@ -36,9 +36,10 @@ func TestSmallFilesGetSmallWindows(t *testing.T) {
 		{dpu, unknown, 512 << 10, 16},
 		{dpu, 1, 64 << 10, 8},
 		{dpu, 2 << 20, 64 << 10, 8},
-		{dpu, 60 << 20, 128 << 10, 15},
+		{dpu, 60 << 20, 128 << 10, 8},
 		{dpu, 64 << 20, 256 << 10, 8},
-		{dpu, 1 << 30, 512 << 10, 16},
+		{dpu, 1 << 30, 512 << 10, 8},
+		{dpu, 2 << 30, 512 << 10, 16},
 		{dpu, math.MaxInt64, 512 << 10, 16},
 		{host, 2 << 20, 2 << 20, 32},
 		{Config{Side: negotiate.DPU, Chunk: 1 << 20}, 64 << 20, 1 << 20, 8},
@@ -58,7 +59,11 @@ func TestSmallFilesGetSmallWindows(t *testing.T) {
 			t.Errorf("a distant device and %d bytes: %d slots of %d bytes", size, depth, chunk)
 		}
 	}
-	if _, got := dpu.window(1<<30, sizing{shared: true}); got != 8 {
+	connected := sizing{Traits: Traits{Chunk: 512 << 10, Depth: 16}}
+	if _, got := dpu.window(256<<20, connected); got != 16 {
+		t.Errorf("a network connection gets %d slots", got)
+	}
+	if _, got := dpu.window(4<<30, sizing{shared: true}); got != 8 {
 		t.Errorf("lanes that share CPUs get %d slots", got)
 	}
 	if got, _ := dpu.window(unknown, sizing{Traits: Traits{Largest: 100_000}}); got != 64<<10 {
