@@ -30,7 +30,8 @@ SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTD
             CC='$(CC)' CXX='$(CXX)'
 TOOL     := $(GO) tool -modfile=tools/go.mod
 # The end-to-end tests mostly wait for processes, so more of them run in parallel than there are CPUs. On a machine that
-# is busy with other work they take longer than the ten minutes that Go gives a package.
+# is busy with other work they take longer than the ten minutes that Go gives a package. Some packages wait as well, so
+# a third one uses the two CPUs of CI meanwhile.
 PARALLEL := -p 3 -parallel 8 -timeout 40m
 # The C tests are compiled at once, and run one after the other.
 CPUS     := $(shell nproc)
