@@ -175,25 +175,26 @@ soak: ## COPIES copies in one process (default 1000), a tenth as many in two, te
 	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e -run 'Test(Daemon)?Soak' \
 		-soak.copies=$(COPIES) -soak.commands=$$(($(COPIES) * 10))
 
-# What the race detector only slows down: packages without goroutines, whose tests have none either, and tests of
-# processes that are killed or stopped at random times, of symlinks that another process makes, of what a loss of power
-# leaves, of a measurement of each kind, of files so large that their bytes take the time, of long texts, of deep trees,
-# of what many equal copies leave behind, of many at once, of shells and of what README says, and of two releases, which
-# are one here. MATRICES start both sides for each of many messages, sizes, options or shapes, with the same goroutines
-# each time, which the tests of their packages run under the detector; and one signal stands for those like it.
-NO_GOROUTINES := cmd/dma-copy/internal/config internal/bench/filetree internal/dmaxfer/digest \
-	internal/doca/internal/cabi internal/negotiate internal/repolint
-MATRICES := HostileNativePeer|Hostile(Host|DPU)|ChunksAndDepths|Sizes|OpenFilesLimit|LongNamesAreCut|VirtualFunction|$\
-Tree(OverATreeIsRefused|SourceChanges|Filters|Shapes|Links|OnAFullDisk)|ResumeAfterSignal|FileCallThatHangs|$\
-PeerMemoryThatHangs|SourceChangesAtRandomTime|TransferWithClosedOutput|FailedStart
-NOT_UNDER_RACE := ^Test($(MATRICES)|((Daemon|Command|Tree)?Crash|Stall|Signal)AtRandomTime|NothingLeadsOut|$\
-TreeSurvivesALossOfPower|DeepTree|Sparse|LongTextInParameterFilesIsCut|LongNumbersAreCut|(Daemon)?Soak(OfProcesses)?|$\
-RepeatedTransfersLeaveNothing|ManyPairs|ShellsComplete(OverADevice)?|ReadmeCommands|Interop(Resume)?)$$|$\
-^TestScripts$$/^(bench|local|ping)|^Test(SignalDuringTransfer|TreeSignal)$$/^SIG(HUP|INT|KILL)
-race: ## the Go tests under the race detector, except for packages without goroutines
-	@! grep -nE '^[[:space:]]*go [[:alpha:].]+\(|\.(Go|Parallel)\(' $(NO_GOROUTINES:%=%/*.go)
+# Tests in one goroutine, or of what is not in Go, that take long under the race detector: of what a loss of power
+# leaves, of symlinks that another process makes, of deep trees and large attributes, of a measurement of each kind, of
+# the kit.
+NOT_UNDER_RACE := ^Test(TreeSurvivesALossOfPower|NothingLeadsOut|DeepTree|ManyLargeAttributesArrive|$\
+WrongCopiesOfTrees|LimitCopies|TreesAreMeasured|Kit)$$
+# Packages that start goroutines, or whose tests do.
+GOROUTINES := ^[[:space:]]*go [[:alpha:].]+\(|\.(Go|Parallel)\(
+# Copies of the whole program, of each kind once: how it works with other processes is the same without the detector.
+E2E_UNDER_RACE := ^TestScripts$$/^(busy|corrupted|disk_full_dpu|dpu_sends|dry_run_file|engine_fails|fleet.*|$\
+host_sends|interrupted_waiting|json|local_tree|moves_no_bytes|network.*|preserve|progress_signal|$\
+reference_(dpu|host)_sends|resume|resume_killed|served_twice|service.*|source_truncated_(dpu|host)|sparse_runs|$\
+stopped_(dpu|host)|streams.*|tree_kinds|verify_(pair|tree))$$|^Test(CopiesBesideADaemon|$\
+CommandsOnTheDPUWaitForOthers|Daemon(Drains|EndsOverUCX|OfSeveralFunctions)|FastPath|FleetIsInterrupted|HostDies|$\
+RelayServesPeers|ReloadUnderLoad|SecondSignalEndsTheDaemon|StatusPageOfADaemon|StopsOverUCX|StoppedCommands|Tree|$\
+TreeStall|TreeUpdate|TwoReceiversOfOneTarget)$$
+race: ## the Go tests of packages with goroutines under the race detector, and of the whole program some
 	$(GO) test -race -count=1 $(PARALLEL) -skip '$(NOT_UNDER_RACE)' \
-		$$($(GO) list ./... | grep -vE '/($(subst $() ,|,$(strip $(NO_GOROUTINES))))$$')
+		$$(grep -rlE '$(GOROUTINES)' --include='*.go' cmd internal | \
+			xargs dirname | sort -u | grep -v /e2e$$ | sed 's|^|./|')
+	$(GO) test -race -count=1 $(PARALLEL) -run '$(E2E_UNDER_RACE)' ./cmd/dma-copy/e2e
 
 sdk: ## the development kit in $(SDKDIR) (default build/sdk): DOCA's headers and libraries over the software device
 	$(MAKE) $(SDK)

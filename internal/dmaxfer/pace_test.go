@@ -19,6 +19,14 @@ func TestRunPacedWithinADeadline(t *testing.T) {
 	jobtest.WriteFile(t, setup.host.File, content(2*testChunk))
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, late)
 	defer cancel()
-	both := setup.runAs(ctx, setup.host, setup.dpu)
-	mustBe(t, both.errs[setup.host.Side], late)
+	receiver := make(chan error, 1)
+	go func() {
+		_, err := Run(t.Context(), setup.dpu)
+		receiver <- err
+	}()
+	_, err := Run(ctx, setup.host)
+	mustBe(t, err, late)
+	if err := <-receiver; err == nil {
+		t.Error("the receiver has the file")
+	}
 }

@@ -28,9 +28,14 @@ func buildKit(t *testing.T) string {
 	return filepath.Join(dir, "lib")
 }
 
-// The kit's libraries report their time model and that no bytes are moved, although they have the names of DOCA's.
-func TestKitReportsItsTimeModel(t *testing.T) {
+func TestKit(t *testing.T) {
 	libraries := buildKit(t)
+	t.Run("reports its time model", func(t *testing.T) { kitReportsItsTimeModel(t, libraries) })
+	t.Run("through the loader", func(t *testing.T) { kitThroughTheLoader(t, libraries) })
+}
+
+// The kit's libraries report their time model and that no bytes are moved, although they have the names of DOCA's.
+func kitReportsItsTimeModel(t *testing.T, libraries string) {
 	t.Setenv("DMA_COPY_SOFT_DIR", t.TempDir())
 	t.Setenv("DMA_COPY_SOFT_LIMITS", "model=400g,move_bytes=0")
 	driver, err := doca.Open(doca.Options{Choice: doca.ChooseDOCA, LibraryDir: libraries})
@@ -45,8 +50,7 @@ func TestKitReportsItsTimeModel(t *testing.T) {
 
 // The software device passes the same suite when it is loaded as DOCA is: the list of functions, the loader and the
 // calling conventions, end to end.
-func TestKitThroughTheLoader(t *testing.T) {
-	libraries := buildKit(t)
+func kitThroughTheLoader(t *testing.T, libraries string) {
 	t.Setenv("DMA_COPY_SOFT_DIR", t.TempDir())
 	docatest.Run(t, func(t *testing.T) *doca.Driver {
 		driver, err := doca.Open(doca.Options{Choice: doca.ChooseDOCA, LibraryDir: libraries})

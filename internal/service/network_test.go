@@ -355,7 +355,7 @@ func (m *machines) failsAndCompletes(pulls bool, happens func(*networktest.Proxy
 	if pulls {
 		from, to, copyIt = m.box, m.here, (*Client).Pull
 	}
-	want := write(t, filepath.Join(from, "file"), 64<<20)
+	want := write(t, filepath.Join(from, "file"), 40<<20)
 	m.network.Delay(2 * time.Millisecond) // so that it is under way for a while
 	c := m.dial()
 	r := m.request("file")

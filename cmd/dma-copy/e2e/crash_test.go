@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	killCount = flag.Int("kill.count", 24, "how often TestCrashAtRandomTime kills a side")
+	killCount = flag.Int("kill.count", 12, "how often TestCrashAtRandomTime kills a side")
 	killSeed  = flag.Uint64("kill.seed", 0, "seed of its random times; 0: a new one each time")
 )
 

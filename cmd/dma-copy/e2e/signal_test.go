@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	signalCount = flag.Int("signal.count", 16, "how often TestSignalAtRandomTime signals a side")
+	signalCount = flag.Int("signal.count", 8, "how often TestSignalAtRandomTime signals a side")
 	signalSeed  = flag.Uint64("signal.seed", 0, "seed of its random times; 0: a new one each time")
 )
 

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	stopCount = flag.Int("stop.count", 16, "how often TestStallAtRandomTime stops a side")
+	stopCount = flag.Int("stop.count", 8, "how often TestStallAtRandomTime stops a side")
 	stopSeed  = flag.Uint64("stop.seed", 0, "seed of its random times; 0: a new one each time")
 )
 
