@@ -183,13 +183,10 @@ WrongCopiesOfTrees|LimitCopies|TreesAreMeasured|Kit)$$
 # Packages that start goroutines, or whose tests do.
 GOROUTINES := ^[[:space:]]*go [[:alpha:].]+\(|\.(Go|Parallel)\(
 # Copies of the whole program, of each kind once: how it works with other processes is the same without the detector.
-E2E_UNDER_RACE := ^TestScripts$$/^(busy|corrupted|disk_full_dpu|dpu_sends|dry_run_file|engine_fails|fleet.*|$\
-host_sends|interrupted_waiting|json|local_tree|moves_no_bytes|network.*|preserve|progress_signal|$\
-reference_(dpu|host)_sends|resume|resume_killed|served_twice|service.*|source_truncated_(dpu|host)|sparse_runs|$\
-stopped_(dpu|host)|streams.*|tree_kinds|verify_(pair|tree))$$|^Test(CopiesBesideADaemon|$\
-CommandsOnTheDPUWaitForOthers|Daemon(Drains|EndsOverUCX|OfSeveralFunctions)|FastPath|FleetIsInterrupted|HostDies|$\
-RelayServesPeers|ReloadUnderLoad|SecondSignalEndsTheDaemon|StatusPageOfADaemon|StopsOverUCX|StoppedCommands|Tree|$\
-TreeStall|TreeUpdate|TwoReceiversOfOneTarget)$$
+E2E_UNDER_RACE := ^TestScripts$$/^(dpu_sends|fleet.*|host_sends|local_tree|network.*|progress_signal|$\
+reference_(dpu|host)_sends|resume|service|service_ends|stopped_dpu|streams|tree_kinds|verify_tree)$$|$\
+^Test(CopiesBesideADaemon|DaemonDrains|FastPath|RelayServesPeers|ReloadUnderLoad|StatusPageOfADaemon|StopsOverUCX|$\
+StoppedCommands|Tree|TreeUpdate)$$
 race: ## the Go tests of packages with goroutines under the race detector, and of the whole program some
 	$(GO) test -race -count=1 $(PARALLEL) -skip '$(NOT_UNDER_RACE)' \
 		$$(grep -rlE '$(GOROUTINES)' --include='*.go' cmd internal | \

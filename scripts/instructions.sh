@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 known=scripts/instructions.txt
 out=$PWD/build/instructions
 measures=${MEASURES:-task batch message file version refused}
-runs=5      # of each count, of which the smallest counts: a run is longer if a thread had to wait
+runs=3      # of each count, of which the smallest counts: a run is longer if a thread had to wait
 GO=${GO:-go}
 
 command -v valgrind > /dev/null || { echo "valgrind is not installed; on Debian: apt install valgrind" >&2; exit 1; }
@@ -102,7 +102,7 @@ count() {
 }
 
 rm -f "$out"/*.test
-"$GO" build -trimpath -o "$out/dma-copy" ./cmd/dma-copy
+"$GO" build -o "$out/dma-copy" ./cmd/dma-copy
 by="$(uname -m) gcc-$("${CC:-gcc}" -dumpversion | cut -d. -f1) $("$GO" env GOVERSION | cut -d. -f1,2)"
 failed=0
 for measure in $measures; do

@@ -7,5 +7,5 @@ package dmaxfer
 const (
 	fewSeeds       = 60  // how many seeds the simulations try
 	fewCorruptions = 240 // how many chunks are corrupted
-	sweepStep      = 3   // how far apart the calls are that a sweep lets fail
+	sweepStep      = 5   // how far apart the calls are that a sweep lets fail
 )

@@ -4,7 +4,6 @@ package cabi
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unsafe"
@@ -80,6 +79,7 @@ func field(name string, offset, size uintptr) string {
 const namesProgram = `
 #include <stdio.h>
 #include "soft.h"
+void soft_log(uint32_t level, const char *message) {}
 int main(void)
 {
 	for (int code = 0; code <= DOCA_ERROR_SKIPPED; code++)
@@ -89,15 +89,11 @@ int main(void)
 
 // Both lists of names are written by hand, one in each language.
 func TestStatusNamesAreDOCAs(t *testing.T) {
-	sources, err := filepath.Glob("../softdev/*.c")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var want strings.Builder
 	for _, name := range statusNames {
 		want.WriteString(name + "\n")
 	}
-	if got := runC(t, namesProgram, append(sources, "-I../softdev")...); got != want.String() {
+	if got := runC(t, namesProgram, "../softdev/error.c", "-I../softdev"); got != want.String() {
 		t.Errorf("C has\n%sand Go has\n%s", got, want.String())
 	}
 }

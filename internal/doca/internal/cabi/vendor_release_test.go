@@ -25,18 +25,19 @@ const releaseSource = `
 
 var releaseLibraries = []string{"libdoca_common", "libdoca_dma", "libdoca_comch"}
 
-// buildRelease compiles a fake library under its real file name and creates the link that programs load.
+// built has the libraries that buildRelease has compiled, by release and source. Their names make no difference.
+var built = map[[2]string][]byte{}
+
+// buildRelease creates a fake library under its real file name, and the link that programs load.
 func buildRelease(t *testing.T, directory, library, release, source string) {
 	t.Helper()
-	text := filepath.Join(t.TempDir(), "library.c")
-	if err := os.WriteFile(text, []byte(source), 0o600); err != nil {
-		t.Fatal(err)
+	key := [2]string{release, source}
+	if built[key] == nil {
+		built[key] = compileRelease(t, release, source)
 	}
 	file := library + ".so." + release
-	command := exec.Command(compilerName(), "-shared", "-fPIC", "-O0", "-w", "-I../abi", `-DRELEASE="`+release+`"`,
-		"-o", filepath.Join(directory, file), text)
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := os.WriteFile(filepath.Join(directory, file), built[key], 0o700); err != nil {
+		t.Fatal(err)
 	}
 	if release == "2" {
 		return // the file has the link's name
@@ -44,6 +45,25 @@ func buildRelease(t *testing.T, directory, library, release, source string) {
 	if err := os.Symlink(file, filepath.Join(directory, library+".so.2")); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func compileRelease(t *testing.T, release, source string) []byte {
+	t.Helper()
+	directory := t.TempDir()
+	text, library := filepath.Join(directory, "library.c"), filepath.Join(directory, "library.so")
+	if err := os.WriteFile(text, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(compilerName(), "-shared", "-fPIC", "-O0", "-w", "-I../abi", `-DRELEASE="`+release+`"`,
+		"-o", library, text)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	content, err := os.ReadFile(library)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }
 
 // buildInstallation creates a directory with the three libraries, of these releases.
