@@ -4,10 +4,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 )
 
-// limitProgram copies a file as fast as two processes with a window between them can: without negotiation, a journal or
-// a rename. `make limit` builds it from internal/bench/limit/limit.c.
+// limitProgram copies a file as fast as two processes with a window between them can, or with TCP connections: without
+// negotiation, a journal or a rename. `make limit` builds it from internal/bench/limit/limit.c.
 const limitProgram = "dma-copy-limit"
 
 // findLimit returns the path of limitProgram, beside this executable or in PATH, or an empty string if there is none.
@@ -22,6 +23,13 @@ func findLimit() string {
 		return ""
 	}
 	return path
+}
+
+// limitStages returns the command line of the limit that copies the source to the target.
+func (w *workspace) limitStages(flags ...string) [][]child {
+	return [][]child{{{
+		path: findLimit(), argv: slices.Concat([]string{limitProgram}, flags, []string{w.source(), w.target()}),
+	}}}
 }
 
 // setLimitRatios sets the ratios to the limit if that is among the results and has not failed.

@@ -44,16 +44,19 @@ func TestLimitCopies(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = w.close() })
 		for _, size := range []int64{0, 1, 23, 24, 25, chunk - 1, chunk, chunk + 1, 2 * chunk, 37*chunk + 12345} {
-			if err := errors.Join(w.clear(), w.makeSource(t.Context(), size)); err != nil {
-				t.Fatal(err)
-			}
-			output, err := exec.CommandContext(t.Context(), program, w.source(), w.target()).CombinedOutput()
-			if err != nil || len(output) > 0 {
-				t.Errorf("%s, %d bytes: %v: %s", directory, size, err, output)
-				continue
-			}
-			if err := (fileTask{w.newConditions(size)}).check(t.Context(), true); err != nil {
-				t.Errorf("%s, %d bytes: %v", directory, size, err)
+			for _, flags := range [][]string{{}, {"--tcp"}} {
+				if err := errors.Join(w.clear(), w.makeSource(t.Context(), size)); err != nil {
+					t.Fatal(err)
+				}
+				argv := append(flags, w.source(), w.target())
+				output, err := exec.CommandContext(t.Context(), program, argv...).CombinedOutput()
+				if err != nil || len(output) > 0 {
+					t.Errorf("%s, %d bytes: %v: %s", directory, size, err, output)
+					continue
+				}
+				if err := (fileTask{w.newConditions(size)}).check(t.Context(), true); err != nil {
+					t.Errorf("%s, %d bytes: %v", directory, size, err)
+				}
 			}
 		}
 	}
@@ -76,6 +79,9 @@ func TestLimitFails(t *testing.T) {
 		"an existing target": {[]string{w.source(), w.target()}, "File exists"},
 		// A file of sysfs has fewer bytes than its size. The sender fails, and the receiver would wait.
 		"a short source": {[]string{"/sys/devices/system/cpu/online", w.target() + "4"}, "became shorter"},
+		"a short source over TCP": {
+			[]string{"--tcp", "/sys/devices/system/cpu/online", w.target() + "5"}, "became shorter",
+		},
 		"a file too large": {
 			[]string{"-c", `ulimit -f 4096; trap '' XFSZ; exec "$0" "$@"`, program, w.source(), w.target() + "3"},
 			"File too large",

@@ -27,7 +27,7 @@ const (
 )
 
 // networkTools are the tools for copies between machines. Ratios are to the first one, too.
-var networkTools = []string{toolCp, toolRsync, toolSocat, toolIperf, toolUCX}
+var networkTools = []string{toolCp, toolRsync, toolSocat, toolIperf, toolUCX, toolLimit}
 
 // loopback is the address at which all servers listen, and under which they are reached.
 const loopback = "127.0.0.1"
@@ -41,6 +41,10 @@ func (w *workspace) networkEntries(tool string, t fileTask, durability string) [
 			c.after = w.syncFile(durability)
 		}
 		return networkEntry{copyEntry{c, CopyResult{Contender: name, Bytes: t.size}}, result}
+	}
+	unserved := func(stages [][]child, result NetworkResult) networkEntry {
+		c := &toolCopy{task: t, stages: append(stages, w.syncFile(durability)...)}
+		return networkEntry{copyEntry{c, CopyResult{Contender: tool, Bytes: t.size}}, result}
 	}
 	tcp := NetworkResult{Network: networkTCP}
 	encrypted := NetworkResult{Network: networkTCP, Encrypted: true}
@@ -56,10 +60,10 @@ func (w *workspace) networkEntries(tool string, t fileTask, durability string) [
 		return []networkEntry{served(toolIperf, iperf(t.size), memory)}
 	case toolUCX:
 		return []networkEntry{served(toolUCX, activeMessages(t.size), memory)}
+	case toolLimit:
+		return []networkEntry{unserved(w.limitStages("--tcp"), tcp)}
 	default:
-		stages := append(w.fileStages(tool), w.syncFile(durability)...)
-		copying := copyEntry{&toolCopy{task: t, stages: stages}, CopyResult{Contender: tool, Bytes: t.size}}
-		return []networkEntry{{copying, NetworkResult{Network: networkNone}}}
+		return []networkEntry{unserved(w.fileStages(tool), NetworkResult{Network: networkNone})}
 	}
 }
 

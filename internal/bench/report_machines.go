@@ -16,8 +16,8 @@ func (m *MachinesRecord) write(s *reportWriter) {
 }
 
 var networkHead = []string{
-	"", "network", "size", "GiB/s", "to cp", "to rsync daemon", "to iperf3", "to socat openssl", "p50", "min", "max",
-	"copy only", "CPU s/GiB",
+	"", "network", "size", "GiB/s", "to cp", "to rsync daemon", "to iperf3", "to socat openssl", "of limit",
+	"p50", "min", "max", "copy only", "CPU s/GiB",
 }
 
 func (m *MachinesRecord) table() *table {
@@ -36,10 +36,18 @@ func (m *MachinesRecord) table() *table {
 func (r *NetworkResult) cells() []string {
 	return []string{
 		rateText(r.Rate), ratioText(r.Ratio), ratioText(r.Ratios[candidateRsyncDaemon]), ratioText(r.Ratios[toolIperf]),
-		ratioText(r.Ratios[candidateSocatTLS]),
+		ratioText(r.Ratios[candidateSocatTLS]), r.ofLimit(),
 		secondsText(r.Seconds.P50), secondsText(r.Seconds.Min), secondsText(r.Seconds.Max), median(r.CopySeconds),
 		fmt.Sprintf("%.2f", r.CPUPerGiB),
 	}
+}
+
+// ofLimit is the share of the limit, which encrypts nothing.
+func (r *NetworkResult) ofLimit() string {
+	if r.Network != networkTCP || r.Encrypted || r.NoFiles {
+		return ""
+	}
+	return ratioText(r.LimitRatio)
 }
 
 // network describes how the bytes moved.

@@ -111,10 +111,11 @@ func sampleMachines() *MachinesRecord {
 	failed.Network = networkShared
 	all := []NetworkResult{
 		result(toolCp, networkNone, 0.25), result(candidateRsyncDaemon, networkTCP, 1), iperf, ours, failed,
+		result(toolLimit, networkTCP, 0.4),
 	}
-	copies := []CopyResult{all[0].CopyResult, all[1].CopyResult}
+	copies := []CopyResult{all[0].CopyResult, all[1].CopyResult, all[5].CopyResult}
 	setRatios(copies)
-	all[0].CopyResult, all[1].CopyResult = copies[0], copies[1]
+	all[0].CopyResult, all[1].CopyResult, all[5].CopyResult = copies[0], copies[1], copies[2]
 	setNetworkRatios(all)
 	tree := sampleTrees()
 	first := tree.Results[1]
@@ -210,7 +211,7 @@ func TestRecordSurvivesJSON(t *testing.T) {
 	if err != nil || before.String() != after.String() {
 		t.Errorf("error %v, and from JSON it reads\n%s", err, after.String())
 	}
-	if failed, all := read.Failed(); failed != 6 || all != 34 {
+	if failed, all := read.Failed(); failed != 6 || all != 35 {
 		t.Errorf("%d of %d failed", failed, all)
 	}
 	for _, bad := range []string{"", "{}", "[]", `{"v": 2}`} {

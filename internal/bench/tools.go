@@ -58,7 +58,7 @@ func (w *workspace) fileStages(tool string) [][]child {
 			socatChild("OPEN:"+w.source()+",rdonly", "ABSTRACT-CONNECT:"+w.socket()+",retry=10000,interval=0.001"),
 		}}
 	case toolLimit:
-		return [][]child{{{path: findLimit(), argv: []string{limitProgram, w.source(), w.target()}}}}
+		return w.limitStages()
 	default:
 		return single(toolCp, "--reflink=never", w.source(), w.target())
 	}

@@ -9,6 +9,9 @@
  * A lock of the file admits one write(2) at a time. On ext4 it is held for short if the blocks of the target have been
  * allocated before. On tmpfs it is held while pages are cleared and filled, so all lanes but one add pages with
  * userfaultfd(2) instead, which does not take it.
+ *
+ * With --tcp the processes share no window. Each lane has a slot in both, and a connection over loopback TCP between
+ * them: the upper bound of copies between machines without encryption.
  */
 #define _GNU_SOURCE
 
@@ -18,6 +21,8 @@
 #include <linux/futex.h>
 #include <linux/magic.h>
 #include <linux/userfaultfd.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -29,6 +34,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -50,7 +56,7 @@
 #error "CRC32C needs an instruction of x86-64 or arm64"
 #endif
 
-#define VERSION "1.0"
+#define VERSION "1.1"
 
 enum {
 	CHUNK = 512 << 10,      /* bytes; of 256 KiB to 1 MiB, which are all fast, the one that dma-copy uses */
@@ -88,8 +94,13 @@ static struct {
 	int on_tmpfs;       /* the target */
 	uint64_t size;      /* of the source, in bytes */
 	size_t page, chunk; /* in bytes */
+	int over_tcp;
 	int lanes;
-	int cpus[MAX_LANES];
+	struct lane {
+		int cpu;
+		struct slot *slots;
+		int sender, receiver; /* the ends of its connection */
+	} lane[MAX_LANES];
 } job;
 
 static uint64_t word_at(const unsigned char *data)
@@ -155,20 +166,25 @@ static void write_chunk(const struct slot *slot)
 }
 
 /* Takes the next chunk of the file, of any lane, so that a lane that is slower gets less. */
-static void *send_chunks(void *lane)
+static void take_chunk(struct slot *slot)
 {
-	struct slot *slots = lane;
+	slot->offset = atomic_fetch_add(&job.window->next, job.chunk);
+	slot->bytes = 0;
+	if (slot->offset < job.size)
+		slot->bytes = job.size - slot->offset < job.chunk ? job.size - slot->offset : job.chunk;
+	read_chunk(slot);
+	slot->crc = crc32c(slot->data, slot->bytes);
+}
+
+static void *send_chunks(void *argument)
+{
+	struct lane *lane = argument;
 
 	for (size_t i = 0;; i++) {
-		struct slot *slot = &slots[i % SLOTS];
+		struct slot *slot = &lane->slots[i % SLOTS];
 
 		wait_for(slot, EMPTY);
-		slot->offset = atomic_fetch_add(&job.window->next, job.chunk);
-		slot->bytes = 0;
-		if (slot->offset < job.size)
-			slot->bytes = job.size - slot->offset < job.chunk ? job.size - slot->offset : job.chunk;
-		read_chunk(slot);
-		slot->crc = crc32c(slot->data, slot->bytes);
+		take_chunk(slot);
 		set(slot, FULL);
 		if (slot->bytes == 0)
 			return NULL;
@@ -223,31 +239,108 @@ static int fill_chunk(const struct filler *filler, const struct slot *slot)
 	return 1;
 }
 
-static void *receive_chunks(void *lane)
+static void open_filler_of(struct filler *filler, const struct lane *lane)
 {
-	struct slot *slots = lane;
+	if (job.on_tmpfs && lane != &job.lane[job.lanes - 1])
+		open_filler(filler);
+}
+
+static void store_chunk(const struct filler *filler, const struct slot *slot)
+{
+	struct crc crc = crc32c(slot->data, slot->bytes);
+
+	if (memcmp(&crc, &slot->crc, sizeof(crc)) != 0)
+		errx(EXIT_FAILURE, "checksum mismatch at offset %llu", (unsigned long long)slot->offset);
+	if (!fill_chunk(filler, slot))
+		write_chunk(slot);
+}
+
+static void *receive_chunks(void *argument)
+{
+	struct lane *lane = argument;
 	struct filler filler = {0};
 
-	if (job.on_tmpfs && slots != job.window->slots[job.lanes - 1])
-		open_filler(&filler);
-
+	open_filler_of(&filler, lane);
 	for (size_t i = 0;; i++) {
-		struct slot *slot = &slots[i % SLOTS];
+		struct slot *slot = &lane->slots[i % SLOTS];
 
 		wait_for(slot, FULL);
 		if (slot->bytes == 0)
 			return NULL;
-		struct crc crc = crc32c(slot->data, slot->bytes);
-		if (memcmp(&crc, &slot->crc, sizeof(crc)) != 0)
-			errx(EXIT_FAILURE, "checksum mismatch at offset %llu", (unsigned long long)slot->offset);
-		if (!fill_chunk(&filler, slot))
-			write_chunk(slot);
+		store_chunk(&filler, slot);
 		set(slot, EMPTY);
 	}
 }
 
+/* What precedes a chunk on a connection. */
+struct header {
+	uint64_t offset, bytes;
+	struct crc crc;
+};
+
+static void send_all(int socket, const void *data, size_t bytes, int flags)
+{
+	for (size_t done = 0; done < bytes;) {
+		ssize_t put = send(socket, (const char *)data + done, bytes - done, flags | MSG_NOSIGNAL);
+
+		if (put < 0 && errno != EINTR)
+			err(EXIT_FAILURE, "sending");
+		done += put > 0 ? (size_t)put : 0;
+	}
+}
+
+static void receive_all(int socket, void *data, size_t bytes)
+{
+	for (size_t done = 0; done < bytes;) {
+		ssize_t got = recv(socket, (char *)data + done, bytes - done, MSG_WAITALL);
+
+		if (got < 0 && errno != EINTR)
+			err(EXIT_FAILURE, "receiving");
+		if (got == 0)
+			errx(EXIT_FAILURE, "the connection has ended");
+		done += got > 0 ? (size_t)got : 0;
+	}
+}
+
+static void *send_over_tcp(void *argument)
+{
+	struct lane *lane = argument;
+	struct slot *slot = lane->slots;
+
+	do {
+		take_chunk(slot);
+		struct header header = {slot->offset, slot->bytes, slot->crc};
+		send_all(lane->sender, &header, sizeof(header), slot->bytes > 0 ? MSG_MORE : 0);
+		send_all(lane->sender, slot->data, slot->bytes, 0);
+	} while (slot->bytes > 0);
+	return NULL;
+}
+
+static void *receive_over_tcp(void *argument)
+{
+	struct lane *lane = argument;
+	struct slot *slot = lane->slots;
+	struct filler filler = {0};
+
+	open_filler_of(&filler, lane);
+	for (;;) {
+		struct header header;
+
+		receive_all(lane->receiver, &header, sizeof(header));
+		if (header.bytes == 0)
+			return NULL;
+		if (header.bytes > sizeof(slot->data))
+			errx(EXIT_FAILURE, "a chunk of %llu bytes", (unsigned long long)header.bytes);
+		slot->offset = header.offset;
+		slot->bytes = header.bytes;
+		slot->crc = header.crc;
+		receive_all(lane->receiver, slot->data, slot->bytes);
+		store_chunk(&filler, slot);
+	}
+}
+
 /* Runs one side: a thread for each lane, on the lane's CPU. */
-static void run_side(void *(*lane)(void *))
+static void run_side(void *(*run)(void *))
 {
 	pthread_t threads[MAX_LANES];
 
@@ -256,11 +349,11 @@ static void run_side(void *(*lane)(void *))
 		cpu_set_t cpu;
 
 		CPU_ZERO(&cpu);
-		CPU_SET(job.cpus[i], &cpu);
+		CPU_SET(job.lane[i].cpu, &cpu);
 		if (pthread_attr_init(&attributes) != 0 ||
 		    pthread_attr_setaffinity_np(&attributes, sizeof(cpu), &cpu) != 0 ||
-		    pthread_create(&threads[i], &attributes, lane, job.window->slots[i]) != 0)
-			errx(EXIT_FAILURE, "cannot start a thread on CPU %d", job.cpus[i]);
+		    pthread_create(&threads[i], &attributes, run, &job.lane[i]) != 0)
+			errx(EXIT_FAILURE, "cannot start a thread on CPU %d", job.lane[i].cpu);
 		pthread_attr_destroy(&attributes);
 	}
 	for (int i = 0; i < job.lanes; i++)
@@ -290,7 +383,7 @@ static void choose_lanes(void)
 		most = (int)chunks;
 	for (int cpu = 0; cpu < CPU_SETSIZE && job.lanes < most; cpu++)
 		if (CPU_ISSET(cpu, &allowed))
-			job.cpus[job.lanes++] = cpu;
+			job.lane[job.lanes++].cpu = cpu;
 }
 
 static void open_files(const char *source, const char *target)
@@ -319,13 +412,41 @@ static void map_window(void)
 {
 	size_t bytes = sizeof(struct window) + (size_t)job.lanes * sizeof(job.window->slots[0]);
 
-	job.window = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	job.window = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			  (job.over_tcp ? MAP_PRIVATE : MAP_SHARED) | MAP_ANONYMOUS, -1, 0);
 	if (job.window == MAP_FAILED)
 		err(EXIT_FAILURE, "cannot map the window");
+	for (int i = 0; i < job.lanes; i++)
+		job.lane[i].slots = job.window->slots[i];
+}
+
+/* Connects the lanes to a port of this process; the connections are inherited. */
+static void connect_lanes(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int on = 1;
+
+	if (listener < 0 || bind(listener, (struct sockaddr *)&address, length) != 0 || listen(listener, 1) != 0 ||
+	    getsockname(listener, (struct sockaddr *)&address, &length) != 0)
+		err(EXIT_FAILURE, "cannot listen");
+	for (int i = 0; i < job.lanes; i++) {
+		struct lane *lane = &job.lane[i];
+
+		lane->sender = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (lane->sender < 0 || connect(lane->sender, (struct sockaddr *)&address, length) != 0 ||
+		    setsockopt(lane->sender, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0)
+			err(EXIT_FAILURE, "cannot connect");
+		lane->receiver = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+		if (lane->receiver < 0)
+			err(EXIT_FAILURE, "cannot accept a connection");
+	}
+	close(listener);
 }
 
 /* Starts one side as a process that ends with this one. */
-static pid_t start_side(void *(*lane)(void *))
+static pid_t start_side(void *(*run)(void *))
 {
 	pid_t parent = getpid();
 	pid_t child = fork();
@@ -336,7 +457,7 @@ static pid_t start_side(void *(*lane)(void *))
 		return child;
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
 		_exit(EXIT_FAILURE);
-	run_side(lane);
+	run_side(run);
 	exit(EXIT_SUCCESS);
 }
 
@@ -350,8 +471,11 @@ int main(int argc, char **argv)
 		puts("dma-copy-limit " VERSION);
 		return EXIT_SUCCESS;
 	}
+	job.over_tcp = argc > 1 && strcmp(argv[1], "--tcp") == 0;
+	argv += job.over_tcp;
+	argc -= job.over_tcp;
 	if (argc != 3) {
-		fputs("usage: dma-copy-limit SOURCE TARGET\n", stderr);
+		fputs("usage: dma-copy-limit [--tcp] SOURCE TARGET\n", stderr);
 		return EXIT_FAILURE;
 	}
 	open_files(argv[1], argv[2]);
@@ -359,8 +483,10 @@ int main(int argc, char **argv)
 	choose_chunk();
 	choose_lanes();
 	map_window();
-	sides[0] = start_side(send_chunks);
-	sides[1] = start_side(receive_chunks);
+	if (job.over_tcp)
+		connect_lanes();
+	sides[0] = start_side(job.over_tcp ? send_over_tcp : send_chunks);
+	sides[1] = start_side(job.over_tcp ? receive_over_tcp : receive_chunks);
 	for (int left = 2; left > 0; left--) {
 		int status;
 		pid_t ended = wait(&status);
