@@ -11,7 +11,8 @@
  * userfaultfd(2) instead, which does not take it.
  *
  * With --tcp the processes share no window. Each lane has a slot in both, and a connection over loopback TCP between
- * them: the upper bound of copies between machines without encryption.
+ * them: the upper bound of copies between machines without encryption. There a lane's threads are on different CPUs,
+ * where they took three quarters of the time.
  */
 #define _GNU_SOURCE
 
@@ -339,8 +340,8 @@ static void *receive_over_tcp(void *argument)
 	}
 }
 
-/* Runs one side: a thread for each lane, on the lane's CPU. */
-static void run_side(void *(*run)(void *))
+/* Runs one side: a thread for each lane, on the lane's CPU or on that of the lane `shift` places further. */
+static void run_side(void *(*run)(void *), int shift)
 {
 	pthread_t threads[MAX_LANES];
 
@@ -349,11 +350,11 @@ static void run_side(void *(*run)(void *))
 		cpu_set_t cpu;
 
 		CPU_ZERO(&cpu);
-		CPU_SET(job.lane[i].cpu, &cpu);
+		CPU_SET(job.lane[(i + shift) % job.lanes].cpu, &cpu);
 		if (pthread_attr_init(&attributes) != 0 ||
 		    pthread_attr_setaffinity_np(&attributes, sizeof(cpu), &cpu) != 0 ||
 		    pthread_create(&threads[i], &attributes, run, &job.lane[i]) != 0)
-			errx(EXIT_FAILURE, "cannot start a thread on CPU %d", job.lane[i].cpu);
+			errx(EXIT_FAILURE, "cannot start a thread for lane %d", i);
 		pthread_attr_destroy(&attributes);
 	}
 	for (int i = 0; i < job.lanes; i++)
@@ -446,7 +447,7 @@ static void connect_lanes(void)
 }
 
 /* Starts one side as a process that ends with this one. */
-static pid_t start_side(void *(*run)(void *))
+static pid_t start_side(void *(*run)(void *), int shift)
 {
 	pid_t parent = getpid();
 	pid_t child = fork();
@@ -457,7 +458,7 @@ static pid_t start_side(void *(*run)(void *))
 		return child;
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
 		_exit(EXIT_FAILURE);
-	run_side(run);
+	run_side(run, shift);
 	exit(EXIT_SUCCESS);
 }
 
@@ -485,8 +486,8 @@ int main(int argc, char **argv)
 	map_window();
 	if (job.over_tcp)
 		connect_lanes();
-	sides[0] = start_side(job.over_tcp ? send_over_tcp : send_chunks);
-	sides[1] = start_side(job.over_tcp ? receive_over_tcp : receive_chunks);
+	sides[0] = start_side(job.over_tcp ? send_over_tcp : send_chunks, 0);
+	sides[1] = start_side(job.over_tcp ? receive_over_tcp : receive_chunks, job.over_tcp);
 	for (int left = 2; left > 0; left--) {
 		int status;
 		pid_t ended = wait(&status);
