@@ -130,6 +130,24 @@ func TestMissingLimitIsNoted(t *testing.T) {
 	}
 }
 
+// Between machines the limit copies over TCP.
+func TestLimitIsANetworkTool(t *testing.T) {
+	t.Setenv("PATH", os.Getenv("PATH")+":"+filepath.Dir(buildLimit(t)))
+	w := newTestWorkspace(t, 3<<20)
+	entries := w.networkEntries(toolLimit, fileTask{w.newConditions(3 << 20)}, "none")
+	if len(entries) != 1 || entries[0].result.Network != networkTCP || entries[0].result.Encrypted {
+		t.Fatalf("entries %+v", entries)
+	}
+	limit, is := entries[0].copyCandidate.(*toolCopy)
+	if !is || !slices.Contains(limit.stages[0][0].argv, "--tcp") {
+		t.Fatalf("candidate %+v", entries[0].copyCandidate)
+	}
+	outcomes, err := rounds{counted: 1}.measure(t.Context(), []candidate{limit})
+	if err != nil || outcomes[0].err != nil || len(outcomes[0].runs) != 1 {
+		t.Errorf("%+v, error %v", outcomes, err)
+	}
+}
+
 func TestLimitRatios(t *testing.T) {
 	results := []CopyResult{
 		{Contender: toolCp, Seconds: spreadAt(0.3)}, {Contender: toolLimit, Seconds: spreadAt(0.2)},
