@@ -43,7 +43,7 @@ func (c *Control) Memory(authenticated *secure.Conn, s Settings) native.Memory {
 		connections, err := c.dataConnections(authenticated, s)
 		m.paths[negotiate.PathTLS], m.paths[negotiate.PathTCP], m.failed = connections, connections, err
 	}
-	sameUser := sync.OnceValue(c.peerIsSameUser)
+	sameUser := sync.OnceValues(c.peerIsSameUser)
 	for _, path := range ucxPaths {
 		if m.permitted == 0 || m.permitted.Has(path) {
 			m.paths[path] = newUCXPath(path, s, sameUser)

@@ -15,7 +15,7 @@ type ucxDataPath struct{ path *ucxpath.Path }
 // ucxPaths are the data paths over UCX. Nothing of UCX is loaded or opened before a transfer uses one.
 var ucxPaths = []negotiate.Path{negotiate.PathMessages, negotiate.PathRMA}
 
-func newUCXPath(path negotiate.Path, s Settings, sameUser func() bool) ucxDataPath {
+func newUCXPath(path negotiate.Path, s Settings, sameUser func() (bool, error)) ucxDataPath {
 	settings := s.UCX
 	settings.TrafficClass = cmp.Or(settings.TrafficClass, s.TrafficClass)
 	return ucxDataPath{ucxpath.New(path, ucxpath.Config{

@@ -36,8 +36,8 @@ type Config struct {
 	ReachTime time.Duration
 
 	// SameUser reports whether the peer is a process of this user on this machine: only then can memory be shared with
-	// it. nil: it is not.
-	SameUser func() bool
+	// it. An error means that the connection has ended. nil: it is not.
+	SameUser func() (bool, error)
 
 	// HardwareOnly reports whether the threads of this process have different credentials: then software RDMA devices
 	// cannot be used, and UCX would end the process. nil: they have the same.
@@ -49,12 +49,11 @@ const DefaultReachTime = 5 * time.Second
 
 // New returns PathMessages or PathRMA.
 func New(path negotiate.Path, c Config) *Path {
-	no := func() bool { return false }
 	if c.SameUser == nil {
-		c.SameUser = no
+		c.SameUser = func() (bool, error) { return false, nil }
 	}
 	if c.HardwareOnly == nil {
-		c.HardwareOnly = no
+		c.HardwareOnly = func() bool { return false }
 	}
 	c.ReachTime = cmp.Or(c.ReachTime, DefaultReachTime)
 	c.UCX.Reads = path == negotiate.PathRMA
@@ -70,10 +69,10 @@ var available = sync.OnceValue(func() error {
 	return c.Close()
 })
 
-// Usable returns a job.ErrCapability if this machine cannot use the path with this peer.
+// Usable returns a job.ErrCapability if this machine cannot use the path with this peer, and the error of SameUser.
 func (p *Path) Usable() error {
-	if len(p.transports()) == 0 {
-		return p.noTransport()
+	if _, err := p.transports(); err != nil {
+		return err
 	}
 	if err := available(); err != nil {
 		return job.NewError(job.ErrCapability, err, "use --path tls", "path %s: %v", p.path, err)
@@ -120,21 +119,26 @@ var (
 	machine  = []string{"posix", "sysv", "cma"}
 )
 
-// transports returns those of the path; none if this machine cannot use it with this peer.
-func (p *Path) transports() []string {
+// transports returns those of the path, or why this machine cannot use it with this peer.
+func (p *Path) transports() ([]string, error) {
 	switch found := p.hasRDMA(); {
 	case len(p.with.UCX.Transports) > 0:
-		return p.with.UCX.Transports
+		return p.with.UCX.Transports, nil
 	case p.path == negotiate.PathMessages && found:
-		return slices.Concat(hardware, messages)
+		return slices.Concat(hardware, messages), nil
 	case p.path == negotiate.PathMessages:
-		return messages
+		return messages, nil
 	case found:
-		return hardware
-	case p.with.SameUser():
-		return machine
+		return hardware, nil
 	}
-	return nil
+	same, err := p.with.SameUser()
+	if err != nil {
+		return nil, err
+	}
+	if !same {
+		return nil, p.noTransport()
+	}
+	return machine, nil
 }
 
 // The sizes of a window, in bytes and slots, unless the user chooses them: a slot and a buffer stay in a core's
@@ -227,10 +231,12 @@ func (p *Path) build(l native.Layout, fill func(*builder) error) (*native.Window
 }
 
 func (p *Path) openContext() (*ucx.Context, error) {
-	settings := p.with.UCX
-	if settings.Transports = p.transports(); len(settings.Transports) == 0 {
-		return nil, errors.New("internal error: a window for a path without transports") // UCX would take all
+	transports, err := p.transports()
+	if err != nil {
+		return nil, err
 	}
+	settings := p.with.UCX
+	settings.Transports = transports
 	opened, err := ucx.Open(settings)
 	if errors.Is(err, ucx.StatusNoDevice) && len(settings.NetDevices) > 0 {
 		return nil, job.NewError(job.ErrCapability, err, "give devices that dma-copy devices --driver ucx lists",

@@ -28,6 +28,7 @@ var transports = map[string][]string{"tcp": {"tcp"}, "shared memory": {"posix", 
 func TestTransports(t *testing.T) {
 	t.Setenv("UCX_TLS", "tcp,posix")
 	yes, no := func() bool { return true }, func() bool { return false }
+	same, other := func() (bool, error) { return true, nil }, func() (bool, error) { return false, nil }
 	card := ucx.Port{Device: "mlx5_0", Number: 1, Active: true}
 	soft := ucx.Port{Device: "rxe0", Number: 1, Active: true, Software: true}
 	for _, c := range []struct {
@@ -37,14 +38,14 @@ func TestTransports(t *testing.T) {
 		want   []string
 	}{
 		{negotiate.PathRMA, Config{}, nil, nil},
-		{negotiate.PathRMA, Config{SameUser: no}, []ucx.Port{{Device: "mlx5_0", Number: 1}}, nil},
-		{negotiate.PathRMA, Config{SameUser: yes}, nil, []string{"posix", "sysv", "cma"}},
-		{negotiate.PathRMA, Config{SameUser: no}, []ucx.Port{card}, []string{"rc", "dc"}},
-		{negotiate.PathRMA, Config{SameUser: yes}, []ucx.Port{card}, []string{"rc", "dc"}},
+		{negotiate.PathRMA, Config{SameUser: other}, []ucx.Port{{Device: "mlx5_0", Number: 1}}, nil},
+		{negotiate.PathRMA, Config{SameUser: same}, nil, []string{"posix", "sysv", "cma"}},
+		{negotiate.PathRMA, Config{SameUser: other}, []ucx.Port{card}, []string{"rc", "dc"}},
+		{negotiate.PathRMA, Config{SameUser: same}, []ucx.Port{card}, []string{"rc", "dc"}},
 		{negotiate.PathRMA, Config{UCX: ucx.Settings{NetDevices: []string{"rxe0:1"}}}, []ucx.Port{card}, nil},
 		{negotiate.PathMessages, Config{}, nil, []string{"tcp"}},
-		{negotiate.PathMessages, Config{SameUser: yes}, nil, []string{"tcp"}},
-		{negotiate.PathMessages, Config{SameUser: yes}, []ucx.Port{card}, []string{"rc", "dc", "tcp"}},
+		{negotiate.PathMessages, Config{SameUser: same}, nil, []string{"tcp"}},
+		{negotiate.PathMessages, Config{SameUser: same}, []ucx.Port{card}, []string{"rc", "dc", "tcp"}},
 
 		// A software device in a process that cannot use it.
 		{negotiate.PathRMA, Config{HardwareOnly: no}, []ucx.Port{soft}, []string{"rc", "dc"}},
@@ -52,13 +53,13 @@ func TestTransports(t *testing.T) {
 		{negotiate.PathRMA, Config{HardwareOnly: yes}, []ucx.Port{card, soft}, nil},
 		{negotiate.PathRMA, Config{HardwareOnly: yes, UCX: ucx.Settings{NetDevices: []string{"mlx5_0"}}},
 			[]ucx.Port{card, soft}, []string{"rc", "dc"}},
-		{negotiate.PathRMA, Config{HardwareOnly: yes, SameUser: yes}, []ucx.Port{soft},
+		{negotiate.PathRMA, Config{HardwareOnly: yes, SameUser: same}, []ucx.Port{soft},
 			[]string{"posix", "sysv", "cma"}},
 		{negotiate.PathMessages, Config{HardwareOnly: yes}, []ucx.Port{soft}, []string{"tcp"}},
 	} {
 		p := New(c.path, c.config)
 		p.ports = func() []ucx.Port { return slices.Clone(c.ports) }
-		if got := p.transports(); !slices.Equal(got, c.want) {
+		if got, _ := p.transports(); !slices.Equal(got, c.want) {
 			t.Errorf("%s, %+v, ports %+v: %q", c.path, c.config, c.ports, got)
 		}
 		err := p.Usable()
