@@ -38,6 +38,7 @@ func (f *flood) TryRecv() ([]byte, bool) {
 func TestFloodKeepsNoCopyOpen(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
 		sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
+		sc.Idle = time.Minute // heartbeats are no progress
 		a := newAttempt(sc, sc.newDisks(), fault{})
 		f := &flood{high: make(chan struct{})}
 		a.conn = func(side negotiate.Side, conn comch.Conn) comch.Conn {

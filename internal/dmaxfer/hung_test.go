@@ -189,7 +189,7 @@ func TestEveryFileCallHangs(t *testing.T) {
 		for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 			t.Run(fmt.Sprint(name, ", on the ", side), func(t *testing.T) {
 				kept := sweepHangs(t, sc, hangingFileCall(side, sc.Tree != nil), func(*hanging, *attempt) {})
-				if kept == 0 && sc.Tree == nil {
+				if kept == 0 && sc.Tree == nil && sweepStep == 1 { // with steps, all calls that keep it may be left out
 					t.Error("nothing was ever kept to resume")
 				}
 			})
