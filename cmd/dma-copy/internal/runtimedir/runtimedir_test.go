@@ -19,13 +19,15 @@ func TestMain(m *testing.M) {
 	if directory == "" {
 		os.Exit(m.Run())
 	}
+	var lock *Lock
 	d, err := Open(directory)
 	if err == nil {
-		_, err = d.Lock("0000:03:00.0", "b1:00.0", "b1:00.1")
+		lock, err = d.Lock("0000:03:00.0", "b1:00.0", "b1:00.1")
 	}
 	if err != nil {
 		os.Exit(1)
 	}
+	defer lock.Close() // which keeps a garbage collection from closing its files
 	os.Stdout.WriteString("locked\n")
 	select {}
 }
