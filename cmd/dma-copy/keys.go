@@ -217,7 +217,7 @@ func whoAndWhere() string {
 
 // writeJSON prints a value; what names it in an error.
 func writeJSON(w io.Writer, what string, value any) error {
-	encoder := json.NewEncoder(w)
+	encoder := json.NewEncoder(quote.JSONWriter{To: w})
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(value); err != nil {
 		return exit.Errorf(exit.Failure, "", "print the %s: %w", what, err)

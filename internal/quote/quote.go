@@ -1,5 +1,5 @@
-// Package quote prepares text of a user, a file or a peer for messages. The result is one line of at most 80
-// characters without control characters. The package does not interpret the text.
+// Package quote prepares text of a user, a file or a peer for messages, and JSON for output: no character of it
+// controls a terminal. The package does not interpret the text.
 package quote
 
 import (

@@ -1,17 +1,13 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/rs/zerolog"
@@ -21,6 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // eventsVersion is the version of the events. It changes only if a field is removed or changes its meaning;
@@ -176,7 +173,7 @@ func (w *eventWriter) write(event any) {
 	}
 	line, err := json.Marshal(event)
 	if err == nil {
-		_, err = w.out.Write(append(escapeUnprintable(line), '\n'))
+		_, err = w.out.Write(append(quote.JSON(line), '\n'))
 	}
 	if errors.Is(err, syscall.EPIPE) {
 		w.closed = true
@@ -185,27 +182,6 @@ func (w *eventWriter) write(event any) {
 	}
 	w.failed = err
 }
-
-// escapeUnprintable returns JSON of the same meaning without characters that control a terminal or change the order of
-// others. Those below U+0020 are escaped in any JSON; a peer chooses the names of entries and the text of a ping.
-func escapeUnprintable(line []byte) []byte {
-	if !bytes.ContainsFunc(line, unprintable) {
-		return line
-	}
-	var safe []byte
-	for _, r := range string(line) {
-		if !unprintable(r) {
-			safe = utf8.AppendRune(safe, r)
-			continue
-		}
-		for _, unit := range utf16.Encode([]rune{r}) {
-			safe = fmt.Appendf(safe, `\u%04x`, unit)
-		}
-	}
-	return safe
-}
-
-func unprintable(r rune) bool { return !strconv.IsPrint(r) }
 
 func (w *eventWriter) start(kind string) eventHeader {
 	return eventHeader{Version: eventsVersion, Type: kind, Time: w.now().UTC().Format(time.RFC3339Nano)}

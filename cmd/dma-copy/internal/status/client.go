@@ -80,7 +80,7 @@ func fetch(ctx context.Context, path string) (Document, error) {
 
 // WriteJSON writes the document as one line.
 func WriteJSON(w io.Writer, doc Document) error {
-	if err := json.NewEncoder(w).Encode(doc); err != nil {
+	if err := json.NewEncoder(quote.JSONWriter{To: w}).Encode(doc); err != nil {
 		return fmt.Errorf("print the status: %w", err)
 	}
 	return nil

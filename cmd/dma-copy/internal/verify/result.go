@@ -79,7 +79,7 @@ func WriteEnd(stdout io.Writer, code int, message string) error {
 }
 
 func writeLine(w io.Writer, line any) error {
-	encoder := json.NewEncoder(w)
+	encoder := json.NewEncoder(quote.JSONWriter{To: w})
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(line); err != nil {
 		return fmt.Errorf("print the result: %w", err)
