@@ -33,9 +33,12 @@ func Unconfirmed(err error, sender negotiate.Side) string {
 	return fmt.Sprintf("the %s did not confirm", sender)
 }
 
+// ErrPerhapsLost is in an error that a peer which is gone can cause, and something else as well.
+var ErrPerhapsLost = errors.New("perhaps the peer is gone")
+
 // MayFollowLoss reports whether an error can be the consequence of a peer that is gone.
 func MayFollowLoss(err error) bool {
-	for _, sign := range []error{comch.ErrPeerLost, doca.CodeIOFailed, doca.CodeDriver} {
+	for _, sign := range []error{comch.ErrPeerLost, ErrPerhapsLost, doca.CodeIOFailed, doca.CodeDriver} {
 		if errors.Is(err, sign) {
 			return true
 		}

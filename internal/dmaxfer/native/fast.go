@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -163,11 +164,11 @@ func (p *producerEngine) send(by func([]doca.FastMessage) (int, error)) error {
 	return refusedByConsumer(err)
 }
 
-// refusedByConsumer returns the error of a message. That it is invalid says that its consumer is gone, since it fits
-// into every buffer of the window: the device may notice the end of the peer before the control channel does.
+// refusedByConsumer returns the error of a message. One that is invalid may mean that its consumer is gone: the device
+// may notice the end of the peer before the control channel does.
 func refusedByConsumer(err error) error {
 	if errors.Is(err, doca.CodeInvalidValue) {
-		return fmt.Errorf("%w: a consumer takes no messages (%w)", comch.ErrPeerLost, err)
+		return fmt.Errorf("a consumer takes no messages (%w): %w", job.ErrPerhapsLost, err)
 	}
 	return taskFailed(err)
 }
