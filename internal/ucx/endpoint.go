@@ -88,18 +88,21 @@ func (e *Endpoint) ImportKey(packed []byte) (*RemoteKey, error) {
 }
 
 // Map returns length bytes, 1 to 2^46, at address of the peer's memory if the transport shares it with this process;
-// nil if it does not, or the key is closed. They are within the peer's memory only if the peer has said the truth about
-// its size, change whenever the peer writes there, must not be written, and stay until the Endpoint is closed.
-// Implements: ucp_rkey_ptr.
-func (k *RemoteKey) Map(address uint64, length int64) []byte {
+// nil if it does not, or the key is closed. They change whenever the peer writes there, must not be written, and stay
+// until the Endpoint is closed. ErrInvalid: they are not within memory that a peer shares; UCX only adds to an address
+// what the peer has said. Implements: ucp_rkey_ptr.
+func (k *RemoteKey) Map(address uint64, length int64) ([]byte, error) {
 	if k.handle == nil || length < 1 || length > memoryLimit {
-		return nil
+		return nil, nil
 	}
 	mapped, status := k.endpoint.worker.context.abi.keyMap(k.handle, address)
 	if status != StatusOK {
-		return nil
+		return nil, nil
 	}
-	return unsafe.Slice((*byte)(mapped), length)
+	if !withinSharedMemory(uintptr(mapped), uintptr(length)) {
+		return nil, fmt.Errorf("%d bytes outside of the peer's memory: %w", length, ErrInvalid)
+	}
+	return unsafe.Slice((*byte)(mapped), length), nil
 }
 
 // Get reads length bytes at address of the peer into m at offset. Its end is an event, Completed, with this tag; until

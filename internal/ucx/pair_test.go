@@ -5,6 +5,7 @@ package ucx
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -183,7 +184,10 @@ func TestMap(t *testing.T) {
 			reader, owner := newSide(t, settings), newSide(t, settings)
 			window := owner.alloc(65536, RemoteRead)
 			key := reader.reach(owner, window)
-			mapped := key.Map(window.Address()+5, 65531)
+			mapped, err := key.Map(window.Address()+5, 65531)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if name != "shared memory" {
 				if mapped != nil {
 					t.Error("it is mapped")
@@ -197,15 +201,27 @@ func TestMap(t *testing.T) {
 				}
 				clear(window.Bytes())
 			}
-			if key.Map(window.Address(), 0) != nil {
-				t.Error("no bytes are mapped")
+			for name, c := range map[string]struct {
+				address uint64
+				length  int64
+				wrong   bool
+			}{
+				"nothing":         {window.Address(), 0, false},
+				"beyond the end":  {window.Address() + 8<<20, 1, true},
+				"across the end":  {window.Address(), 1 << 30, true},
+				"address 0":       {0, 1, true},
+				"another address": {window.Address() + 1<<40, 65536, true},
+			} {
+				if mapped, err := key.Map(c.address, c.length); mapped != nil || errors.Is(err, ErrInvalid) != c.wrong {
+					t.Errorf("%s: %d bytes, %v", name, len(mapped), err)
+				}
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			if err := reader.endpoint.Close(ctx); err != nil {
 				t.Fatal(err)
 			}
-			if key.Map(window.Address(), 1) != nil {
+			if mapped, err := key.Map(window.Address(), 1); mapped != nil || err != nil {
 				t.Error("a key without an endpoint is mapped")
 			}
 		})

@@ -1,6 +1,7 @@
 package ucx
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -53,6 +54,34 @@ func newMemoryDirectory(root string) (*memoryDirectory, error) {
 		}
 	}
 	return nil, fmt.Errorf("directory for shared memory: other processes use those in %s", root)
+}
+
+// withinSharedMemory reports whether a range of addresses is within one mapping of shared memory of UCX's.
+func withinSharedMemory(start, length uintptr) bool {
+	mappings, err := os.Open("/proc/self/maps")
+	if err != nil {
+		return false
+	}
+	defer mappings.Close() // only read
+	for lines := bufio.NewScanner(mappings); lines.Scan(); {
+		first, end, shared := sharedMapping(lines.Text())
+		if shared && start >= first && start < end {
+			return length <= end-start
+		}
+	}
+	return false
+}
+
+// sharedMapping parses a line of /proc/self/maps, and reports whether it is a mapping that UCX shares:
+//
+//	7f5c0a000000-7f5c0a200000 rw-s 00000000 00:19 25 /dev/shm/dma-copy-ucx-0a1b2c3d/ucx_shm_posix_5e
+func sharedMapping(line string) (start, end uintptr, shared bool) {
+	var permissions, offset, device, inode, path string
+	n, _ := fmt.Sscanf(line, "%x-%x %s %s %s %s %s", &start, &end, &permissions, &offset, &device, &inode, &path)
+	const fields, systemV = 7, "/SYSV"
+	shared = n == fields && strings.HasSuffix(permissions, "s") &&
+		(strings.Contains(path, sharedMemoryFiles) || strings.HasPrefix(path, systemV))
+	return start, end, shared
 }
 
 // options are those of UCX that choose the directory. UCX 1.13 knows the option without the name of the transport.

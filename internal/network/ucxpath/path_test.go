@@ -128,6 +128,21 @@ func windowOf(w *native.Window, path negotiate.Path) negotiate.Window {
 	return negotiate.Window{Address: w.Address, Length: uint64(l.Length()), Descriptor: w.Descriptor}
 }
 
+// The peer of a shared window says where it is. Memory elsewhere in this process is not taken for it.
+func TestWindowElsewhere(t *testing.T) {
+	const path = negotiate.PathRMA
+	s := &sides{T: t, path: path}
+	of := windowOf(s.expose(transports["shared memory"]), path)
+	p := New(path, Config{UCX: ucx.Settings{Transports: transports["shared memory"]}})
+	for _, address := range []uint64{0, of.Address + 1<<40, of.Address + 16<<20} {
+		of.Address = address
+		w, err := p.Open(t.Context(), layoutOf(path, false), of)
+		if w != nil || !errors.Is(err, negotiate.ErrMalformed) {
+			t.Errorf("%#x: %v, %v", address, w, err)
+		}
+	}
+}
+
 // move carries out one move.
 func move(t *testing.T, e pump.Engine, m pump.Move) pump.Moved {
 	t.Helper()
@@ -225,14 +240,19 @@ func TestFirstReadEnds(t *testing.T) {
 		Descriptor: negotiate.AppendWorkers(nil, negotiate.Workers{Addresses: [][]byte{address}, Key: key}),
 	}
 	enough := errors.New("the context has ended")
-	for reach, want := range map[time.Duration]error{time.Millisecond: native.ErrUnreachable, time.Hour: enough} {
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, enough)
+	for _, c := range []struct {
+		reach, limit time.Duration
+		want         error
+	}{
+		{time.Millisecond, time.Minute, native.ErrUnreachable}, {time.Hour, time.Second, enough},
+	} {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), c.limit, enough)
 		w, err := New(negotiate.PathRMA, Config{
-			UCX: ucx.Settings{Transports: transports["tcp"]}, ReachTime: reach,
+			UCX: ucx.Settings{Transports: transports["tcp"]}, ReachTime: c.reach,
 		}).Open(ctx, l, of)
 		cancel()
-		if w != nil || !errors.Is(err, want) {
-			t.Errorf("within %s: %v, %v, want %v", reach, w, err, want)
+		if w != nil || !errors.Is(err, c.want) {
+			t.Errorf("within %s: %v, %v, want %v", c.reach, w, err, c.want)
 		}
 	}
 }

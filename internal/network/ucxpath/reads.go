@@ -45,7 +45,11 @@ func (b *builder) openMemory(ctx context.Context, from negotiate.Workers, addres
 			return err
 		}
 		if lane == 0 {
-			if mapped := s.key.Map(address, b.layout.Length()); mapped != nil {
+			mapped, err := s.key.Map(address, b.layout.Length())
+			if err != nil {
+				return &negotiate.Error{Err: negotiate.ErrMalformed, Detail: fmt.Sprintf("the window: %v", err)}
+			}
+			if mapped != nil {
 				b.copyFrom(mapped)
 				b.window.Transport = s.endpoint.Transports()
 				return nil
