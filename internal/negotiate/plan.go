@@ -146,6 +146,17 @@ var pathPreference = []struct {
 	flag Flags
 }{{PathRMA, FlagRMA}, {PathTLS, FlagTLS}, {PathTCP, FlagTCP}, {PathMessages, FlagMessages}, {PathFast, FlagFast}}
 
+// PreferredPath returns the path that two sides choose if both permit the same ones, of which one at least is not
+// PathDMA.
+func PreferredPath(permitted func(Path) bool) (path Path, found bool) {
+	for _, candidate := range pathPreference {
+		if permitted(candidate.path) {
+			return candidate.path, true
+		}
+	}
+	return 0, false
+}
+
 // choosePath returns the best path that both sides can and will use.
 func choosePath(one, other Flags) (Path, error) {
 	if !(one | other).Has(FlagNoDMA) {

@@ -119,7 +119,10 @@ func (m *memory) Traits(p job.Paths) native.Traits {
 		common.Deepest = tighter(common.Deepest, t.Deepest)
 		common.Lanes = tighter(common.Lanes, t.Lanes)
 		common.Distant = common.Distant || t.Distant
-		common.Chunk, common.Depth = max(common.Chunk, t.Chunk), max(common.Depth, t.Depth)
+	}
+	if preferred, found := negotiate.PreferredPath(p.Has); found && m.paths[preferred] != nil {
+		t := m.paths[preferred].traits()
+		common.Chunk, common.Depth = t.Chunk, t.Depth
 	}
 	return common
 }

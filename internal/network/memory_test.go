@@ -88,6 +88,22 @@ func TestTraits(t *testing.T) {
 	}
 }
 
+// The sizes of a window are those of the path that is chosen if the peer permits it, whatever else is permitted.
+func TestTraitsOfThePreferredPath(t *testing.T) {
+	m := newMachines(t, nil)
+	both := m.meet(t)
+	defer both.close(t)
+	memory := both.clientControl.Memory(both.client, Settings{Paths: job.EveryPath})
+	alone := memory.Traits(job.PathsOf(negotiate.PathRMA))
+	got := memory.Traits(job.PathsOf(negotiate.PathRMA, negotiate.PathTLS, negotiate.PathTCP, negotiate.PathMessages))
+	if got.Depth != alone.Depth || got.Chunk != alone.Chunk || alone.Depth == 0 {
+		t.Errorf("%+v, of rma alone %+v", got, alone)
+	}
+	if got := memory.Traits(job.PathsOf(negotiate.PathTLS, negotiate.PathMessages)); got.Depth != 0 || got.Chunk != 0 {
+		t.Errorf("%+v of tls", got)
+	}
+}
+
 // The peer chooses how many data connections a sender has. Their buffers count, and there are none for the direction in
 // which nothing is sent.
 func TestBuffersOfLanes(t *testing.T) {
