@@ -47,8 +47,8 @@ const (
 	// pacedChunks is how many chunks per second a transfer with a bandwidth limit has, unless they would be too small.
 	pacedChunks = 8
 
-	// maxLanes is how many goroutines move units. A third one finds nothing that the two others leave idle.
-	maxLanes = 2
+	// MaxLanes is how many goroutines move units. A third one finds nothing that the two others leave idle.
+	MaxLanes = 2
 
 	// smallFile is the size below which a file is transferred before pinning its lanes could pay.
 	smallFile = 16 << 20
@@ -113,7 +113,7 @@ type sizing struct {
 
 func (c *Config) sizing() sizing {
 	s := sizing{Traits: c.traits()}
-	s.shared = !s.Distant && c.Placement != nil && c.Placement.Lanes(maxLanes) != nil
+	s.shared = !s.Distant && c.Placement != nil && c.Placement.Lanes(MaxLanes) != nil
 	return s
 }
 

@@ -224,7 +224,7 @@ func TestThreadsOfATree(t *testing.T) {
 
 // A device that can have only one producer or consumer on a connection has one lane.
 func TestLanesOfAConnection(t *testing.T) {
-	for limit, want := range map[int64]int{0: maxLanes, 1: 1, 2: 2, 64: maxLanes} {
+	for limit, want := range map[int64]int{0: MaxLanes, 1: 1, 2: 2, 64: MaxLanes} {
 		agreed := terms{
 			config: &Config{File: &job.LocalFile{}, Memory: device{traits: Traits{Lanes: limit}}},
 			plan:   negotiate.Plan{Path: negotiate.PathFast, Depth: 8, Chunk: 4096, Digest: digest.CRC32C},

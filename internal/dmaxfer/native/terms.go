@@ -100,7 +100,7 @@ func (t *terms) layout() Layout {
 		Path: t.plan.Path, Sends: t.sends(), Digest: t.plan.Digest,
 		Chunk: int64(t.plan.Chunk), Depth: int(t.plan.Depth),
 	}
-	l.Lanes = min(maxLanes, l.Depth)
+	l.Lanes = min(MaxLanes, l.Depth)
 	if t.inOrder() || l.Path == negotiate.PathFast && t.config.traits().Lanes == 1 ||
 		l.Path.Connects() && t.plan.StreamTarget { // a connection ends when either side opens another window
 		l.Lanes = 1
@@ -154,7 +154,7 @@ func (t *terms) pinning(size int64) pump.Pinning {
 	if size < smallFile {
 		return nil
 	}
-	return t.config.Placement.Lanes(maxLanes)
+	return t.config.Placement.Lanes(MaxLanes)
 }
 
 // check refuses what the peer may want and this side's user does not.

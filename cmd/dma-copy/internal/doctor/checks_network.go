@@ -29,8 +29,8 @@ func examineNetwork(m machine, s config.Doctor) []finding {
 		findings = append(findings, checkTransports(found), checkNetDevices(found, s.NetDevices), checkRDMA(found))
 		permitted := found.Permitted(s.NetDevices)
 		findings = append(findings, checkGID(permitted, s.Network), checkAcknowledgements(permitted, s),
-			checkDeviceMemory(permitted, s.DeviceMemory), checkNetworkMemlock(m, found))
-		if found.HasRDMA() {
+			checkDeviceMemory(permitted, s.DeviceMemory), checkNetworkMemlock(m, permitted))
+		if permitted.HasRDMA() {
 			findings = append(findings, checkVerbs(m, inventory.Driver{Hardware: true}))
 		}
 	}
@@ -167,6 +167,10 @@ func checkDeviceMemory(found inventory.Network, size int64) finding {
 	return ok("device memory: %s for each buffer of %s", quantity.Bytes(uint64(size)), strings.Join(users, ", "))
 }
 
+// lockedByRDMA is what a copy over RDMA locks at most, in bytes: a window, buffers of that size, and a worker for each
+// lane.
+const lockedByRDMA = 2*native.DefaultWindow + native.MaxLanes*ucx.WorkerMemoryRDMA
+
 // checkNetworkMemlock compares the limit on locked memory with what RDMA devices pin.
 func checkNetworkMemlock(m machine, found inventory.Network) finding {
 	if !found.HasRDMA() {
@@ -180,10 +184,10 @@ func checkNetworkMemlock(m machine, found inventory.Network) finding {
 		return ok("locked memory: no limit for this process (CAP_IPC_LOCK)")
 	case limit == unix.RLIM_INFINITY:
 		return ok("locked memory: no limit")
-	case limit < 2*native.DefaultWindow:
+	case limit < lockedByRDMA:
 		return fail("ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit",
-			"locked memory: the limit is %s and a copy locks %s", quantity.Bytes(limit),
-			quantity.Bytes(2*native.DefaultWindow))
+			"locked memory: the limit is %s and a copy locks up to %s", quantity.Bytes(limit),
+			quantity.Bytes(lockedByRDMA))
 	default:
 		return ok("locked memory: the limit is %s", quantity.Bytes(limit))
 	}
