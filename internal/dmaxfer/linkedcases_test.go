@@ -257,7 +257,7 @@ func TestLinkedKeepsNothing(t *testing.T) {
 				}
 			}
 			after := resourcesNow(t)
-			for deadline := time.Now().Add(5 * time.Second); after.exceed(before) && time.Now().Before(deadline); {
+			for deadline := time.Now().Add(30 * time.Second); after.exceed(before) && time.Now().Before(deadline); {
 				time.Sleep(10 * time.Millisecond) // goroutines that are about to end
 				after = resourcesNow(t)
 			}

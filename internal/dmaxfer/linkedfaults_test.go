@@ -18,11 +18,12 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// interruptedSize is what a transfer of the cases below copies, and interruptedRate how fast it is, so that something
-// can happen meanwhile: bytes, and bytes per second.
+// interruptedSize is what a transfer copies that is interrupted, and interruptedAfter when: bytes. interruptedRate is
+// how fast it is, in bytes per second: so slow that a busy machine does not copy all of it before the interruption.
 const (
-	interruptedSize = 200 * testChunk
-	interruptedRate = 100 * testChunk
+	interruptedSize  = 200 * testChunk
+	interruptedAfter = 5 * testChunk
+	interruptedRate  = 25 * testChunk
 )
 
 // during carries out a slow transfer, and calls strike when some of it has been copied.
@@ -33,7 +34,7 @@ func (l *linkedPair) during(ctx context.Context, sender negotiate.Side, strike f
 	struck := make(chan struct{})
 	go func() {
 		defer close(struck)
-		for to.Progress.Sample().Moved < 20*testChunk {
+		for to.Progress.Sample().Moved < interruptedAfter {
 			time.Sleep(time.Millisecond)
 		}
 		strike()

@@ -272,19 +272,19 @@ var errStop = errors.New("stopped")
 func TestLocalResume(t *testing.T) { newLocal(t).resumes(t) }
 
 func (l *local) resumes(t *testing.T) {
-	want := content(200 * testChunk)
+	want := content(interruptedSize)
 	jobtest.WriteFile(t, l.File, want)
 	l.Progress = &job.Progress{}
 	ctx, stop := context.WithCancelCause(t.Context())
 	paced := make(chan struct{})
 	go func() {
 		defer close(paced)
-		for l.Progress.Sample().Moved < 20*testChunk {
+		for l.Progress.Sample().Moved < interruptedAfter {
 			time.Sleep(time.Millisecond)
 		}
 		stop(errStop)
 	}()
-	l.Bandwidth = 100 * testChunk
+	l.Bandwidth = interruptedRate
 	_, err := l.runUntil(ctx)
 	<-paced
 	l.mustBeCause(err, errStop, "stopped")
@@ -604,8 +604,8 @@ func TestLocalHungCall(t *testing.T) {
 	})
 	t.Run("target, without progress", func(t *testing.T) {
 		l := newHungLocal(t, "target")
-		l.IdleTimeout = 400 * time.Millisecond
-		l.mustEndHung(t.Context(), job.ErrIdle, "timeout: the copy made no progress for 400ms")
+		l.IdleTimeout = time.Second
+		l.mustEndHung(t.Context(), job.ErrIdle, "timeout: the copy made no progress for 1s")
 	})
 }
 

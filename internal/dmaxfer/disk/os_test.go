@@ -302,12 +302,11 @@ func TestStdinIsReadToItsEnd(t *testing.T) {
 	must(t, err)
 	stream := disk.NewStream(file, func() {})
 	defer stream.Close()
-	go func() {
-		for _, chunk := range []string{newText[:1], newText[1:5000], newText[5000:]} {
-			_, _ = writer.WriteString(chunk) // the reader notices missing bytes
-		}
-		_ = writer.Close()
-	}()
+	for _, chunk := range []string{newText[:1], newText[1:5000], newText[5000:]} {
+		_, err := writer.WriteString(chunk) // the pipe holds all of it: a pause between two would end a chunk
+		must(t, err)
+	}
+	must(t, writer.Close())
 	var got []byte
 	buffer := make([]byte, 4096)
 	for err == nil {

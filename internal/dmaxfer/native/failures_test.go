@@ -158,7 +158,7 @@ func TestFileThatChangesDuringTheTransfer(t *testing.T) {
 	m.sender.search.FS = disktest.NewFaulty(from, func(_ int, op, name string) *disktest.Fault {
 		if op == "read" && name == "a" {
 			if reads++; reads == 20 {
-				go from.Write("/src/a", "changed", 0)
+				from.Write("/src/a", "changed", 0)
 			}
 		}
 		return nil
