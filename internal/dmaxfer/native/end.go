@@ -83,8 +83,20 @@ func (t *transfer) awaitCause(ctx context.Context, err error) error {
 		case <-ended:
 			return t.lost(ctx)
 		case <-enough:
+			if ended != nil && isClosed(ended) {
+				return t.lost(ctx) // both have happened while this process did not run
+			}
 			return err
 		}
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -53,6 +53,10 @@ func fetch(ctx context.Context, path string) (Document, error) {
 		return Document{}, exit.Errorf(exit.Failure, "run dma-copy status as root, or as the user of the daemon",
 			"the daemon at %s belongs to another user", quote.Bare(path))
 	}
+	silent := exit.Errorf(exit.Peer, "see the log of the daemon", "the daemon at %s does not answer", quote.Bare(path))
+	if err != nil && (ctx.Err() != nil || errors.Is(err, unix.EAGAIN)) { // too many wait for it to accept them
+		return Document{}, silent
+	}
 	if err != nil {
 		return Document{}, fmt.Errorf("connect to the daemon: %w", err)
 	}
@@ -62,8 +66,7 @@ func fetch(ctx context.Context, path string) (Document, error) {
 	line, err := bufio.NewReader(io.LimitReader(conn, largest)).ReadBytes('\n')
 	switch {
 	case ctx.Err() != nil:
-		return Document{}, exit.Errorf(exit.Peer, "see the log of the daemon", "the daemon at %s does not answer",
-			quote.Bare(path))
+		return Document{}, silent
 	case errors.Is(err, io.EOF) && len(line) == 0:
 		return Document{}, exit.Errorf(exit.Failure, "run dma-copy status as root, or as the user of the daemon",
 			"the daemon at %s gave no answer: it may belong to another user", quote.Bare(path))
