@@ -74,10 +74,10 @@ func TestCommandsOnTheDPUWaitForOthers(t *testing.T) {
 		served = append(served, f.command("push "+pacedFlags+"dpu/"+name+" :files/"))
 	}
 	d.waitForStatus("full", func(s daemonStatus) bool { return s.Running == len(first) })
-	waiting := []side{f.command("push -l INFO dpu/a :files/"), f.command("push -l INFO dpu/b :files/")}
 	for _, s := range served {
 		s.stop() // so that the daemon still serves them when the hasty one gives up
 	}
+	waiting := []side{f.command("push -l INFO dpu/a :files/"), f.command("push -l INFO dpu/b :files/")}
 	hasty := f.command("ls --wait 1s :")
 	hasty.expectExit(exitPeer)
 	hasty.expectStderr("the daemon served other commands until the end of --wait")

@@ -33,8 +33,14 @@ func (f *daemonFixture) createLocal(size int64, names ...string) {
 // push starts a push of a file of the same name that takes four seconds, and waits until it has begun.
 func (d daemon) push(key, name string) side {
 	d.t.Helper()
+	return d.pushWith(pacedFlags, key, name)
+}
+
+// pushWith is push with other flags.
+func (d daemon) pushWith(flags, key, name string) side {
+	d.t.Helper()
 	f := d.fixture
-	s := f.commandWithKey(key, "push "+pacedFlags+filepath.Join(f.commands(), name)+" :files/"+name)
+	s := f.commandWithKey(key, "push "+flags+filepath.Join(f.commands(), name)+" :files/"+name)
 	d.waitForCopy(name)
 	return s
 }
@@ -43,13 +49,19 @@ func (d daemon) push(key, name string) side {
 func (d daemon) waitForCopy(name string) {
 	d.t.Helper()
 	d.waitForStatus("copying "+name, func(s daemonStatus) bool {
-		for _, c := range s.Connections {
-			if c.Request != nil && c.Request.Path == name && c.Request.Moved > 0 {
-				return true
-			}
-		}
-		return false
+		moved, _ := s.movedOf(name)
+		return moved > 0
 	})
+}
+
+// movedOf returns how many bytes of a file have been copied, and whether a request for it runs.
+func (s daemonStatus) movedOf(name string) (moved int64, runs bool) {
+	for _, c := range s.Connections {
+		if c.Request != nil && c.Request.Path == name {
+			moved, runs = max(moved, c.Request.Moved), true
+		}
+	}
+	return moved, runs
 }
 
 func (f *daemonFixture) expectPushed(names ...string) {
@@ -111,7 +123,7 @@ func (f *daemonFixture) endInTheMiddle() {
 	f.t.Helper()
 	f.createLocal(pacedSize, "a")
 	d := f.serve("")
-	running := d.push(f.commands(), "a")
+	running := d.pushWith(endlessFlags, f.commands(), "a")
 	running.stop() // so that its copy still runs at the second signal, however busy the machine is
 	must(f.t, d.signal(syscall.SIGTERM))
 	d.waitForStatus("draining", func(s daemonStatus) bool { return s.Draining })
@@ -239,11 +251,13 @@ func TestStoppedCommands(t *testing.T) {
 	before := d.resources()
 	var stopped []side
 	for _, name := range []string{"a", "b"} {
-		s := d.push("host", name)
+		s := d.pushWith(endlessFlags, "host", name)
 		s.stop()
 		stopped = append(stopped, s)
 	}
 	f.expectClients(14)
+	// The others need only one of the two copies to be given up.
+	d.waitForStatus("without transfers", func(s daemonStatus) bool { return s.Running == 0 })
 	stopped[0].kill()
 	must(t, stopped[1].signal(syscall.SIGCONT))
 	stopped[1].expectExitIn(exitPeer)
@@ -254,6 +268,7 @@ func TestStoppedCommands(t *testing.T) {
 	f.expectClients(3)
 	must(t, shortly.signal(syscall.SIGCONT))
 	shortly.expectExitIn(exitOK, exitPeer) // it may have been stopped for too long
+	d.waitUntilIdle()
 	for _, name := range []string{"a", "b", "shortly"} {
 		f.expectCommand("push host/" + name + " :files/")
 	}

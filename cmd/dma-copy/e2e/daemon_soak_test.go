@@ -34,6 +34,7 @@ func TestDaemonSoak(t *testing.T) {
 	s := &daemonSoak{daemonFixture: newDaemonFixture(t, "dpu"), seed: rand.Uint64()}
 	t.Logf("seed %d", s.seed)
 	d := s.serve("")
+	s.daemon = d
 	s.run(max(4*soakClients, *daemonSoakCommands/10))
 	before := d.resources()
 	started, bytes := time.Now(), s.bytes.Load()
@@ -58,9 +59,10 @@ func TestDaemonSoak(t *testing.T) {
 // daemonSoak is a daemon and what its clients have in common.
 type daemonSoak struct {
 	*daemonFixture
-	seed  uint64
-	count atomic.Int64 // of commands so far
-	bytes atomic.Int64 // copied in files
+	daemon daemon
+	seed   uint64
+	count  atomic.Int64 // of commands so far
+	bytes  atomic.Int64 // copied in files
 }
 
 // run runs a number of commands.
@@ -165,5 +167,9 @@ func (c soakClient) kill(here, there string) {
 	sleepFraction(100*time.Millisecond, c.random.Float64())
 	killed.kill()
 	killed.expectExitIn(exitKilled, exitOK)
+	c.daemon.waitForStatus("done with "+c.name, func(s daemonStatus) bool { // which has locked its target
+		_, runs := s.movedOf(c.name)
+		return !runs
+	})
 	c.expectCopy("push", here, there)
 }

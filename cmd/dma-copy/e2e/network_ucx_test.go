@@ -48,7 +48,7 @@ func TestStopsOverUCX(t *testing.T) {
 		f.expectCommand("push host/first :files/")
 		before := d.resourcesAtRest()
 
-		pushed := d.push("host", "pushed")
+		pushed := d.pushWith(slowFlags, "host", "pushed")
 		must(f.t, pushed.signal(syscall.SIGSTOP))
 		d.waitForStatus("without transfers", func(s daemonStatus) bool { return s.Running == 0 })
 		must(f.t, pushed.signal(syscall.SIGCONT))
@@ -56,8 +56,7 @@ func TestStopsOverUCX(t *testing.T) {
 		f.expectCommand("push host/pushed :files/")
 		f.expectPushed("pushed")
 
-		pushed = f.command("push " + idleFlag + slowFlags + "host/stopped :files/")
-		d.waitForCopy("stopped")
+		pushed = d.pushWith(idleFlag+slowFlags, "host", "stopped")
 		must(f.t, d.signal(syscall.SIGSTOP))
 		pushed.expectExitIn(exitPeer)
 		must(f.t, d.signal(syscall.SIGCONT))

@@ -125,7 +125,7 @@ func TestDPUFallsSilent(t *testing.T) {
 }
 
 // slowDPU takes longer to copy than a process needs to die of its own signal.
-const slowDPU = "DMA_COPY_SOFT_LIMITS=task_latency_us=50000 " + dpuCommand + "--chunk 65536 --depth 1 "
+const slowDPU = "DMA_COPY_SOFT_LIMITS=task_latency_us=200000 " + dpuCommand + "--chunk 65536 --depth 1 "
 
 // TestHostDies kills a reference host in every phase.
 func TestHostDies(t *testing.T) {

@@ -41,7 +41,8 @@ type refpeer struct {
 	memory *doca.Region // for the whole file
 }
 
-const refpeerTimeout = 60 * time.Second
+// refpeerTimeout is less than processTimeout, so that the model itself says why it fails.
+const refpeerTimeout = 4 * time.Minute
 
 var (
 	errPeerFailed = errors.New("STATUS(0) received")

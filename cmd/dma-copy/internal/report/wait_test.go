@@ -105,13 +105,15 @@ func TestRequestsAreAnswered(t *testing.T) {
 	}
 	var text, events bytes.Buffer
 	s := config.Copy{Quiet: true, Progress: config.ProgressAuto, Output: config.OutputText}
-	for _, r := range []Reporter{
-		newText(io.Discard, &text, nil, s, zerolog.Nop()), newJSON(&events, s, zerolog.Nop()),
-	} {
-		r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", time.Minute)})
-		r.Asked(meeting)
-		r.Asked(moving)
-	}
+	synctest.Test(t, func(*testing.T) { // where no second passes meanwhile
+		for _, r := range []Reporter{
+			newText(io.Discard, &text, nil, s, zerolog.Nop()), newJSON(&events, s, zerolog.Nop()),
+		} {
+			r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", time.Minute)})
+			r.Asked(meeting)
+			r.Asked(moving)
+		}
+	})
 	const want = "waiting for the DPU (0s of 1m): start there: dma-copy -p DEVICE -r b1:00.1 -f FILE\n" +
 		"25%  1.0 GiB/4.0 GiB  512 MiB/s  ETA 6s\n"
 	if text.String() != want {

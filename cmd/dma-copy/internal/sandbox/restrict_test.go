@@ -461,7 +461,8 @@ func relaysConnect(directory string) error {
 // tcpOfUCX listens and connects after the restriction, also to an abstract unix socket from outside of it, as UCX does
 // to wake a peer. For files the restriction holds all the same.
 func tcpOfUCX(directory string) error {
-	other, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: "@dma-copy-sandbox-test", Net: "unixgram"})
+	name := fmt.Sprintf("@dma-copy-sandbox-test-%d", os.Getpid()) // the tests may run twice at a time
+	other, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
 	if err != nil {
 		return err
 	}
