@@ -171,16 +171,29 @@ func TestFinderFindsOneServerAfterTheOther(t *testing.T) {
 	}
 }
 
+// findInVain has a Finder make so many attempts to connect to a server that is not there, or refuses this host.
+func findInVain(t *testing.T, finder *comch.Finder, attempts int) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	finder.Interval = func() time.Duration { // is called before each
+		if attempts--; attempts < 0 {
+			cancel(errEnough)
+		}
+		return comch.FindInterval
+	}
+	_, err := finder.Find(ctx)
+	mustBe(t, err, errEnough)
+	finder.Interval = nil
+}
+
 // Attempts that fail leave nothing open but one client.
 func TestFinderLeavesNothingBehind(t *testing.T) {
 	s := docatest.OpenSides(t, "")
 	finder := newFinder(t, s)
 	handles := -1
 	for range 2 {
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errEnough)
-		_, err := finder.Find(ctx)
-		cancel()
-		mustBe(t, err, errEnough)
+		findInVain(t, finder, 5)
 		if now := len(doca.OpenHandles()); handles < 0 {
 			handles = now
 		} else if now != handles {
@@ -198,10 +211,7 @@ func TestFinderReportsARefusalOnce(t *testing.T) {
 	finder := newFinder(t, s)
 	var reported []error
 	finder.Refused = func(err error) { reported = append(reported, err) }
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, errEnough) // for two attempts
-	defer cancel()
-	_, err := finder.Find(ctx)
-	mustBe(t, err, errEnough)
+	findInVain(t, finder, 3)
 	if len(reported) != 1 || !errors.Is(reported[0], comch.ErrRefused) {
 		t.Errorf("reported %v, want one refusal", reported)
 	}

@@ -22,7 +22,7 @@ const (
 	serverName = "comch test"
 	longWait   = 30 * time.Second      // for what comes
 	shortWait  = 10 * time.Millisecond // for what does not
-	longEnough = time.Second           // for an answer, before a wait for a better one
+	longEnough = 2 * time.Second       // for an answer, before a wait for a better one
 )
 
 func listen(t *testing.T, s docatest.Sides) *comch.Listener {

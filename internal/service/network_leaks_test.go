@@ -82,16 +82,10 @@ func (m *machines) killDuring(copyIt func(*Client, context.Context, CopyRequest)
 	m.Helper()
 	write(m.T, filepath.Join(from, "killed"), 16<<20)
 	c := m.dial()
-	m.network.Delay(time.Millisecond)
-	before := m.network.Passed()
-	go func() {
-		m.network.Await(before + 2<<20)
-		m.network.Cut()
-	}()
+	m.network.At(m.network.Passed()+2<<20, m.network.Cut)
 	if _, err := copyIt(c, m.Context(), m.request("killed")); err == nil {
 		m.Error("the copy was not killed")
 	}
-	m.network.Delay(0)
 	_ = c.Close()
 	for _, dir := range []string{m.box, m.here} {
 		must(m.T, os.RemoveAll(filepath.Join(dir, "killed")))

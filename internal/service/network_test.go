@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -259,12 +258,9 @@ func TestNetworkKeys(t *testing.T) {
 
 // Without a daemon a command waits for it as long as it may; a name that does not exist is an error at once.
 func TestNetworkWithoutADaemon(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	address := listener.Addr().String()
-	must(t, listener.Close())
+	const address = "127.0.0.1:1" // not one that is free now: another process may listen there a moment later
 	config := ClientConfig{Key: newKey(t), Verify: secure.AnyKey, Log: zerolog.Nop()}
-	_, err = DialNetwork(t.Context(), NetworkMeeting{Address: address, Wait: time.Second}, config)
+	_, err := DialNetwork(t.Context(), NetworkMeeting{Address: address, Wait: time.Second}, config)
 	if !errors.Is(err, comch.ErrPeerAbsent) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("got %v", err)
 	}
@@ -356,14 +352,10 @@ func (m *machines) failsAndCompletes(pulls bool, happens func(*networktest.Proxy
 		from, to, copyIt = m.box, m.here, (*Client).Pull
 	}
 	want := write(t, filepath.Join(from, "file"), 40<<20)
-	m.network.Delay(2 * time.Millisecond) // so that it is under way for a while
 	c := m.dial()
 	r := m.request("file")
 	r.Options.IdleTimeout = 5 * time.Second
-	go func() {
-		m.network.Await(8 << 20)
-		happens(m.network)
-	}()
+	m.network.At(8<<20, func() { happens(m.network) })
 	began := time.Now()
 	_, err := copyIt(c, m.Context(), r)
 	t.Logf("ended after %s: %v", time.Since(began).Round(time.Millisecond), err)
@@ -373,7 +365,6 @@ func (m *machines) failsAndCompletes(pulls bool, happens func(*networktest.Proxy
 	}
 	_ = c.Close()
 	m.network.Stall(nil)
-	m.network.Delay(0)
 	waitUntil(t, func() bool { return len(m.server.Status().Connections) == 0 })
 	again := m.dial()
 	summary, err := copyIt(again, m.Context(), m.request("file"))

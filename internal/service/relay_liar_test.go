@@ -113,7 +113,7 @@ func TestRelayToALiar(t *testing.T) {
 	go func() { ended <- l.serve(t.Context(), listener, secure.Config{Key: key, Verify: secure.AnyKey}) }()
 	request := r.request("file", write(t, filepath.Join(r.relay.box, "file"), 100_000))
 	request.Address, request.Key = netip.MustParseAddrPort(listener.Address().String()), key.Public()
-	request.Idle = 500 // the relay waits in vain for the data connections of the target
+	request.Idle = 3000 // the relay waits in vain for the data connections of the target
 	r.allow(request.Address.String(), netip.AddrPort{})
 	c := r.relay.dial()
 	_, err = c.Relay(t.Context(), request, nil)

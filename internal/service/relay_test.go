@@ -376,15 +376,21 @@ const largeFile = 32 << 20
 func (r *relays) begin(t *testing.T, c *Client) (request negotiate.RelayRequest, ended <-chan error) {
 	t.Helper()
 	request = r.request("large", write(t, filepath.Join(r.relay.box, "large"), largeFile))
-	r.target.network.Delay(2 * time.Millisecond) // so that it is under way for a while
+	stalled := make(chan struct{})
+	r.target.network.At(4<<20, func() {
+		r.target.network.Stall(func(n int) bool { return n > 0 }) // the connections for content
+		close(stalled)
+	})
 	result := make(chan error, 1)
 	go func() {
 		_, err := c.Relay(context.Background(), request, nil)
 		result <- err
 	}()
-	r.target.network.Await(4 << 20)
-	r.target.network.Stall(func(n int) bool { return n > 0 }) // the connections for content
-	r.target.network.Delay(0)
+	select {
+	case <-stalled:
+	case err := <-result:
+		t.Fatalf("the relay has ended: %v", err)
+	}
 	return request, result
 }
 
@@ -497,17 +503,18 @@ func TestRelayToABusyTarget(t *testing.T) {
 	busy := r.target.server.permits.join("another")
 	defer busy.release()
 	request := r.request("file", write(t, filepath.Join(r.relay.box, "file"), 5000))
-	request.Idle = 1500
+	request.Idle = 4000 // longer than the second between two messages of a target that is busy
 	c := r.relay.dial()
 	defer func() { must(t, c.Close()) }()
 	_, err := c.Relay(t.Context(), request, nil)
-	mustFail(t, err, negotiate.AbortLimit, "the target served other copies for 1.5s")
+	mustFail(t, err, negotiate.AbortLimit, "the target served other copies for 4s")
 	r.mustLackFile(t, "file")
 }
 
 // A network that fails between relay and target ends the relay, and the command hears of it.
 func TestRelayOverANetworkThatFails(t *testing.T) {
-	r := openRelays(t, func(m *machines) { m.config.Limits.IdleTimeout = time.Second }, nil)
+	notLong := func(m *machines) { m.config.Limits.IdleTimeout = 3 * time.Second }
+	r := openRelays(t, notLong, notLong)
 	c := r.relay.dial()
 	defer func() { must(t, c.Close()) }()
 	_, ended := r.begin(t, c)

@@ -67,9 +67,9 @@ func MustClose(t *testing.T, conn comch.Conn) {
 	}
 }
 
-// Patient returns a context that ends a test that hangs, after 30 seconds.
+// Patient returns a context that ends a test that hangs, after a minute.
 func Patient(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -177,15 +177,16 @@ func testContexts(t *testing.T, one, other comch.Conn) {
 	}()
 	cancel(ErrEnough)
 	MustBe(t, <-result, ErrEnough)
-	fillUp(t, one)
+	fillUp(t, one, 1)
 	MustReceive(t, other, []byte("filling"))
 }
 
-// fillUp sends until Sends have to wait, and has their contexts end that. It returns how many messages it sent,
-// including those that wait. The first wait may be one for the system, which makes space a moment later.
-func fillUp(t *testing.T, conn comch.Conn) (count int) {
+// fillUp sends until so many Sends in a row have to wait, and has their contexts end that. It returns how many messages
+// it sent, including those that wait. Some of the waits may be for the system, which makes space later: a moment, or
+// long on a busy machine.
+func fillUp(t *testing.T, conn comch.Conn, inRow int) (count int) {
 	t.Helper()
-	for waits := 0; waits < 2; count++ {
+	for waits := 0; waits < inRow; count++ {
 		ctx, cancel := context.WithTimeoutCause(Patient(t), 200*time.Millisecond, ErrEnough)
 		err := conn.Send(ctx, []byte("filling"))
 		cancel()
@@ -201,7 +202,7 @@ func fillUp(t *testing.T, conn comch.Conn) (count int) {
 
 // testCancelledMessagesArrive has contexts end before a Send has begun, while it waits, and while it waits for others.
 func testCancelledMessagesArrive(t *testing.T, one, other comch.Conn) {
-	count := fillUp(t, one)
+	count := fillUp(t, one, 6)
 	ended, cancel := context.WithCancelCause(Patient(t))
 	cancel(ErrEnough)
 	MustBe(t, one.Send(ended, []byte("cancelled")), ErrEnough)
@@ -270,7 +271,7 @@ type blocked struct{ send, recv chan error }
 
 func block(t *testing.T, conn comch.Conn) blocked {
 	t.Helper()
-	fillUp(t, conn)
+	fillUp(t, conn, 2)
 	ctx := Patient(t)
 	b := blocked{make(chan error, 1), make(chan error, 1)}
 	go func() { b.send <- conn.Send(ctx, []byte("there is no space")) }()

@@ -151,7 +151,8 @@ func dividedBetweenReaders(b *bench) {
 	}
 }
 
-// fill sends until the queues are full, and returns how many messages were certainly accepted.
+// fill sends until the queues are full, or seem to be because the machine is busy, and returns how many messages were
+// certainly accepted.
 func (b *bench) fill(c *doca.Connection) int {
 	b.Helper()
 	for i := 0; ; i++ {

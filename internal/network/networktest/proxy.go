@@ -6,7 +6,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
 )
 
 // Proxy is a TCP proxy before a server. It numbers the connections from 0 on, in the order in which they are made: the
@@ -19,11 +18,13 @@ type Proxy struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	stalled func(n int) bool // connections that pass nothing on; nil: none
-	delay   time.Duration    // of what is passed on
 	conns   []net.Conn
 	made    int
 	refused int   // connections to be closed at once
 	passed  int64 // bytes
+	at      int64 // when so many have passed, event is called
+	event   func()
+	held    bool // nothing passes while event is called
 	closed  bool
 }
 
@@ -76,13 +77,12 @@ func (p *Proxy) refuses() bool {
 	return true
 }
 
-// Await waits until that many bytes have passed, in both directions together.
-func (p *Proxy) Await(bytes int64) {
+// At calls event, once, when that many bytes have passed, in both directions together, and lets nothing pass meanwhile:
+// a copy does not end before, however busy the machine is. event may call the other methods.
+func (p *Proxy) At(bytes int64, event func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.passed < bytes && !p.closed {
-		p.changed.Wait()
-	}
+	p.at, p.event = bytes, event
 }
 
 // Stall lets nothing pass on the connections for which which returns true, as a network that is cut or a peer that is
@@ -96,13 +96,6 @@ func (p *Proxy) Stall(which func(n int) bool) {
 
 // All is for Stall.
 func All(int) bool { return true }
-
-// Delay makes everything late by d, one buffer at a time: a slow network.
-func (p *Proxy) Delay(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.delay = d
-}
 
 // Cut resets all connections.
 func (p *Proxy) Cut() {
@@ -180,16 +173,17 @@ func (p *Proxy) pass(n int, from, to net.Conn) {
 func (p *Proxy) mayPass(n, bytes int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.delay > 0 {
-		delay := p.delay
-		p.mu.Unlock()
-		time.Sleep(delay)
-		p.mu.Lock()
-	}
-	for p.stalled != nil && p.stalled(n) && !p.closed {
+	for (p.held || p.stalled != nil && p.stalled(n)) && !p.closed {
 		p.changed.Wait()
 	}
 	p.passed += int64(bytes)
-	p.changed.Broadcast()
+	if event := p.event; event != nil && p.passed >= p.at {
+		p.event, p.held = nil, true
+		p.mu.Unlock()
+		event()
+		p.mu.Lock()
+		p.held = false
+		p.changed.Broadcast()
+	}
 	return !p.closed
 }

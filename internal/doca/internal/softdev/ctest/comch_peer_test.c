@@ -132,7 +132,7 @@ static void can_be_looked_at(struct end *client, struct doca_comch_connection *c
 static void server_killed(void)
 {
 	struct end client, server;
-	int ready;
+	int ready, status;
 	char byte;
 	pid_t child = fork_server(&ready);
 	client_open(&client);
@@ -141,7 +141,7 @@ static void server_killed(void)
 	struct doca_comch_connection *first = client.connection;
 	CHECK_OK(soft_doca_comch_connection_set_user_data(first, (union doca_data){.u64 = 42}));
 	CHECK(read(ready, &byte, 1) == 1);
-	kill(child, SIGSTOP);
+	CHECK(kill(child, SIGSTOP) == 0 && waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
 	while (send_number(&client, 0, 4080) == DOCA_SUCCESS || soft_doca_pe_progress(client.pe))
 		;
 	kill_and_reap(child);
