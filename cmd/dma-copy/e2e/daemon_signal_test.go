@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/dma-copy/dma-copy/internal/identity"
 )
@@ -36,13 +37,33 @@ func (d daemon) push(key, name string) side {
 	return d.pushWith(pacedFlags, key, name)
 }
 
-// pushWith is push with other flags.
+// pushWith is push with other flags. On a busy machine the test may not see the copy before it is complete: then it is
+// made again, and takes longer.
 func (d daemon) pushWith(flags, key, name string) side {
 	d.t.Helper()
 	f := d.fixture
-	s := f.commandWithKey(key, "push "+flags+filepath.Join(f.commands(), name)+" :files/"+name)
-	d.waitForCopy(name)
-	return s
+	for _, paced := range []string{flags, endlessFlags} {
+		s := f.commandWithKey(key, "push "+paced+filepath.Join(f.commands(), name)+" :files/"+name)
+		if d.seesCopy(name, s) {
+			return s
+		}
+		s.expectExit(exitOK)
+		must(d.t, os.Remove(f.share(name)))
+	}
+	d.t.Fatalf("the copy of %s is never seen", name)
+	return side{}
+}
+
+// seesCopy reports whether the daemon's status shows that some of a file has been copied, before the command ends.
+func (d daemon) seesCopy(name string, command side) bool {
+	d.t.Helper()
+	for !command.hasEnded() {
+		if moved, _ := d.status().movedOf(name); moved > 0 {
+			return true
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return false
 }
 
 // waitForCopy waits until some of a file has been copied.
