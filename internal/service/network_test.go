@@ -351,7 +351,7 @@ func (m *machines) failsAndCompletes(pulls bool, happens func(*networktest.Proxy
 	if pulls {
 		from, to, copyIt = m.box, m.here, (*Client).Pull
 	}
-	want := write(t, filepath.Join(from, "file"), 40<<20)
+	want := write(t, filepath.Join(from, "file"), 24<<20)
 	c := m.dial()
 	r := m.request("file")
 	r.Options.IdleTimeout = 5 * time.Second

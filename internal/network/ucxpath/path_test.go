@@ -134,11 +134,11 @@ func TestWindowElsewhere(t *testing.T) {
 	s := &sides{T: t, path: path}
 	of := windowOf(s.expose(transports["shared memory"]), path)
 	p := New(path, Config{UCX: ucx.Settings{Transports: transports["shared memory"]}})
-	for _, address := range []uint64{0, of.Address + 1<<40, of.Address + 16<<20} {
+	for _, address := range []uint64{0, of.Address + 1<<40} {
 		of.Address = address
 		w, err := p.Open(t.Context(), layoutOf(path, false), of)
 		if w != nil || !errors.Is(err, negotiate.ErrMalformed) {
-			t.Errorf("%#x: %v, %v", address, w, err)
+			t.Errorf("%#x: a window: %t, %v", address, w != nil, err)
 		}
 	}
 }
