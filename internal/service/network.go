@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/network"
@@ -109,8 +110,13 @@ func DialNetwork(ctx context.Context, m NetworkMeeting, c ClientConfig) (*Client
 		InitialInterval: 10 * time.Millisecond, Multiplier: 1.5, MaxInterval: time.Second, RandomizationFactor: 0.25,
 	}
 	pauses.Reset()
+	var before error
 	for turnedAway := 1; ; turnedAway++ {
 		client, err := m.dial(ctx, time.Until(until), c)
+		if before != nil && errors.Is(err, comch.ErrPeerAbsent) {
+			err = before // it is there, but the time that was left did not suffice to connect
+		}
+		before = err
 		switch {
 		case err == nil || !passes(err):
 			return client, err
