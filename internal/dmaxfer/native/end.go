@@ -83,20 +83,13 @@ func (t *transfer) awaitCause(ctx context.Context, err error) error {
 		case <-ended:
 			return t.lost(ctx)
 		case <-enough:
-			if ended != nil && isClosed(ended) {
-				return t.lost(ctx) // both have happened while this process did not run
+			select {
+			case <-ended: // both have happened while this process did not run
+				return t.lost(ctx)
+			default:
+				return err
 			}
-			return err
 		}
-	}
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 

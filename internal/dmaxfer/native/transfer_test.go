@@ -13,6 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -63,6 +64,27 @@ func TestReturnToReferenceCountsMoreThanTheLoss(t *testing.T) {
 	if err := tr.explain(t.Context(), comch.ErrPeerLost); err != nil || tr.reference == nil {
 		t.Errorf("got %v, want to go on in the reference protocol", err)
 	}
+}
+
+// lateConn is a connection that has ended, which is seen only after the time to look for that.
+type lateConn struct{ *comch.PipeEnd }
+
+func (c lateConn) Done() <-chan struct{} {
+	time.Sleep(2 * job.LossNotice)
+	return c.PipeEnd.Done()
+}
+
+// A process that did not run while it waited for the cause still reports a loss that is known by then.
+func TestLateLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 20 { // whichever is chosen
+			one, other := comch.Pipe(testMessage)
+			must(t, one.Close())
+			tr := newTransfer(Config{Side: negotiate.DPU, Conn: lateConn{other}, File: &job.LocalFile{}}, started(t))
+			mustBe(t, tr.explain(t.Context(), doca.CodeIOFailed), negotiate.ErrPeerLost)
+			must(t, other.Close())
+		}
+	})
 }
 
 // What an interruption breaks is its consequence, whichever is noticed first.
