@@ -112,9 +112,10 @@ func DialNetwork(ctx context.Context, m NetworkMeeting, c ClientConfig) (*Client
 	pauses.Reset()
 	var before error
 	for turnedAway := 1; ; turnedAway++ {
-		client, err := m.dial(ctx, time.Until(until), c)
-		if before != nil && errors.Is(err, comch.ErrPeerAbsent) {
-			err = before // it is there, but the time that was left did not suffice to connect
+		left := time.Until(until)
+		client, err := m.dial(ctx, left, c)
+		if before != nil && left < shortestDial && errors.Is(err, comch.ErrPeerAbsent) {
+			err = before // it was there, and so little time does not show that it is gone
 		}
 		before = err
 		switch {

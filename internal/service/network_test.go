@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -293,6 +294,24 @@ func TestNetworkTurnsAway(t *testing.T) {
 	_, err = DialNetwork(m.Context(), NetworkMeeting{Address: m.network.Address(), Wait: 50 * time.Millisecond},
 		ClientConfig{Key: m.key, Verify: m.verify, Log: zerolog.Nop()})
 	if !errors.Is(err, ErrTurnedAway) || !strings.Contains(err.Error(), " times within 50ms") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A daemon that turned a command away is not reported as absent because the last attempt had too little time.
+func TestNetworkTurnedAwayAtLast(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	go func() {
+		conn, err := listener.Accept()
+		_ = listener.Close()
+		if err == nil {
+			_ = conn.Close()
+		}
+	}()
+	_, err = DialNetwork(t.Context(), NetworkMeeting{Address: listener.Addr().String(), Wait: 50 * time.Millisecond},
+		ClientConfig{Key: newKey(t), Verify: secure.AnyKey, Log: zerolog.Nop()})
+	if !errors.Is(err, ErrTurnedAway) {
 		t.Errorf("got %v", err)
 	}
 }

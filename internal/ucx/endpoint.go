@@ -99,7 +99,11 @@ func (k *RemoteKey) Map(address uint64, length int64) ([]byte, error) {
 	if status != StatusOK {
 		return nil, nil
 	}
-	if !withinSharedMemory(uintptr(mapped), uintptr(length)) {
+	within, err := withinSharedMemory(uintptr(mapped), uintptr(length))
+	if err != nil {
+		return nil, fmt.Errorf("looking for the peer's memory: %w", err)
+	}
+	if !within {
 		return nil, fmt.Errorf("%d bytes outside of the peer's memory: %w", length, ErrInvalid)
 	}
 	return unsafe.Slice((*byte)(mapped), length), nil

@@ -57,19 +57,20 @@ func newMemoryDirectory(root string) (*memoryDirectory, error) {
 }
 
 // withinSharedMemory reports whether a range of addresses is within one mapping of shared memory of UCX's.
-func withinSharedMemory(start, length uintptr) bool {
+func withinSharedMemory(start, length uintptr) (bool, error) {
 	mappings, err := os.Open("/proc/self/maps")
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer mappings.Close() // only read
-	for lines := bufio.NewScanner(mappings); lines.Scan(); {
+	lines := bufio.NewScanner(mappings)
+	for lines.Scan() {
 		first, end, shared := sharedMapping(lines.Text())
 		if shared && start >= first && start < end {
-			return length <= end-start
+			return length <= end-start, nil
 		}
 	}
-	return false
+	return false, lines.Err()
 }
 
 // sharedMapping parses a line of /proc/self/maps, and reports whether it is a mapping that UCX shares:

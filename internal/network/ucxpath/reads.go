@@ -46,8 +46,11 @@ func (b *builder) openMemory(ctx context.Context, from negotiate.Workers, addres
 		}
 		if lane == 0 {
 			mapped, err := s.key.Map(address, b.layout.Length())
-			if err != nil {
+			if errors.Is(err, ucx.ErrInvalid) {
 				return &negotiate.Error{Err: negotiate.ErrMalformed, Detail: fmt.Sprintf("the window: %v", err)}
+			}
+			if err != nil {
+				return err
 			}
 			if mapped != nil {
 				b.copyFrom(mapped)
