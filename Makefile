@@ -221,14 +221,14 @@ quirks: ## the Go tests with all quirks: behaviour of hardware that differs from
 	$(GO) test -count=1 -run '$(QUIRK_COPIES)' ./cmd/dma-copy/e2e
 
 # A test expects an error when it allocates too much memory. The libraries of the kit are built without the sanitizer,
-# one test waits for a modelled bandwidth, and one counts mappings, of which the sanitizer makes its own. The C tests
-# are built with both sanitizers at once.
+# one test waits for a modelled bandwidth, one counts mappings and one memory, of which the sanitizer takes its own. The
+# C tests are built with both sanitizers at once.
 asan: export ASAN_OPTIONS = allocator_may_return_null=1
 asan: ## the C tests under AddressSanitizer and UBSan, and the Go tests of device layer and UCX under AddressSanitizer
 	$(MAKE) $(CTEST) -j$(CPUS) ubsan
 	$(if $(UCX_C),$(MAKE) $(UCX_TEST) ubsan)
 	$(GO) test -asan -count=1 -timeout 20m -skip '^Test(Kit|EnginesShareTheModelledBandwidth)' ./internal/doca/...
-	$(if $(UCX_C),$(GO) test -asan -count=1 -skip '^TestNothingLeaks$$' ./$(UCX))
+	$(if $(UCX_C),$(GO) test -asan -count=1 -skip '^Test(NothingLeaks|WorkerMemory)$$' ./$(UCX))
 
 tsan: ## the C tests under ThreadSanitizer
 	$(MAKE) $(CTEST) -j$(CPUS) tsan
