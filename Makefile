@@ -177,9 +177,9 @@ soak: ## COPIES copies in one process (default 1000), a tenth as many in two, te
 
 # Tests in one goroutine, or of what is not in Go, that take long under the race detector: of what a loss of power
 # leaves, of symlinks that another process makes, of deep trees and large attributes, of a measurement of each kind, of
-# the kit.
+# the kit, of allocations.
 NOT_UNDER_RACE := ^Test(TreeSurvivesALossOfPower|NothingLeadsOut|DeepTree|ManyLargeAttributesArrive|$\
-WrongCopiesOfTrees|LimitCopies|TreesAreMeasured|Kit)$$
+WrongCopiesOfTrees|LimitCopies|TreesAreMeasured|Kit|\w+AllocateNothing)$$
 # Packages that start goroutines, or whose tests do.
 GOROUTINES := ^[[:space:]]*go [[:alpha:].]+\(|\.(Go|Parallel)\(
 # Copies of the whole program, of each kind once: how it works with other processes is the same without the detector.

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	daemonKillCount = flag.Int("daemon.kills", 3,
+	daemonKillCount = flag.Int("daemon.kills", 2,
 		"how often TestDaemonCrashAtRandomTime kills a daemon, and TestCommandCrashAtRandomTime commands, on each side")
 	daemonKillSeed = flag.Uint64("daemon.seed", 0, "seed of their random times; 0: a new one each time")
 )

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	treeKillCount = flag.Int("tree.kills", 3, "how often TestTreeCrashAtRandomTime kills a side, in each scenario")
+	treeKillCount = flag.Int("tree.kills", 2, "how often TestTreeCrashAtRandomTime kills a side, in each scenario")
 	treeKillSeed  = flag.Uint64("tree.seed", 0, "seed of its random times; 0: a new one each time")
 )
 
