@@ -150,6 +150,12 @@ func (d *dataConnections) expose(ctx context.Context, l native.Layout) (*native.
 		engines = append(engines, engine)
 	}
 	w.Ended = func() bool { return slices.ContainsFunc(engines, (*receiveEngine).hasEnded) }
+	w.Carried = func() (bytes int64) {
+		for _, e := range engines {
+			bytes += e.arrived.Load()
+		}
+		return bytes
+	}
 	return w, nil
 }
 
@@ -180,6 +186,12 @@ func (d *dataConnections) open(ctx context.Context, l native.Layout, of negotiat
 		}
 		writers[i] = newWriter(each, l.Depth, func() { d.control.idle.put(id, each) })
 		w.AddCloser(writers[i])
+	}
+	w.Carried = func() (bytes int64) {
+		for _, l := range opened {
+			bytes += l.sent.Load()
+		}
+		return bytes
 	}
 	for range l.Lanes {
 		w.Engines = append(w.Engines, newSendEngine(writers, slots, l))

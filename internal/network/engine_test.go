@@ -10,6 +10,7 @@ import (
 	"net"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
@@ -115,6 +116,59 @@ func TestEngines(t *testing.T) {
 		}
 		m.mustBeEmpty(t)
 	})
+}
+
+// Both sides count the content of a chunk before all of it has moved.
+func TestIncompleteContentCounts(t *testing.T) {
+	eachPath(t, func(t *testing.T, path negotiate.Path) {
+		m := newMachines(t, nil)
+		both := m.meet(t)
+		w := both.open(t, path, true, 1, 1)
+		const part = testChunk / 2
+		l := w.sender.Engines[0].(*sendEngine).writers[0].lane
+		var header [frameHeader]byte
+		putHeader(&header, 0, make([]byte, testChunk))
+		begun := append(header[:], make([]byte, part)...)
+		if path == negotiate.PathTCP {
+			_, err := l.socket.tcp().Write(begun)
+			must(t, err)
+		} else {
+			_, err := l.tls.Write(begun)
+			must(t, errors.Join(err, l.socket.flush()))
+		}
+		for w.receiver.Carried() < part {
+			time.Sleep(time.Millisecond)
+		}
+		if got := w.receiver.Carried(); got != part {
+			t.Errorf("%d bytes of %d have arrived", got, part)
+		}
+		must(t, errors.Join(w.receiver.Close(), w.sender.Close()))
+		both.close(t)
+	})
+}
+
+// A sender counts what a peer that reads slowly has taken of a chunk.
+func TestIncompleteFramesCount(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		const length = 8 << 20 // more than the sockets hold
+		m := newMachines(t, nil)
+		both := m.meet(t)
+		w := both.open(t, negotiate.PathTLS, true, 1, 1)
+		l := w.sender.Engines[0].(*sendEngine).writers[0].lane
+		if plain {
+			l.leaveTLS()
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- l.writeFrame(1, make([]byte, length)) }() // which the receiver refuses
+		if err := <-ended; err == nil {
+			t.Error("a frame of a wrong size was sent")
+		}
+		if got := w.sender.Carried(); got == 0 || got >= length {
+			t.Errorf("%d bytes of %d are sent", got, length)
+		}
+		_ = errors.Join(w.receiver.Close(), w.sender.Close())
+		both.close(t)
+	}
 }
 
 func moveMany(t *testing.T, w windows, senderLanes, receiverLanes int) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -33,14 +34,21 @@ func (l *lane) writeFrame(slot uint32, content []byte) error {
 	if _, err := l.tls.Write(header[:]); err != nil {
 		return err
 	}
-	if _, err := l.tls.Write(content); err != nil {
-		return err
+	for rest := content; len(rest) > 0; {
+		n, err := l.tls.Write(rest[:min(len(rest), writeAtOnce)])
+		if err != nil {
+			return err
+		}
+		l.sent.Add(int64(n))
+		rest = rest[n:]
 	}
 	return l.socket.flush()
 }
 
-// readFrame receives the content of a slot, into the memory that place returns for it.
-func (l *lane) readFrame(place func(slot, length uint32) ([]byte, error)) (slot uint32, content []byte, err error) {
+// readFrame receives the content of a slot, into the memory that place returns for it, and counts what has arrived.
+func (l *lane) readFrame(
+	place func(slot, length uint32) ([]byte, error), arrived *atomic.Int64,
+) (slot uint32, content []byte, err error) {
 	var header [frameHeader]byte
 	if _, err := io.ReadFull(l.content, header[:]); err != nil {
 		return 0, nil, lost(err)
@@ -49,8 +57,12 @@ func (l *lane) readFrame(place func(slot, length uint32) ([]byte, error)) (slot 
 	if content, err = place(slot, binary.BigEndian.Uint32(header[4:])); err != nil {
 		return 0, nil, err
 	}
-	if _, err := io.ReadFull(l.content, content); err != nil {
-		return 0, nil, lost(err)
+	for rest := content; len(rest) > 0; {
+		n, err := l.content.Read(rest)
+		arrived.Add(int64(n))
+		if rest = rest[n:]; err != nil && len(rest) > 0 {
+			return 0, nil, lost(err)
+		}
 	}
 	return slot, content, nil
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,6 +27,7 @@ type lane struct {
 	tls     *tls.Conn       // nil after leaveTLS
 	plain   *plainFrames    // nil before leaveTLS
 	content io.Reader       // that of the frames
+	sent    atomic.Int64    // bytes of frames
 }
 
 // newLane returns a data connection before its handshake.
@@ -42,7 +44,7 @@ func newLane(conn net.Conn, side func(net.Conn, *tls.Config) *tls.Conn, config *
 func (l *lane) leaveTLS() {
 	if l.plain == nil {
 		socket := l.socket.tcp()
-		l.tls, l.plain, l.content = nil, &plainFrames{socket: socket, raw: l.raw}, socket
+		l.tls, l.plain, l.content = nil, &plainFrames{socket: socket, raw: l.raw, sent: &l.sent}, socket
 	}
 }
 

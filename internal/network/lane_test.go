@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/identity"
@@ -70,7 +71,9 @@ func TestFrameBehindTheLastRecord(t *testing.T) {
 	}))
 	must(t, <-sent)
 	dialed.leaveTLS()
-	slot, content, err := dialed.readFrame(func(_, length uint32) ([]byte, error) { return make([]byte, length), nil })
+	var arrived atomic.Int64
+	place := func(_, length uint32) ([]byte, error) { return make([]byte, length), nil }
+	slot, content, err := dialed.readFrame(place, &arrived)
 	if err != nil || slot != 3 || string(content) != "content" {
 		t.Errorf("slot %d: %q, %v", slot, content, err)
 	}

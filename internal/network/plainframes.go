@@ -2,6 +2,8 @@ package network
 
 import (
 	"net"
+	"slices"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -13,6 +15,7 @@ type plainFrames struct {
 	header [frameHeader]byte
 	parts  [2][]byte
 	rest   net.Buffers // of parts: what is not sent yet
+	sent   *atomic.Int64
 }
 
 // begin makes a frame the next one, of which the whole is the rest.
@@ -25,19 +28,36 @@ func (p *plainFrames) begin(slot uint32, content []byte) {
 // try sends as much of the rest as the socket takes now, and reports whether that is all of it.
 func (p *plainFrames) try() (all bool, err error) {
 	n, err := tryWrite(p.raw, p.rest...)
+	p.advance(n)
+	return len(p.rest) == 0, err
+}
+
+// countedAtOnce is how many bytes of content wait for the socket before those that it took are counted.
+const countedAtOnce = 512 << 10
+
+// finish sends the rest, and waits until the socket has taken it.
+func (p *plainFrames) finish() error {
+	for len(p.rest) > 0 {
+		some := slices.Clone(p.rest)
+		content := &some[len(some)-1]
+		*content = (*content)[:min(len(*content), countedAtOnce)]
+		n, err := some.WriteTo(p.socket)
+		p.advance(int(n))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// advance drops what was sent from the rest.
+func (p *plainFrames) advance(n int) {
+	p.sent.Add(int64(n))
 	for len(p.rest) > 0 && n >= len(p.rest[0]) {
 		n -= len(p.rest[0])
 		p.rest = p.rest[1:]
 	}
-	if len(p.rest) == 0 {
-		return true, err
+	if len(p.rest) > 0 {
+		p.rest[0] = p.rest[0][n:]
 	}
-	p.rest[0] = p.rest[0][n:]
-	return false, err
-}
-
-// finish sends the rest, and waits until the socket has taken it.
-func (p *plainFrames) finish() error {
-	_, err := p.rest.WriteTo(p.socket)
-	return err
 }

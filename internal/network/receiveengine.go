@@ -30,6 +30,7 @@ type receiveEngine struct {
 	cancel context.CancelFunc
 	reader sync.WaitGroup
 
+	arrived    atomic.Int64 // bytes of content, those of an incomplete frame included
 	encrypted  atomic.Int64 // bytes that the peer has encrypted with the keys of the connection
 	renewAfter int64        // Settings.RenewAfter
 
@@ -107,7 +108,7 @@ func (e *receiveEngine) hasEnded() bool {
 // read receives frames until the connection ends.
 func (e *receiveEngine) read(from *lane) error {
 	for {
-		slot, content, err := from.readFrame(e.place)
+		slot, content, err := from.readFrame(e.place, &e.arrived)
 		if err != nil {
 			return err
 		}

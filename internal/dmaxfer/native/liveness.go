@@ -21,7 +21,11 @@ type liveness struct {
 	unproven int           // pulses since progress that this side has seen itself
 
 	own, peer negotiate.Beat
+	moved     int64 // steps of carriedStep
 }
+
+// carriedStep is how many bytes of incomplete chunks are progress: a peer that sends a byte now and then makes none.
+const carriedStep = 64 << 10
 
 func (l *liveness) start(side negotiate.Side, idle time.Duration) {
 	interval := job.PulseOf(idle)
@@ -82,6 +86,14 @@ func (l *liveness) worked(b negotiate.Beat) {
 		l.own = b
 		l.progressed()
 	}
+}
+
+// carried notes how many bytes this side has sent or received, and reports whether they are progress.
+func (l *liveness) carried(bytes int64) bool {
+	steps := bytes / carriedStep
+	progress := steps != l.moved
+	l.moved = steps
+	return progress
 }
 
 // peerWorked notes the progress that the peer reports. The session has checked that it does not go back.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -49,6 +50,27 @@ func TestStoppedPeerIsReportedAsSilent(t *testing.T) {
 		}
 		if l := job.PulsesIn(3*time.Second, job.PulseOf(3*time.Second)); pulses != l+1-without {
 			t.Errorf("given up after %d pulses, %d pulses after the last progress", pulses, without)
+		}
+	}
+}
+
+// What a slow network has carried of a chunk is progress, but not a byte now and then.
+func TestIncompleteChunksAreProgress(t *testing.T) {
+	for bytes, enough := range map[int64]bool{carriedStep: true, 1: false} {
+		_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
+		tr := newTransfer(Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
+		tr.watch.start(negotiate.DPU, 3*time.Second)
+		defer tr.watch.stop()
+		var carried int64
+		tr.carried = func() int64 { return carried }
+		var err error
+		for n := 0; n < 3*tr.watch.limit && err == nil; n++ {
+			carried += bytes
+			tr.watch.received()
+			err = tr.beat(t.Context())
+		}
+		if enough && err != nil || !enough && !errors.Is(err, job.ErrIdle) {
+			t.Errorf("%d bytes in each pulse: %v", bytes, err)
 		}
 	}
 }

@@ -63,6 +63,9 @@ func (t *transfer) flush(ctx context.Context) error {
 
 // beat tells the peer how far this side is, and ends a transfer without progress.
 func (t *transfer) beat(ctx context.Context) error {
+	if t.carried != nil && t.watch.carried(t.carried()) {
+		t.config.Progress.Touch()
+	}
 	t.watch.worked(t.config.Progress.Beat())
 	if t.role == nil {
 		return t.watch.check(0) // and the peer does not expect a heartbeat yet

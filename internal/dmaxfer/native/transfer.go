@@ -66,6 +66,7 @@ type transfer struct {
 	role     role    // nil until the agreement
 	opened   *Window // set by the job that opens it; released after all jobs have returned
 	watch    liveness
+	carried  func() int64 // Window.Carried of what is opened; nil before, or if nothing counts
 	account  *account
 	message  []byte // the buffer of heartbeats
 	limiters []*rate.Limiter
@@ -414,6 +415,7 @@ func (t *transfer) windowOpened(ctx context.Context, w *Window) error {
 		}
 	}
 	t.account.windowOpened(w.Transport)
+	t.carried = w.Carried
 	return t.role.windowOpened(ctx, w)
 }
 

@@ -83,6 +83,11 @@ type Window struct {
 	// of the window's owner, which learns it from the peer.
 	Transport string
 
+	// Carried returns how many bytes of content this side has sent or received so far, those of incomplete chunks
+	// included, so that a chunk which a slow network delays is known to make progress. Any goroutine may call it. It is
+	// nil for a window that does not count them.
+	Carried func() int64
+
 	// Ended reports whether the window cannot or should not serve another transfer, for example because the peer has
 	// closed its end, or its keys are to be replaced. It is called between two transfers, and nil for a window that
 	// does not end by itself.
