@@ -48,7 +48,13 @@ func (c *Control) dataConnections(authenticated *secure.Conn, s Settings) (*data
 
 func (*dataConnections) usable() error { return nil }
 
-func (*dataConnections) traits() native.Traits { return native.Traits{Lanes: negotiate.MaxLanes} }
+func (*dataConnections) traits() native.Traits {
+	return native.Traits{Lanes: negotiate.MaxLanes, Sizes: sizes}
+}
+
+// sizes are those of a window. A message between two chunks may be a change of thread on both sides, and the slots of
+// each side are at least a huge page.
+var sizes = native.Sizes{Smallest: 512 << 10, Largest: 2 << 20, Chunks: 32, Depth: 4}
 
 // overhead returns the bytes of the buffers of the data connections. The receiver chooses their number. Without TLS
 // they have none.

@@ -121,8 +121,7 @@ func (m *memory) Traits(p job.Paths) native.Traits {
 		common.Distant = common.Distant || t.Distant
 	}
 	if preferred, found := negotiate.PreferredPath(p.Has); found && m.paths[preferred] != nil {
-		t := m.paths[preferred].traits()
-		common.Chunk, common.Depth = t.Chunk, t.Depth
+		common.Sizes = m.paths[preferred].traits().Sizes
 	}
 	return common
 }

@@ -96,10 +96,10 @@ func TestTraitsOfThePreferredPath(t *testing.T) {
 	memory := both.clientControl.Memory(both.client, Settings{Paths: job.EveryPath})
 	alone := memory.Traits(job.PathsOf(negotiate.PathRMA))
 	got := memory.Traits(job.PathsOf(negotiate.PathRMA, negotiate.PathTLS, negotiate.PathTCP, negotiate.PathMessages))
-	if got.Depth != alone.Depth || got.Chunk != alone.Chunk || alone.Depth == 0 {
+	if got.Sizes != alone.Sizes || alone.Sizes == (native.Sizes{}) {
 		t.Errorf("%+v, of rma alone %+v", got, alone)
 	}
-	if got := memory.Traits(job.PathsOf(negotiate.PathTLS, negotiate.PathMessages)); got.Depth != 0 || got.Chunk != 0 {
+	if got := memory.Traits(job.PathsOf(negotiate.PathTLS, negotiate.PathMessages)); got.Sizes != sizes {
 		t.Errorf("%+v of tls", got)
 	}
 }

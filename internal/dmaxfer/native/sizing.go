@@ -11,22 +11,10 @@ import (
 
 // The sizes and waits of this protocol. Sizes are in bytes.
 const (
-	// cachedChunk is small enough for a slot and a buffer to stay in a core's own cache together, from one stage of a
-	// chunk to the next. It is the largest chunk that is chosen for an engine that copies with this processor.
-	cachedChunk = 512 << 10
-
-	// defaultDepth is for the same engines. A slot is occupied until its chunk is acknowledged.
-	defaultDepth = 16
-
 	// distantChunk and distantDepth keep an engine of 50 GB/s busy, whose copies do not pass through the caches here.
 	// Each message then stands for more bytes.
 	distantChunk = 1 << 20
 	distantDepth = 32
-
-	// smallFileChunks and smallestChunk are for a small file: chunks small enough that the stages work on several of
-	// them at once, and not so small that messages cost more than bytes.
-	smallFileChunks = 256
-	smallestChunk   = 64 << 10
 
 	// fewestRounds is how often each slot is used at least before a window gets more than fewestSlots, with which no
 	// stage waits for a slot. The first use of a slot costs more than a copy of that size, and in a virtual machine,
@@ -96,6 +84,22 @@ const (
 	slowestDisk = 4 << 20
 )
 
+// The sizes of windows by what copies. Chunks are so small that the stages work on several of them at once, and a slot
+// and a buffer stay in a core's own caches from one stage to the next, and not so small that messages cost more than
+// bytes.
+var (
+	// distantSizes are for an engine that copies with another processor.
+	distantSizes = Sizes{Smallest: 64 << 10, Largest: distantChunk, Chunks: 256, Depth: distantDepth}
+
+	// cachedSizes are for an engine that copies with this processor. A slot is occupied until its chunk is
+	// acknowledged.
+	cachedSizes = Sizes{Smallest: 64 << 10, Largest: 512 << 10, Chunks: 256, Depth: 16}
+
+	// sharedSizes are for such an engine where the lanes of both sides share the CPUs: a slot is soon vacant where the
+	// sides alternate on a CPU, and each message may be a change of thread.
+	sharedSizes = Sizes{Smallest: 64 << 10, Largest: 1 << 20, Chunks: 128, Depth: 4}
+)
+
 // DefaultWindow is how many bytes the DPU registers with hardware if neither chunk nor depth is given, the device
 // allows it, and the file is not small.
 const DefaultWindow = distantChunk * distantDepth
@@ -117,17 +121,17 @@ func (c *Config) sizing() sizing {
 	return s
 }
 
-// largest returns the chunk, in bytes, and the depth that the side which does not initiate chooses for a large file.
-func (s sizing) largest() (chunk, depth int64) {
+// suitable returns the sizes that the side which does not initiate chooses.
+func (s sizing) suitable() Sizes {
 	switch {
-	case s.Chunk > 0 && s.Depth > 0:
-		return s.Chunk, s.Depth
+	case s.Sizes != (Sizes{}):
+		return s.Sizes
 	case s.Distant:
-		return distantChunk, distantDepth
+		return distantSizes
 	case s.shared:
-		return cachedChunk, fewestSlots // a slot is soon vacant where the sides alternate on a CPU
+		return sharedSizes
 	}
-	return cachedChunk, defaultDepth
+	return cachedSizes
 }
 
 // window returns the chunk, in bytes, and the depth for a file of that size; 0 is unknown.
@@ -168,11 +172,11 @@ func (c *Config) suitableChunk(size int64, s sizing) int64 {
 	if c.Side.Initiates() {
 		return hostChunk
 	}
-	largest, _ := s.largest()
+	suitable := s.suitable()
 	if size == 0 {
-		return largest
+		return suitable.Largest
 	}
-	return min(max(size/smallFileChunks, smallestChunk), largest)
+	return min(max(size/suitable.Chunks, suitable.Smallest), suitable.Largest)
 }
 
 // depth returns as many slots as were asked for, or as a file of that size keeps busy.
@@ -185,7 +189,7 @@ func (c *Config) depth(size int64, chunk uint32, s sizing) uint32 {
 }
 
 func (c *Config) suitableDepth(size, chunk int64, s sizing) int64 {
-	_, largest := s.largest()
+	largest := s.suitable().Depth
 	switch {
 	case c.Side.Initiates():
 		return hostDepth
@@ -193,7 +197,7 @@ func (c *Config) suitableDepth(size, chunk int64, s sizing) int64 {
 		return largest
 	}
 	rounds := int64(fewestRounds)
-	if !s.Distant && s.Depth == 0 {
+	if !s.Distant && s.Sizes == (Sizes{}) {
 		rounds = cachedRounds
 	}
 	return min(max(size/chunk/rounds, fewestSlots), largest)

@@ -59,12 +59,20 @@ func TestSmallFilesGetSmallWindows(t *testing.T) {
 			t.Errorf("a distant device and %d bytes: %d slots of %d bytes", size, depth, chunk)
 		}
 	}
-	connected := sizing{Traits: Traits{Chunk: 512 << 10, Depth: 16}}
-	if _, got := dpu.window(256<<20, connected); got != 16 {
-		t.Errorf("a network connection gets %d slots", got)
+	connected := sizing{Traits: Traits{Sizes: Sizes{Smallest: 512 << 10, Largest: 2 << 20, Chunks: 32, Depth: 4}}}
+	for size, want := range map[int64][2]uint32{
+		unknown: {2 << 20, 4}, 1: {512 << 10, 4}, 32 << 20: {1 << 20, 4}, math.MaxInt64: {2 << 20, 4},
+	} {
+		if chunk, depth := dpu.window(size, connected); chunk != want[0] || depth != want[1] {
+			t.Errorf("a network connection and %d bytes: %d slots of %d bytes", size, depth, chunk)
+		}
 	}
-	if _, got := dpu.window(4<<30, sizing{shared: true}); got != 8 {
-		t.Errorf("lanes that share CPUs get %d slots", got)
+	for size, want := range map[int64][2]uint32{
+		2 << 20: {64 << 10, 4}, 64 << 20: {512 << 10, 4}, 4 << 30: {1 << 20, 4},
+	} {
+		if chunk, depth := dpu.window(size, sizing{shared: true}); chunk != want[0] || depth != want[1] {
+			t.Errorf("lanes that share CPUs and %d bytes: %d slots of %d bytes", size, depth, chunk)
+		}
 	}
 	if got, _ := dpu.window(unknown, sizing{Traits: Traits{Largest: 100_000}}); got != 64<<10 {
 		t.Errorf("a device that copies 100,000 bytes at once gets slots of %d", got)

@@ -51,8 +51,14 @@ type Traits struct {
 	Lanes   int64 // of one connection; 0 if it does not say
 	Distant bool  // it copies with another processor than this one, and other caches
 
-	// Chunk, in bytes, and Depth suit a large file best, where this side chooses them; 0 leaves it to Distant.
-	Chunk, Depth int64
+	Sizes Sizes // that suit it; the zero value leaves them to Distant
+}
+
+// Sizes are those of a window, where this side chooses them.
+type Sizes struct {
+	Smallest, Largest int64 // bytes of a chunk of a small and of a large file: powers of two
+	Chunks            int64 // that a file has at least, unless they would be smaller than Smallest
+	Depth             int64 // slots for a large file
 }
 
 // Layout is how a side arranges its memory for a transfer.

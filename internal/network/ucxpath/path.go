@@ -141,21 +141,21 @@ func (p *Path) transports() ([]string, error) {
 	return machine, nil
 }
 
-// The sizes of a window, in bytes and slots, unless the user chooses them: a slot and a buffer stay in a core's
-// cache, and there are enough operations in flight for a network of 400 Gbit/s. In shared memory nothing is in flight.
-const (
-	chunk       = 512 << 10
-	depth       = 16
-	sharedDepth = 8
+// The sizes of a window, unless the user chooses them: a slot and a buffer stay in a core's cache, and there are enough
+// operations in flight for a network of 400 Gbit/s. In shared memory nothing is in flight, and the time is that of the
+// messages and of the first access to each page.
+var (
+	sizes       = native.Sizes{Smallest: 64 << 10, Largest: 512 << 10, Chunks: 256, Depth: 16}
+	sharedSizes = native.Sizes{Smallest: 64 << 10, Largest: 1 << 20, Chunks: 128, Depth: 4}
 )
 
 // Traits are those of native.Memory. A device that reads by itself is another processor than this one.
 func (p *Path) Traits() native.Traits {
-	t := native.Traits{Lanes: negotiate.MaxLanes, Chunk: chunk, Depth: depth}
+	t := native.Traits{Lanes: negotiate.MaxLanes, Sizes: sizes}
 	if p.path == negotiate.PathRMA {
 		t.Distant = p.hasRDMA()
 		if !t.Distant {
-			t.Depth = sharedDepth
+			t.Sizes = sharedSizes
 		}
 	}
 	return t

@@ -370,16 +370,16 @@ func TestTraits(t *testing.T) {
 		path    negotiate.Path
 		ports   []ucx.Port
 		distant bool
-		depth   int64
+		sizes   native.Sizes
 	}{
-		{negotiate.PathMessages, nil, false, depth},
-		{negotiate.PathMessages, []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}, false, depth},
-		{negotiate.PathRMA, nil, false, sharedDepth},
-		{negotiate.PathRMA, []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}, true, depth},
+		{negotiate.PathMessages, nil, false, sizes},
+		{negotiate.PathMessages, []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}, false, sizes},
+		{negotiate.PathRMA, nil, false, sharedSizes},
+		{negotiate.PathRMA, []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}, true, sizes},
 	} {
 		p := New(test.path, Config{})
 		p.ports = func() []ucx.Port { return test.ports }
-		if got := p.Traits(); got.Distant != test.distant || got.Depth != test.depth {
+		if got := p.Traits(); got.Distant != test.distant || got.Sizes != test.sizes {
 			t.Errorf("%s with %v: %+v", test.path, test.ports, got)
 		}
 	}
