@@ -68,7 +68,7 @@ func TestCommandsOnTheDPUWaitForOthers(t *testing.T) {
 	first := []string{"1", "2", "3", "4"}
 	f.createLocal(2*pacedSize, first...)
 	f.createLocal(1000, "a", "b")
-	d := f.serve("")
+	d := f.serve("--idle-timeout 5m") // longer than the commands are stopped
 	var served []side
 	for _, name := range first {
 		served = append(served, f.command("push "+pacedFlags+"dpu/"+name+" :files/"))

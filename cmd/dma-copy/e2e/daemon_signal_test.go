@@ -19,6 +19,9 @@ const (
 	pacedFlags = "--bwlimit 512KiB --chunk 64KiB "
 	pacedSize  = 2 << 20
 
+	// stoppableFlags make it take a quarter of a minute, in which a copy that was seen can be stopped.
+	stoppableFlags = "--bwlimit 128KiB --chunk 64KiB "
+
 	// endlessFlags make it take half a minute: one that the test ends.
 	endlessFlags = "--bwlimit 64KiB --chunk 64KiB "
 )
@@ -101,10 +104,10 @@ func TestDaemonDrains(t *testing.T) {
 	f := newDaemonFixture(t, "dpu")
 	names := []string{"a", "b", "c", "d"}
 	f.createLocal(pacedSize, names...)
-	d := f.serve("--max-transfers 2")
+	d := f.serve("--max-transfers 2 --idle-timeout 5m --drain-timeout 5m") // longer than the commands are stopped
 	var running []side
 	for _, name := range names[:2] {
-		command := d.push("host", name)
+		command := d.pushWith(stoppableFlags, "host", name)
 		command.stop() // so that its copy still runs when the others are queued, however busy the machine is
 		running = append(running, command)
 	}
@@ -118,6 +121,8 @@ func TestDaemonDrains(t *testing.T) {
 	late := f.command("push --wait 100ms host/c :files/")
 	for _, s := range running {
 		must(t, s.signal(syscall.SIGCONT))
+	}
+	for _, s := range running {
 		s.expectExit(exitOK)
 	}
 	late.expectExit(exitPeer)
@@ -211,7 +216,7 @@ func TestKeyRevokedBetweenSources(t *testing.T) {
 	other := f.createKey("other")
 	f.trustAs("dpu", "other", other)
 	d := f.serve("")
-	running := f.command("push " + pacedFlags + "host/a host/b :files/")
+	running := f.command("push " + stoppableFlags + "host/a host/b :files/")
 	d.waitForCopy("a")
 	running.stop() // so that the first copy still runs when the key is gone, however busy the machine is
 	must(t, f.keys("dpu").Remove("peer"))
