@@ -136,7 +136,7 @@ func TestIncompleteContentCounts(t *testing.T) {
 			_, err := l.tls.Write(begun)
 			must(t, errors.Join(err, l.socket.flush()))
 		}
-		for w.receiver.Carried() < part {
+		for ctx := patient(t); w.receiver.Carried() < part && ctx.Err() == nil; {
 			time.Sleep(time.Millisecond)
 		}
 		if got := w.receiver.Carried(); got != part {
