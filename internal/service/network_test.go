@@ -108,6 +108,22 @@ func mustBeFile(t *testing.T, path string, want []byte) {
 	}
 }
 
+// A chunk that takes longer than the idle timeouts does not end a copy while its bytes arrive.
+func TestNetworkIsSlow(t *testing.T) {
+	t.Parallel()
+	const idle, rate = 3 * time.Second, 128 << 10
+	m := openMachines(t, func(m *machines) { m.config.Limits.IdleTimeout = idle })
+	want := write(t, filepath.Join(m.here, "a"), 8*rate)
+	c := m.dial()
+	r := m.request("a")
+	r.Options.IdleTimeout, r.Options.Chunk = idle, 8*rate
+	m.network.Slow(rate)
+	_, err := c.Push(m.Context(), r)
+	must(t, err)
+	mustBeFile(t, filepath.Join(m.box, "a"), want)
+	must(t, c.Close())
+}
+
 // A daemon that drains closes the connections of further commands, which then do not wait for its answer.
 func TestNetworkDaemonTurnsAway(t *testing.T) {
 	m := openMachines(t, nil)

@@ -600,8 +600,8 @@ func (c *hostileCase) prepare(f *fixture, own string) {
 	}
 }
 
-// expectRecovered expects nothing to have been written outside of the tree, a sender's tree to be as before, and a
-// transfer of another tree to what a receiver holds to work.
+// expectRecovered expects nothing to have been written outside of the tree, nor in that of a sender, and a transfer of
+// another tree to what a receiver holds to work.
 func (c *hostileCase) expectRecovered(f *fixture, own string) {
 	f.t.Helper()
 	if text := readFile(f.t, f.dir, own, "outside"); text != "outside" {
