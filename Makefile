@@ -24,6 +24,7 @@ ABI      := internal/doca/internal/abi
 CABI     := internal/doca/internal/cabi
 UCX      := internal/ucx
 SOFTDEV  := internal/doca/internal/softdev
+PRELOAD  := cmd/dma-copy/internal/preload
 CTEST    := -C $(SOFTDEV)/ctest OUT=$(CURDIR)/build/ctest
 UCX_TEST  = $(UCX_C:%=-C %/ctest OUT=$(CURDIR)/build/ctest-ucx)
 SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) \
@@ -240,10 +241,10 @@ headers: ## each C header compiles alone, as C11 and as C++17
 
 # Go's own runtime/cgo needs the exception, and C of others is not built. The second command compiles our C without it.
 cgo-warnings: export CGO_CFLAGS = -O2 -g $(WARNINGS) -Wno-unused-parameter
-cgo-warnings: ## the C of the device layer and of the binding of UCX compiles without warnings, with and without cgo
+cgo-warnings: ## our C compiles without warnings, with and without cgo
 	$(GO) build $$($(GO) list -f '{{if .CgoFiles}}{{.ImportPath}}{{end}}' ./...)
 	$(CC) -std=gnu11 $(WARNINGS) -I$(ABI) -iquote $(SOFTDEV) -fsyntax-only \
-		$(CABI)/*.c $(SOFTDEV)/*.c $(SOFTDEV)/dpa/*.c $(UCX_C:%=%/*.c)
+		$(CABI)/*.c $(SOFTDEV)/*.c $(SOFTDEV)/dpa/*.c $(PRELOAD)/*.c $(UCX_C:%=%/*.c)
 
 lint: ## formatting, line width, commit subjects, vet, staticcheck, go.mod; changes nothing
 	scripts/lint-test.sh

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement/onecpu"
+	_ "github.com/dma-copy/dma-copy/cmd/dma-copy/internal/preload"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 

@@ -17,6 +17,7 @@ const (
 	docaPackage      = "internal/doca"
 	docaInternal     = docaPackage + "/internal"
 	ucxPackage       = "internal/ucx"
+	preloadPackage   = "cmd/dma-copy/internal/preload"
 
 	configPackage    = programPackage + "/internal/config"
 	placementPackage = programPackage + "/internal/placement"
@@ -173,10 +174,10 @@ func negotiateIsPure(file sourceFile) []string {
 }
 
 func cgoOnlyInBindings(file sourceFile) []string {
-	if within(file.path, docaInternal) || within(file.path, ucxPackage) {
+	if within(file.path, docaInternal) || within(file.path, ucxPackage) || within(file.path, preloadPackage) {
 		return nil
 	}
-	return forbid(file, "which only packages below "+docaInternal+" and "+ucxPackage+" may", "C")
+	return forbid(file, "which only packages below "+docaInternal+", "+ucxPackage+" and "+preloadPackage+" may", "C")
 }
 
 func viperOnlyInConfig(file sourceFile) []string {

@@ -1,0 +1,3 @@
+package preload
+
+import "C"
