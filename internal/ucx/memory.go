@@ -81,7 +81,8 @@ func (c *Context) allocShared(length int64, access Access) (*Memory, error) {
 		return nil, fmt.Errorf("memory of %d bytes cannot be allocated: %w", length, err)
 	}
 	m := &Memory{context: c, bytes: unsafe.Slice((*byte)(c.abi.memoryAddress(handle)), length), handle: handle}
-	clear(m.bytes) // where UCX has taken it from its heap
+	_ = unix.Madvise(m.bytes, unix.MADV_POPULATE_WRITE) // only faster
+	clear(m.bytes)                                      // where UCX has taken it from its heap
 	return m, nil
 }
 

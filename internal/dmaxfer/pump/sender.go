@@ -41,6 +41,9 @@ type SenderConfig struct {
 	// Slots is the window itself on a host, otherwise buffers of this side, one for each slot of the window.
 	Slots Slots
 
+	// Size is how many bytes the file has, if that is known: as many pages of a slot are mapped before its first use.
+	Size int64
+
 	// Engines copy from Slots to the window. There is one for each lane, or none on a host.
 	Engines []Engine
 
@@ -129,6 +132,7 @@ type senderLane struct {
 	owned  int         // number of this lane's slots
 	ended  bool        // the feed has returned io.EOF
 	units  []Unit      // by slot
+	mapped []bool      // by slot: the pages that the file needs are mapped
 }
 
 func newSenderLane(s *Sender, number int) *senderLane {
@@ -137,6 +141,7 @@ func newSenderLane(s *Sender, number int) *senderLane {
 		sender: s,
 		peer:   newMessenger(s.config.Poller, s.config.Stages, s.config.Outbox, s.config.Pinning, number),
 		units:  make([]Unit, slots),
+		mapped: make([]bool, slots),
 	}
 	for slot := number; slot < slots; slot += s.config.Lanes {
 		l.vacant = append(l.vacant, slot)
@@ -179,7 +184,7 @@ func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 	slot := l.vacant[len(l.vacant)-1]
 	unit := &l.units[slot]
 	unit.reset(slot)
-	buffer := l.sender.config.Slots.Bytes(slot, l.sender.config.Slots.size)
+	buffer := l.buffer(slot)
 	watch := l.sender.config.Stages.start()
 	err := l.sender.config.Feed.Next(buffer, unit)
 	watch.charge(Reading)
@@ -201,6 +206,16 @@ func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 		err = l.send(ctx, slot)
 	}
 	return true, err
+}
+
+// buffer returns the bytes of a slot.
+func (l *senderLane) buffer(slot int) []byte {
+	buffer := l.sender.config.Slots.Bytes(slot, l.sender.config.Slots.size)
+	if !l.mapped[slot] {
+		populate(buffer[:min(l.sender.config.Size, int64(len(buffer)))])
+		l.mapped[slot] = true
+	}
+	return buffer
 }
 
 // send announces the unit in a slot, or first copies it to the window if it is elsewhere.
