@@ -141,22 +141,26 @@ func (p *Path) transports() ([]string, error) {
 	return machine, nil
 }
 
-// The sizes of a window, unless the user chooses them: a slot and a buffer stay in a core's cache, and there are enough
-// operations in flight for a network of 400 Gbit/s. In shared memory nothing is in flight, and the time is that of the
-// messages and of the first access to each page.
+// The sizes of a window, unless the user chooses them. With RDMA a slot and a buffer stay in a core's cache, and there
+// are enough operations in flight for a network of 400 Gbit/s. Otherwise the CPUs of both sides copy, which takes less
+// time the fewer messages there are between the copies: in shared memory, where nothing is in flight, fewer slots
+// suffice, whose pages have to be accessed for the first time; over TCP the sizes are those of the path tcp.
 var (
 	sizes       = native.Sizes{Smallest: 64 << 10, Largest: 512 << 10, Chunks: 256, Depth: 16}
 	sharedSizes = native.Sizes{Smallest: 64 << 10, Largest: 1 << 20, Chunks: 128, Depth: 4}
+	tcpSizes    = native.Sizes{Smallest: 512 << 10, Largest: 2 << 20, Chunks: 32, Depth: 4}
 )
 
 // Traits are those of native.Memory. A device that reads by itself is another processor than this one.
 func (p *Path) Traits() native.Traits {
 	t := native.Traits{Lanes: negotiate.MaxLanes, Sizes: sizes}
-	if p.path == negotiate.PathRMA {
-		t.Distant = p.hasRDMA()
-		if !t.Distant {
-			t.Sizes = sharedSizes
-		}
+	switch {
+	case p.hasRDMA():
+		t.Distant = p.path == negotiate.PathRMA
+	case p.path == negotiate.PathRMA:
+		t.Sizes = sharedSizes
+	default:
+		t.Sizes = tcpSizes
 	}
 	return t
 }

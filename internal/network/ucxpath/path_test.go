@@ -372,7 +372,7 @@ func TestTraits(t *testing.T) {
 		distant bool
 		sizes   native.Sizes
 	}{
-		{negotiate.PathMessages, nil, false, sizes},
+		{negotiate.PathMessages, nil, false, tcpSizes},
 		{negotiate.PathMessages, []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}, false, sizes},
 		{negotiate.PathRMA, nil, false, sharedSizes},
 		{negotiate.PathRMA, []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}, true, sizes},
