@@ -334,7 +334,8 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 	case negotiate.Planned:
 		return t.begin(ctx, step.Plan)
 	case negotiate.WindowOpened:
-		t.openWindow(ctx, func(l Layout) (*Window, error) { return t.config.Memory.Open(ctx, l, step.Window) })
+		of := step.Window // step itself stays on the stack
+		t.openWindow(ctx, func(l Layout) (*Window, error) { return t.config.Memory.Open(ctx, l, of) })
 		return nil
 	case negotiate.PeerBeat:
 		if t.session.State() != negotiate.Ready || t.session.Transfers() == 0 { // after it there is no work
@@ -344,7 +345,8 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 	case negotiate.PeerAborting:
 		return failed(step.Failure)
 	case negotiate.ToReference:
-		t.reference = &step.ReferenceStep
+		reference := step.ReferenceStep
+		t.reference = &reference
 		return nil
 	}
 	t.watch.progressed()
