@@ -89,7 +89,7 @@ const helpExitCodes = `  0         done; verified and durable as requested
   9         digest mismatch
   10        source changed or vanished during the copy
   11        protocol, version or peer misbehaviour
-  12        some of several failed (sources, entries of a tree, verify, bench)
+  12        some of several failed (sources, peers, entries, verify, bench)
   13        hardware not available (--require-hw)
   14        stopped by a limit, such as --timeout
   129       SIGHUP, unless it was ignored at the start (nohup); as SIGTERM

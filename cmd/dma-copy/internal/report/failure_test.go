@@ -59,8 +59,8 @@ func TestReportedLines(t *testing.T) {
 			"host: the DPU closed the connection without sending anything (3 times within 1s): " +
 				"it may be serving another host: raise --wait, or check the DPU"},
 		{"turned away by a daemon", onHost(fmt.Errorf("%w (3 times within 1s)", service.ErrTurnedAway)), 7,
-			"host: the daemon closed the connection without sending anything (3 times within 1s): it may have as " +
-				"many connections as it takes, or be shutting down: raise --wait, or see its log"},
+			"host: the daemon closed the connection without sending anything (3 times within 1s): too many others " +
+				"may be connecting, or it is shutting down: raise --wait, or see its log"},
 		{"misbehaviour keeps its details", onHost(strange), 11, "host: negotiation in state await-status at STATUS: " +
 			"malformed message: run a supported release of dma-copy or doca_dma_copy on the other side"},
 		{"the name is taken", onDPU(fmt.Errorf("another dma-copy serves: %w", taken)), 6,

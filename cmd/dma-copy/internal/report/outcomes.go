@@ -135,7 +135,7 @@ var libraryOutcomes = []struct {
 	{one(comch.ErrTurnedAway),
 		outcome{exit.Peer, "it may be serving another host: raise --wait, or check the DPU", nil}},
 	{one(service.ErrTurnedAway), outcome{exit.Peer,
-		"it may have as many connections as it takes, or be shutting down: raise --wait, or see its log", nil}},
+		"too many others may be connecting, or it is shutting down: raise --wait, or see its log", nil}},
 	{requestLost, outcome{exit.Peer, "check the other side and try again", ofRequest}},
 	{one(comch.ErrPeerLost), outcome{exit.Peer, "check the other side and copy again", ofPeer(connectionLost)}},
 	{one(negotiate.ErrPeerLost), outcome{exit.Peer, "check the other side and copy again", ofPeer(connectionLost)}},
