@@ -89,6 +89,7 @@ static struct ucx_operation *begin(struct ucx_worker *worker, const struct ucx_t
 	worker->inflight++;
 	operation->tag = transfer->tag;
 	operation->memory = transfer->memory;
+	operation->flush = NULL;
 	ucx_memory_use(operation->memory);
 	return operation;
 }
@@ -108,12 +109,37 @@ static void complete(struct ucx_operation *operation, ucs_status_t status)
 	end(operation);
 }
 
+static void finish(struct ucx_operation *operation, ucs_status_t status);
+
 static void on_completed(void *request, ucs_status_t status, void *data)
 {
 	struct ucx_operation *operation = data;
 	const struct ucp_library *ucp = operation->worker->ucp;
-	complete(operation, status);
+	finish(operation, status);
 	ucp->ucp_request_free(request);
+}
+
+/*
+ * Ends an operation, a message when it has been sent. UCX reports it already when it has copied it: TCP may not have
+ * taken all of it then, and the rest is sent only when the worker progresses, which its owner stops when nothing is in
+ * flight.
+ */
+static void finish(struct ucx_operation *operation, ucs_status_t status)
+{
+	struct ucx_endpoint *endpoint = operation->flush;
+	operation->flush = NULL;
+	if (endpoint == NULL || status != UCS_OK || endpoint->failed || endpoint->closing) {
+		complete(operation, status);
+		return;
+	}
+	const ucp_request_param_t params = {
+		.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+		.cb.send = on_completed,
+		.user_data = operation,
+	};
+	ucs_status_ptr_t request = endpoint->worker->ucp->ucp_ep_flush_nbx(endpoint->handle, &params);
+	if (!UCS_PTR_IS_PTR(request))
+		complete(operation, UCS_PTR_RAW_STATUS(request));
 }
 
 static ucp_request_param_t parameters(struct ucx_operation *operation)
@@ -138,7 +164,7 @@ static int32_t posted(struct ucx_operation *operation, ucs_status_ptr_t request)
 		end(operation);
 		return UCS_PTR_RAW_STATUS(request);
 	}
-	complete(operation, UCS_OK);
+	finish(operation, UCS_OK);
 	return UCS_OK;
 }
 
@@ -158,6 +184,7 @@ int32_t ucx_endpoint_send(struct ucx_endpoint *endpoint, struct ucx_transfer tra
 	if (operation == NULL)
 		return UCX_QUEUE_FULL;
 	operation->header = (struct ucx_header){.token = token, .slot = slot};
+	operation->flush = transfer.length < FLUSHED_BELOW ? endpoint : NULL;
 	ucp_request_param_t params = parameters(operation);
 	params.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
 	params.flags = UCP_AM_SEND_FLAG_REPLY; /* with which the receiver can force a fetch to end */

@@ -123,7 +123,8 @@ func (e *Endpoint) Get(m *Memory, offset, length int64, address uint64, key *Rem
 }
 
 // Send sends length bytes of m at offset to a slot of the peer's worker, with the token of its Slots. Its end is an
-// event as for Get; it means that m may be used again, not that the message has arrived. Implements: ucp_am_send_nbx.
+// event as for Get; it means that m may be used again and that the message arrives without progress of this Worker, not
+// that it has arrived. Implements: ucp_am_send_nbx, ucp_ep_flush_nbx.
 func (e *Endpoint) Send(token uint64, slot uint32, m *Memory, offset, length int64, tag uint64) error {
 	if e.handle == nil {
 		return ErrClosed

@@ -22,6 +22,12 @@ char *ucx_endpoint_describe(const struct ucx_endpoint *endpoint);
 
 ucs_status_t ucx_endpoint_unpack(const struct ucx_endpoint *endpoint, const void *packed, ucp_rkey_h *key);
 
+/*
+ * Messages of fewer bytes are flushed, which is a round trip. Of longer ones UCX itself reports the end only when the
+ * receiver has taken them.
+ */
+enum { FLUSHED_BELOW = 256 << 10 };
+
 /* length bytes at address of registered memory. */
 struct ucx_transfer {
 	struct ucx_memory *memory;
@@ -30,7 +36,10 @@ struct ucx_transfer {
 	uint64_t tag;
 };
 
-/* Both add an event, COMPLETED, unless they return an error or UCX_QUEUE_FULL. */
+/*
+ * Both add an event, COMPLETED, unless they return an error or UCX_QUEUE_FULL: when the bytes are here, or the message
+ * has been sent.
+ */
 int32_t ucx_endpoint_get(struct ucx_endpoint *endpoint, struct ucx_transfer transfer, uint64_t remote, ucp_rkey_h key);
 int32_t ucx_endpoint_send(struct ucx_endpoint *endpoint, struct ucx_transfer transfer, uint64_t token, uint32_t slot);
 

@@ -86,7 +86,7 @@ var statusErrors = map[Status]syscall.Errno{
 // operations are what events report the end of.
 var operations = map[Kind]string{Completed: "UCX operation", Arrived: "ucp_am_recv_data_nbx", Failed: "UCX endpoint"}
 
-// A refused message: the values of enum refusal in worker.h, as the status of the event.
+// A refused message: the values of enum ucx_refusal in worker.h, as the status of the event.
 var refusals = map[int32]string{
 	-1: "a header of %d bytes",
 	-2: "an invalid token",

@@ -5,7 +5,9 @@ package ucx
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"testing"
+	"time"
 )
 
 const token = 0x1122334455667788
@@ -62,6 +64,55 @@ func TestInflightUntilReaped(t *testing.T) {
 	for left := 2; left >= 0; left-- {
 		if e := sender.reap(); e.Kind != Completed || sender.worker.Inflight() != left {
 			t.Fatalf("%+v, and %d in flight; want %d", e, sender.worker.Inflight(), left)
+		}
+	}
+}
+
+// A message whose operation has ended arrives without progress of its sender, although TCP takes only a part of one
+// after so many that nobody receives.
+func TestSentMessagesArrive(t *testing.T) {
+	for _, size := range []int64{1 << 10, 6 << 10, 64 << 10, 255 << 10, 256 << 10, 2 << 20} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) { sentMessagesArrive(t, size) })
+	}
+}
+
+func sentMessagesArrive(t *testing.T, size int64) {
+	most := 64 << 20 / size // more than TCP takes
+	settings := Settings{Transports: transports["tcp"]}
+	sender, receiver := newSide(t, settings), newSide(t, settings)
+	slots := Slots{Memory: receiver.alloc(most*size, LocalWrite), Size: size, Step: 1, Count: uint32(most), Token: token}
+	if err := receiver.worker.Receive(slots); err != nil {
+		t.Fatal(err)
+	}
+	from := sender.alloc(size, LocalRead)
+	sender.connect(receiver)
+	send := func(slot int) {
+		if err := sender.endpoint.Send(token, uint32(slot), from, 0, size, 0); err != nil {
+			t.Fatalf("message %d: %v", slot, err)
+		}
+	}
+	ends := func() bool {
+		var events [1]Event
+		for start := time.Now(); time.Since(start) < 50*time.Millisecond; runtime.Gosched() {
+			if sender.worker.Poll(events[:]) == 1 {
+				return true
+			}
+		}
+		return false
+	}
+	send(0)
+	receiver.reapFrom(sender)
+	for sender.worker.Inflight() > 0 && !ends() { // UCX flushes when both are connected
+		receiver.worker.Poll(nil)
+	}
+	sent := 1
+	for send(sent); ends(); send(sent) {
+		sent++
+	}
+	t.Logf("%d messages were sent, and the next one was not", sent)
+	for range sent - 1 {
+		if e := receiver.reap(); e.Kind != Arrived || e.Err != nil {
+			t.Fatalf("%+v", e)
 		}
 	}
 }

@@ -131,46 +131,52 @@ ucs_status_t ucx_worker_receive(struct ucx_worker *worker, const struct ucx_slot
 
 /* ---- closing ---- */
 
-static struct ucx_slot *find_fetch(const struct ucx_worker *worker)
+static int has_fetch(const struct ucx_worker *worker)
 {
 	for (uint32_t i = 0; i < worker->slots.count; i++)
 		if (worker->slot[i].source != NULL)
-			return &worker->slot[i];
-	return NULL;
+			return 1;
+	return 0;
+}
+
+/*
+ * Closes the source of a slot by force, which ends all fetches from it. One that has failed cannot be closed, and what
+ * is fetched from it ends when the worker is destroyed.
+ */
+static void stop_source(struct ucx_worker *worker, ucp_ep_h source)
+{
+	const ucp_request_param_t params = {
+		.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+		.flags = UCP_EP_CLOSE_FLAG_FORCE,
+	};
+	for (uint32_t i = 0; i < worker->slots.count; i++)
+		worker->slot[i].stopping |= worker->slot[i].source == source;
+	ucs_status_ptr_t request = worker->ucp->ucp_ep_close_nbx(source, &params);
+	if (UCS_PTR_IS_PTR(request))
+		worker->ucp->ucp_request_free(request);
+	for (uint32_t i = 0; UCS_PTR_IS_ERR(request) && i < worker->slots.count; i++)
+		if (worker->slot[i].source == source)
+			worker->slot[i].source = NULL;
 }
 
 /* Progress calls until fetches have ended that were forced to. */
 enum { STOP_LIMIT = 10000 };
 
 /*
- * The destruction of a worker ends the process if UCX fetches something over an endpoint that has not failed. Closing
- * the endpoint by force ends that. Of one that has failed it is an error, and then the destruction ends the fetches.
+ * The destruction of a worker ends the process if UCX fetches something over an endpoint that has not failed. No
+ * endpoint is closed twice, also if this is called again after it has returned UCS_ERR_BUSY.
  */
 ucs_status_t ucx_worker_stop_fetches(struct ucx_worker *worker)
 {
-	const ucp_request_param_t params = {
-		.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-		.flags = UCP_EP_CLOSE_FLAG_FORCE,
-	};
 	worker->refused = 1;
-	if (find_fetch(worker) != NULL)
+	if (has_fetch(worker))
 		ucx_memory_abandon(worker->slots.memory);
-	ucp_ep_h closed = NULL;
-	for (int i = 0; i < STOP_LIMIT; i++) {
-		const struct ucx_slot *slot = find_fetch(worker);
-		if (slot == NULL)
-			return UCS_OK;
-		if (slot->source != closed) {
-			closed = slot->source;
-			ucs_status_ptr_t request = worker->ucp->ucp_ep_close_nbx(closed, &params);
-			if (UCS_PTR_IS_ERR(request))
-				return UCS_OK;
-			if (request != NULL)
-				worker->ucp->ucp_request_free(request);
-		}
+	for (uint32_t i = 0; i < worker->slots.count; i++)
+		if (worker->slot[i].source != NULL && !worker->slot[i].stopping)
+			stop_source(worker, worker->slot[i].source);
+	for (int i = 0; i < STOP_LIMIT && has_fetch(worker); i++)
 		worker->ucp->ucp_worker_progress(worker->handle);
-	}
-	return UCS_ERR_BUSY;
+	return has_fetch(worker) ? UCS_ERR_BUSY : UCS_OK;
 }
 
 ucs_status_t ucx_worker_post(struct ucx_worker *worker, uint32_t number)

@@ -17,8 +17,8 @@ const (
 	// Completed: the operation with this Tag has ended, see Err. Its memory may be used again.
 	Completed Kind = iota + 1
 
-	// Arrived: a message of Length bytes is in the slot whose number is Tag. Err: the slot's content is not valid, and
-	// the slot is vacant again.
+	// Arrived: a message of Length bytes is in the slot whose number is Tag, which is occupied until Post. Err: the
+	// slot's content is not valid.
 	Arrived
 
 	// Failed: the endpoint that was connected with this Tag cannot be used any more, see Err. Its operations complete

@@ -50,6 +50,7 @@ struct ucx_operation {
 	struct ucx_worker *worker;
 	struct ucx_memory *memory;
 	struct ucx_operation *next; /* of the vacant ones */
+	struct ucx_endpoint *flush; /* to be flushed before the operation ends, or NULL */
 	uint64_t tag;
 	struct ucx_header header; /* of a message; UCX reads it until the end of the operation */
 };
@@ -72,7 +73,9 @@ struct ucx_slot {
 	uint32_t number;
 	uint8_t occupied;
 	uint8_t arrived; /* the event was added */
-	ucp_ep_h source; /* that UCX fetches the message from; NULL: it does not. Of the worker's thread */
+	/* Of the worker's thread: */
+	uint8_t stopping; /* source is closed, or being closed */
+	ucp_ep_h source;  /* that UCX fetches the message from; NULL: it does not */
 };
 
 struct ucx_endpoint {

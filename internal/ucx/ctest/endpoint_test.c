@@ -65,6 +65,41 @@ static void what_ends_at_once_is_an_event_too(void)
 	close_pair(p);
 }
 
+static bool has_ended(struct pair p, ucs_status_t status)
+{
+	struct ucx_event event;
+	if (ucx_worker_poll(p.worker, &event, 1) == 0)
+		return false;
+	CHECK(event.kind == UCX_EVENT_COMPLETED && event.status == (int32_t)status);
+	return true;
+}
+
+/* UCX may have copied a message that has not been sent. */
+static void a_message_ends_when_it_was_sent(void)
+{
+	struct pair p = open_pair(false);
+	fake.flush_answer = ANSWER_LATER;
+	for (int later = 0; later < 2; later++) {
+		fake.answer = later ? ANSWER_LATER : ANSWER_NOW;
+		CHECK(send_to(p, 1) == UCS_OK);
+		if (later)
+			fake_complete(fake_pending(), UCS_OK);
+		CHECK(!has_ended(p, UCS_OK) && ucx_memory_unmap(p.context, p.memory) == UCS_ERR_BUSY);
+		fake_complete(fake_pending(), UCS_OK);
+		CHECK(has_ended(p, UCS_OK) && fake_pending() == NULL);
+	}
+	CHECK(send_to(p, 1) == UCS_OK);
+	fake_complete(fake_pending(), UCS_ERR_CONNECTION_RESET);
+	CHECK(has_ended(p, UCS_ERR_CONNECTION_RESET) && fake_pending() == NULL);
+	fake.answer = ANSWER_NOW;
+	CHECK(get(p, 1) == UCS_OK && has_ended(p, UCS_OK));
+	fake.flush_answer = ANSWER_ERROR;
+	CHECK(send_to(p, 1) == UCS_OK && has_ended(p, UCS_ERR_CONNECTION_RESET));
+	fake.flush_answer = ANSWER_NOW;
+	close_endpoint(p);
+	close_pair(p);
+}
+
 /* Also those whose completion is waiting to be taken: the ring of events has no place for more. */
 static void at_most_depth_are_in_flight(void)
 {
@@ -235,6 +270,7 @@ static void memory_of_ucx_has_its_address(void)
 int main(void)
 {
 	RUN(what_ends_at_once_is_an_event_too);
+	RUN(a_message_ends_when_it_was_sent);
 	RUN(at_most_depth_are_in_flight);
 	RUN(what_is_refused_is_no_event);
 	RUN(operations_end_in_any_order);

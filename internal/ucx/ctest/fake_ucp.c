@@ -8,6 +8,7 @@ uint8_t fake_memory[4096];
 
 /* Handles that are never dereferenced. */
 #define HANDLE(type, number) ((type)(uintptr_t)(0x1000 + (number)))
+#define SENDER(number) HANDLE(ucp_ep_h, 16 + (number))
 
 static ucs_status_t config_read(const char *prefix, const char *file, ucp_config_t **config)
 {
@@ -149,7 +150,10 @@ static ucs_status_ptr_t am_recv_data(ucp_worker_h worker, void *descriptor, void
 	(void)worker;
 	if (fake.answer == ANSWER_NOW)
 		memcpy(buffer, descriptor, count);
-	return answer(fake.answer, param, buffer, count);
+	ucs_status_ptr_t request = answer(fake.answer, param, buffer, count);
+	if (UCS_PTR_IS_PTR(request))
+		((struct request *)request)->sender = fake.sender;
+	return request;
 }
 
 static void request_free(void *request)
@@ -176,14 +180,26 @@ static ucs_status_ptr_t ep_flush(ucp_ep_h ep, const ucp_request_param_t *param)
 	return answer(fake.flush_answer, param, NULL, 0);
 }
 
+static ucs_status_ptr_t close_sender(int sender)
+{
+	if (fake.failed_senders[sender] || fake.closed_senders[sender])
+		return UCS_STATUS_PTR(UCS_ERR_NOT_CONNECTED);
+	fake.closed_senders[sender] = true;
+	for (int i = 0; i < REQUESTS && fake.close_answer == ANSWER_NOW; i++) {
+		struct request *request = &fake.requests[i];
+		if (request->pending && request->sender == sender)
+			request->param.cb.recv_am(request, UCS_ERR_CANCELED, 0, request->param.user_data);
+	}
+	return NULL;
+}
+
 static ucs_status_ptr_t ep_close(ucp_ep_h ep, const ucp_request_param_t *param)
 {
 	fake.closed_endpoints++;
 	fake.forced_endpoints += (param->flags & UCP_EP_CLOSE_FLAG_FORCE) != 0;
-	while (ep == FAKE_SENDER && fake.close_answer == ANSWER_NOW && fake_pending() != NULL) {
-		struct request *request = fake_pending();
-		request->param.cb.recv_am(request, UCS_ERR_CANCELED, 0, request->param.user_data);
-	}
+	for (int sender = 0; sender < FAKE_SENDERS; sender++)
+		if (ep == SENDER(sender))
+			return close_sender(sender);
 	return answer(fake.close_answer, param, NULL, 0);
 }
 
@@ -251,7 +267,7 @@ ucs_status_t fake_message(const void *header, size_t header_length, void *data, 
 	const ucp_am_recv_param_t param = {
 		.recv_attr = (rendezvous ? UCP_AM_RECV_ATTR_FLAG_RNDV : 0) |
 			     (fake.no_reply ? 0 : UCP_AM_RECV_ATTR_FIELD_REPLY_EP),
-		.reply_ep = FAKE_SENDER,
+		.reply_ep = SENDER(fake.sender),
 	};
 	ucs_status_t status = fake.on_message(fake.on_message_arg, copy, header_length, data, length, &param);
 	free(copy);

@@ -29,11 +29,12 @@
 /* What a non-blocking function returns. */
 enum answer { ANSWER_NOW, ANSWER_LATER, ANSWER_ERROR };
 
-enum { REQUESTS = 64 };
+enum { REQUESTS = 64, FAKE_SENDERS = 2 };
 
 /* One operation that was answered with ANSWER_LATER. */
 struct request {
 	bool pending;
+	int sender; /* that a rendezvous is from */
 	ucp_request_param_t param;
 	void *buffer;
 	size_t length;
@@ -51,6 +52,8 @@ struct fake {
 	int freed_requests;
 	int destroyed_workers;
 	int closed_endpoints, forced_endpoints;
+	int sender; /* of the next message, from 0 on */
+	bool failed_senders[FAKE_SENDERS], closed_senders[FAKE_SENDERS];
 	ucp_am_recv_callback_t on_message;
 	void *on_message_arg;
 	ucp_err_handler_t on_failure;
@@ -73,10 +76,10 @@ void fake_complete(struct request *request, ucs_status_t status);
 /* Returns the first pending request, or NULL. */
 struct request *fake_pending(void);
 
-/* The endpoint of a message's sender. Closing it with ANSWER_NOW ends all pending requests. */
-#define FAKE_SENDER ((ucp_ep_h)(uintptr_t)6)
-
-/* Delivers a message whose header is a copy on the heap, so that reading beyond its length is noticed. */
+/*
+ * Delivers a message whose header is a copy on the heap, so that reading beyond its length is noticed. Closing the
+ * endpoint of its sender with ANSWER_NOW ends all rendezvous from it. It can be closed once, and not after a failure.
+ */
 ucs_status_t fake_message(const void *header, size_t header_length, void *data, size_t length, bool rendezvous);
 
 #endif

@@ -191,31 +191,51 @@ static void a_failed_rendezvous_has_no_bytes(void)
 	}
 }
 
-/* UCX must not be asked to destroy a worker that fetches something. */
+static void begin_rendezvous(uint32_t index, int sender)
+{
+	fake.answer = ANSWER_LATER;
+	fake.sender = sender;
+	CHECK(message(TOKEN, FIRST + index * STEP, SIZE, true) == UCS_INPROGRESS);
+}
+
+/* UCX must not be asked to destroy a worker that fetches something, nor to close an endpoint twice. */
 static void a_worker_ends_with_rendezvous(void)
 {
 	open_receiver();
-	fake.answer = ANSWER_LATER;
-	CHECK(message(TOKEN, FIRST, SIZE, true) == UCS_INPROGRESS);
-	CHECK(message(TOKEN, FIRST + STEP, SIZE, true) == UCS_INPROGRESS);
-	fake.close_answer = ANSWER_LATER;
+	begin_rendezvous(0, 0);
+	begin_rendezvous(1, 1);
+	begin_rendezvous(2, 0);
 	CHECK(memory->abandoned == 0);
-	CHECK(ucx_worker_close(worker) == UCS_ERR_BUSY && fake.destroyed_workers == 0);
-	CHECK(memory->abandoned == 1);
-	fake.close_answer = ANSWER_NOW;
 	close_receiver();
 	CHECK(fake.destroyed_workers == 1 && fake.forced_endpoints == 2 && fake_pending() == NULL);
 }
 
-/* What has failed cannot be closed by force, and needs not. */
-static void a_worker_ends_with_a_failed_sender(void)
+static void a_rendezvous_may_end_late(void)
 {
 	open_receiver();
-	fake.answer = ANSWER_LATER;
-	CHECK(message(TOKEN, FIRST, SIZE, true) == UCS_INPROGRESS);
-	fake.close_answer = ANSWER_ERROR;
+	begin_rendezvous(0, 0);
+	fake.close_answer = ANSWER_LATER;
+	for (int i = 0; i < 3; i++)
+		CHECK(ucx_worker_close(worker) == UCS_ERR_BUSY && fake.destroyed_workers == 0);
+	CHECK(memory->abandoned == 1 && fake.forced_endpoints == 1);
+	struct request *request = fake_pending();
+	request->param.cb.recv_am(request, UCS_ERR_CANCELED, 0, request->param.user_data);
 	close_receiver();
-	CHECK(fake.destroyed_workers == 1);
+	CHECK(fake.destroyed_workers == 1 && fake.forced_endpoints == 1);
+}
+
+/* What has failed cannot be closed by force, and needs not. The other sender is closed nevertheless. */
+static void a_worker_ends_with_a_failed_sender(void)
+{
+	for (int failed = 0; failed < FAKE_SENDERS; failed++) {
+		open_receiver();
+		begin_rendezvous(0, 0);
+		begin_rendezvous(1, 1);
+		fake.failed_senders[failed] = true;
+		close_receiver();
+		CHECK(fake.destroyed_workers == 1 && fake.closed_senders[1 - failed]);
+		CHECK(fake_pending() != NULL && fake_pending()->sender == failed);
+	}
 }
 
 static void a_rendezvous_needs_its_sender(void)
@@ -276,6 +296,7 @@ int main(void)
 	RUN(a_failed_rendezvous_has_no_bytes);
 	RUN(events_have_more_numbers_than_32_bits);
 	RUN(a_worker_ends_with_rendezvous);
+	RUN(a_rendezvous_may_end_late);
 	RUN(a_worker_ends_with_a_failed_sender);
 	RUN(a_rendezvous_needs_its_sender);
 	RUN(another_thread_posts);
