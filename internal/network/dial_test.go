@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -93,4 +94,28 @@ func mustLoseLane(t *testing.T, c *Control) {
 	t.Helper()
 	_, err := c.dialLane(patient(t), &Settings{}, &tls.Config{InsecureSkipVerify: true}, secret{}, laneID{})
 	comchtest.MustBe(t, err, comch.ErrPeerLost)
+}
+
+// Whatever keeps a data connection from being made, the daemon is lost or slow, unless it is a matter of this side.
+func TestDataConnectionCannotBeMade(t *testing.T) {
+	slow, cancel := context.WithTimeoutCause(t.Context(), 0, errSlow)
+	defer cancel()
+	local := errors.New("a matter of this side")
+	for _, c := range []struct {
+		ctx  context.Context
+		err  error
+		want error
+	}{
+		{t.Context(), os.NewSyscallError("connect", syscall.EHOSTUNREACH), comch.ErrPeerLost},
+		{t.Context(), os.NewSyscallError("connect", syscall.ECONNREFUSED), comch.ErrPeerLost},
+		{t.Context(), os.NewSyscallError("read", syscall.ECONNRESET), comch.ErrPeerLost},
+		{t.Context(), os.ErrDeadlineExceeded, comch.ErrPeerLost},
+		{slow, os.ErrDeadlineExceeded, errSlow},
+		{t.Context(), local, local},
+	} {
+		got := notDialed(c.ctx, c.err)
+		if !errors.Is(got, c.want) || c.want == local && errors.Is(got, comch.ErrPeerLost) {
+			t.Errorf("%v: %v, want %v", c.err, got, c.want)
+		}
+	}
 }

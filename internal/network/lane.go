@@ -258,10 +258,7 @@ func (c *Control) dialLane(ctx context.Context, s *Settings, config *tls.Config,
 	defer cancel()
 	socket, err := s.dial(ctx, c.socket.RemoteAddr().String())
 	if err != nil {
-		if errors.Is(err, syscall.ECONNREFUSED) || isEnd(err) {
-			err = fmt.Errorf("%w (%w)", errNotTaken, err)
-		}
-		return nil, fmt.Errorf("open a data connection: %w", err)
+		return nil, fmt.Errorf("open a data connection: %w", notDialed(ctx, err))
 	}
 	dialed := newLane(socket, tls.Client, config)
 	err = within(ctx, socket, func() error { return dialed.join(s, id.greeting(of)) })
@@ -269,6 +266,17 @@ func (c *Control) dialLane(ctx context.Context, s *Settings, config *tls.Config,
 		return nil, fmt.Errorf("open a data connection: %w", err)
 	}
 	return dialed, nil
+}
+
+// notDialed returns why a daemon that has a control connection cannot be reached any more.
+func notDialed(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if passes(err) || isEnd(err) {
+		return fmt.Errorf("%w (%w)", errNotTaken, err)
+	}
+	return err
 }
 
 // errNotTaken is a server that closes a data connection, or answers otherwise.

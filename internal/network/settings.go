@@ -36,8 +36,9 @@ type Settings struct {
 	// UCX chooses the devices and limits of the paths am and rma. Its TrafficClass, if 0, is the one above.
 	UCX ucx.Settings
 
-	// ReachTime is how long the first read of a window may take on the path rma, before its memory is taken to be out
-	// of reach; 0 is ucxpath.DefaultReachTime. It has to be shorter than the idle timeout, which ends the transfer.
+	// ReachTime is how long the first read of each lane of a window may take on the path rma, before its memory is
+	// taken to be out of reach; 0 is ucxpath.DefaultReachTime. It has to be less than the idle timeout, which otherwise
+	// ends the transfer before.
 	ReachTime time.Duration
 
 	// HardwareOnly is that of ucxpath.Config: it reports whether software RDMA devices cannot be used. nil: they can.

@@ -80,7 +80,8 @@ func sentMessagesArrive(t *testing.T, size int64) {
 	most := 64 << 20 / size // more than TCP takes
 	settings := Settings{Transports: transports["tcp"]}
 	sender, receiver := newSide(t, settings), newSide(t, settings)
-	slots := Slots{Memory: receiver.alloc(most*size, LocalWrite), Size: size, Step: 1, Count: uint32(most), Token: token}
+	into := receiver.alloc(most*size, LocalWrite)
+	slots := Slots{Memory: into, Size: size, Step: 1, Count: uint32(most), Token: token}
 	if err := receiver.worker.Receive(slots); err != nil {
 		t.Fatal(err)
 	}

@@ -21,9 +21,12 @@ import (
 // Path makes the windows of one data path of one connection. Its methods are called by one goroutine at a time, as
 // those of native.Memory are.
 type Path struct {
-	path  negotiate.Path
-	with  Config
-	ports func() []ucx.Port // replaced by tests
+	path negotiate.Path
+	with Config
+
+	// Replaced by tests:
+	ports func() []ucx.Port
+	opens func() bool // UCX can use the ports
 }
 
 // Config is what a Path may use. The functions are called whenever a transfer begins.
@@ -57,7 +60,7 @@ func New(path negotiate.Path, c Config) *Path {
 	}
 	c.ReachTime = cmp.Or(c.ReachTime, DefaultReachTime)
 	c.UCX.Reads = path == negotiate.PathRMA
-	return &Path{path: path, with: c, ports: ucx.RDMAPorts}
+	return &Path{path: path, with: c, ports: ucx.RDMAPorts, opens: opensHardware}
 }
 
 // available returns why this process cannot use UCX, or nil. It is found out once.
@@ -67,6 +70,16 @@ var available = sync.OnceValue(func() error {
 		return err
 	}
 	return c.Close()
+})
+
+// opensHardware reports whether UCX finds RDMA devices. A container may show those of its host, and have no files of
+// them. It is found out once.
+var opensHardware = sync.OnceValue(func() bool {
+	c, err := ucx.Open(ucx.Settings{Transports: hardware})
+	if err == nil {
+		err = c.Close()
+	}
+	return !errors.Is(err, ucx.StatusNoDevice)
 })
 
 // Usable returns a job.ErrCapability if this machine cannot use the path with this peer, and the error of SameUser.
@@ -84,6 +97,10 @@ func (p *Path) noTransport() error {
 	if device := p.refusedDevice(); device != "" {
 		return job.NewError(job.ErrCapability, nil, "choose others with --net-devices, or use --path tls",
 			"path %s: a daemon that the kernel confines cannot use the software RDMA device %s", p.path, device)
+	}
+	if found := p.devices(); len(found) > 0 {
+		return job.NewError(job.ErrCapability, nil, "give the process /dev/infiniband, or use --path tls",
+			"path %s: UCX cannot use the RDMA device %s", p.path, found[0].Device)
 	}
 	return job.NewError(job.ErrCapability, nil, "use --path tls, or check dma-copy devices --driver ucx",
 		"path rma needs an active RDMA device, or a peer of the same user on this machine")
@@ -108,8 +125,8 @@ func (p *Path) refusedDevice() string {
 	return ""
 }
 
-// hasRDMA reports whether there are RDMA ports, and this process can use all of them.
-func (p *Path) hasRDMA() bool { return len(p.devices()) > 0 && p.refusedDevice() == "" }
+// hasRDMA reports whether there are RDMA ports, and this process can use them.
+func (p *Path) hasRDMA() bool { return len(p.devices()) > 0 && p.refusedDevice() == "" && p.opens() }
 
 // The transports of UCX that a path may use. Those within a machine let the peer name the process whose memory is read
 // or mapped, so they are for a peer that may do that anyway. tcp is not for reads, which UCX then serves in software.
@@ -242,7 +259,12 @@ func (p *Path) openContext() (*ucx.Context, error) {
 	settings := p.with.UCX
 	settings.Transports = transports
 	opened, err := ucx.Open(settings)
-	if errors.Is(err, ucx.StatusNoDevice) && len(settings.NetDevices) > 0 {
+	switch {
+	case !errors.Is(err, ucx.StatusNoDevice):
+	case len(settings.NetDevices) == 0:
+		return nil, job.NewError(job.ErrCapability, err, "use --path tls, or check dma-copy devices --driver ucx",
+			"path %s: UCX has none of the transports %s", p.path, strings.Join(settings.Transports, ", "))
+	default:
 		return nil, job.NewError(job.ErrCapability, err, "give devices that dma-copy devices --driver ucx lists",
 			"path %s: UCX has none of the transports %s on %s", p.path, strings.Join(settings.Transports, ", "),
 			quote.Printable(strings.Join(settings.NetDevices, ", ")))

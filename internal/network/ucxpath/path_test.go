@@ -31,6 +31,7 @@ func TestTransports(t *testing.T) {
 	same, other := func() (bool, error) { return true, nil }, func() (bool, error) { return false, nil }
 	card := ucx.Port{Device: "mlx5_0", Number: 1, Active: true}
 	soft := ucx.Port{Device: "rxe0", Number: 1, Active: true, Software: true}
+	hidden := ucx.Port{Device: "hidden0", Number: 1, Active: true}
 	for _, c := range []struct {
 		path   negotiate.Path
 		config Config
@@ -56,9 +57,15 @@ func TestTransports(t *testing.T) {
 		{negotiate.PathRMA, Config{HardwareOnly: yes, SameUser: same}, []ucx.Port{soft},
 			[]string{"posix", "sysv", "cma"}},
 		{negotiate.PathMessages, Config{HardwareOnly: yes}, []ucx.Port{soft}, []string{"tcp"}},
+
+		// A device that UCX does not find.
+		{negotiate.PathRMA, Config{}, []ucx.Port{hidden}, nil},
+		{negotiate.PathRMA, Config{SameUser: same}, []ucx.Port{hidden}, []string{"posix", "sysv", "cma"}},
+		{negotiate.PathMessages, Config{}, []ucx.Port{hidden}, []string{"tcp"}},
 	} {
 		p := New(c.path, c.config)
-		p.ports = func() []ucx.Port { return slices.Clone(c.ports) }
+		setPorts(p, c.ports...)
+		p.opens = func() bool { return len(c.ports) == 0 || c.ports[0].Device != hidden.Device }
 		if got, _ := p.transports(); !slices.Equal(got, c.want) {
 			t.Errorf("%s, %+v, ports %+v: %q", c.path, c.config, c.ports, got)
 		}
@@ -73,6 +80,12 @@ func TestTransports(t *testing.T) {
 			t.Errorf("a window of any transport: %v, %v", w, err)
 		}
 	}
+}
+
+// setPorts gives the machine of a path these ports, which UCX can use.
+func setPorts(p *Path, ports ...ucx.Port) {
+	p.ports = func() []ucx.Port { return slices.Clone(ports) }
+	p.opens = func() bool { return true }
 }
 
 // layoutOf returns the layout of one side, with two lanes.
@@ -378,7 +391,7 @@ func TestTraits(t *testing.T) {
 		{negotiate.PathRMA, []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}, true, sizes},
 	} {
 		p := New(test.path, Config{})
-		p.ports = func() []ucx.Port { return test.ports }
+		setPorts(p, test.ports...)
 		if got := p.Traits(); got.Distant != test.distant || got.Sizes != test.sizes {
 			t.Errorf("%s with %v: %+v", test.path, test.ports, got)
 		}
@@ -389,7 +402,7 @@ func TestTraits(t *testing.T) {
 // workers, and a lane connects to those of its slots only.
 func TestOverhead(t *testing.T) {
 	p := New(negotiate.PathMessages, Config{})
-	p.ports = func() []ucx.Port { return nil }
+	setPorts(p)
 	describe := func(count int) negotiate.Window {
 		workers := negotiate.Workers{Key: make([]byte, negotiate.TokenSize)}
 		for range count {
@@ -419,11 +432,9 @@ func TestOverhead(t *testing.T) {
 		{negotiate.PathRMA, true, true, 1, ucx.WorkerMemoryRDMA},
 	} {
 		p := New(test.path, Config{})
-		p.ports = func() []ucx.Port {
-			if !test.rdma {
-				return nil
-			}
-			return []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}
+		setPorts(p)
+		if test.rdma {
+			setPorts(p, ucx.Port{Device: "mlx5_0", Number: 1, Active: true})
 		}
 		got := p.Overhead(layoutOf(test.path, test.sends), negotiate.Window{})
 		if got != test.workers*test.each {
