@@ -3,6 +3,7 @@ package runtimedir
 import (
 	"bufio"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +13,8 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
-const childLock = "RUNTIMEDIR_TEST_LOCK" // directory in which a child process locks the device, until it is killed
+// childLock names a directory in which a child process locks the device, until it is killed or its stdin ends.
+const childLock = "RUNTIMEDIR_TEST_LOCK"
 
 func TestMain(m *testing.M) {
 	directory := os.Getenv(childLock)
@@ -27,9 +29,9 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		os.Exit(1)
 	}
-	defer lock.Close() // which keeps a garbage collection from closing its files
 	os.Stdout.WriteString("locked\n")
-	select {}
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	lock.Close() // not before, by a garbage collection
 }
 
 func TestDefault(t *testing.T) {
@@ -136,6 +138,9 @@ func TestSecondDaemonIsRefused(t *testing.T) {
 	first.Env = append(os.Environ(), childLock+"="+d.Path())
 	output, err := first.StdoutPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.StdinPipe(); err != nil { // open until Wait
 		t.Fatal(err)
 	}
 	if err := first.Start(); err != nil {
