@@ -68,8 +68,8 @@ func TestInflightUntilReaped(t *testing.T) {
 	}
 }
 
-// A message whose operation has ended arrives without progress of its sender, although TCP takes only a part of one
-// after so many that nobody receives.
+// A message whose operation has ended arrives without progress of its sender. Of messages that are not received, TCP
+// takes only a part of the last one.
 func TestSentMessagesArrive(t *testing.T) {
 	for _, size := range []int64{1 << 10, 6 << 10, 64 << 10, 255 << 10, 256 << 10, 2 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) { sentMessagesArrive(t, size) })
