@@ -26,7 +26,7 @@ type Path struct {
 
 	// Replaced by tests:
 	ports func() []ucx.Port
-	opens func() bool // UCX can use the ports
+	opens func(devices []string) bool
 }
 
 // Config is what a Path may use. The functions are called whenever a transfer begins.
@@ -72,15 +72,23 @@ var available = sync.OnceValue(func() error {
 	return c.Close()
 })
 
-// opensHardware reports whether UCX finds RDMA devices. A container may show those of its host, and have no files of
-// them. It is found out once.
-var opensHardware = sync.OnceValue(func() bool {
-	c, err := ucx.Open(ucx.Settings{Transports: hardware})
-	if err == nil {
-		err = c.Close()
-	}
-	return !errors.Is(err, ucx.StatusNoDevice)
-})
+// hardwareFound has what opensHardware has found out, by the devices: a func() bool for each list.
+var hardwareFound sync.Map
+
+// opensHardware reports whether UCX finds RDMA devices among those that it may use; none stands for all. A container
+// may show those of its host, and have no files of them. It is found out once, with no other devices than a copy has:
+// those may be what this process must not use.
+func opensHardware(devices []string) bool {
+	find := sync.OnceValue(func() bool {
+		c, err := ucx.Open(ucx.Settings{Transports: hardware, NetDevices: devices})
+		if err == nil {
+			err = c.Close()
+		}
+		return !errors.Is(err, ucx.StatusNoDevice)
+	})
+	found, _ := hardwareFound.LoadOrStore(strings.Join(devices, ","), find)
+	return found.(func() bool)()
+}
 
 // Usable returns a job.ErrCapability if this machine cannot use the path with this peer, and the error of SameUser.
 func (p *Path) Usable() error {
@@ -126,7 +134,9 @@ func (p *Path) refusedDevice() string {
 }
 
 // hasRDMA reports whether there are RDMA ports, and this process can use them.
-func (p *Path) hasRDMA() bool { return len(p.devices()) > 0 && p.refusedDevice() == "" && p.opens() }
+func (p *Path) hasRDMA() bool {
+	return len(p.devices()) > 0 && p.refusedDevice() == "" && p.opens(p.with.UCX.NetDevices)
+}
 
 // The transports of UCX that a path may use. Those within a machine let the peer name the process whose memory is read
 // or mapped, so they are for a peer that may do that anyway. tcp is not for reads, which UCX then serves in software.

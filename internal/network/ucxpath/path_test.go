@@ -65,7 +65,12 @@ func TestTransports(t *testing.T) {
 	} {
 		p := New(c.path, c.config)
 		setPorts(p, c.ports...)
-		p.opens = func() bool { return len(c.ports) == 0 || c.ports[0].Device != hidden.Device }
+		p.opens = func(devices []string) bool {
+			if !slices.Equal(devices, c.config.UCX.NetDevices) {
+				t.Errorf("UCX is to open %q, and may use %q", devices, c.config.UCX.NetDevices)
+			}
+			return c.ports[0].Device != hidden.Device
+		}
 		if got, _ := p.transports(); !slices.Equal(got, c.want) {
 			t.Errorf("%s, %+v, ports %+v: %q", c.path, c.config, c.ports, got)
 		}
@@ -85,7 +90,7 @@ func TestTransports(t *testing.T) {
 // setPorts gives the machine of a path these ports, which UCX can use.
 func setPorts(p *Path, ports ...ucx.Port) {
 	p.ports = func() []ucx.Port { return slices.Clone(ports) }
-	p.opens = func() bool { return true }
+	p.opens = func([]string) bool { return true }
 }
 
 // layoutOf returns the layout of one side, with two lanes.
