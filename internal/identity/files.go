@@ -117,9 +117,8 @@ func readFile(at int, name, path string, user int, e exposure, limit int64) ([]b
 	return text, nil
 }
 
-// createFile writes a file of a directory: first under a temporary name, which is then linked, or if it may replace
-// another file renamed. Content and name are flushed to disk. Without replace, a name that exists is an error that
-// wraps fs.ErrExist.
+// createFile writes a file of a directory: first under a temporary name, which then becomes the final one. Content and
+// name are flushed to disk. Without replace, a name that exists is an error that wraps fs.ErrExist.
 func createFile(directory *os.File, name string, content []byte, mode uint32, replace bool) (err error) {
 	at, path := int(directory.Fd()), filepath.Join(directory.Name(), name)
 	temporary := "." + name + ".new-" + rand.Text()
@@ -129,15 +128,35 @@ func createFile(directory *os.File, name string, content []byte, mode uint32, re
 	if replace {
 		err = unix.Renameat(at, temporary, at, name)
 	} else {
-		err = unix.Linkat(at, temporary, at, name, 0)
+		err = renameIfAbsent(at, temporary, name)
 	}
-	if err != nil || !replace {
+	if err != nil {
 		_ = unix.Unlinkat(at, temporary, 0)
 	}
 	if err != nil {
 		return &os.PathError{Op: "create", Path: path, Err: err}
 	}
 	return directory.Sync()
+}
+
+// renameIfAbsent gives a file another name of its directory, unless the name exists. Without hard links it looks
+// whether the name is free: nobody but this user and root can create one in the meantime.
+func renameIfAbsent(at int, from, to string) error {
+	err := unix.Linkat(at, from, at, to, 0)
+	if err == nil {
+		return unix.Unlinkat(at, from, 0)
+	}
+	if !errors.Is(err, unix.EPERM) && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	var stat unix.Stat_t
+	switch err := unix.Fstatat(at, to, &stat, unix.AT_SYMLINK_NOFOLLOW); {
+	case err == nil:
+		return unix.EEXIST
+	case !errors.Is(err, unix.ENOENT):
+		return err
+	}
+	return unix.Renameat(at, from, at, to)
 }
 
 // writeFile makes a new file and flushes its content. It leaves none behind if it fails.

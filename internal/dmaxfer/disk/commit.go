@@ -73,12 +73,17 @@ func (p *Partial) checkPartial() error {
 	switch {
 	case is.Size != p.sealed.Size:
 		return p.changed("it has %d bytes and not %d", is.Size, p.sealed.Size)
-	case is.Links != names:
+	case p.dir.IsLocal() && is.Links != names:
 		return p.changed("it has %d hard links", is.Links)
-	case is.Identity != p.sealed.Identity:
+	case !p.unchanged(is.Identity, p.sealed.Identity):
 		return p.changed("it was modified after it was complete")
 	}
 	return nil
+}
+
+// unchanged reports whether the file is as it was. Where times may come from a cache only its size says so.
+func (p *Partial) unchanged(is, was Identity) bool {
+	return is == was || is.Size == was.Size && !p.dir.IsLocal()
 }
 
 // closeAndHold closes the file, because some file systems report lost writes only then. A duplicate handle keeps the
@@ -98,14 +103,19 @@ func (p *Partial) closeAndHold() error {
 }
 
 // checkTarget checks that the final name leads to the received file. Renaming works on names and updates the change
-// time, so another process could have replaced or changed the file since checkPartial.
+// time, so another process could have replaced or changed the file since checkPartial. Where a cache may return other
+// attributes than those of the file only its size counts.
 func (p *Partial) checkTarget() error {
 	found, err := p.dir.Stat(p.base)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return p.failed("examining", err)
 	}
-	if err == nil && found.SameFile(p.sealed.Identity) && found.Links == 1 &&
-		found.Size == p.sealed.Size && found.Modified == p.sealed.Modified {
+	isTarget := err == nil && found.Mode.IsRegular() && found.Size == p.sealed.Size
+	if p.dir.IsLocal() {
+		isTarget = isTarget && found.SameFile(p.sealed.Identity) && found.Links == 1 &&
+			found.Modified == p.sealed.Modified
+	}
+	if isTarget {
 		return nil
 	}
 	return NewError(ErrChanged, err, "compare it with the source (dma-copy verify) before using it, or copy again",

@@ -69,7 +69,8 @@ type Dir interface {
 	// Rename renames an entry and replaces an existing entry named to.
 	Rename(from, to string) error
 
-	// RenameIfAbsent renames an entry. It fails with fs.ErrExist if an entry named to exists.
+	// RenameIfAbsent renames an entry. It fails with fs.ErrExist if an entry named to exists. Where the file system
+	// can neither exclude that nor make hard links, an entry that is created at the same time may be replaced.
 	RenameIfAbsent(from, to string) error
 
 	// Link creates another name of a file. It fails with fs.ErrExist if the name exists.
@@ -129,6 +130,10 @@ type Dir interface {
 
 	// SetXattr sets one extended attribute of the directory.
 	SetXattr(attribute Xattr) error
+
+	// IsLocal reports whether an Info is that of the file itself. Otherwise, as with FUSE and on a network, a cache may
+	// return earlier times and link counts, and another inode number after a rename.
+	IsLocal() bool
 
 	// CanSyncFS reports whether SyncFS keeps its promise here. Otherwise each file and directory has to be flushed.
 	CanSyncFS() bool

@@ -127,7 +127,7 @@ func (t *Tree) shutIdle() (closed []Dir) {
 }
 
 // reopen opens the directory again from the nearest one above that is open. The path between has no symlinks, and it
-// must lead to the same directory as before.
+// must lead to the same directory as before, as far as the file system's inode numbers are those of its directories.
 func (d *Directory) reopen() (Dir, error) {
 	var names []string
 	var from Dir
@@ -146,7 +146,7 @@ func (d *Directory) reopen() (Dir, error) {
 		return nil, d.replaced(err)
 	}
 	info, err := dir.Info()
-	if err == nil && !info.SameFile(d.was) {
+	if err == nil && !info.SameFile(d.was) && dir.IsLocal() {
 		err = errReplaced
 	}
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Symlink creates a symlink with this text, or replaces a file or symlink if the tree allows it. Of meta only owner and
@@ -19,6 +21,10 @@ func (d *Directory) Symlink(name, text string, meta Metadata) error {
 	defer d.unuse()
 	temporary := temporaryOf(name)
 	err = d.withoutStale(dir, temporary, func() error { return dir.Symlink(text, temporary) })
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, unix.EPERM) {
+		return NewError(ErrTarget, err, "send what it points to (--links follow), or leave it out (--links skip)",
+			"cannot create the symlink %s: %s", d.path(name), Reason(err))
+	}
 	if err != nil {
 		return d.cannotCreate(name, err)
 	}
@@ -36,8 +42,15 @@ func (d *Directory) Symlink(name, text string, meta Metadata) error {
 	return d.changed()
 }
 
+// setLinkAttributes leaves the time as it is where that of symlinks cannot be set.
 func (d *Directory) setLinkAttributes(dir Dir, temporary, name string, meta Metadata) error {
 	keep := d.tree.opt.Preserve
+	if (keep.Owner || keep.Times) && !d.system.setsLinks(dir) {
+		if keep.Owner {
+			return d.cannotKeep(name, "its owner", nextIfNoOwner, errors.ErrUnsupported)
+		}
+		return nil
+	}
 	if keep.Owner {
 		if err := dir.SetLinkOwner(temporary, meta.UID, meta.GID); err != nil {
 			return d.cannotKeep(name, "its owner", nextIfNoOwner, err)
@@ -49,6 +62,22 @@ func (d *Directory) setLinkAttributes(dir Dir, temporary, name string, meta Meta
 		}
 	}
 	return nil
+}
+
+// setsLinks reports whether times and owners of symlinks can be set in the file system, which dir is a directory of.
+// sshfs changes what a symlink points to instead: it fails for one that points to itself.
+func (s *system) setsLinks(dir Dir) bool {
+	s.links.Do(func() {
+		if s.hasLinkTimes = dir.IsLocal(); s.hasLinkTimes {
+			return
+		}
+		probe := namesOf("probe", newTag()).link
+		if dir.Symlink(probe, probe) == nil {
+			s.hasLinkTimes = dir.SetLinkModified(probe, Timestamp{}) == nil
+			_ = dir.Remove(probe) // is reserved, so that no transfer sends it
+		}
+	})
+	return s.hasLinkTimes
 }
 
 // backUpFile keeps a regular file that a link is about to replace, if the tree keeps backups.

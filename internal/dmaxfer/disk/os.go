@@ -71,8 +71,8 @@ func umask() uint32 {
 type osDir struct {
 	handle *os.File
 
-	known   sync.Once // isLocal is set
-	isLocal bool
+	known sync.Once // kind is set
+	kind  int64     // of the file system, by statfs(2); 0: unknown
 
 	acl   sync.Once // isACL is set
 	isACL bool
@@ -221,20 +221,37 @@ func (d *osDir) Rename(from, to string) error {
 	return d.failed("rename", to, retry(func() error { return unix.Renameat(d.fd(), from, d.fd(), to) }))
 }
 
-// RenameIfAbsent uses renameat2(2), or a hard link where the file system does not support RENAME_NOREPLACE.
+// RenameIfAbsent uses renameat2(2), or a hard link where the file system does not support RENAME_NOREPLACE. Without
+// both it looks whether the name is free before it renames.
 func (d *osDir) RenameIfAbsent(from, to string) error {
 	err := retry(func() error { return unix.Renameat2(d.fd(), from, d.fd(), to, unix.RENAME_NOREPLACE) })
-	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
+	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, errors.ErrUnsupported) {
 		return d.failed("rename", to, err)
 	}
-	return d.linkAndRemove(from, to)
+	return d.renameWith(d.Link, from, to)
 }
 
-func (d *osDir) linkAndRemove(from, to string) error {
-	if err := d.Link(from, to); err != nil {
+// renameWith renames an entry by a function that makes hard links, as far as the file system has them.
+func (d *osDir) renameWith(link func(from, to string) error, from, to string) error {
+	err := link(from, to)
+	switch {
+	case err == nil:
+		return d.Remove(from)
+	case errors.Is(err, unix.EPERM), errors.Is(err, errors.ErrUnsupported):
+		return d.lookAndRename(from, to)
+	default:
 		return err
 	}
-	return d.Remove(from)
+}
+
+func (d *osDir) lookAndRename(from, to string) error {
+	switch _, err := d.Stat(to); {
+	case err == nil:
+		return d.failed("rename", to, unix.EEXIST)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return d.Rename(from, to)
 }
 
 func (d *osDir) Link(from, to string) error {

@@ -22,8 +22,21 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// The fallback for file systems without RENAME_NOREPLACE.
-func TestLinkAndRemove(t *testing.T) {
+// The fallbacks for file systems without RENAME_NOREPLACE.
+func TestRenameIfAbsentOtherwise(t *testing.T) {
+	t.Run("by hard links", func(t *testing.T) {
+		testRenameWith(t, func(dir *osDir) func(from, to string) error { return dir.Link })
+	})
+	for _, err := range []error{unix.EPERM, unix.ENOSYS, unix.EOPNOTSUPP} {
+		t.Run(err.Error(), func(t *testing.T) {
+			testRenameWith(t, func(dir *osDir) func(from, to string) error {
+				return func(_, to string) error { return dir.failed("link", to, err) }
+			})
+		})
+	}
+}
+
+func testRenameWith(t *testing.T, link func(*osDir) func(from, to string) error) {
 	folder := t.TempDir()
 	for _, name := range []string{"from", "taken"} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(name), 0o600); err != nil {
@@ -36,10 +49,10 @@ func TestLinkAndRemove(t *testing.T) {
 	}
 	defer opened.Close()
 	dir := opened.(*osDir)
-	if err := dir.linkAndRemove("from", "taken"); !errors.Is(err, fs.ErrExist) {
+	if err := dir.renameWith(link(dir), "from", "taken"); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a name that is taken: %v", err)
 	}
-	if err := dir.linkAndRemove("from", "to"); err != nil {
+	if err := dir.renameWith(link(dir), "from", "to"); err != nil {
 		t.Error(err)
 	}
 	names, err := dir.Names()

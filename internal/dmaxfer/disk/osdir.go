@@ -187,19 +187,39 @@ func atLeast(release string, major, minor int) bool {
 	return gotMajor > major || gotMajor == major && gotMinor >= minor
 }
 
+// fileSystem returns the kind of the directory's file system, as statfs(2) does; 0 if that is unknown.
+func (d *osDir) fileSystem() int64 {
+	d.known.Do(func() {
+		var stat unix.Statfs_t
+		if retry(func() error { return unix.Fstatfs(d.fd(), &stat) }) == nil {
+			d.kind = int64(stat.Type)
+		}
+	})
+	return d.kind
+}
+
 // isKnown reports whether the directory is on a file system that reports failed writes at the latest by fsync(2) and
 // syncfs(2), and not only when the file is closed.
 func (d *osDir) isKnown() bool {
-	d.known.Do(func() {
-		var stat unix.Statfs_t
-		if retry(func() error { return unix.Fstatfs(d.fd(), &stat) }) != nil {
-			return
-		}
-		switch stat.Type {
-		case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC,
-			unix.F2FS_SUPER_MAGIC:
-			d.isLocal = true
-		}
-	})
-	return d.isLocal
+	switch d.fileSystem() {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.F2FS_SUPER_MAGIC:
+		return true
+	}
+	return false
+}
+
+// Kinds of file systems that package unix does not name.
+const (
+	bcachefsMagic = 0xca451a4e
+	ntfs3Magic    = 0x7366746e
+	zfsMagic      = 0x2fc12fc1
+)
+
+func (d *osDir) IsLocal() bool {
+	switch d.fileSystem() {
+	case unix.OVERLAYFS_SUPER_MAGIC, unix.RAMFS_MAGIC, unix.MSDOS_SUPER_MAGIC, unix.EXFAT_SUPER_MAGIC,
+		bcachefsMagic, ntfs3Magic, zfsMagic:
+		return true
+	}
+	return d.isKnown()
 }

@@ -72,7 +72,7 @@ func (p *Partial) setSize(size int64) error {
 	if info.Size != wanted { // the message has no sizes, because Allocate has added a byte
 		return p.changed("it was truncated or extended")
 	}
-	if p.flushed != (Identity{}) && p.flushed != info.Identity {
+	if p.flushed != (Identity{}) && !p.unchanged(info.Identity, p.flushed) {
 		return p.changed("it was modified after it was flushed")
 	}
 	if info.Size != size {

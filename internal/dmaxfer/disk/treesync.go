@@ -26,6 +26,9 @@ type system struct {
 	// dir is the handle for SyncFS. It was opened before anything was written. Without it files and directories are
 	// flushed one by one.
 	dir Dir
+
+	links        sync.Once // hasLinkTimes is set
+	hasLinkTimes bool
 }
 
 // maxChanged is the number of directories with changed names that are collected before they are flushed.

@@ -82,6 +82,8 @@ func (d *faultyDir) SetXattr(attribute disk.Xattr) error {
 	return d.on.do("setxattr", d.path, func() error { return d.dir.SetXattr(attribute) })
 }
 
+func (d *faultyDir) IsLocal() bool { return d.dir.IsLocal() }
+
 func (d *faultyDir) CanSyncFS() bool { return d.dir.CanSyncFS() }
 
 func (d *faultyDir) SyncFS() error { return d.on.do("syncfs", d.path, d.dir.SyncFS) }

@@ -249,9 +249,13 @@ func (m *Memory) info(n *node) disk.Info {
 			}
 		}
 	}
+	changed := n.changed
+	if m.lacking.Local {
+		links, changed = 0, m.tick()
+	}
 	return disk.Info{
 		Identity: disk.Identity{
-			Device: 1, Inode: n.number, Size: n.now.size, Modified: n.now.modified, Changed: n.changed,
+			Device: 1, Inode: n.number, Size: n.now.size, Modified: n.now.modified, Changed: changed,
 		},
 		Mode: n.now.mode, Links: links, UID: n.now.uid, GID: n.now.gid,
 		Allocated: int64(len(n.now.pages)) * pageSize,

@@ -246,6 +246,8 @@ func (d *memoryDir) SetXattr(attribute disk.Xattr) error {
 type Lacking struct {
 	SyncFS  bool // CanSyncFS reports false
 	Unnamed bool // files without a name
+
+	Local bool // true times and link counts: change times differ at each look, and counts are 0
 }
 
 // Without removes features.
@@ -253,6 +255,13 @@ func (m *Memory) Without(features Lacking) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.lacking = features
+}
+
+// IsLocal implements disk.Dir.
+func (d *memoryDir) IsLocal() bool {
+	d.fs.mu.Lock()
+	defer d.fs.mu.Unlock()
+	return !d.fs.lacking.Local
 }
 
 // CanSyncFS implements disk.Dir.
