@@ -7,10 +7,11 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
 
-// conclusion ends a transfer on the receiver when everything is decided and no lane is at work. Any goroutine of the
-// transfer calls check, its owner everything else.
+// conclusion ends a transfer on the receiver when everything is decided and neither a lane nor a job is at work. Any
+// goroutine of the transfer calls check, its owner everything else.
 type conclusion struct {
 	*outcomes
+	usesTree  func() bool            // a job still uses the tree, although all of its entries may be decided
 	closeTree func(whole bool) error // makes durable what is not yet; whole: nothing remains for a later transfer
 	working   context.Context        // of the transfer; set before the first entry is announced
 
@@ -42,10 +43,10 @@ func (c *conclusion) waits() (finishing, concluding bool) {
 	return c.finishing, c.concluding
 }
 
-// check ends the transfer once everything is decided and no lane is at work. Entries come first: the directory of one
-// that is undecided is not left.
+// check ends the transfer once everything is decided and neither a lane nor a job is at work. Entries come first: the
+// directory of one that is undecided is not left, and no job begins to use the tree when all are decided.
 func (c *conclusion) check() {
-	if undecided, _, _ := c.open.counts(); undecided > 0 || !c.directories.empty() {
+	if undecided, _, _ := c.open.counts(); undecided > 0 || !c.directories.empty() || c.usesTree() {
 		return
 	}
 	c.mu.Lock()

@@ -173,7 +173,7 @@ func (f *feed) leave(o *outgoing) {
 // giveUp goes on without a file that cannot be sent.
 func (f *feed) giveUp(o *outgoing, err error) error {
 	f.leave(o)
-	o.letGo()
+	o.giveUp()
 	return f.failed(o, err)
 }
 

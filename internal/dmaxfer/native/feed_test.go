@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -34,11 +36,17 @@ type fed struct {
 // newFed walks /src, which must be complete.
 func newFed(t *testing.T, memory *disktest.Memory, change func(p *negotiate.Plan)) *fed {
 	t.Helper()
+	return newFedOn(t, memory, memory, change)
+}
+
+// newFedOn is newFed for a file system through which the memory is read.
+func newFedOn(t *testing.T, fs disk.FS, memory *disktest.Memory, change func(p *negotiate.Plan)) *fed {
+	t.Helper()
 	conn, _ := comchtest.NewPair(slot, comchtest.Faultless, comchtest.Faultless)
 	agreed := &terms{
 		config: &Config{
 			Side: negotiate.Host, Conn: conn, Progress: &job.Progress{},
-			File: &job.LocalFile{FS: memory, Name: "/src", Path: "/src", Directory: true},
+			File: &job.LocalFile{FS: fs, Name: "/src", Path: "/src", Directory: true},
 		},
 		plan: negotiate.Plan{
 			Tree: true, Sender: negotiate.Host, Chunk: slot, Depth: 4, Digest: digest.CRC32C, Sparse: true,
@@ -546,4 +554,27 @@ func TestFileThatIsTooLarge(t *testing.T) {
 		found.Info.Size = size
 		mustBe(t, s.entry(found).err, want)
 	}
+}
+
+// The end of a file that one lane cannot read to its end is not announced, although another lane, which was about to
+// read more of it, finds nothing left.
+func TestFileOfWhichOneChunkCannotBeRead(t *testing.T) {
+	memory := newSource(map[string]string{"b": repeated("bcd", 2*slot+1), "c": "c"})
+	faulty := disktest.NewFaulty(memory, failAfter(2, "read b"))
+	f := newFedOn(t, faulty, memory, nil)
+	f.need("b", "c")
+	f.checked(f.next(), f.next())
+	current, _, err := f.take(slot)
+	must(t, err)
+	if unit := f.next(); !unit.Packed() {
+		t.Errorf("%+v, want the other file", unit)
+	}
+	filled, err := f.nextChunk(current, make([]byte, slot), &pump.Unit{})
+	must(t, err)
+	if filled {
+		t.Error("more was read of a file that has failed")
+	}
+	f.mustHaveFailed("b", unix.EIO)
+	f.mustHaveEnded()
+	f.mustClose()
 }

@@ -44,7 +44,7 @@ type outgoing struct {
 	ledger *digest.Ledger
 	users  int  // calls that use the content, or are about to add a chunk to the ledger
 	read   bool // the reader has come to its end
-	ended  bool // its end is announced
+	ended  bool // nothing more is read of it: its end is announced, or it cannot be sent
 }
 
 // acquire keeps the content open until letGo is called, and reports whether it is still to be read.
@@ -62,6 +62,16 @@ func (o *outgoing) acquire() bool {
 func (o *outgoing) letGo() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.users--
+	o.closeUnused()
+}
+
+// giveUp is letGo for a file that cannot be sent. The other lanes read no more of it, and its end is not announced: a
+// part is missing although the reader comes to its end.
+func (o *outgoing) giveUp() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ended = true
 	o.users--
 	o.closeUnused()
 }

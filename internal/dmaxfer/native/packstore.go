@@ -209,6 +209,7 @@ func (s *packStore) stage(files []stagedFile) {
 		if err := s.commitStaged(); err != nil {
 			return failWith(err)
 		}
+		s.changed() // the tree may be closed from now on
 		return nothing
 	})
 }

@@ -3,6 +3,7 @@ package native
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"golang.org/x/sys/unix"
 
@@ -106,4 +107,29 @@ func TestPackOfManyFilesFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A tree stays open while a job still flushes what it has renamed, although every entry is decided and no lane is at
+// work.
+func TestTreeIsNotClosedWhileAJobUsesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoneReceiver(t)
+		e := l.open.entry(l.announces(negotiate.Entry{Kind: negotiate.EntryFile, Depth: 1, Name: []byte("f")}))
+		file, err := e.directory.of.Stage(e.name, nil, e.meta)
+		must(t, err)
+		l.packs.stage([]stagedFile{{entry: e, file: file}})
+		l.withdraws([]uint32{e.number})
+		must(t, l.finish(0))
+		l.end.lanesEnded()
+		synctest.Wait()
+		l.end.check()
+		if _, concluding := l.end.waits(); concluding {
+			t.Error("the tree may be closed before the job has flushed it")
+		}
+		must(t, l.sent.jobs[1]()())
+		if _, concluding := l.end.waits(); !concluding {
+			t.Error("the transfer does not end after the job")
+		}
+		l.ends()
+	})
 }

@@ -387,7 +387,8 @@ func (p *planner) prepare(ctx context.Context, e *arriving) error {
 	return err
 }
 
-// flushTree makes durable what is staged and named. It may be called while the planner runs, once there is a tree.
+// flushTree makes durable what is staged and named. It may be called while the planner runs, once there is a tree, by
+// what keeps the tree from being closed: a lane, or a job of the packStore.
 func (p *planner) flushTree() error { return whileFlushing(p.terms.config.Progress, p.tree.Sync) }
 
 // openOwn opens what the target has in place of a file.

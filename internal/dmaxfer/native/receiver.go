@@ -54,7 +54,7 @@ func newReceiver(t *terms, session *negotiate.NativeSession, l link, a *account)
 	r.planner = newPlanner(r.outcomes, r.chunks)
 	r.digests = &digestComparison{planner: r.planner}
 	r.packs = newPackStore(r.outcomes, r.gate, staged, r.planner.flushTree)
-	r.end = &conclusion{outcomes: r.outcomes, closeTree: r.planner.closeTree}
+	r.end = &conclusion{outcomes: r.outcomes, usesTree: r.packs.isFlushing, closeTree: r.planner.closeTree}
 	r.changed = r.end.check
 	return r
 }
