@@ -254,7 +254,6 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 	if d.server, err = service.NewServer(d.serverConfig(trust, observers)); err != nil {
 		return err
 	}
-	d.onClose(func() error { d.server.Close(); return nil })
 	if err := d.publish(runtime, w); err != nil {
 		return err
 	}
@@ -312,6 +311,7 @@ func (d *daemon) serverConfig(trust service.Trust, observer service.Observer) se
 	s.Path = s.DevicePath()
 	return service.ServerConfig{
 		Key: d.key, AuthNone: s.Auth == config.AuthNone, Trust: trust, Shares: s.Shares,
+		Forbidden: d.forbidden,
 		Limits: service.Limits{
 			Connections: s.MaxConnections, PerKey: s.MaxKeyConnections, Transfers: s.MaxTransfers, Memory: s.MaxMemory,
 			Bandwidth: s.Bandwidth, MaxBytes: s.MaxBytes, MaxEntries: s.MaxEntries, IdleTimeout: s.IdleTimeout,

@@ -60,6 +60,11 @@ func (d *daemon) withTransports(p sandbox.Policy) (sandbox.Policy, error) {
 	return p.WithDevice(soft.Path), err
 }
 
+// forbidden implements service.ServerConfig.Forbidden.
+func (d *daemon) forbidden(s share.Share, needed share.Access) bool {
+	return d.confined.Forbids(sandbox.Share{Path: s.Path, Write: needed.Allows(share.Write)})
+}
+
 func sandboxShare(s share.Share) sandbox.Share {
 	return sandbox.Share{Path: s.Path, Write: s.Access.Allows(share.Write)}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
@@ -50,6 +51,9 @@ func (d *daemon) reloadShares() error {
 		return err
 	}
 	for _, each := range now.Shares {
+		if slices.Contains(d.settings.Shares, each) {
+			continue // the server logs whether it can be used
+		}
 		if err := d.confined.Admit(each.Name, sandboxShare(each)); err != nil {
 			return err
 		}

@@ -15,8 +15,8 @@ import (
 
 // rights are what one request may do with its share. They are looked up for each request, and hold until its end.
 type rights struct {
-	*share.Opened        // with the access of the key
-	open                 *openShare
+	share.Share          // with the access of the key
+	needed               share.Access
 	overwrite, owner     bool
 	maxBytes, maxEntries int64           // 0: no limit
 	limiters             []*rate.Limiter // that its copy shares with others
@@ -46,7 +46,7 @@ func (c *connection) listCommand(name string) string {
 }
 
 // authorize returns the rights to a share for an operation that needs the given access. A share that the key may not
-// use at all is refused in the same words as one that does not exist. The rights are to be released.
+// use at all is refused in the same words as one that does not exist.
 func (c *connection) authorize(name string, needed share.Access) (rights, error) {
 	s := c.server
 	s.mu.Lock()
@@ -55,10 +55,10 @@ func (c *connection) authorize(name string, needed share.Access) (rights, error)
 	if err != nil {
 		return rights{}, err
 	}
-	opened := s.shares[name]
+	served, found := s.shares[name]
 	access := share.Access(0)
-	if opened != nil {
-		access = grant.Access(name, opened.Access)
+	if found {
+		access = grant.Access(name, served.Access)
 	}
 	switch {
 	case access == 0:
@@ -68,15 +68,15 @@ func (c *connection) authorize(name string, needed share.Access) (rights, error)
 		return rights{}, job.NewError(ErrRefused, nil, "ask for the right on the daemon's side",
 			"this key may not %s share %s", verbs[needed&^access], quote.Text(name))
 	}
-	opened.users++
+	served.Access = access
 	limits := s.config.Limits
 	r := rights{
-		Opened: opened.Limited(access), open: opened, overwrite: !opened.NoOverwrite, owner: grant.Owner,
+		Share: served, needed: needed, overwrite: !served.NoOverwrite, owner: grant.Owner,
 		maxBytes:   lowest(limits.MaxBytes, grant.MaxBytes),
 		maxEntries: lowest(limits.MaxEntries, grant.MaxEntries),
 	}
 	if needed.Allows(share.Write) { // those of a share are for what it receives
-		r.maxBytes, r.maxEntries = lowest(r.maxBytes, opened.MaxBytes), lowest(r.maxEntries, opened.MaxEntries)
+		r.maxBytes, r.maxEntries = lowest(r.maxBytes, served.MaxBytes), lowest(r.maxEntries, served.MaxEntries)
 	}
 	for _, l := range []*rate.Limiter{s.limiter, s.limiters[c.key]} {
 		if l != nil {
@@ -99,51 +99,38 @@ func (s *Server) visibleShares(key identity.Public) (visible []share.Share, err 
 		return nil, err
 	}
 	for _, each := range s.shares {
-		shown := each.Share
-		if shown.Access = grant.Access(each.Name, each.Access); shown.Access != 0 {
-			visible = append(visible, shown)
+		if each.Access = grant.Access(each.Name, each.Access); each.Access != 0 {
+			visible = append(visible, each)
 		}
 	}
 	return visible, nil
 }
 
-// openShare is a share that requests use. It is closed when it has been replaced and the last of them has ended.
-type openShare struct {
-	*share.Opened
-	users int // guarded by Server.mu: requests, and one for being the current one
+// open opens the directory that the share has now: nothing of a share is held between requests, so that a file system
+// that has been mounted on its path is the one that is used. It makes calls that may hang.
+func (s *Server) open(r rights) (*share.Opened, error) {
+	if s.config.Forbidden != nil && s.config.Forbidden(r.Share, r.needed) {
+		return nil, job.NewError(ErrRefused, nil, "restart the daemon",
+			"the directory of share %s was replaced or mounted over after the start of the daemon, whose sandbox "+
+				"does not permit the new one", r.Name)
+	}
+	opened, err := share.Open(r.Share, s.config.FS)
+	if err == nil {
+		return opened, nil
+	}
+	kind := job.ErrSource
+	if r.needed.Allows(share.Write) {
+		kind = job.ErrTarget
+	}
+	return nil, job.NewError(kind, nil, "check on the daemon's side that it exists and that its user may read it",
+		"cannot open the directory of share %s: %s", r.Name, disk.Reason(err))
 }
 
-func openShares(shares []share.Share, fs disk.FS) (map[string]*openShare, error) {
-	opened := make(map[string]*openShare)
-	for _, each := range shares {
-		one, err := share.Open(each, fs)
-		if err != nil {
-			for _, other := range opened {
-				_ = other.Close() // it was only opened
-			}
-			return nil, err
-		}
-		opened[each.Name] = &openShare{Opened: one, users: 1}
+// tryShare opens the directory of a share for a moment. The error is for the operator.
+func tryShare(s share.Share, fs disk.FS) error {
+	opened, err := share.Open(s, fs)
+	if err != nil {
+		return err
 	}
-	return opened, nil
-}
-
-// release lets go of a share.
-func (s *Server) release(o *openShare) {
-	s.mu.Lock()
-	o.users--
-	last := o.users == 0
-	s.mu.Unlock()
-	if !last {
-		return
-	}
-	if err := o.Close(); err != nil {
-		s.config.Log.Warn().Err(err).Str("share", o.Name).Msg("could not close the share")
-	}
-}
-
-func (s *Server) releaseAll(shares map[string]*openShare) {
-	for _, each := range shares {
-		s.release(each)
-	}
+	return opened.Close()
 }

@@ -27,7 +27,12 @@ type ServerConfig struct {
 	Trust    Trust         // the keys that may connect; not used with AuthNone
 	Shares   []share.Share
 	FS       disk.FS // where the shares are; nil: the operating system's
-	Limits   Limits
+
+	// Forbidden reports whether the daemon has given up the right to use a share with an access, which it had when it
+	// started. It is called before the directory of a share is opened, concurrently, and may hang. Nil: it never has.
+	Forbidden func(s share.Share, needed share.Access) bool
+
+	Limits Limits
 
 	Name string // of this daemon, for its peers: printable ASCII, at most 64 bytes; may be empty
 	Text string // the answer to the text of a ping: UTF-8, at most negotiate.MaxPingText bytes; may be empty

@@ -80,21 +80,18 @@ func (c *connection) copy(r negotiate.CopyRequest) error {
 		case err != nil:
 			return c.refuse(err)
 		}
-		defer c.server.release(side.open)
+		defer side.close()
 		return c.transfer(record, side, releasePermit)
 	})
 }
 
 // mayCopy reports with its error whether a copy would be refused now, so that it need not wait for that.
 func (c *connection) mayCopy(r negotiate.CopyRequest) error {
-	rights, err := c.authorizeCopy(r)
-	if err == nil {
-		c.server.release(rights.open)
-	}
+	_, err := c.authorizeCopy(r)
 	return err
 }
 
-// authorizeCopy returns the rights to a share for a copy. They are to be released.
+// authorizeCopy returns the rights to a share for a copy.
 func (c *connection) authorizeCopy(r negotiate.CopyRequest) (rights, error) {
 	needed := share.Write
 	if r.Direction == negotiate.CopyPull {
@@ -104,11 +101,7 @@ func (c *connection) authorizeCopy(r negotiate.CopyRequest) (rights, error) {
 	if err != nil {
 		return rights{}, err
 	}
-	if err := given.permit(r); err != nil {
-		c.server.release(given.open)
-		return rights{}, err
-	}
-	return given, nil
+	return given, given.permit(r)
 }
 
 // permit checks the options of a copy.
@@ -158,13 +151,17 @@ func (c *connection) tenant() string {
 // copySide is the daemon's side of a copy.
 type copySide struct {
 	rights
+	in          *share.Opened // nil: not opened yet
 	options     dmaxfer.Options
 	use         job.Use
 	accepted    negotiate.Accepted
 	listCommand string // lists the share
 }
 
-// prepare finds out what the daemon's side of a copy has to do. The rights of what it returns are to be released.
+// close closes the share, which stays open for as long as a call that hangs uses it.
+func (s *copySide) close() { _ = s.in.Close() } // it was only opened
+
+// prepare finds out what the daemon's side of a copy has to do. What it returns is to be closed.
 func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (*copySide, error) {
 	rights, err := c.authorizeCopy(r)
 	if err != nil {
@@ -177,30 +174,27 @@ func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (*
 	if o.Side = c.in.Side; o.Side == negotiate.Server {
 		o.Path = job.AnyPath // the settings of the network connection say what is permitted
 	}
-	o.FS, o.Limiters, o.MaxBytes, o.MaxEntries = rights.FS(), rights.limiters, rights.maxBytes, rights.maxEntries
+	o.Limiters, o.MaxBytes, o.MaxEntries = rights.limiters, rights.maxBytes, rights.maxEntries
 	o.Owner, o.Xattrs = r.Flags.Has(negotiate.CopyOwner), r.Flags.Has(negotiate.CopyXAttr)
 	o.HardLinks, o.DryRun = r.Flags.Has(negotiate.CopyHardLinks), r.Flags.Has(negotiate.CopyDryRun)
 	o.SkipLeftovers = true // other copies into the share are at work
 	o.IdleTimeout = c.server.config.Limits.IdleTimeout
 	o.ExitCode = func(err error) int { return int(c.server.code(err)) }
-	wait, err := c.work(func(context.Context, *job.Progress) error {
-		if r.Direction == negotiate.CopyPull {
-			return side.source(r, items)
+	return side, c.work(func(ctx context.Context, _ *job.Progress) (err error) {
+		if side.in, err = c.server.open(rights); err != nil {
+			return err
 		}
-		return side.target(r)
+		o.FS = side.in.FS()
+		if r.Direction == negotiate.CopyPull {
+			err = side.source(r, items)
+		} else {
+			err = side.target(r)
+		}
+		if err = cmp.Or(err, context.Cause(ctx)); err != nil { // nobody may wait for it any more
+			side.close()
+		}
+		return err
 	})
-	switch {
-	case errors.Is(err, job.ErrHung):
-		go func() {
-			wait()
-			c.server.release(rights.open)
-		}()
-		return nil, err
-	case err != nil:
-		c.server.release(rights.open)
-		return nil, err
-	}
-	return side, nil
 }
 
 // source prepares the daemon to send.

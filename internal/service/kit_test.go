@@ -274,7 +274,6 @@ func (w *world) start() {
 func (w *world) stop() {
 	w.cancel()
 	w.serving.Wait()
-	w.server.Close()
 }
 
 // dial returns a raw connection that the server serves.

@@ -87,7 +87,7 @@ func (c *connection) relay(r negotiate.RelayRequest) error {
 		case err != nil:
 			return c.refuse(err)
 		}
-		defer c.server.release(side.open)
+		defer side.close()
 		return c.pushFor(record, r, side, releasePermit)
 	})
 }
@@ -119,7 +119,7 @@ func pullOf(r negotiate.RelayRequest) negotiate.CopyRequest {
 	return negotiate.CopyRequest{Direction: negotiate.CopyPull, Place: r.Source}
 }
 
-// prepareRelay finds the file, if the key still has its rights. The rights of what it returns are to be released.
+// prepareRelay finds the file, if the key still has its rights. What it returns is to be closed.
 func (c *connection) prepareRelay(r negotiate.RelayRequest) (*copySide, error) {
 	if err := c.mayRelay(r); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (c *connection) prepareRelay(r negotiate.RelayRequest) (*copySide, error) {
 		return nil, err
 	}
 	if err := side.becomePush(r); err != nil {
-		c.server.release(side.open)
+		side.close()
 		return nil, err
 	}
 	return side, nil

@@ -104,12 +104,11 @@ func (c *connection) whileSaying(ctx context.Context, sign encoding, call func(c
 }
 
 // work makes a call into a share, which may take long or hang. Without progress for the idle timeout it is given up;
-// the error is then a job.ErrHung if the call has not returned, and what it uses must not be touched any more until
-// wait has.
-func (c *connection) work(call func(context.Context, *job.Progress) error) (wait func(), err error) {
+// the error is then a job.ErrHung if the call has not returned, and what it uses must not be touched any more.
+func (c *connection) work(call func(context.Context, *job.Progress) error) error {
 	calls, progress := &job.Calls{Slow: stalledShare}, &job.Progress{}
 	alone := func() int { return 0 }
-	err = c.whileWorking(c.running, alone, func(ctx context.Context) error {
+	err := c.whileWorking(c.running, alone, func(ctx context.Context) error {
 		return calls.Do(ctx, c.server.config.Limits.IdleTimeout, progress.Beat, func(ctx context.Context) (err error) {
 			defer guard(&err)
 			return call(ctx, progress)
@@ -118,7 +117,7 @@ func (c *connection) work(call func(context.Context, *job.Progress) error) (wait
 	if calls.Hung() {
 		err = job.Hung(err)
 	}
-	return calls.Wait, err
+	return err
 }
 
 func stalledShare(patience time.Duration) error {
@@ -131,7 +130,7 @@ func (c *connection) list(r negotiate.ListRequest) error {
 	record := Record{Operation: List, Share: r.Place.Share, Path: r.Place.Path}
 	return c.perform(record, func(record *Record) (failed, fatal error) {
 		l := &lister{connection: c}
-		_, err := c.work(func(ctx context.Context, progress *job.Progress) error {
+		err := c.work(func(ctx context.Context, progress *job.Progress) error {
 			l.progress = progress
 			return l.list(ctx, r)
 		})
@@ -175,15 +174,19 @@ func (l *lister) list(ctx context.Context, r negotiate.ListRequest) error {
 	if err != nil {
 		return err
 	}
-	defer l.server.release(rights.open)
 	at, err := cleanPath(r.Place.Path)
 	if err != nil {
 		return err
 	}
-	if !r.Flags.Has(negotiate.ListItself) {
-		return l.finish(ctx, rights.Opened.List(ctx, at, r.Flags.Has(negotiate.ListRecursive), add))
+	in, err := l.server.open(rights)
+	if err != nil {
+		return err
 	}
-	entry, err := rights.Opened.Stat(at)
+	defer in.Close()
+	if !r.Flags.Has(negotiate.ListItself) {
+		return l.finish(ctx, in.List(ctx, at, r.Flags.Has(negotiate.ListRecursive), add))
+	}
+	entry, err := in.Stat(at)
 	if err != nil {
 		return err
 	}
@@ -288,7 +291,7 @@ func (c *connection) remove(r negotiate.RemoveRequest) error {
 	record := Record{Operation: Remove, Share: r.Place.Share, Path: r.Place.Path}
 	return c.perform(record, func(record *Record) (failed, fatal error) {
 		var done removals
-		_, err := c.work(func(ctx context.Context, progress *job.Progress) error {
+		err := c.work(func(ctx context.Context, progress *job.Progress) error {
 			return c.removeAll(ctx, r, progress, &done)
 		})
 		record.Removed = done.paths() // also of a request that failed
@@ -343,12 +346,16 @@ func (c *connection) removeAll(
 	if err != nil {
 		return err
 	}
-	defer c.server.release(rights.open)
 	below, err := cleanPath(r.Place.Path)
 	if err != nil {
 		return err
 	}
-	remover, err := rights.Remover(below)
+	in, err := c.server.open(rights)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	remover, err := in.Remover(below)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type Server struct {
 	mu          sync.Mutex // guards what follows
 	draining    bool
 	trust       Trust
-	shares      map[string]*openShare
+	shares      map[string]share.Share
 	limiters    map[identity.Public]*rate.Limiter // by key, while it has connections; rate.Inf: no limit
 	entering    map[*connection]struct{}          // connections that are not admitted yet
 	connections map[uint64]*connection            // admitted ones
@@ -39,8 +39,8 @@ type Server struct {
 	dismissed   chan struct{} // closed, and replaced, when an admitted connection has ended
 }
 
-// NewServer opens the shares. Errors are those of share.Open, or say which setting is missing or cannot be sent to
-// peers.
+// NewServer makes a server. Errors are those of share.Open for a share that cannot be opened now, or say which setting
+// is missing or cannot be sent to peers.
 func NewServer(c ServerConfig) (*Server, error) {
 	switch {
 	case c.Key == nil:
@@ -63,9 +63,12 @@ func NewServer(c ServerConfig) (*Server, error) {
 		c.FS = disk.OS
 	}
 	c.Limits = c.Limits.withDefaults()
-	shares, err := openShares(c.Shares, c.FS)
-	if err != nil {
-		return nil, err
+	shares := make(map[string]share.Share)
+	for _, each := range c.Shares {
+		if err := tryShare(each, c.FS); err != nil {
+			return nil, err
+		}
+		shares[each.Name] = each
 	}
 	return &Server{
 		config: c, started: time.Now(), trust: c.Trust, shares: shares,
@@ -74,15 +77,6 @@ func NewServer(c ServerConfig) (*Server, error) {
 		limiters: make(map[identity.Public]*rate.Limiter), connections: make(map[uint64]*connection),
 		entering: make(map[*connection]struct{}), dismissed: make(chan struct{}),
 	}, nil
-}
-
-// Close closes the shares. Drain must have returned.
-func (s *Server) Close() {
-	s.mu.Lock()
-	shares := s.shares
-	s.shares = nil
-	s.mu.Unlock()
-	s.releaseAll(shares)
 }
 
 // ReloadKeys replaces the trusted keys; nil trusts nobody. Connections of keys that are no longer trusted end after
@@ -102,19 +96,36 @@ func (s *Server) ReloadKeys(trust Trust) {
 	}
 }
 
-// ReloadShares replaces the shares; running requests go on with those that they began with. If a share cannot be
-// opened, all shares stay as they are.
+// ReloadShares replaces the shares; running requests go on with those that they began with. If a share that is new or
+// has changed cannot be opened, all shares stay as they are.
 func (s *Server) ReloadShares(shares []share.Share) error {
-	opened, err := openShares(shares, s.config.FS)
-	if err != nil {
-		return err
-	}
 	s.mu.Lock()
 	old := s.shares
-	s.shares = opened
 	s.mu.Unlock()
-	s.releaseAll(old)
+	served := make(map[string]share.Share)
+	for _, each := range shares {
+		served[each.Name] = each
+		if each == old[each.Name] {
+			s.warnOf(each)
+		} else if err := tryShare(each, s.config.FS); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shares = served
 	return nil
+}
+
+// warnOf logs why a share cannot be used now.
+func (s *Server) warnOf(served share.Share) {
+	opened, err := s.open(rights{Share: served, needed: served.Access})
+	if err == nil {
+		err = opened.Close()
+	}
+	if err != nil {
+		s.config.Log.Warn().Err(err).Str("share", served.Name).Msg("a share cannot be used now")
+	}
 }
 
 // Drain takes no more connections and requests, and waits for the running requests until ctx ends. Then it interrupts

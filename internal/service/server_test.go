@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -295,6 +297,44 @@ func TestReloadSharesThatFails(t *testing.T) {
 		mustBe(w.T, w.server.ReloadShares(shares), disk.ErrSource)
 		w.mustPush(c)
 	})
+}
+
+// A request uses the directory that the share has when it begins, and a reload passes over what cannot be used now.
+func TestShareIsReplaced(t *testing.T) {
+	parent := t.TempDir()
+	box, moved := filepath.Join(parent, "box"), filepath.Join(parent, "moved")
+	must(t, os.Mkdir(box, 0o700))
+	forbidden := false
+	inWorld(t, func(w *world) {
+		w.config.FS = nil
+		w.config.Shares = []share.Share{{Name: "box", Path: box, Access: share.ReadWrite}}
+		w.config.Forbidden = func(s share.Share, needed share.Access) bool {
+			return forbidden && s.Path == box && needed == share.Write
+		}
+		w.local.Put("/home/f", "content")
+	}, func(w *world) {
+		c := w.alice()
+		push := func(name string) error {
+			_, err := c.Push(w.Context(), w.copyOf("f", "box/"+name))
+			return err
+		}
+		must(w.T, push("old"))
+		must(w.T, os.Rename(box, moved))
+		mustRefuse(w.T, push("none"), negotiate.AbortTarget, "cannot open the directory of share box: no such file")
+		_, err := w.list(c, "box", 0)
+		mustRefuse(w.T, err, negotiate.AbortSource, "cannot open the directory of share box: no such file")
+		must(w.T, w.server.ReloadShares(w.config.Shares))
+		must(w.T, os.Mkdir(box, 0o700))
+		must(w.T, push("new"))
+		forbidden = true
+		mustRefuse(w.T, push("forbidden"), negotiate.AbortRefused, "restart the daemon")
+		w.mustList(c, "box", 0, `0 directory "" 0`, `1 file "new" 7`)
+	})
+	for _, path := range []string{filepath.Join(moved, "old"), filepath.Join(box, "new")} {
+		if text, err := os.ReadFile(path); string(text) != "content" {
+			t.Errorf("%s: %q, %v", path, text, err)
+		}
+	}
 }
 
 // Without trusted keys nobody is served any more, and keys that are trusted later are.

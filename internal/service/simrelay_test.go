@@ -147,7 +147,6 @@ func (t *simTarget) end() {
 		status.Totals.Bugs != 0 {
 		t.Errorf("the target ends with %+v", status)
 	}
-	t.server.Close()
 	for i, l := range t.links {
 		l.network.Wait()
 		if n := l.bus.Left(); n != 0 {

@@ -30,14 +30,6 @@ func Open(s Share, on disk.FS) (*Opened, error) {
 	return &Opened{Share: s, root: root}, nil
 }
 
-// Limited returns the same share with no other rights than those of access. It is valid until Close of o, and is not
-// closed itself.
-func (o *Opened) Limited(access Access) *Opened {
-	limited := *o
-	limited.Access &= access
-	return &limited
-}
-
 // FS returns the file system of the share: all its paths are relative to the share's directory, "." is that directory,
 // and none leads out of it. It refuses changes unless the access allows Write. It is valid until Close.
 func (o *Opened) FS() disk.FS {

@@ -240,9 +240,6 @@ func TestAccessIsEnforced(t *testing.T) {
 		read, write bool
 	}{
 		"ro": {readable, true, false}, "wo": {writable, false, true}, "rw": {all, true, true},
-		"rw limited to ro": {all.Limited(share.Read), true, false},
-		"ro limited to rw": {readable.Limited(share.ReadWrite), true, false},
-		"ro limited to wo": {readable.Limited(share.Write), false, false},
 	} {
 		_, listErr := list(t, c.o, "", false)
 		_, statErr := c.o.Stat("file")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	landlock "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -128,13 +129,16 @@ func prepareDirs(dir string) ([]string, error) {
 	return variables, os.Chmod(runtime, 0o700)
 }
 
-// scriptCondition evaluates [root], [mount], [xattr], [numa], [ucx] and [doca].
+// scriptCondition evaluates [root], [mount], [landlock], [xattr], [numa], [ucx] and [doca].
 func scriptCondition(condition string) (bool, error) {
 	switch condition {
 	case "root":
 		return os.Geteuid() == 0, nil
 	case "mount":
 		return canMount()
+	case "landlock":
+		version, err := landlock.LandlockGetABIVersion()
+		return err == nil && version >= 2, nil // the first version is not used
 	case "xattr":
 		return canSetXattr()
 	case "numa":

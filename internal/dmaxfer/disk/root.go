@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,11 +14,40 @@ import (
 // "." is the directory itself. Symlinks are followed as long as they stay below it, and absolute ones never. A path
 // that leads out fails with ErrOutside, whatever other processes exchange meanwhile. A directory that another process
 // moves out of it while it is open stays usable. The attributes of the directory itself stay as they are: calls that
-// set them succeed and do nothing. Its methods may be called concurrently, except for Close.
+// set them succeed and do nothing. Its methods may be called concurrently.
 type Root struct {
 	on       FS
 	dir      Dir
+	users    *users // of dir
 	readOnly bool
+}
+
+// users counts what uses the directory of a Root: the Root itself until Close, the directories that were opened in it,
+// and the running calls. A call may hang for longer than the copy that made it.
+type users struct {
+	dir   Dir
+	count atomic.Int64
+}
+
+// enter is called before the directory is used, and leave after it. It fails if the directory is closed.
+func (u *users) enter() error {
+	for {
+		n := u.count.Load()
+		if n == 0 {
+			return fs.ErrClosed
+		}
+		if u.count.CompareAndSwap(n, n+1) {
+			return nil
+		}
+	}
+}
+
+// leave closes the directory after its last use.
+func (u *users) leave() error {
+	if u.count.Add(-1) > 0 {
+		return nil
+	}
+	return u.dir.Close()
 }
 
 // ErrOutside is the error for a path that leads out of a Root. It is also a unix.EXDEV.
@@ -39,7 +69,9 @@ func OpenRoot(on FS, path string) (*Root, error) {
 		return nil, NewError(ErrSource, err, "name a directory that this user may read",
 			"cannot open directory %s: %s", path, Reason(err))
 	}
-	return &Root{on: on, dir: dir}, nil
+	r := &Root{on: on, dir: dir, users: &users{dir: dir}}
+	r.users.count.Store(1)
+	return r, nil
 }
 
 // withoutPath returns a directory of the operating system with "." as its path, because errors about what is in it may
@@ -59,17 +91,21 @@ func withoutPath(dir Dir) (Dir, error) {
 
 // ReadOnly returns the same file system without the right to change it: calls of a Dir that would do so fail with
 // unix.EROFS. It is valid until Close.
-func (r *Root) ReadOnly() FS { return &Root{on: r.on, dir: r.dir, readOnly: true} }
+func (r *Root) ReadOnly() FS { return &Root{on: r.on, dir: r.dir, users: r.users, readOnly: true} }
 
-// Close closes the directory. Files and directories that were opened in it remain usable, as long as their paths are
-// not followed to a directory above them.
-func (r *Root) Close() error { return r.dir.Close() }
+// Close closes the directory as soon as no call uses it and everything that was opened by OpenDir is closed. It must be
+// called once.
+func (r *Root) Close() error { return r.users.leave() }
 
 // Self implements FS.
 func (r *Root) Self() Self { return r.on.Self() }
 
 // Open implements FS.
 func (r *Root) Open(path string) (File, error) {
+	if err := r.users.enter(); err != nil {
+		return nil, err
+	}
+	defer r.users.leave()
 	if fd, err := openBeneath(r.dir, path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY); !errors.Is(err, errWalk) {
 		if err != nil {
 			return nil, err
@@ -88,10 +124,20 @@ func (r *Root) Open(path string) (File, error) {
 }
 
 // OpenDir implements FS.
-func (r *Root) OpenDir(path string) (Dir, error) { return r.openDir(r.dir, "", path) }
+func (r *Root) OpenDir(path string) (Dir, error) {
+	if err := r.users.enter(); err != nil {
+		return nil, err
+	}
+	defer r.users.leave()
+	return r.openDir(r.dir, "", path)
+}
 
 // Stat implements FS.
 func (r *Root) Stat(path string) (Info, error) {
+	if err := r.users.enter(); err != nil {
+		return Info{}, err
+	}
+	defer r.users.leave()
 	if fd, err := openBeneath(r.dir, path, unix.O_PATH); !errors.Is(err, errWalk) {
 		if err != nil {
 			return Info{}, err
@@ -128,7 +174,7 @@ func (r *Root) openDir(base Dir, in, path string) (Dir, error) {
 	if in != "" {
 		at = in + "/" + at
 	}
-	return &rootDir{Dir: opened, root: r, in: at}, nil
+	return r.newDir(opened, at)
 }
 
 // openDirBelow opens a directory below base, and returns a path that leads to it from there.

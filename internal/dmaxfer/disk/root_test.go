@@ -396,3 +396,33 @@ func mustNotFollow(t *testing.T, moved, path string) {
 		t.Errorf("there are only %d calls", calls)
 	}
 }
+
+// A Root whose copy has been given up may still be used by a call that hangs. It is closed after the last use.
+func TestRootIsClosedAfterItsLastDirectory(t *testing.T) {
+	at, m := inMemory()
+	dir, err := at.fs.OpenDir(at.folder)
+	must(t, err)
+	mustMakeDirs(t, dir, "a", "a/b")
+	must(t, dir.Close())
+	root, err := disk.OpenRoot(at.fs, at.folder)
+	must(t, err)
+	inner, err := root.OpenDir("a")
+	must(t, err)
+	must(t, root.Close())
+	above, err := inner.OpenDir("../a/b")
+	must(t, err)
+	must(t, inner.Close())
+	_ = inner.Close() // counts once
+	must(t, above.Close())
+	if open := m.Handles(); open != 0 {
+		t.Errorf("%d handles are still open", open)
+	}
+	_, dirErr := root.OpenDir("a")
+	_, openErr := root.Open("a")
+	_, statErr := root.Stat("a")
+	for _, err := range []error{dirErr, openErr, statErr} {
+		if !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("after the end: %v", err)
+		}
+	}
+}

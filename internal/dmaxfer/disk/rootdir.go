@@ -1,8 +1,10 @@
 package disk
 
 import (
+	"errors"
 	"io/fs"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,7 +14,24 @@ import (
 type rootDir struct {
 	Dir  // of the file system below
 	root *Root
-	in   string // a path that led to it from the root; empty for the root
+	in   string      // a path that led to it from the root; empty for the root
+	left atomic.Bool // it is closed
+}
+
+// newDir returns a directory that has been opened below the root.
+func (r *Root) newDir(opened Dir, in string) (Dir, error) {
+	if err := r.users.enter(); err != nil {
+		return nil, errors.Join(err, opened.Close())
+	}
+	return &rootDir{Dir: opened, root: r, in: in}, nil
+}
+
+func (d *rootDir) Close() error {
+	err := d.Dir.Close()
+	if d.left.CompareAndSwap(false, true) {
+		err = errors.Join(err, d.root.users.leave())
+	}
+	return err
 }
 
 // check refuses a name for a call that only reads.
@@ -70,7 +89,7 @@ func (d *rootDir) wrap(in string, open func() (Dir, error)) (Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rootDir{Dir: opened, root: d.root, in: in}, nil
+	return d.root.newDir(opened, in)
 }
 
 func (d *rootDir) Open(name string, readOnly bool) (File, error) {

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"net/netip"
+	"path/filepath"
 	"strings"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -235,7 +236,11 @@ func parsePeer(text string) (share.Remote, error) {
 // Validate checks the settings of serve against each other.
 func (s *Serve) Validate() error {
 	names := map[string]bool{}
-	for _, served := range s.Shares {
+	for i, served := range s.Shares {
+		var err error
+		if s.Shares[i].Path, err = filepath.Abs(served.Path); err != nil {
+			return exit.Usagef("share %s: %w", quote.Bare(served.Name), err)
+		}
 		if names[served.Name] {
 			return exit.Usagef("--share %s is given twice: give each share a name of its own", quote.Bare(served.Name))
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -13,6 +15,19 @@ import (
 type Share struct {
 	Path  string
 	Write bool // otherwise nothing below it can be changed
+
+	at identity // of the directory, in a resolved policy
+}
+
+// identity is the device and the inode number of a directory.
+type identity struct{ device, inode uint64 }
+
+func identify(path string) (identity, error) {
+	var stat unix.Stat_t
+	if err := unix.Stat(path, &stat); err != nil {
+		return identity{}, err
+	}
+	return identity{stat.Dev, stat.Ino}, nil
 }
 
 // Policy lists the files that the process may open after Restrict. Files that are open already stay open, with the
@@ -53,7 +68,8 @@ func (p Policy) WithUCX() Policy {
 	return p
 }
 
-// resolved returns the policy with all paths absolute and without symlinks, so that covers can compare them.
+// resolved returns the policy with all paths absolute and without symlinks, so that covers can compare them, and with
+// the identity of each share.
 func (p Policy) resolved() (Policy, error) {
 	r := p
 	r.Shares = make([]Share, len(p.Shares))
@@ -62,7 +78,11 @@ func (p Policy) resolved() (Policy, error) {
 		if err != nil {
 			return Policy{}, fmt.Errorf("confine the daemon to %s: %w", quote.Bare(share.Path), err)
 		}
-		r.Shares[i] = Share{Path: path, Write: share.Write}
+		at, err := identify(path)
+		if err != nil {
+			return Policy{}, fmt.Errorf("confine the daemon to %s: %w", quote.Bare(share.Path), err)
+		}
+		r.Shares[i] = Share{Path: path, Write: share.Write, at: at}
 	}
 	return r, nil
 }
@@ -75,11 +95,15 @@ func resolve(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute)
 }
 
-// covers reports whether one of the shares permits what the share s needs. The paths are resolved.
+// covers reports whether one of the shares permits what the share s needs. The paths are resolved. A rule of Landlock
+// is for a directory and not for its path, so it does not hold for what has been renamed to it or mounted over it.
 func (p Policy) covers(s Share) bool {
 	for _, have := range p.Shares {
 		below := have.Path == s.Path || have.Path == "/" || strings.HasPrefix(s.Path, have.Path+"/")
-		if below && (have.Write || !s.Write) {
+		if !below || s.Write && !have.Write {
+			continue
+		}
+		if at, err := identify(have.Path); err == nil && at == have.at {
 			return true
 		}
 	}

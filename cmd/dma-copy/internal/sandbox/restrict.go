@@ -197,6 +197,29 @@ func (r *Restriction) Confined() bool { return r.abi >= abiRefer }
 // file of a software RDMA device that another thread has opened.
 func (r *Restriction) Apart() bool { return r.apart }
 
+// Forbids reports whether the process has given up the right to use the directory that is at the path of a share now.
+// It may be called concurrently, and on nil, when nothing is given up.
+func (r *Restriction) Forbids(s Share) bool {
+	if r == nil || !r.Confined() {
+		return false
+	}
+	path, err := resolve(s.Path)
+	if err != nil {
+		return false // the caller learns it, too
+	}
+	return !r.policy.covers(Share{Path: path, Write: s.Write}) || isForbidden(path)
+}
+
+// isForbidden reports whether Landlock, and not the permissions, forbids the process to open a directory. The rule of a
+// directory is gone when its file system was unmounted, even if it has been mounted again.
+func isForbidden(path string) bool {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		_ = unix.Close(fd) // it was only opened
+	}
+	return errors.Is(err, unix.EACCES) && unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK, unix.AT_EACCESS) == nil
+}
+
 // Admit returns an error with the code exit.Usage if a share that is added or changed while the daemon runs needs a
 // file that the process can no longer open. A share below a directory that the daemon had when it started is admitted,
 // if it needs no more rights.

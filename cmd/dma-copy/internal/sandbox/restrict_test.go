@@ -28,7 +28,7 @@ var childTasks = map[string]func(directory string) error{
 	"log":     logIsReopened,
 	"sockets": socketsAreMade,
 	"network": networkIsRefused, "TCP of UCX": tcpOfUCX, "relays": relaysConnect,
-	"reload": reloadedShares,
+	"reload": reloadedShares, "replaced": replacedShares,
 	"files":  singleFiles,
 	"card":   cardFilesCanBeRead,
 	"reread": replacedFileIsRead,
@@ -77,8 +77,8 @@ func TestRestrictConfines(t *testing.T) {
 		abi  int
 	}{
 		{"outside", abiRefer}, {"write", abiRefer}, {"read", abiRefer}, {"log", abiRefer}, {"sockets", abiRefer},
-		{"network", abiTCP}, {"TCP of UCX", abiTCP}, {"relays", abiTCP}, {"reload", abiRefer}, {"files", abiRefer},
-		{"card", abiRefer}, {"reread", abiRefer},
+		{"network", abiTCP}, {"TCP of UCX", abiTCP}, {"relays", abiTCP}, {"reload", abiRefer},
+		{"replaced", abiRefer}, {"files", abiRefer}, {"card", abiRefer}, {"reread", abiRefer},
 	} {
 		t.Run(test.task, func(t *testing.T) {
 			t.Parallel()
@@ -524,6 +524,41 @@ func reloadedShares(directory string) error {
 		}
 	}
 	return nil
+}
+
+// replacedShares compares what Forbids says with what the kernel does when another directory has the path of a share. A
+// share for reading around it permits to read that one. The process cannot rename anything there, so a shell does.
+func replacedShares(directory string) error {
+	inbox := filepath.Join(directory, "inbox")
+	shell := exec.Command("sh")
+	shell.Dir = directory
+	input, inputErr := shell.StdinPipe()
+	output, outputErr := shell.StdoutPipe()
+	if err := errors.Join(inputErr, outputErr, shell.Start()); err != nil {
+		return err
+	}
+	r, err := Restrict(Policy{Shares: []Share{{Path: inbox, Write: true}, {Path: directory}}})
+	if err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		command string
+		write   bool
+	}{{"true", true}, {"mv inbox old && mkdir inbox", false}, {"rmdir inbox && mv old inbox", true}} {
+		if _, err := fmt.Fprintln(input, step.command+" && echo"); err != nil {
+			return err
+		}
+		if _, err := output.Read(make([]byte, 1)); err != nil {
+			return fmt.Errorf("%s: %w", step.command, err)
+		}
+		for _, share := range []Share{{Path: inbox}, {Path: inbox, Write: true}} {
+			want := step.write || !share.Write
+			if works, forbids := tryShare(share) == nil, r.Forbids(share); works != want || forbids == want {
+				return fmt.Errorf("after %s: %+v works: %v, and is forbidden: %v", step.command, share, works, forbids)
+			}
+		}
+	}
+	return errors.Join(input.Close(), shell.Wait())
 }
 
 func tryShare(s Share) error {
