@@ -234,9 +234,7 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 	if err := placement.Apply(placement.ThisMachine, d.place(), s.Placement, d.log); err != nil {
 		return err
 	}
-	if d.manager, err = notify.Connect(d.streams.env.Get, os.Getpid(), d.log); err != nil {
-		return err
-	}
+	d.manager = notify.Connect(d.streams.env.Get, os.Getpid(), d.log)
 	d.onClose(d.manager.Close)
 	texts := d.streams.stdout
 	if s.Quiet {

@@ -19,7 +19,7 @@ import (
 )
 
 // Manager is the service manager that has started this process. Its methods are safe for concurrent use, and do
-// nothing if there is none. A message that cannot be sent is logged once; the daemon works without.
+// nothing if there is none. That the manager cannot be told something is logged once; the daemon works without.
 type Manager struct {
 	log      zerolog.Logger
 	interval time.Duration // of the watchdog; 0: there is none
@@ -29,29 +29,37 @@ type Manager struct {
 	failed bool
 }
 
-// Connect connects to the service manager that the environment names. Without $NOTIFY_SOCKET there is none, which is
-// no error. variable returns a variable of the environment, or "".
-func Connect(variable func(name string) string, pid int, log zerolog.Logger) (*Manager, error) {
+// Connect connects to the service manager that the environment names. Without $NOTIFY_SOCKET there is none. The
+// variables may also be left over from another process, so a mistake in them is only logged. variable returns a
+// variable of the environment, or "".
+func Connect(variable func(name string) string, pid int, log zerolog.Logger) *Manager {
 	m := &Manager{log: log}
 	path := variable("NOTIFY_SOCKET")
 	if path == "" {
-		return m, nil
+		return m
 	}
-	if path[0] != '/' && path[0] != '@' {
-		return nil, fmt.Errorf("NOTIFY_SOCKET is %s: it is neither an absolute path nor an abstract address",
-			quote.Text(path))
+	var err error
+	if m.conn, err = dial(path); err != nil {
+		m.warn(err)
+		return m
 	}
-	conn, err := net.Dial("unixgram", path)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the service manager: %w", err)
-	}
-	m.conn = conn
 	m.interval, err = watchdogInterval(variable("WATCHDOG_USEC"), variable("WATCHDOG_PID"), pid)
 	if err != nil {
-		_ = conn.Close() // nothing was sent
-		return nil, err
+		m.warn(err)
 	}
-	return m, nil
+	return m
+}
+
+func dial(path string) (net.Conn, error) {
+	if path[0] != '/' && path[0] != '@' {
+		return nil, fmt.Errorf("NOTIFY_SOCKET is %s, neither an absolute path nor an abstract address",
+			quote.Text(path))
+	}
+	return net.Dial("unixgram", path)
+}
+
+func (m *Manager) warn(err error) {
+	m.log.Warn().Err(err).Msg("the service manager cannot be told the state of the daemon")
 }
 
 // watchdogInterval returns the time within which the service manager wants a sign of life, or 0.
@@ -133,15 +141,22 @@ func Answering(call func()) func(context.Context) error {
 	}
 }
 
+// sendTimeout bounds the wait for a service manager that reads nothing, and whose queue is full.
+const sendTimeout = time.Second
+
 func (m *Manager) send(message string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.conn == nil {
 		return
 	}
-	if _, err := m.conn.Write([]byte(message)); err != nil && !m.failed {
+	err := m.conn.SetWriteDeadline(time.Now().Add(sendTimeout))
+	if err == nil {
+		_, err = m.conn.Write([]byte(message))
+	}
+	if err != nil && !m.failed {
 		m.failed = true
-		m.log.Warn().Err(err).Msg("the service manager cannot be told the state of the daemon")
+		m.warn(err)
 	}
 }
 

@@ -50,10 +50,7 @@ func TestMessages(t *testing.T) {
 	path, abstract := filepath.Join(t.TempDir(), "notify"), "@dma-copy-notify-test-"+strconv.Itoa(os.Getpid())
 	for _, path := range []string{path, abstract} {
 		manager := listen(t, path)
-		m, err := Connect(environment(map[string]string{"NOTIFY_SOCKET": path}), pid, zerolog.Nop())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := Connect(environment(map[string]string{"NOTIFY_SOCKET": path}), pid, zerolog.Nop())
 		for _, test := range []struct {
 			send func()
 			want string
@@ -78,10 +75,7 @@ func TestMessages(t *testing.T) {
 }
 
 func TestWithoutManager(t *testing.T) {
-	m, err := Connect(environment(nil), pid, zerolog.Nop())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := Connect(environment(nil), pid, zerolog.Nop())
 	m.Ready()
 	m.Watchdog(t.Context(), func(context.Context) error { t.Error("alive was called"); return nil })
 	if err := m.Close(); err != nil {
@@ -89,19 +83,51 @@ func TestWithoutManager(t *testing.T) {
 	}
 }
 
+// A daemon whose environment is wrong says so once, and runs.
 func TestBadEnvironment(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "notify")
+	path, stream := filepath.Join(t.TempDir(), "notify"), filepath.Join(t.TempDir(), "stream")
 	listen(t, path)
+	listener, err := net.Listen("unix", stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
 	for _, variables := range []map[string]string{
 		{"NOTIFY_SOCKET": "relative"},
+		{"NOTIFY_SOCKET": "vsock:2:1234"},
 		{"NOTIFY_SOCKET": filepath.Join(t.TempDir(), "absent")},
+		{"NOTIFY_SOCKET": stream},
 		{"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "soon"},
 		{"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "0"},
 		{"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "9223372036854775807"},
 	} {
-		if _, err := Connect(environment(variables), pid, zerolog.Nop()); err == nil {
-			t.Errorf("%v is accepted", variables)
+		var log bytes.Buffer
+		m := Connect(environment(variables), pid, zerolog.New(&log))
+		m.Ready()
+		m.Watchdog(t.Context(), func(context.Context) error { t.Error("alive was called"); return nil })
+		if got := strings.Count(log.String(), "service manager"); got != 1 {
+			t.Errorf("%v: %d reports, want 1: %s", variables, got, &log)
 		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A service manager that reads nothing does not stop the daemon.
+func TestManagerThatReadsNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	listen(t, path)
+	var log bytes.Buffer
+	m := Connect(environment(map[string]string{"NOTIFY_SOCKET": path}), pid, zerolog.New(&log))
+	for log.Len() == 0 {
+		m.Ready()
+	}
+	if got := log.String(); !strings.Contains(got, "timeout") {
+		t.Errorf("got %s", got)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -123,6 +149,8 @@ type recorder struct {
 	sent []string
 	err  error
 }
+
+func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
 
 func (r *recorder) Write(message []byte) (int, error) {
 	r.sent = append(r.sent, string(message))
