@@ -137,7 +137,7 @@ func copyOptions(
 		NoSparse: s.Sparse == config.SparseNever, Owner: s.Preserve.Owner, Xattrs: s.Preserve.Xattr, Backup: s.Backup,
 		NoResume: s.NoResume, AllowChanging: s.AllowChanging, ReferenceOnly: s.Protocol == config.ProtocolReference,
 		Links: linkModes[s.Links], HardLinks: s.Preserve.Links, Checksum: s.Checksum, DryRun: s.DryRun,
-		FailFast: s.FailFast, RefuseSame: s.IfSame == config.SameError, MaxEntries: s.MaxEntries,
+		FailFast: s.FailFast, MakePath: s.MakePath, RefuseSame: s.IfSame == config.SameError, MaxEntries: s.MaxEntries,
 		Bandwidth: s.Bandwidth, MaxBytes: s.MaxBytes, MaxHoles: s.MaxHoles, MaxDuration: s.MaxDuration,
 		Stdin: data.stdin, Stdout: data.stdout, Software: softwareName(), ExitCode: report.ExitCode,
 		Placement: placement.Lanes{},

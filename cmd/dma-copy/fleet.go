@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -201,6 +202,10 @@ func (p *peersPush) readTargets() error {
 	parse := func(from io.Reader) ([]fleet.Target, error) { return fleet.ParseTargets(from, target) }
 	targets, err := readList("--to", p.settings.To, p.streams.stdin, parse)
 	p.targets = targets
+	for _, target := range targets {
+		_, refused := p.settings.ForTarget(target.Remote).Ends()
+		err = cmp.Or(err, refused)
+	}
 	return err
 }
 

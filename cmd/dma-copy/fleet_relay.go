@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"path"
 	"sync"
 	"time"
 
@@ -256,9 +255,9 @@ func (p *peersPush) requestFor(
 	}
 	r := negotiate.RelayRequest{
 		Size: uint64(p.relays.size), Sum: negotiate.Sum{Digest: sum.Algorithm()}, Address: met.Address, Key: met.Key,
-		Target: planned.request.Place, Name: planned.request.Name, Flags: relayFlags(p.settings.Copy, planned.request),
-		Durability: p.settings.Durability,
-		Idle:       uint32(min(p.settings.IdleTimeout.Milliseconds(), negotiate.MaxRelayIdle)),
+		Target: planned.request.Place, Durability: p.settings.Durability,
+		Flags: service.PushFlags(copyOptions(p.settings.Copy, nil, negotiate.Client, dataStreams{}, zerolog.Nop())),
+		Idle:  uint32(min(p.settings.IdleTimeout.Milliseconds(), negotiate.MaxRelayIdle)),
 	}
 	sum.CopyTo(r.Sum.Value[:])
 	return r, nil
@@ -267,23 +266,11 @@ func (p *peersPush) requestFor(
 // endsFor returns source and target of the copy to a peer.
 func (p *peersPush) endsFor(to fleet.Target) (ends, error) {
 	t := &transfers{settings: p.settings.ForTarget(to.Remote)}
-	all, err := t.planPush()
+	all, err := t.plan()
 	if err != nil {
 		return ends{}, err
 	}
 	return all[0], nil
-}
-
-func relayFlags(s config.Copy, r service.CopyRequest) (flags negotiate.CopyFlags) {
-	for flag, set := range map[negotiate.CopyFlags]bool{
-		negotiate.CopyOverwrite: s.Overwrite, negotiate.CopyBackup: s.Backup, negotiate.CopyNoResume: s.NoResume,
-		negotiate.CopyInto: r.Into || r.Create, negotiate.CopyCreate: r.Create,
-	} {
-		if set {
-			flags |= flag
-		}
-	}
-	return flags
 }
 
 // askRelay asks a peer for a copy, and ends it when nothing moves for too long: signs of life alone do not keep it.
@@ -373,32 +360,12 @@ func (p networkCalls) ask(
 		if err != nil {
 			return err
 		}
-		t := &transfers{contact: c, settings: s, log: log}
-		if r.Source, err = t.targetOf(ctx, planned.request); err != nil {
-			return err
-		}
+		r.Source = planned.request.Place
 		log.Debug().Stringer("to", r.Address).Msg("asking the daemon to copy to another one")
 		end, err = c.client.Relay(ctx, r, moved)
 		return err
 	})
 	return end, err
-}
-
-// targetOf returns where the daemon has the file of a copy that was made before.
-func (t *transfers) targetOf(ctx context.Context, r service.CopyRequest) (negotiate.Place, error) {
-	at := r.Place
-	into := r.Into || at.Path == ""
-	if !into {
-		file, err := t.isFile(ctx, at)
-		if err != nil {
-			return at, err
-		}
-		into = !file
-	}
-	if into {
-		at.Path = path.Join(at.Path, r.Name)
-	}
-	return at, nil
 }
 
 // withPeer connects to one peer of the list and calls run with the connection and the log of the peer.

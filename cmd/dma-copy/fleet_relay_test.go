@@ -122,8 +122,8 @@ func (f *fakePeers) ask(
 func (f *fakePeers) checkRequest(to string, got negotiate.RelayRequest) {
 	want := negotiate.RelayRequest{
 		Size: uint64(len(content)), Sum: negotiate.Sum{Digest: negotiate.DigestBLAKE3}, Address: f.peer(to).Address,
-		Key: f.peer(to).Key, Target: negotiate.Place{Share: "in", Path: "sub"}, Name: "file",
-		Flags:      negotiate.CopyOverwrite | negotiate.CopyBackup | negotiate.CopyInto | negotiate.CopyCreate,
+		Key: f.peer(to).Key, Target: negotiate.Place{Share: "in", Path: "sub/file"},
+		Flags:      negotiate.CopyOverwrite | negotiate.CopyBackup | negotiate.CopyMakePath,
 		Durability: negotiate.DurabilityFile, Idle: 60_000,
 	}
 	sumOf(content).CopyTo(want.Sum.Value[:])
@@ -147,6 +147,7 @@ func (f *fakePeers) pushTo(peers int) *relayPush {
 	writeFile(f.t, push.source, content)
 	s := &config.Transfer{Sends: true, Local: []string{push.source}}
 	s.IdleTimeout, s.Durability, s.Overwrite, s.Backup = time.Minute, negotiate.DurabilityFile, true, true
+	s.MakePath = true
 	s.Parallel, s.Fanout, s.Peers = 1, 1, config.Peers{}
 	push.peersPush = &peersPush{
 		settings: s, calls: f, log: zerolog.Nop(),

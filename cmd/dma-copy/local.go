@@ -26,9 +26,10 @@ engine of a host function or of the DPU moves the bytes in place of the CPU. All
 else is as in a copy between two sides: what is written is verified and durable,
 gets its name when it is complete, and is resumed after an interruption.
 
-The content of a directory goes into the directory DST, with or without a slash
-at the end. If DST exists, it is compared with SRC; what differs is replaced
-with --overwrite only. - is stdin or stdout.
+A DST that ends with /, or is . or .., is a directory to copy into: SRC keeps
+its name there, a directory too. Any other DST is the name of the copy itself.
+SRC/. is the content of SRC. What exists is compared with SRC; what differs is
+replaced with --overwrite only. - is stdin or stdout.
 
 The software device moves the bytes with the CPU, and is slower than cp.
 `,

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -16,20 +13,17 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
-	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 const pushAbout = `Copies files and directories of this side into a share of a daemon (dma-copy
-serve) on the other side. A file goes into PATH if that is a directory or ends
-with a slash; the content of a directory goes into the directory PATH. Several
-sources go into the directory PATH, each under its own name. PEER is a name in
-the configuration, and may be left out. A daemon on another machine (serve
+serve) on the other side. A PATH that ends with / is a directory to copy into,
+and so is a share alone: SRC keeps its name there, a directory too. Any other
+PATH is the name of the copy itself. SRC/. is the content of SRC. PEER is a name
+in the configuration, and may be left out. A daemon on another machine (serve
 --listen) is ucx://HOST[:PORT]/SHARE[/PATH], or such a name with an address.
 - is stdin. A name of this side with a colon is written with ./ in front.
 
@@ -46,9 +40,9 @@ here$ dma-copy push image.bin ucx://lab.example/images/
 `
 
 const pullAbout = `Copies files and directories from a share of a daemon (dma-copy serve) on the
-other side to this side. A file goes into DST if that is a directory or ends
-with a slash; the content of a directory goes into the directory DST. Several
-sources go into the directory DST, each under its own name. PEER is a name in
+other side to this side. A DST that ends with /, or is . or .., is a directory
+to copy into: the source keeps its name there, a directory too. Any other DST is
+the name of the copy itself. PATH/. is the content of PATH. PEER is a name in
 the configuration, and may be left out. A daemon on another machine (serve
 --listen) is ucx://HOST[:PORT]/SHARE/PATH, or such a name with an address.
 - is stdout. A name of this side with a colon is written with ./ in front.
@@ -64,7 +58,9 @@ serve): copies what is missing or differs, and replaces it. With --delete it
 then deletes what SRC does not have, last, and only if everything was copied.
 What a pattern excludes is neither copied nor deleted, and a symlink is deleted
 itself, not what it points to. The share is named as for push and pull, also by
-ucx://HOST[:PORT]/SHARE[/PATH].
+ucx://HOST[:PORT]/SHARE[/PATH], and a DST that ends with /, is . or .., or a
+share alone, is a directory to copy into, as there: photos :backup/ makes
+:backup/photos the same as photos.
 `
 
 const syncExamples = `host$ dma-copy sync --delete --max-delete 100 photos :backup/photos
@@ -176,7 +172,6 @@ type ends struct {
 	local   string
 	remote  share.Remote        // for the user
 	request service.CopyRequest // without the options
-	create  bool                // local is in a directory that may have to be made
 }
 
 func (t *transfers) run(ctx context.Context, streams streams) error {
@@ -197,7 +192,7 @@ func (t *transfers) run(ctx context.Context, streams streams) error {
 
 // runPrepared makes the copies with the options and rules that are set.
 func (t *transfers) runPrepared(ctx context.Context) error {
-	all, err := t.plan(ctx)
+	all, err := t.plan()
 	if err != nil {
 		return err
 	}
@@ -243,9 +238,6 @@ func (t *transfers) copy(ctx context.Context, e ends) error {
 	monitor.Begin(at)
 	options := t.options
 	options.File = e.local
-	if err := t.createDirectory(e, &options); err != nil {
-		return withSide(t.side.side, err)
-	}
 	call := t.client.Pull
 	if t.settings.Sends {
 		call = t.client.Push
@@ -258,127 +250,19 @@ func (t *transfers) copy(ctx context.Context, e ends) error {
 	return monitor.Conclude(summary, err)
 }
 
-// createDirectory makes the directory for several sources, or for a target with a slash at its end. A dry run copies to
-// the directory if that is missing, which is as absent as what would be in it.
-func (t *transfers) createDirectory(e ends, o *dmaxfer.Options) error {
-	if !e.create {
-		return nil
-	}
-	directory := filepath.Dir(e.local)
-	if t.settings.DryRun {
-		if _, err := os.Lstat(directory); errors.Is(err, os.ErrNotExist) {
-			o.File = directory
-		}
-		return nil
-	}
-	if err := disk.MakeDir(disk.OS, directory); err != nil {
-		return disk.CannotCreate(directory, err)
-	}
-	return nil
-}
-
 // plan returns the ends of each copy.
-func (t *transfers) plan(ctx context.Context) ([]ends, error) {
-	if t.settings.Sends {
-		return t.planPush()
-	}
-	return t.planPull(ctx)
-}
-
-func (t *transfers) planPush() ([]ends, error) {
-	target, several := t.settings.Remote[0], len(t.settings.Local) > 1
-	directory, slash := strings.CutSuffix(target.Path, "/")
-	var all []ends
-	for _, source := range t.settings.Local {
-		e := ends{local: source, remote: target}
-		e.request.Daemon = target
-		e.request.Place = negotiate.Place{Share: target.Share, Path: directory}
-		if several || source != config.Stream && !isDirectory(source) {
-			name, err := nameOfSource(source)
-			if err != nil {
-				return nil, err
-			}
-			e.request.Name = name
-			e.request.Into = several || slash
-			e.request.Create = e.request.Into && directory != ""
+func (t *transfers) plan() ([]ends, error) {
+	planned, err := t.settings.Ends()
+	all := make([]ends, len(planned))
+	for i, each := range planned {
+		all[i] = ends{local: each.Local, remote: each.Remote, request: service.CopyRequest{
+			Place: placeOf(each.Remote), Directory: each.Directory && !t.settings.Sends, Daemon: each.Remote,
+		}}
+		if !t.settings.Sends {
+			all[i].request.Rules = t.rules
 		}
-		if e.request.Into || target.Path == "" && e.request.Name != "" {
-			e.remote.Path = path.Join(directory, e.request.Name)
-		}
-		all = append(all, e)
 	}
-	return all, refuseSameNames(all, func(e ends) string { return e.request.Name })
-}
-
-// nameOfSource returns the name under which a file of this side goes into a directory.
-func nameOfSource(source string) (string, error) {
-	whole, err := filepath.Abs(source)
-	if err != nil || filepath.Base(whole) == "/" {
-		return "", exit.Usagef("SRC %s has no name that it could have in the share: copy it alone", quote.Text(source))
-	}
-	return filepath.Base(whole), nil
-}
-
-// planPull asks the daemon what the source is where that decides whether it goes into the directory DST.
-func (t *transfers) planPull(ctx context.Context) ([]ends, error) {
-	target, several := t.settings.Local[0], len(t.settings.Remote) > 1
-	slash := strings.HasSuffix(target, "/")
-	var all []ends
-	for _, source := range t.settings.Remote {
-		at := negotiate.Place{Share: source.Share, Path: strings.TrimSuffix(source.Path, "/")}
-		request := service.CopyRequest{Place: at, Daemon: source, Rules: t.rules}
-		e := ends{local: target, remote: source, request: request}
-		into := several
-		if !several && (slash || target != config.Stream && isDirectory(target)) {
-			file, err := t.isFile(ctx, at)
-			if err != nil {
-				return nil, err
-			}
-			into = file
-		}
-		if into {
-			e.local, e.create = filepath.Join(target, path.Base(path.Join(at.Share, at.Path))), several || slash
-		}
-		all = append(all, e)
-	}
-	return all, refuseSameNames(all, func(e ends) string { return filepath.Base(e.local) })
-}
-
-// isFile reports whether a place of the daemon is anything but a directory or a symlink to one.
-func (t *transfers) isFile(ctx context.Context, at negotiate.Place) (bool, error) {
-	if at.Path == "" {
-		return false, nil
-	}
-	kind, err := t.kindOf(ctx, at, negotiate.ListItself)
-	if err == nil && kind == negotiate.EntrySymlink {
-		kind, err = t.kindOf(ctx, at, 0) // follows a symlink to a directory
-	}
-	return kind != negotiate.EntryDirectory, err
-}
-
-// kindOf returns what a list begins with.
-func (t *transfers) kindOf(
-	ctx context.Context, at negotiate.Place, flags negotiate.ListFlags,
-) (kind negotiate.EntryKind, err error) {
-	_, err = t.client.List(ctx, at, flags, func(e share.Entry) error {
-		if e.Path == "" {
-			kind = e.Kind
-		}
-		return nil
-	})
-	return kind, err
-}
-
-// refuseSameNames refuses several sources that would replace each other.
-func refuseSameNames(all []ends, nameOf func(ends) string) error {
-	seen := map[string]bool{}
-	for _, e := range all {
-		if name := nameOf(e); len(all) > 1 && seen[name] {
-			return exit.Usagef("two sources have the name %s: copy them one by one", quote.Text(name))
-		}
-		seen[nameOf(e)] = true
-	}
-	return nil
+	return all, err
 }
 
 func isDirectory(name string) bool {

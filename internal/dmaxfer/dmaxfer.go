@@ -27,6 +27,7 @@ type Options struct {
 	File        string       // what is sent if it exists, otherwise created; "-": standard input or output
 	FS          disk.FS      // where File is; nil: the operating system's
 	Overwrite   bool         // receive, and replace File if it exists
+	MakePath    bool         // RunLinked and RunLocal: receive, and create missing directories above File
 	NoReplace   bool         // replace nothing in a directory that an interrupted transfer has left, either
 	HideContent bool         // receive, and do not let the sender learn by comparison what existing files contain
 	Path        job.PathChoice
@@ -135,8 +136,8 @@ func (o *Options) find(ctx context.Context) (*job.LocalFile, error) {
 // findAs looks for the file of this side, and warns of one that may be incomplete.
 func (o *Options) findAs(ctx context.Context, use job.Use) (*job.LocalFile, error) {
 	file, err := job.Find(ctx, job.Search{
-		FS: o.FS, Path: o.File, Use: use, Overwrite: o.Overwrite, IdleTimeout: o.IdleTimeout,
-		Stdin: o.Stdin, Stdout: o.Stdout,
+		FS: o.FS, Path: o.File, Use: use, Overwrite: o.Overwrite, MakePath: o.MakePath && use == job.TargetUse,
+		DryRun: o.DryRun, IdleTimeout: o.IdleTimeout, Stdin: o.Stdin, Stdout: o.Stdout,
 	})
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ func findLocal(ctx context.Context, o Options, target string) (localFiles, error
 		return localFiles{}, err
 	}
 	search.Path, search.Use, search.Overwrite = target, job.TargetUse, o.Overwrite
+	search.MakePath, search.DryRun = o.MakePath, o.DryRun
 	f := localFiles{source: source}
 	if f.target, err = job.Find(ctx, search); err != nil {
 		source.Close()

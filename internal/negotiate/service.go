@@ -223,7 +223,7 @@ func (s *Service) Copy(dst []byte, c CopyRequest) ([]byte, error) {
 	err := s.mayCall(TypeCopy)
 	if err == nil {
 		err = firstError(c.check(), s.items.checkFor(c),
-			s.checkFits(TypeCopy, copySize+len(c.Place.Share)+len(c.Place.Path)+len(c.Name)))
+			s.checkFits(TypeCopy, copySize+len(c.Place.Share)+len(c.Place.Path)))
 	}
 	if err != nil {
 		return dst, s.refuse(err)

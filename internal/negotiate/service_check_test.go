@@ -51,13 +51,12 @@ func TestServiceLengthsAtTheirBoundaries(t *testing.T) {
 		longest int
 		message func(n int) any
 	}{
-		"pattern":   {MaxPattern, func(n int) any { return []Item{{ItemExclude, text(n)}} }},
-		"path":      {MaxPath, func(n int) any { return []Item{{ItemPath, longPath(n)}} }},
-		"push":      {MaxPath, func(n int) any { return with(pushRequest, longPath(n), "") }},
-		"push name": {MaxName, func(n int) any { return with(pushRequest, "a", text(n)) }},
-		"pull":      {MaxPath, func(n int) any { return with(pullRequest, longPath(n), "") }},
-		"accepted":  {MaxPath, func(n int) any { return Accepted{Path: longPath(n)} }},
-		"list":      {MaxPath, func(n int) any { return ListRequest{Place: Place{"a", longPath(n)}} }},
+		"pattern":  {MaxPattern, func(n int) any { return []Item{{ItemExclude, text(n)}} }},
+		"path":     {MaxPath, func(n int) any { return []Item{{ItemPath, longPath(n)}} }},
+		"push":     {MaxPath, func(n int) any { return with(pushRequest, longPath(n)) }},
+		"pull":     {MaxPath, func(n int) any { return with(pullRequest, longPath(n)) }},
+		"accepted": {MaxPath, func(n int) any { return Accepted{Path: longPath(n)} }},
+		"list":     {MaxPath, func(n int) any { return ListRequest{Place: Place{"a", longPath(n)}} }},
 		"link": {MaxLink, func(n int) any {
 			return []Listed{{Kind: EntrySymlink, Depth: 1, Name: "a", Link: text(n)}}
 		}},
@@ -66,11 +65,6 @@ func TestServiceLengthsAtTheirBoundaries(t *testing.T) {
 		"relay to": {MaxPath, func(n int) any {
 			r := relayRequest
 			r.Target.Path = longPath(n)
-			return r
-		}},
-		"relay name": {MaxName, func(n int) any {
-			r := relayRequest
-			r.Name = text(n)
 			return r
 		}},
 		"remove in": {MaxPath, func(n int) any {
@@ -97,8 +91,8 @@ func relayFor(path string) RelayRequest {
 	return r
 }
 
-func with(c CopyRequest, path, name string) CopyRequest {
-	c.Place.Path, c.Name = path, name
+func with(c CopyRequest, path string) CopyRequest {
+	c.Place.Path = path
 	return c
 }
 
@@ -179,12 +173,12 @@ func TestServiceMessagesFitTheChannel(t *testing.T) {
 	l := narrow(t)
 	command := l.ends[Command]
 	room := MaxServiceGreeting - copySize - len("inbox")
-	_, err := command.Copy(nil, with(pushRequest, strings.Repeat("n", room+1), ""))
+	_, err := command.Copy(nil, with(pushRequest, strings.Repeat("n", room+1)))
 	wantCheck(t, "a long COPY", err, ErrTooLarge)
 	room = MaxServiceGreeting - listRequestSize - len("inbox")
 	_, err = command.List(nil, ListRequest{Place: Place{"inbox", strings.Repeat("n", room+1)}})
 	wantCheck(t, "a long LIST", err, ErrTooLarge)
-	_, err = command.Relay(nil, relayFor(strings.Repeat("n", MaxServiceGreeting-relaySize-len("inboximagesbn")+1)))
+	_, err = command.Relay(nil, relayFor(strings.Repeat("n", MaxServiceGreeting-relaySize-len("inboximagesb")+1)))
 	wantCheck(t, "a long RELAY", err, ErrTooLarge)
 	_, err = command.Ping(nil, make([]byte, MaxServiceGreeting-ServicePingHeader+1), false)
 	wantCheck(t, "a long PING", err, ErrTooLarge)
@@ -207,7 +201,7 @@ func TestServiceMessagesFitTheChannel(t *testing.T) {
 			return command.List(nil, ListRequest{Place: Place{"inbox", strings.Repeat("n", room)}})
 		}},
 		{RelayRequested, func() ([]byte, error) {
-			return command.Relay(nil, relayFor(strings.Repeat("n", MaxServiceGreeting-relaySize-len("inboximagesbn"))))
+			return command.Relay(nil, relayFor(strings.Repeat("n", MaxServiceGreeting-relaySize-len("inboximagesb"))))
 		}},
 		{PeerItems, func() ([]byte, error) {
 			msg, _, err := command.Items(nil, []Item{{ItemExclude, strings.Repeat("x", room)}, {ItemInclude, "y"}})

@@ -16,7 +16,7 @@ const (
 
 const (
 	itemSize     = 4  // without the text
-	copySize     = 24 // without share, path and name
+	copySize     = 24 // without share and path
 	acceptedSize = 20 // without the path
 )
 
@@ -243,18 +243,18 @@ const (
 	CopyOverwrite     CopyFlags = 1 << iota // push: an existing target may be replaced
 	CopyBackup                              // push: what is replaced is kept as NAME~; with CopyOverwrite
 	CopyNoResume                            // push: neither use nor leave a partial file
-	CopyInto                                // push: Path is a directory, in which the target is Name
-	CopyCreate                              // push: the directory Path is created if it does not exist; with CopyInto
+	CopyMakePath                            // push: missing directories above the target are created
+	CopyDirectory                           // pull: the source has to be a directory
 	CopyAllowChanging                       // pull: the source may change during the copy
 	CopyOnly                                // pull: only the paths of the ITEMS are sent, even if there are none
 	CopyOwner                               // owners are copied; the daemon may have to refuse it
 	CopyXAttr                               // extended attributes are copied
 	CopyHardLinks                           // hard links within a tree are preserved
-	CopyDryRun                              // nothing is written, not even the directory of CopyCreate
+	CopyDryRun                              // nothing is written, not even a directory of CopyMakePath
 
 	knownCopyFlags = CopyDryRun<<1 - 1
-	pushFlags      = CopyOverwrite | CopyBackup | CopyNoResume | CopyInto | CopyCreate
-	pullFlags      = CopyAllowChanging | CopyOnly
+	pushFlags      = CopyOverwrite | CopyBackup | CopyNoResume | CopyMakePath
+	pullFlags      = CopyDirectory | CopyAllowChanging | CopyOnly
 )
 
 // Has reports whether all of the wanted flags are set.
@@ -266,11 +266,8 @@ type CopyRequest struct {
 	Kind      CopyKind // push: of the source; pull: CopyStream if the target is one, otherwise CopyUnknown
 	Links     CopyLinks
 	Flags     CopyFlags
-	Place     Place
-	// Name is for a push the name of the target in the directory Place, with CopyInto, or if Place is an existing
-	// directory. If it is empty, Place itself is the target.
-	Name string
-	Size uint64 // push: bytes of a file, 0 if unknown; otherwise 0. At most MaxSize
+	Place     Place  // of the source or the target itself
+	Size      uint64 // push: bytes of a file, 0 if unknown; otherwise 0. At most MaxSize
 }
 
 // AppendCopy appends a COPY without checking it.
@@ -278,9 +275,8 @@ func AppendCopy(dst []byte, c CopyRequest) []byte {
 	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeCopy), uint32(c.Flags))
 	dst = append(dst, byte(c.Direction), byte(c.Kind), byte(c.Links), byte(len(c.Place.Share)))
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(c.Place.Path)))
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(c.Name)))
-	dst = binary.BigEndian.AppendUint64(dst, c.Size)
-	return append(append(append(dst, c.Place.Share...), c.Place.Path...), c.Name...)
+	dst = binary.BigEndian.AppendUint64(appendPadding(dst, 2), c.Size)
+	return append(append(dst, c.Place.Share...), c.Place.Path...)
 }
 
 // DecodeCopy decodes a COPY and checks all its values. It fails with ErrMalformed.
@@ -288,16 +284,19 @@ func DecodeCopy(msg []byte) (CopyRequest, error) {
 	if err := checkType(msg, TypeCopy, copySize); err != nil {
 		return CopyRequest{}, err
 	}
-	share, path, name := int(msg[11]), int(binary.BigEndian.Uint16(msg[12:])), int(binary.BigEndian.Uint16(msg[14:]))
-	if err := checkTail(msg, TypeCopy, copySize, uint64(share+path+name)); err != nil {
+	share, path := int(msg[11]), int(binary.BigEndian.Uint16(msg[12:]))
+	err := firstError(
+		checkTail(msg, TypeCopy, copySize, uint64(share+path)),
+		checkPadding(TypeCopy, msg[14:16]),
+	)
+	if err != nil {
 		return CopyRequest{}, err
 	}
 	text := string(msg[copySize:])
 	c := CopyRequest{
 		Direction: CopyDirection(msg[8]), Kind: CopyKind(msg[9]), Links: CopyLinks(msg[10]),
 		Flags: CopyFlags(binary.BigEndian.Uint32(msg[4:])),
-		Place: Place{text[:share], text[share : share+path]}, Name: text[share+path:],
-		Size: binary.BigEndian.Uint64(msg[16:]),
+		Place: Place{text[:share], text[share:]}, Size: binary.BigEndian.Uint64(msg[16:]),
 	}
 	if err := c.check(); err != nil {
 		return CopyRequest{}, err
@@ -315,8 +314,6 @@ func (c CopyRequest) check() error {
 		return malformed(TypeCopy, "unknown %s", c.Links)
 	case c.Size > MaxSize:
 		return malformed(TypeCopy, "a file of %d bytes, limit %d", c.Size, uint64(MaxSize))
-	case c.Name != "" && !validName([]byte(c.Name)):
-		return malformed(TypeCopy, "a name of %d bytes that no file can have", len(c.Name))
 	}
 	if err := c.Place.check(TypeCopy); err != nil {
 		return err
@@ -335,8 +332,6 @@ func (c CopyRequest) checkPush() error {
 		return malformed(TypeCopy, "a push with the options of a pull")
 	case c.Flags.Has(CopyBackup) && !c.Flags.Has(CopyOverwrite):
 		return malformed(TypeCopy, "a backup without overwrite")
-	case c.Flags.Has(CopyInto) && c.Name == "", c.Flags.Has(CopyCreate) && !c.Flags.Has(CopyInto):
-		return malformed(TypeCopy, "flags %#x with a name of %d bytes", uint32(c.Flags), len(c.Name))
 	case c.Size != 0 && c.Kind != CopyFile:
 		return malformed(TypeCopy, "a %s of %d bytes", c.Kind, c.Size)
 	}
@@ -347,7 +342,7 @@ func (c CopyRequest) checkPull() error {
 	switch {
 	case c.Kind != CopyUnknown && c.Kind != CopyStream:
 		return malformed(TypeCopy, "a target of %s", c.Kind)
-	case c.Flags&pushFlags != 0, c.Name != "", c.Size != 0:
+	case c.Flags&pushFlags != 0, c.Size != 0:
 		return malformed(TypeCopy, "a pull with the options of a push")
 	}
 	return nil

@@ -49,13 +49,13 @@ func checkServicePaths(t *testing.T, message any) {
 	var paths []string
 	switch m := message.(type) {
 	case CopyRequest:
-		paths = []string{m.Place.Path, m.Name}
+		paths = []string{m.Place.Path}
 	case Accepted:
 		paths = []string{m.Path}
 	case ListRequest:
 		paths = []string{m.Place.Path}
 	case RelayRequest:
-		paths = []string{m.Source.Path, m.Target.Path, m.Name}
+		paths = []string{m.Source.Path, m.Target.Path}
 	case RemoveRequest:
 		paths = append([]string{m.Place.Path}, m.Paths...)
 	case []Item:

@@ -180,8 +180,8 @@ func (r *randomService) request() {
 	case 0:
 		r.items()
 	case 1:
-		c := with(pushRequest, "target", "name")
-		c.Flags = CopyFlags(r.chance(2)) * (CopyOverwrite | CopyInto)
+		c := with(pushRequest, "target")
+		c.Flags = CopyFlags(r.chance(2)) * (CopyOverwrite | CopyMakePath)
 		r.send(Command, CopyRequested, c)(s.Copy(nil, c))
 	case 2:
 		l := ListRequest{ListRecursive, inbox}

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	relaySize    = 112 // without shares, paths and name
+	relaySize    = 112 // without shares and paths
 	relayingSize = 16
 	relayedSize  = 52 // without the text
 
@@ -49,8 +49,7 @@ type RelayRequest struct {
 	Address    netip.AddrPort // of the target: a unicast address without a zone, and a port
 	Key        [32]byte       // public key that the target must prove
 	Target     Place          // at the target
-	Name       string         // as in CopyRequest
-	Flags      CopyFlags      // CopyOverwrite, CopyBackup, CopyNoResume, CopyInto and CopyCreate
+	Flags      CopyFlags      // CopyOverwrite, CopyBackup, CopyNoResume and CopyMakePath
 	Durability Durability     // of the target, at least
 	// Idle is the time without progress in milliseconds after which the daemon gives up, at most MaxRelayIdle; 0: its
 	// own. The shorter one is used.
@@ -63,12 +62,12 @@ func AppendRelay(dst []byte, r RelayRequest) []byte {
 	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeRelay), uint32(r.Flags))
 	dst = binary.BigEndian.AppendUint64(dst, r.Size)
 	dst = append(dst, byte(r.Sum.Digest), byte(r.Durability), byte(len(r.Source.Share)), byte(len(r.Target.Share)))
-	for _, number := range [...]int{len(r.Source.Path), len(r.Target.Path), len(r.Name), int(r.Address.Port())} {
+	for _, number := range [...]int{len(r.Source.Path), len(r.Target.Path), 0, int(r.Address.Port())} {
 		dst = binary.BigEndian.AppendUint16(dst, uint16(number))
 	}
 	dst = binary.BigEndian.AppendUint32(dst, r.Idle)
 	dst = append(append(append(dst, address[:]...), r.Key[:]...), r.Sum.Value[:]...)
-	for _, text := range [...]string{r.Source.Share, r.Source.Path, r.Target.Share, r.Target.Path, r.Name} {
+	for _, text := range [...]string{r.Source.Share, r.Source.Path, r.Target.Share, r.Target.Path} {
 		dst = append(dst, text...)
 	}
 	return dst
@@ -81,13 +80,16 @@ func DecodeRelay(msg []byte) (RelayRequest, error) {
 	}
 	lengths := [...]int{
 		int(msg[18]), int(binary.BigEndian.Uint16(msg[20:])), int(msg[19]), int(binary.BigEndian.Uint16(msg[22:])),
-		int(binary.BigEndian.Uint16(msg[24:])),
 	}
 	total := 0
 	for _, length := range lengths {
 		total += length
 	}
-	if err := checkTail(msg, TypeRelay, relaySize, uint64(total)); err != nil {
+	err := firstError(
+		checkTail(msg, TypeRelay, relaySize, uint64(total)),
+		checkPadding(TypeRelay, msg[24:26]),
+	)
+	if err != nil {
 		return RelayRequest{}, err
 	}
 	var texts [len(lengths)]string
@@ -100,9 +102,8 @@ func DecodeRelay(msg []byte) (RelayRequest, error) {
 		Source: Place{texts[0], texts[1]}, Size: binary.BigEndian.Uint64(msg[8:]),
 		Sum:     Sum{Digest(msg[16]), [MaxDigestSize]byte(msg[80:])},
 		Address: netip.AddrPortFrom(address, binary.BigEndian.Uint16(msg[26:])), Key: [32]byte(msg[48:]),
-		Target: Place{texts[2], texts[3]}, Name: texts[4],
-		Flags: CopyFlags(binary.BigEndian.Uint32(msg[4:])), Durability: Durability(msg[17]),
-		Idle: binary.BigEndian.Uint32(msg[28:]),
+		Target: Place{texts[2], texts[3]}, Flags: CopyFlags(binary.BigEndian.Uint32(msg[4:])),
+		Durability: Durability(msg[17]), Idle: binary.BigEndian.Uint32(msg[28:]),
 	}
 	if err := r.check(); err != nil {
 		return RelayRequest{}, err
@@ -111,8 +112,7 @@ func DecodeRelay(msg []byte) (RelayRequest, error) {
 }
 
 func (r *RelayRequest) length() int {
-	return relaySize + len(r.Source.Share) + len(r.Source.Path) + len(r.Target.Share) + len(r.Target.Path) +
-		len(r.Name)
+	return relaySize + len(r.Source.Share) + len(r.Source.Path) + len(r.Target.Share) + len(r.Target.Path)
 }
 
 func (r *RelayRequest) check() error {
@@ -135,12 +135,8 @@ func (r *RelayRequest) check() error {
 		return malformed(TypeRelay, "an idle timeout of %d ms, limit %d", r.Idle, MaxRelayIdle)
 	case r.Source.Path == "":
 		return malformed(TypeRelay, "a share as the source")
-	case r.Name != "" && !validName([]byte(r.Name)):
-		return malformed(TypeRelay, "a name of %d bytes that no file can have", len(r.Name))
 	case r.Flags.Has(CopyBackup) && !r.Flags.Has(CopyOverwrite):
 		return malformed(TypeRelay, "a backup without overwrite")
-	case r.Flags.Has(CopyInto) && r.Name == "", r.Flags.Has(CopyCreate) && !r.Flags.Has(CopyInto):
-		return malformed(TypeRelay, "flags %#x with a name of %d bytes", uint32(r.Flags), len(r.Name))
 	}
 	return firstError(r.Source.check(TypeRelay), r.Target.check(TypeRelay))
 }

@@ -24,7 +24,7 @@ var (
 	relayRequest    = RelayRequest{
 		Source: inbox, Size: 5, Sum: Sum{DigestBLAKE3, [MaxDigestSize]byte{1, 31: 2}},
 		Address: netip.MustParseAddrPort("10.0.0.2:7483"), Key: [32]byte{3, 31: 4},
-		Target: Place{Share: "images", Path: "b"}, Name: "n", Flags: CopyOverwrite | CopyInto,
+		Target: Place{Share: "images", Path: "b"}, Flags: CopyOverwrite | CopyMakePath,
 		Durability: DurabilityFile, Idle: 30_000,
 	}
 	relayedResult  = Relayed{Bytes: 5, Sum: relayRequest.Sum}

@@ -79,8 +79,8 @@ type vectorResult struct {
 
 var (
 	copyFlagNames = []string{
-		"overwrite", "backup", "no-resume", "into", "create", "allow-changing", "only", "owner", "xattr", "links",
-		"dry-run",
+		"overwrite", "backup", "no-resume", "make-path", "directory", "allow-changing", "only", "owner", "xattr",
+		"links", "dry-run",
 	}
 	listFlagNames = []string{"recursive", "itself"}
 )
@@ -107,7 +107,7 @@ func (m serviceMessage) value(t testing.TB) any {
 		return CopyRequest{
 			Direction: named[CopyDirection](t, m.Direction, CopyPull), Kind: named[CopyKind](t, m.Kind, CopyStream),
 			Links: named[CopyLinks](t, m.Links, CopyLinksSkip), Flags: CopyFlags(flagBits(t, copyFlagNames, m.Flags)),
-			Place: place, Name: string(m.Name), Size: uint64(m.Size),
+			Place: place, Size: uint64(m.Size),
 		}
 	case "ACCEPTED":
 		return Accepted{named[CopyKind](t, m.Kind, CopyStream), uint64(m.Size), string(m.Path)}
@@ -126,7 +126,7 @@ func (m serviceMessage) value(t testing.TB) any {
 	case "RELAY":
 		return RelayRequest{
 			Source: place, Size: uint64(m.Size), Sum: m.sum(t), Address: netip.MustParseAddrPort(m.Address),
-			Key: [32]byte(m.Key), Target: Place{m.Target, string(m.TargetPath)}, Name: string(m.Name),
+			Key: [32]byte(m.Key), Target: Place{m.Target, string(m.TargetPath)},
 			Flags:      CopyFlags(flagBits(t, copyFlagNames, m.Flags)),
 			Durability: named[Durability](t, m.Durability, DurabilityFull),
 			Idle:       m.Idle,

@@ -15,17 +15,13 @@ import (
 // CopyRequest is one copy between this machine and a share.
 type CopyRequest struct {
 	// Options are those of the copy, as the user gave them for both sides. File is the source of a push or the target
-	// of a pull, "-" for standard input or output. Overwrite, Backup, NoResume, AllowChanging, Links, Filter and
-	// FilesFrom are about one of the sides, which may be the daemon's.
+	// of a pull, "-" for standard input or output. Overwrite, MakePath, Backup, NoResume, AllowChanging, Links, Filter
+	// and FilesFrom are about one of the sides, which may be the daemon's.
 	Options dmaxfer.Options
 
-	Place  negotiate.Place // of the target of a push, or of the source of a pull
-	Daemon share.Remote    // its Peer or Address, as the user gave it, for messages; the rest is not used
-
-	// Name is for a push the name of the target in the directory Place; see negotiate.CopyRequest. Into says that Place
-	// is a directory, and Create that it is created if it does not exist.
-	Name         string
-	Into, Create bool
+	Place     negotiate.Place // of the target of a push, or of the source of a pull
+	Directory bool            // the source of a pull has to be a directory
+	Daemon    share.Remote    // its Peer or Address, as the user gave it, for messages; the rest is not used
 
 	// Rules are for a pull those that Options.Filter was made of, in their order.
 	Rules []tree.Rule
@@ -42,7 +38,7 @@ func (r CopyRequest) nameOf(path string) string {
 // refuses the copy, and those of a lost connection.
 func (c *Client) Push(ctx context.Context, r CopyRequest) (job.Summary, error) {
 	request := negotiate.CopyRequest{
-		Direction: negotiate.CopyPush, Place: r.Place, Name: r.Name, Flags: pushFlags(r) | commonFlags(r.Options),
+		Direction: negotiate.CopyPush, Place: r.Place, Flags: PushFlags(r.Options) | commonFlags(r.Options),
 	}
 	var err error
 	if request.Kind, request.Size, err = source(ctx, r.Options); err != nil {
@@ -75,10 +71,10 @@ func source(ctx context.Context, o dmaxfer.Options) (negotiate.CopyKind, uint64,
 	return negotiate.CopyStream, 0, nil
 }
 
-func pushFlags(r CopyRequest) negotiate.CopyFlags {
-	return flag(r.Options.Overwrite, negotiate.CopyOverwrite) | flag(r.Options.Backup, negotiate.CopyBackup) |
-		flag(r.Options.NoResume, negotiate.CopyNoResume) |
-		flag(r.Into || r.Create, negotiate.CopyInto) | flag(r.Create, negotiate.CopyCreate)
+// PushFlags returns the flags that only the COPY of a push, and a RELAY, have.
+func PushFlags(o dmaxfer.Options) negotiate.CopyFlags {
+	return flag(o.Overwrite, negotiate.CopyOverwrite) | flag(o.Backup, negotiate.CopyBackup) |
+		flag(o.NoResume, negotiate.CopyNoResume) | flag(o.MakePath, negotiate.CopyMakePath)
 }
 
 func commonFlags(o dmaxfer.Options) negotiate.CopyFlags {
@@ -98,7 +94,7 @@ func (c *Client) Pull(ctx context.Context, r CopyRequest) (job.Summary, error) {
 	request := negotiate.CopyRequest{
 		Direction: negotiate.CopyPull, Place: r.Place, Links: linkChoices[r.Options.Links],
 		Flags: commonFlags(r.Options) | flag(r.Options.AllowChanging, negotiate.CopyAllowChanging) |
-			flag(r.Options.FilesFrom != nil, negotiate.CopyOnly),
+			flag(r.Options.FilesFrom != nil, negotiate.CopyOnly) | flag(r.Directory, negotiate.CopyDirectory),
 	}
 	if r.Options.File == job.StreamName {
 		request.Kind = negotiate.CopyStream

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"sync"
 	"time"
 
@@ -56,9 +55,6 @@ func (k *keptItems) release(budget *memoryBudget) {
 func (c *connection) copy(r negotiate.CopyRequest) error {
 	defer c.items.release(c.server.memory)
 	record := Record{Operation: Push, Share: r.Place.Share, Path: r.Place.Path}
-	if r.Flags.Has(negotiate.CopyInto) {
-		record.Path = path.Join(record.Path, r.Name)
-	}
 	if r.Direction == negotiate.CopyPull {
 		record.Operation = Pull
 	}
@@ -206,10 +202,7 @@ func (s *copySide) source(r negotiate.CopyRequest, items []negotiate.Item) error
 	o := &s.options
 	o.File, s.use = localName(at), job.SourceUse
 	o.AllowChanging, o.Links = r.Flags.Has(negotiate.CopyAllowChanging), linkModes[r.Links]
-	s.accepted = negotiate.Accepted{Path: path.Clean(at), Kind: negotiate.CopyFile}
-	if at == "" {
-		s.accepted.Path = ""
-	}
+	s.accepted = negotiate.Accepted{Path: at, Kind: negotiate.CopyFile}
 	if err := s.selectItems(items, r.Flags.Has(negotiate.CopyOnly)); err != nil {
 		return err
 	}
@@ -222,6 +215,9 @@ func (s *copySide) source(r negotiate.CopyRequest, items []negotiate.Item) error
 		return disk.CannotStat(o.File, err)
 	case info.Mode.IsDir():
 		s.accepted.Kind = negotiate.CopyTree
+	case r.Flags.Has(negotiate.CopyDirectory):
+		return job.NewError(job.ErrSource, nil, "leave out /. at its end",
+			"%s in share %s is not a directory", at, s.Name)
 	case info.Mode.IsRegular():
 		s.accepted.Size = uint64(max(0, info.Size))
 		if o.MaxBytes > 0 && info.Size > o.MaxBytes {
@@ -266,57 +262,12 @@ func (s *copySide) target(r negotiate.CopyRequest) error {
 	if err != nil {
 		return err
 	}
-	at = path.Clean("/" + at)[1:]
 	o := &s.options
 	o.File, s.accepted.Path = localName(at), at
-	if r.Name != "" {
-		if err := s.within(at, r); err != nil {
-			return err
-		}
-	}
 	o.Overwrite, o.Backup = r.Flags.Has(negotiate.CopyOverwrite), r.Flags.Has(negotiate.CopyBackup)
 	o.NoResume, o.NoReplace = r.Flags.Has(negotiate.CopyNoResume), !s.overwrite
+	o.MakePath = r.Flags.Has(negotiate.CopyMakePath)
 	o.HideContent = !s.Access.Allows(share.Read)
-	return nil
-}
-
-// within lets the target have the name of the request in the directory at its path, if there is or has to be one.
-func (s *copySide) within(at string, r negotiate.CopyRequest) error {
-	into, inside := r.Flags.Has(negotiate.CopyInto), path.Join(at, r.Name)
-	if _, err := cleanPath(inside); err != nil {
-		return err
-	}
-	info, err := s.options.FS.Stat(localName(at))
-	missing := errors.Is(err, fs.ErrNotExist)
-	isDirectory := err == nil && info.Mode.IsDir()
-	switch {
-	case err != nil && !missing:
-		return disk.CannotStat(at, err)
-	case !isDirectory && !into:
-		return nil
-	case !isDirectory && !missing:
-		return job.NewError(job.ErrTarget, nil, "name a directory", "%s in share %s is not a directory", at, s.Name)
-	case missing && !r.Flags.Has(negotiate.CopyCreate):
-		return job.NewError(job.ErrTarget, err, "end the path with a slash to create it",
-			"directory %s does not exist in share %s", at, s.Name)
-	}
-	s.accepted.Path = inside
-	if missing && s.options.DryRun {
-		return nil // the directory is as absent as what would be in it, and its parent can be opened
-	}
-	s.options.File = localName(inside)
-	if missing {
-		return s.makeDirectory(at)
-	}
-	return nil
-}
-
-// makeDirectory creates a directory.
-func (s *copySide) makeDirectory(at string) error {
-	if err := disk.MakeDir(s.options.FS, at); err != nil {
-		return job.NewError(job.ErrTarget, err, "create it on the daemon's side",
-			"cannot create directory %s in share %s: %s", at, s.Name, disk.Reason(err))
-	}
 	return nil
 }
 

@@ -156,7 +156,7 @@ func (s *copySide) becomePush(r negotiate.RelayRequest) error {
 	o.Side, o.Path, o.Expect, o.Digest = negotiate.Client, job.AnyPath, &expected, algorithm
 	o.Durability, o.Readback = r.Durability, false
 	o.Overwrite, o.Backup = r.Flags.Has(negotiate.CopyOverwrite), r.Flags.Has(negotiate.CopyBackup)
-	o.NoResume = r.Flags.Has(negotiate.CopyNoResume)
+	o.NoResume, o.MakePath = r.Flags.Has(negotiate.CopyNoResume), r.Flags.Has(negotiate.CopyMakePath)
 	if idle := time.Duration(r.Idle) * time.Millisecond; idle > 0 {
 		o.IdleTimeout = min(o.IdleTimeout, idle)
 	}
@@ -236,8 +236,7 @@ func (c *connection) pushTo(
 		}
 	}()
 	return client.Push(ctx, CopyRequest{
-		Options: o, Place: r.Target, Daemon: share.Remote{Address: r.Address.String()}, Name: r.Name,
-		Into: r.Flags.Has(negotiate.CopyInto), Create: r.Flags.Has(negotiate.CopyCreate),
+		Options: o, Place: r.Target, Daemon: share.Remote{Address: r.Address.String()},
 	})
 }
 

@@ -169,8 +169,8 @@ func TestRelayOfWhatTheTargetHas(t *testing.T) {
 	if !result.UpToDate || result.Sum != request.Sum || result.Bytes != 0 {
 		t.Errorf("got %+v", result)
 	}
-	request.Target, request.Name = negotiate.Place{Share: "box", Path: "new"}, "copy"
-	request.Flags = negotiate.CopyInto | negotiate.CopyCreate
+	request.Target = negotiate.Place{Share: "box", Path: "new/copy"}
+	request.Flags = negotiate.CopyMakePath
 	result, err = c.Relay(t.Context(), request, nil)
 	must(t, err)
 	mustBeFile(t, filepath.Join(r.target.box, "new", "copy"), content)

@@ -83,9 +83,10 @@ func checkRemote(peer, name string, hasPath bool) error {
 	return nil
 }
 
-// CleanPath returns a path below a share without "." and superfluous slashes. The share itself is the empty path. One
-// slash remains at the end of another path that says by a slash, or by ".", that it is a directory. A path with "..", a
-// zero byte, a name that is reserved for unfinished files, or more than tree.MaxPath bytes is an error.
+// CleanPath returns a path below a share without "." and superfluous slashes, except at its end: a path that ends with
+// slashes keeps one, and a path whose last name is "." ends with "/.", or is ".". The share itself is the empty path,
+// also with slashes. A path with "..", a zero byte, a name that is reserved for unfinished files, or more than
+// tree.MaxPath bytes is an error.
 func CleanPath(text string) (string, error) {
 	switch {
 	case len(text) > tree.MaxPath:
@@ -93,8 +94,9 @@ func CleanPath(text string) (string, error) {
 	case strings.IndexByte(text, 0) >= 0:
 		return "", errors.New("a path cannot contain a zero byte: correct it")
 	}
-	cleaned, last := make([]byte, 0, len(text)), ""
+	cleaned, last, content := make([]byte, 0, len(text)), "", false
 	for last = range strings.SplitSeq(text, "/") {
+		content = last == "." || last == "" && content
 		switch {
 		case last == "" || last == ".":
 			continue
@@ -108,8 +110,11 @@ func CleanPath(text string) (string, error) {
 		}
 		cleaned = append(cleaned, last...)
 	}
-	if len(cleaned) > 0 && (last == "" || last == ".") {
+	if len(cleaned) > 0 && (last == "" || content) {
 		cleaned = append(cleaned, '/')
+	}
+	if content {
+		cleaned = append(cleaned, '.')
 	}
 	return string(cleaned), nil
 }

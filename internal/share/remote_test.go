@@ -16,11 +16,11 @@ func TestRemotes(t *testing.T) {
 		"dpu:":                     {Peer: "dpu"},
 		":images":                  {Share: "images"},
 		":images/":                 {Share: "images"},
-		":images/.":                {Share: "images"},
+		":images/.":                {Share: "images", Path: "."},
 		"dpu:images/a":             {Peer: "dpu", Share: "images", Path: "a"},
 		"dpu:images/a/":            {Peer: "dpu", Share: "images", Path: "a/"},
-		"dpu:images/a/.":           {Peer: "dpu", Share: "images", Path: "a/"},
-		"d-1.x_:i/./a//b/./":       {Peer: "d-1.x_", Share: "i", Path: "a/b/"},
+		"dpu:images/a/.":           {Peer: "dpu", Share: "images", Path: "a/."},
+		"d-1.x_:i/./a//b/./":       {Peer: "d-1.x_", Share: "i", Path: "a/b/."},
 		":images//a":               {Share: "images", Path: "a"},
 		":images/a:b/c":            {Share: "images", Path: "a:b/c"},
 		":i/...":                   {Share: "i", Path: "..."},
@@ -192,8 +192,9 @@ func components(path string) []string {
 
 func mustBeClean(t *testing.T, path string) {
 	t.Helper()
-	for name := range strings.SplitSeq(strings.TrimSuffix(path, "/"), "/") {
-		if path != "" && (name == "" || name == "." || name == ".." || strings.Contains(name, "\x00")) {
+	inner := strings.TrimSuffix(strings.TrimSuffix("/"+path, "/."), "/")
+	for name := range strings.SplitSeq(strings.TrimPrefix(inner, "/"), "/") {
+		if inner != "" && (name == "" || name == "." || name == ".." || strings.Contains(name, "\x00")) {
 			t.Fatalf("%q is not clean", path)
 		}
 	}

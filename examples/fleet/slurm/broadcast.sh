@@ -23,6 +23,6 @@ peers() {
 }
 
 # Code 12 means that some nodes do not have the file: the job cannot run on all of its nodes.
-peers | dma-copy push "$file" ":$target/" --to - --parallel 16 --wait 10s --max-duration 10m
+peers | dma-copy push --mkpath "$file" ":$target/" --to - --parallel 16 --wait 10s --max-duration 10m
 
 srun "$@" "/var/lib/dma-copy/jobs/$SLURM_JOB_ID/$(basename "$file")"

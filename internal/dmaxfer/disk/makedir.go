@@ -24,3 +24,25 @@ func MakeDir(on FS, path string) error {
 	}
 	return errors.Join(err, in.Close())
 }
+
+// MakeAbove creates the directories above a path that are missing, each as MakeDir does.
+func MakeAbove(on FS, path string) error {
+	above, _ := Split(strings.TrimRight(path, "/"))
+	if _, err := on.Stat(above); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := MakeAbove(on, above); err != nil {
+		return err
+	}
+	return MakeDir(on, above)
+}
+
+// FirstMissing returns the part of a path that ends with its first directory that is missing: the path itself, unless a
+// directory above it does not exist.
+func FirstMissing(on FS, path string) string {
+	above, _ := Split(strings.TrimRight(path, "/"))
+	if _, err := on.Stat(above); !errors.Is(err, fs.ErrNotExist) {
+		return path
+	}
+	return FirstMissing(on, strings.TrimRight(above, "/"))
+}

@@ -33,6 +33,8 @@ type Search struct {
 	Path        string  // StreamName for a stream
 	Use         Use
 	Overwrite   bool // this side receives, and replaces what is at Path
+	MakePath    bool // directories above a TargetUse that are missing are created
+	DryRun      bool // with MakePath: they are not created
 	IdleTimeout time.Duration
 
 	Stdin, Stdout func() (disk.File, error) // open the stream; nil: those of this process
@@ -211,10 +213,12 @@ func (s Search) target() (*LocalFile, error) {
 		return nil, dangling(s.Path, err)
 	case errors.Is(err, disk.ErrUntrustedLink):
 		return nil, disk.CannotCreate(s.Path, err)
+	case errors.Is(err, fs.ErrNotExist) && s.MakePath:
+		return s.targetBelow()
 	case errors.Is(err, fs.ErrNotExist):
 		next := "create the directory first, or name the file to send"
 		if s.Use == TargetUse {
-			next = "create the directory first"
+			next = "create the directory, or use --mkpath"
 		}
 		return nil, NewError(ErrTarget, err, next, "%s does not exist, and neither does its directory", s.Path)
 	case err != nil:
@@ -225,6 +229,24 @@ func (s Search) target() (*LocalFile, error) {
 		return nil, disk.CannotCreate(s.Path, err)
 	}
 	return s.found(LocalFile{Path: at.Path, Overwrite: s.Overwrite, Replaces: at.Found != nil}), nil
+}
+
+// targetBelow finds a target below directories that are missing. Those of a dry run stay missing, and the first of them
+// is as absent as the target.
+func (s Search) targetBelow() (*LocalFile, error) {
+	path := s.Path
+	s.MakePath = false
+	if s.DryRun {
+		s.Path = disk.FirstMissing(s.FS, path)
+	} else if err := disk.MakeAbove(s.FS, path); err != nil {
+		return nil, NewError(ErrTarget, err, "create it yourself", "cannot create the directory of %s: %s", path,
+			disk.Reason(err))
+	}
+	f, err := s.target()
+	if err == nil && s.DryRun {
+		f.Path = path
+	}
+	return f, err
 }
 
 // cannotExamineTarget names the symlink where the kernel, with fs.protected_symlinks, only reports that permission is

@@ -35,12 +35,14 @@ func (p Pair) Differ(path string) error {
 
 // DirectoryForFile returns the error for a source that is a directory and a target that is a file.
 func (p Pair) DirectoryForFile() error {
-	return NewError(ErrSource, nil, "name another target", "%s is a directory, and %s is a file", p.Source, p.Target)
+	return NewError(ErrTarget, nil, "remove it, or name another target",
+		"%s is a directory, and %s is a file", p.Source, p.Target)
 }
 
 // FileForDirectory returns the error for a target that is a directory and a source that is none.
 func (p Pair) FileForDirectory() error {
-	return NewError(ErrSource, nil, "name the file in it", "%s is a directory, and %s is none", p.Target, p.Source)
+	return NewError(ErrTarget, nil, "end the target with / to copy into it",
+		"%s is a directory, and %s is none", p.Target, p.Source)
 }
 
 // DirectoryForStream returns the error for a source that is a directory and a target that is a stream.

@@ -9,7 +9,7 @@ import (
 func TestLocalOptions(t *testing.T) {
 	var s Local
 	table := s.options()
-	if named := len(localHelp) + len(oneSidedHelp); len(table) != named {
+	if named := len(localHelp) + len(oneSidedHelp) + 1; len(table) != named {
 		t.Errorf("%d of the %d options are options of a copy", len(table), named)
 	}
 	for _, opt := range table {

@@ -40,5 +40,5 @@ var oneSidedHelp = map[string]string{
 
 // options implements Settings.
 func (s *Local) options() []option {
-	return withHelp(s.Copy.options(), oneSidedHelp, localHelp)
+	return append(withHelp(s.Copy.options(), oneSidedHelp, localHelp), makePathOption(&s.MakePath))
 }

@@ -61,7 +61,7 @@ func (s *Transfer) options() []option {
 	if s.Kind == Sync {
 		help = append(help, syncHelp)
 	}
-	table := withAutoDigest(withHelp(s.Copy.options(), help...))
+	table := append(withAutoDigest(withHelp(s.Copy.options(), help...)), makePathOption(&s.MakePath))
 	if s.Kind == Sync {
 		table = slices.DeleteFunc(table, func(opt option) bool {
 			return opt.name == "overwrite" || opt.name == "if-same"

@@ -65,6 +65,10 @@ func quietOption(quiet *bool, help string) option {
 	return withLetter("q", switchOption(AddedFlags, quietName, quiet, help))
 }
 
+func makePathOption(make *bool) option {
+	return switchOption(AddedFlags, "mkpath", make, "Create missing directories above the target")
+}
+
 func overwriteOption(overwrite *bool, help string) option {
 	return switchOption(AddedFlags, "overwrite", overwrite, help)
 }

@@ -53,6 +53,7 @@ type Copy struct {
 	Depth         int            // copy tasks in flight; 0 is chosen from the device, whose limits are not checked here
 	Placement     placement.Wish // CPUs or NUMA node to run on; not both
 	Overwrite     bool           // this side receives and may replace File
+	MakePath      bool           // create missing directories above the target
 	Backup        bool           // the replaced file is kept
 	MaxDuration   time.Duration  // of the copy, from when the sides are connected; 0 is no limit
 	MaxBytes      int64          // of the file; 0 is no limit
@@ -89,7 +90,7 @@ type Copy struct {
 // Local holds the settings of local: those of a copy that it has, with the source as File. All others are zero.
 type Local struct {
 	Copy
-	Target string // Stream for stdout; never empty after Validate
+	Target string // where the copy lands; Stream for stdout; never empty after SetPaths
 }
 
 // Bench holds the settings of bench. An empty list stands for the default of each kind of measurement.

@@ -136,8 +136,6 @@ func (s *Transfer) Validate() error {
 	case s.Kind == Sync && s.StreamArgument() != "":
 		return exit.Usagef("%s conflicts with sync: a stream has nothing to compare with, so use push or pull",
 			s.StreamArgument())
-	case s.Sends && s.StreamArgument() != "" && (s.Remote[0].Path == "" || strings.HasSuffix(s.Remote[0].Path, "/")):
-		return exit.Usagef("SRC - has no name: write the name of the new file behind the share, as in :SHARE/NAME")
 	case s.StreamArgument() != "" && sources > 1:
 		return exit.Usagef("%s conflicts with several sources: a stream is one file, so copy them one by one",
 			s.StreamArgument())
@@ -155,7 +153,11 @@ func (s *Transfer) Validate() error {
 		return err
 	}
 	s.chooseDigest(s.Auth)
-	return s.validateCommon(s.StreamArgument())
+	if err := s.validateCommon(s.StreamArgument()); err != nil || s.ToPeers() {
+		return err
+	}
+	_, err := s.Ends()
+	return err
 }
 
 // StreamArgument returns the argument that stands for a standard stream, or nothing.
