@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -104,21 +105,31 @@ func TestFileSystems(t *testing.T) {
 func (f *daemonFixture) pushFiles() {
 	f.t.Helper()
 	for i, size := range []int64{3 << 20, 3 << 20, 1000} { // the first two are received in chunks
-		must(f.t, writeRandomFile(f.local("file"), fmt.Sprint(i), size))
+		f.writeVersion("file", i, size)
 		f.expectCommand("push --overwrite host/file :files/file")
 		must(f.t, compareFiles(f.local("file"), f.share("file")))
+		f.expectCommand("push --overwrite host/file :files/file").expectStderr("is already up to date")
 	}
 	expectOnly(f.t, f.share(), "file")
 	must(f.t, os.Remove(f.share("file")))
 }
 
-// pushTree pushes a tree and changes it.
+// writeVersion writes a file on the side of the commands. The times of two versions are in different seconds, so that
+// every file system stores different ones.
+func (f *daemonFixture) writeVersion(name string, version int, size int64) {
+	f.t.Helper()
+	path := f.local(name)
+	must(f.t, writeRandomFile(path, fmt.Sprint(name, version), size))
+	must(f.t, os.Chtimes(path, time.Time{}, time.Unix(1_700_000_000+3*int64(version), 123_456_789)))
+}
+
+// pushTree pushes a tree, again, and after changes.
 func (f *daemonFixture) pushTree(system fileSystem) {
 	f.t.Helper()
 	source, target := f.local("tree"), f.share("tree")
 	must(f.t, os.MkdirAll(filepath.Join(source, "a", "b"), 0o755))
 	for name, size := range map[string]int64{"empty": 0, "a/small": 3000, "a/b/executable": 10, "large": 3 << 20} {
-		must(f.t, writeRandomFile(filepath.Join(source, name), name, size))
+		f.writeVersion("tree/"+name, 0, size)
 	}
 	must(f.t, os.Chmod(filepath.Join(source, "a/b/executable"), 0o755))
 	if !system.noSymlinks {
@@ -126,8 +137,15 @@ func (f *daemonFixture) pushTree(system fileSystem) {
 	}
 	f.expectCommand("push host/tree :files/tree")
 	expectSameContent(f.t, source, target)
+	unchanged := " 8 unchanged"
+	if system.noSymlinks {
+		unchanged = " 7 unchanged"
+	}
+	for _, flags := range []string{"--dry-run", ""} {
+		f.expectCommand("sync "+flags+" host/tree :files/tree").expectStderr(" 0 files, 0 B", unchanged)
+	}
 	must(f.t, os.Rename(filepath.Join(source, "large"), filepath.Join(source, "renamed")))
-	must(f.t, writeRandomFile(filepath.Join(source, "a/small"), "changed", 3000))
+	f.writeVersion("tree/a/small", 1, 3000)
 	f.expectCommand("sync --delete host/tree :files/tree")
 	expectSameContent(f.t, source, target)
 	expectOnly(f.t, f.share(), "tree")

@@ -216,6 +216,9 @@ func (d *Directory) Stat(name string) (info Info, err error) {
 	return info, d.wrap("examining", name, err)
 }
 
+// Do calls a function with the directory's handle, which must not be kept.
+func (d *Directory) Do(call func(dir Dir) error) error { return d.with(call) }
+
 // ReadLink returns a symlink. It fails with unix.EINVAL for any other file.
 func (d *Directory) ReadLink(name string) (link Link, err error) {
 	err = d.with(func(dir Dir) (err error) {

@@ -131,8 +131,8 @@ type Dir interface {
 	// SetXattr sets one extended attribute of the directory.
 	SetXattr(attribute Xattr) error
 
-	// IsLocal reports whether an Info is that of the file itself. Otherwise, as with FUSE and on a network, a cache may
-	// return earlier times and link counts, and another inode number after a rename.
+	// IsLocal reports whether an Info has inode number, link count and change time of the file itself. Otherwise, as
+	// with FUSE and on a network, a cache may return earlier ones, or, as with FAT, the file system has none.
 	IsLocal() bool
 
 	// CanSyncFS reports whether SyncFS keeps its promise here. Otherwise each file and directory has to be flushed.

@@ -36,6 +36,9 @@ const (
 	// streamPause is the time after which the bytes of a slow stream are sent.
 	streamPause = 100 * time.Millisecond
 
+	// maxProbed is the number of combinations of attributes that a Prober remembers.
+	maxProbed = 4096
+
 	// openAttempts is how often a partial file that is renamed or removed while it is opened is opened again.
 	openAttempts = 10
 

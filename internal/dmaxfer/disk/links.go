@@ -65,18 +65,8 @@ func (d *Directory) setLinkAttributes(dir Dir, temporary, name string, meta Meta
 }
 
 // setsLinks reports whether times and owners of symlinks can be set in the file system, which dir is a directory of.
-// sshfs changes what a symlink points to instead: it fails for one that points to itself.
 func (s *system) setsLinks(dir Dir) bool {
-	s.links.Do(func() {
-		if s.hasLinkTimes = dir.IsLocal(); s.hasLinkTimes {
-			return
-		}
-		probe := namesOf("probe", newTag()).link
-		if dir.Symlink(probe, probe) == nil {
-			s.hasLinkTimes = dir.SetLinkModified(probe, Timestamp{}) == nil
-			_ = dir.Remove(probe) // is reserved, so that no transfer sends it
-		}
-	})
+	s.links.Do(func() { s.hasLinkTimes = setsLinks(dir) })
 	return s.hasLinkTimes
 }
 

@@ -102,9 +102,9 @@ func (d *osDir) LinkTo(name string, in Dir, as string) error {
 }
 
 func (d *osDir) SetLinkModified(name string, at Timestamp) error {
-	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: at.Sec, Nsec: int64(at.Nsec)}}
+	times := timesOf(at)
 	return d.failed("utimes", name, retry(func() error {
-		return unix.UtimesNanoAt(d.fd(), name, times, unix.AT_SYMLINK_NOFOLLOW)
+		return unix.UtimesNanoAt(d.fd(), name, times[:], unix.AT_SYMLINK_NOFOLLOW)
 	}))
 }
 
@@ -217,8 +217,7 @@ const (
 
 func (d *osDir) IsLocal() bool {
 	switch d.fileSystem() {
-	case unix.OVERLAYFS_SUPER_MAGIC, unix.RAMFS_MAGIC, unix.MSDOS_SUPER_MAGIC, unix.EXFAT_SUPER_MAGIC,
-		bcachefsMagic, ntfs3Magic, zfsMagic:
+	case unix.OVERLAYFS_SUPER_MAGIC, unix.RAMFS_MAGIC, bcachefsMagic, ntfs3Magic, zfsMagic:
 		return true
 	}
 	return d.isKnown()

@@ -113,12 +113,18 @@ func (f *osDraft) SetModified(at Timestamp) error {
 
 // setModified uses the descriptor: utimensat(2) without a path is futimens(3).
 func setModified(fd int, at Timestamp) error {
-	times := [2]unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: at.Sec, Nsec: int64(at.Nsec)}}
+	times := timesOf(at)
 	_, _, number := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
 	if number != 0 {
 		return number
 	}
 	return nil
+}
+
+// timesOf returns the times for a file to have this modification time. With the time of access left out, many file
+// systems of version 2 of libfuse set none, and report no error.
+func timesOf(at Timestamp) [2]unix.Timespec {
+	return [2]unix.Timespec{{Nsec: unix.UTIME_NOW}, {Sec: at.Sec, Nsec: int64(at.Nsec)}}
 }
 
 func (f *osDraft) SetXattr(attribute Xattr) error {

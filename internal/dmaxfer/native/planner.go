@@ -26,6 +26,7 @@ type planner struct {
 	tree   *disk.Tree // nil: the target is a file, or nothing may be written
 	own    *ownTree   // in a comparison of trees
 	stack  []*directory
+	prober disk.Prober
 	wake   chan struct{} // delivers a token when there is something in queue, or closed has been set
 
 	mu     sync.Mutex
@@ -214,9 +215,7 @@ func (p *planner) sameLink(e *arriving) (bool, error) {
 	if err != nil {
 		return false, cannotExamine(e, err)
 	}
-	plan := &p.terms.plan
-	sameOwner := !plan.Owner || link.UID == e.meta.UID && link.GID == e.meta.GID
-	return link.Text == e.link && link.Modified == e.meta.Modified && sameOwner, nil
+	return link.Text == e.link && p.sameLinkAttributes(e, link.Info), nil
 }
 
 // planLink makes a hard link, at once or when the file that it is another name of has been committed.
@@ -257,11 +256,15 @@ func (p *planner) planRoot(ctx context.Context, e *arriving) error {
 func (p *planner) planContent(ctx context.Context, e *arriving, info disk.Info, found bool) error {
 	c, plan := p.terms.config, &p.terms.plan
 	sameSize := found && info.Mode.IsRegular() && info.Size == e.size
-	same := sameSize && info.Modified == e.meta.Modified && p.sameAttributes(e, info)
+	like := different
+	if sameSize {
+		like = p.compareAttributes(e, info)
+	}
+	same := like == alike
 	switch {
-	case plan.Checksum && c.HideContent:
+	case c.HideContent && (plan.Checksum || like == uncertain):
 		return p.needNew(ctx, e, found)
-	case sameSize && (plan.Checksum || plan.Compare && (!same || !plan.Tree)):
+	case sameSize && (plan.Checksum || plan.Compare && (!same || !plan.Tree)), like == uncertain:
 		p.replies.answer(e, negotiate.AnswerSum, 0)
 	case plan.Compare && !same:
 		return p.differs(e.path)
@@ -280,15 +283,6 @@ func (p *planner) needNew(ctx context.Context, e *arriving, found bool) error {
 			"%s exists in the unfinished directory and cannot be replaced", e.path))
 	}
 	return p.need(ctx, e)
-}
-
-// sameAttributes reports whether a file of the same content needs not be replaced for its attributes.
-func (p *planner) sameAttributes(e *arriving, info disk.Info) bool {
-	plan := &p.terms.plan
-	if plan.Owner && (info.UID != e.meta.UID || info.GID != e.meta.GID) {
-		return false
-	}
-	return uint32(info.Mode.Perm()) == e.meta.Mode&0o777
 }
 
 // haveContent answers that the content of a file is there. It is made as durable as planned: it may have been written a

@@ -249,7 +249,10 @@ func (m *Memory) info(n *node) disk.Info {
 			}
 		}
 	}
-	changed := n.changed
+	mode, changed := n.now.mode, n.changed
+	if m.lacking.Modes && mode.IsRegular() {
+		mode = 0o700
+	}
 	if m.lacking.Local {
 		links, changed = 0, m.tick()
 	}
@@ -257,7 +260,7 @@ func (m *Memory) info(n *node) disk.Info {
 		Identity: disk.Identity{
 			Device: 1, Inode: n.number, Size: n.now.size, Modified: n.now.modified, Changed: changed,
 		},
-		Mode: n.now.mode, Links: links, UID: n.now.uid, GID: n.now.gid,
+		Mode: mode, Links: links, UID: n.now.uid, GID: n.now.gid,
 		Allocated: int64(len(n.now.pages)) * pageSize,
 	}
 }

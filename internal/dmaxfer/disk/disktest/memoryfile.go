@@ -263,7 +263,7 @@ func (h *handle) SetOwner(uid, gid uint32) error {
 // SetModified implements disk.File.
 func (h *handle) SetModified(at disk.Timestamp) error {
 	return h.change("utimes", func(c *content) error {
-		c.modified = at
+		c.modified = h.fs.round(at)
 		return nil
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -142,7 +143,7 @@ func (d *memoryDir) LinkTo(name string, in disk.Dir, as string) error {
 // SetLinkModified implements disk.Dir.
 func (d *memoryDir) SetLinkModified(name string, at disk.Timestamp) error {
 	return d.changeLink("utimes", name, func(_ *node, c *content) error {
-		c.modified = at
+		c.modified = d.fs.round(at)
 		return nil
 	})
 }
@@ -216,7 +217,7 @@ func (d *memoryDir) SetOwner(uid, gid uint32) error {
 // SetModified implements disk.Dir.
 func (d *memoryDir) SetModified(at disk.Timestamp) error {
 	return d.changeSelf("utimes", func() error {
-		d.dir.modified = at
+		d.dir.modified = d.fs.round(at)
 		return nil
 	})
 }
@@ -247,7 +248,9 @@ type Lacking struct {
 	SyncFS  bool // CanSyncFS reports false
 	Unnamed bool // files without a name
 
-	Local bool // true times and link counts: change times differ at each look, and counts are 0
+	Modes bool          // of files: all are 0700
+	Unit  time.Duration // times that are set are rounded down to a multiple; 0: they are not
+	Local bool          // true times and link counts: change times differ at each look, and counts are 0
 }
 
 // Without removes features.
@@ -262,6 +265,15 @@ func (d *memoryDir) IsLocal() bool {
 	d.fs.mu.Lock()
 	defer d.fs.mu.Unlock()
 	return !d.fs.lacking.Local
+}
+
+// round returns what is stored of a time that is set.
+func (m *Memory) round(at disk.Timestamp) disk.Timestamp {
+	if unit := m.lacking.Unit; unit > 0 {
+		rounded := time.Unix(at.Sec, int64(at.Nsec)).UnixNano() / int64(unit) * int64(unit)
+		at = disk.Timestamp{Sec: rounded / 1e9, Nsec: uint32(rounded % 1e9)}
+	}
+	return at
 }
 
 // CanSyncFS implements disk.Dir.

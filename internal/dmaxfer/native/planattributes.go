@@ -1,0 +1,88 @@
+package native
+
+import (
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+)
+
+// This file is how a planner compares the attributes of what the target has with those of an entry. What the target's
+// file system cannot store does not count: otherwise each run would copy the same files again.
+
+// likeness is how the attributes of a file are those of an entry.
+type likeness int
+
+const (
+	different likeness = iota
+	uncertain          // as stored, but another version of the file could have been stored with the same time
+	alike
+)
+
+// compareAttributes compares time, mode and, if it is preserved, owner of a file with those of an entry, or with what
+// the file system stores of them.
+func (p *planner) compareAttributes(e *arriving, info disk.Info) likeness {
+	same := func(meta disk.Metadata) bool {
+		return uint32(info.Mode.Perm()) == meta.Mode&0o777 && p.sameTimeAndOwner(info, meta)
+	}
+	switch {
+	case same(e.meta):
+		return alike
+	case p.terms.plan.Compare: // the content is compared
+		return different
+	}
+	stored, hasChanged := e.meta, false
+	_ = p.inDirectoryOf(e, func(dir disk.Dir) error { // on an error the file is copied again
+		stored, hasChanged = p.prober.Stored(dir, e.meta, p.terms.plan.Owner), dir.IsLocal()
+		return nil
+	})
+	switch {
+	case !same(stored):
+		return different
+	case hasChanged && stored.Modified != e.meta.Modified && info.Changed.Sec < e.meta.Modified.Sec+longestRounding:
+		return uncertain
+	}
+	return alike
+}
+
+// longestRounding is the longest unit to which file systems round times, in seconds. A file that the target has got
+// within this time after its source was written may have been written again since.
+const longestRounding = 2
+
+func (p *planner) sameTimeAndOwner(info disk.Info, meta disk.Metadata) bool {
+	sameOwner := !p.terms.plan.Owner || info.UID == meta.UID && info.GID == meta.GID
+	return sameOwner && info.Modified == meta.Modified
+}
+
+// sameLinkAttributes is compareAttributes for a symlink, which has no mode.
+func (p *planner) sameLinkAttributes(e *arriving, info disk.Info) bool {
+	if p.sameTimeAndOwner(info, e.meta) {
+		return true
+	}
+	stored := e.meta
+	_ = p.inDirectoryOf(e, func(dir disk.Dir) error { // on an error the symlink is made again
+		if !p.prober.SetsLinks(dir) {
+			stored.Modified = info.Modified
+			return nil
+		}
+		stored.Mode = 0o600 // of the file that tries it
+		stored = p.prober.Stored(dir, stored, p.terms.plan.Owner)
+		return nil
+	})
+	return p.sameTimeAndOwner(info, stored)
+}
+
+// inDirectoryOf calls a function with the directory that contains what an entry would replace.
+func (p *planner) inDirectoryOf(e *arriving, call func(dir disk.Dir) error) error {
+	switch d := e.directory; {
+	case d == nil:
+		at, err := disk.Locate(p.terms.config.File.FS, p.terms.config.File.Name)
+		if err != nil {
+			return err
+		}
+		defer at.Dir.Close()
+		return call(at.Dir)
+	case d.of != nil:
+		return d.of.Do(call)
+	case d.seen != nil:
+		return call(d.seen)
+	}
+	return nil
+}
