@@ -2,6 +2,7 @@ package bench
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/dma-copy/dma-copy/internal/bench/filetree"
@@ -183,48 +184,88 @@ const gibibyte = 1 << 30
 
 // Failed returns how many candidates failed, and how many there were.
 func (r *Record) Failed() (failed, all int) {
-	if r.Copies != nil {
-		for _, result := range r.Copies.Results {
-			all, failed = all+1, failed+countIf(result.Error != "")
-		}
-	}
-	if r.Trees != nil {
-		for _, result := range r.Trees.Results {
-			all, failed = all+1, failed+countIf(result.Error != "")
-		}
-	}
-	if r.Connected != nil {
-		for _, result := range r.Connected.Results {
-			all, failed = all+1, failed+countIf(result.Error != "")
-		}
-		for _, result := range r.Connected.Trees {
-			all, failed = all+1, failed+countIf(result.Error != "")
-		}
-		for _, result := range r.Connected.Clients {
-			all, failed = all+1, failed+countIf(result.Error != "")
-		}
-	}
-	if r.Machines != nil {
-		for _, result := range r.Machines.Results {
-			all, failed = all+1, failed+countIf(result.Error != "")
-		}
-		for _, result := range r.Machines.Trees {
-			all, failed = all+1, failed+countIf(result.Error != "")
-		}
-	}
-	if r.Engine != nil {
-		for _, result := range r.Engine.Results {
-			all, failed = all+1, failed+countIf(result.Error != "")
+	for _, each := range r.parts() {
+		for _, result := range each.results {
+			all++
+			if result.err != "" {
+				failed++
+			}
 		}
 	}
 	return failed, all
 }
 
-func countIf(is bool) int {
-	if is {
-		return 1
+// part is what all kinds of measurements of a record have.
+type part struct {
+	name    string // as in the JSON
+	results []result
+}
+
+// result is what all kinds of results have.
+type result struct {
+	err     string
+	seconds *Spread
+	rate    float64 // bytes per second
+}
+
+func partOf[R any](name string, results []R, of func(R) result) part {
+	p := part{name: name}
+	for _, each := range results {
+		p.results = append(p.results, of(each))
 	}
-	return 0
+	return p
+}
+
+func (r CopyResult) result() result { return result{r.Error, r.Seconds, r.Rate} }
+
+// parts returns what was measured.
+func (r *Record) parts() (all []part) {
+	ofTree := func(r TreeResult) result { return r.result() }
+	if c := r.Copies; c != nil {
+		all = append(all, partOf("copies", c.Results, CopyResult.result))
+	}
+	if t := r.Trees; t != nil {
+		all = append(all, partOf("trees", t.Results, ofTree))
+	}
+	if c := r.Connected; c != nil {
+		ofClients := func(r ClientsResult) result { return result{r.Error, r.Seconds, r.Rate} }
+		all = append(all, partOf("connected", c.Results, CopyResult.result), partOf("connected.trees", c.Trees, ofTree),
+			partOf("connected.clients", c.Clients, ofClients))
+	}
+	if m := r.Machines; m != nil {
+		ofNetwork := func(r NetworkResult) result { return r.result() }
+		all = append(all, partOf("machines", m.Results, ofNetwork), partOf("machines.trees", m.Trees, ofTree))
+	}
+	if e := r.Engine; e != nil {
+		ofEngine := func(r EngineResult) result { return result{r.Error, r.Seconds, r.Rate} }
+		all = append(all, partOf("engine", e.Results, ofEngine))
+	}
+	return all
+}
+
+// The rates that tables and drawings can show, in bytes per second.
+const (
+	minRate = 1e-6
+	maxRate = 1e18
+)
+
+// check returns an error for a record that was not written by a measurement, or was changed.
+func (r *Record) check() error {
+	if _, all := r.Failed(); all == 0 {
+		return errors.New("it has no results")
+	}
+	for _, part := range r.parts() {
+		for i, result := range part.results {
+			switch {
+			case result.err != "":
+			case result.seconds == nil:
+				return fmt.Errorf("result %d of %s has neither seconds nor an error", i+1, part.name)
+			case result.rate != 0 && (result.rate < minRate || result.rate > maxRate):
+				return fmt.Errorf("result %d of %s has a rate of %g bytes per second", i+1, part.name, result.rate)
+			}
+		}
+	}
+	return nil
 }
 
 // ParseRecord reads the JSON of this version, or of a later one that has added fields.
@@ -235,6 +276,9 @@ func ParseRecord(text []byte) (*Record, error) {
 	}
 	if r.Version != recordVersion {
 		return nil, fmt.Errorf("unsupported version %d, only %d is known", r.Version, recordVersion)
+	}
+	if err := r.check(); err != nil {
+		return nil, err
 	}
 	return &r, nil
 }

@@ -30,7 +30,7 @@ func (r *Record) Write(w io.Writer, form Form) error {
 	if m := r.Machines; m != nil {
 		m.write(s)
 	}
-	if e := r.Engine; e != nil {
+	if e := r.Engine; e != nil && len(e.Results) > 0 {
 		s.paragraph(fmt.Sprintf("The engine alone, memory to memory, %s a run, GiB/s of the median:",
 			sizeText(e.Bytes)))
 		s.table(e.table())
@@ -208,26 +208,31 @@ func (e *EngineRecord) table() *table {
 	t.head = append(t.head, fmt.Sprintf("us/task at %d", depths[len(depths)-1]), "CPU s/GiB")
 	for _, direction := range distinct(e.Results, func(r EngineResult) Direction { return r.Direction }) {
 		for _, chunk := range distinct(e.Results, func(r EngineResult) int64 { return r.Chunk }) {
-			t.add(e.row(direction, chunk)...)
+			t.add(e.row(direction, chunk, depths)...)
 		}
 	}
 	return t
 }
 
 // row ends with the values of the last depth.
-func (e *EngineRecord) row(direction Direction, chunk int64) []string {
+// row has a cell for each depth, which is empty if that was not measured.
+func (e *EngineRecord) row(direction Direction, chunk int64, depths []int) []string {
 	cells := []string{string(direction), sizeText(chunk)}
 	perTask, cpu := "", ""
-	for _, r := range e.Results {
-		if r.Direction != direction || r.Chunk != chunk {
-			continue
-		}
-		if r.Error != "" {
+	for _, depth := range depths {
+		at := slices.IndexFunc(e.Results, func(r EngineResult) bool {
+			return r.Direction == direction && r.Chunk == chunk && r.Depth == depth
+		})
+		switch {
+		case at < 0:
+			cells = append(cells, "")
+		case e.Results[at].Error != "":
 			cells = append(cells, "failed")
-			continue
+		default:
+			r := e.Results[at]
+			cells = append(cells, rateText(r.Rate))
+			perTask, cpu = fmt.Sprintf("%.2f", 1e6/r.TasksPerSecond), fmt.Sprintf("%.2f", r.CPUPerGiB)
 		}
-		cells = append(cells, rateText(r.Rate))
-		perTask, cpu = fmt.Sprintf("%.2f", 1e6/r.TasksPerSecond), fmt.Sprintf("%.2f", r.CPUPerGiB)
 	}
 	return append(cells, perTask, cpu)
 }

@@ -214,11 +214,39 @@ func TestRecordSurvivesJSON(t *testing.T) {
 	if failed, all := read.Failed(); failed != 6 || all != 35 {
 		t.Errorf("%d of %d failed", failed, all)
 	}
-	for _, bad := range []string{"", "{}", "[]", `{"v": 2}`} {
+	for _, bad := range []string{
+		"", "{}", "[]", `{"v": 2}`, `{"v": 1}`, `{"v": 1, "engine": {}}`, `{"v": 1, "engine": {"results": [{}]}}`,
+		`{"v": 1, "copies": {"results": [{"contender": "cp"}]}}`,
+		`{"v": 1, "connected": {"clients": [{"seconds": {}, "bytes_per_second": 1e-300}]}}`,
+	} {
 		if _, err := ParseRecord([]byte(bad)); err == nil {
 			t.Errorf("accepted %q", bad)
 		}
 	}
+}
+
+// A record may come from anywhere: whatever is accepted can be printed and drawn.
+func FuzzRecord(f *testing.F) {
+	text, err := json.Marshal(sample())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add([]byte(`{"v":1,"engine":{}}`))
+	f.Add([]byte(`{"v":1,"engine":{"results":[{"error":"x","depth":1},{"depth":2,"seconds":{}}]}}`))
+	f.Add([]byte(`{"v":1,"engine":{},"copies":{"results":[{"seconds":{},"bytes":-1,"bytes_per_second":1e18}]}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		record, err := ParseRecord(text)
+		if err != nil {
+			return
+		}
+		if err := errors.Join(record.Write(io.Discard, Text), record.Write(io.Discard, Markdown)); err != nil {
+			t.Error(err)
+		}
+		if err := record.Plot(io.Discard); err != nil && !errors.Is(err, ErrNothingToPlot) {
+			t.Error(err)
+		}
+	})
 }
 
 // texts returns the texts of a drawing, which is XML.
