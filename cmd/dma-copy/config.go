@@ -30,7 +30,7 @@ func configCommand() command {
 	return command{
 		name:    "config",
 		summary: "Show settings and their origin, check a file",
-		takes:   []string{"show [COMMAND [FLAG]...]", "check [FILE]"},
+		takes:   []string{"show [COMMAND] [FLAG]...", "check [FILE]"},
 		others:  true,
 		about: `show prints each setting with which COMMAND would run, and whether it is from a
 flag, from a file and its line, from a variable or the default; COMMAND is copy,
@@ -89,12 +89,8 @@ func shownSettings(name string) (config.Settings, error) {
 
 func showConfig(streams streams, s config.Config, args []string) error {
 	name := configCopy
-	if len(args) > 0 {
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		name, args = args[0], args[1:]
-	}
-	if strings.HasPrefix(name, "-") {
-		return exit.Usagef("%s: COMMAND comes first, as in dma-copy config show %s %s; "+
-			"the flags of config itself are in front of show", quote.Text(name), configCopy, quote.Printable(name))
 	}
 	settings, err := shownSettings(name)
 	if err != nil {

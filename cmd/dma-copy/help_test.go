@@ -85,8 +85,6 @@ func TestHelpOfConfig(t *testing.T) {
 	}
 	checkRefusal(t, invoke(nil, "config", "check", "--", "--help"), `FILE "--help": no such file or directory; `+
 		`name a readable parameter file`)
-	checkRefusal(t, invoke(nil, "config", "show", "--depth", "4"), `"--depth": COMMAND comes first, as in `+
-		`dma-copy config show copy --depth; the flags of config itself are in front of show`)
 }
 
 func TestVersion(t *testing.T) {
