@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,6 +19,7 @@ type fileSystem struct {
 	mount      string
 	programs   []string // that it runs, apart from mount(8) and losetup(8)
 	noSymlinks bool
+	compresses bool
 }
 
 // fileSystems are those that lack what most have: times in nanoseconds, hard links, a rename that does not replace,
@@ -29,7 +31,7 @@ var fileSystems = map[string]fileSystem{
 			mount -o loop $beside/image $dir && rmdir $dir/lost+found`,
 	},
 	"btrfs_compressed": {
-		programs: []string{"mkfs.btrfs"},
+		programs: []string{"mkfs.btrfs"}, compresses: true,
 		mount: `truncate -s 256M $beside/image && mkfs.btrfs -q $beside/image &&
 			mount -o loop,compress=zstd $beside/image $dir`,
 	},
@@ -96,6 +98,9 @@ func TestFileSystems(t *testing.T) {
 			f.serve("")
 			f.pushFiles()
 			f.pushTree(system)
+			if system.compresses {
+				f.pushText()
+			}
 			f.writeOwnFiles()
 		})
 	}
@@ -149,6 +154,31 @@ func (f *daemonFixture) pushTree(system fileSystem) {
 	f.expectCommand("sync --delete host/tree :files/tree")
 	expectSameContent(f.t, source, target)
 	expectOnly(f.t, f.share(), "tree")
+}
+
+// pushText pushes a file that the file system compresses.
+func (f *daemonFixture) pushText() {
+	f.t.Helper()
+	const size = 16 << 20
+	must(f.t, os.WriteFile(f.local("text"), bytes.Repeat([]byte("text that is compressed\n"), size/24), 0o600))
+	before := f.usedByShare()
+	f.expectCommand("push host/text :files/text")
+	if used := f.usedByShare() - before; used > size/4 {
+		f.t.Errorf("a file of %d bytes takes %d although it can be compressed", size, used)
+	}
+	must(f.t, os.Remove(f.share("text")))
+}
+
+// usedByShare returns how many bytes of the file system of the share are used.
+func (f *daemonFixture) usedByShare() int64 {
+	f.t.Helper()
+	dir, err := os.Open(f.share())
+	must(f.t, err)
+	defer dir.Close()
+	must(f.t, unix.Syncfs(int(dir.Fd())))
+	var stat unix.Statfs_t
+	must(f.t, unix.Fstatfs(int(dir.Fd()), &stat))
+	return int64(stat.Blocks-stat.Bfree) * stat.Bsize
 }
 
 // expectSameContent expects two trees to have the same names, types, symlinks and content.

@@ -9,11 +9,12 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
-// Allocate gives the file its size, plus one byte until Prepare. Unless the target is sparse or filled it also
-// reserves all blocks, so that a full disk is found before the first byte is copied and a mapping of the file cannot
-// fail. It refuses a size that is larger than the free space before it reserves anything, because the size may be
-// wrong. progress, which may be nil, is called with the number of bytes done. If ctx ends, Allocate returns its
-// cause; other errors are an ErrTarget.
+// Allocate gives the file its size, plus one byte until Prepare. Unless the target is sparse or filled it also reserves
+// all blocks, so that a full disk is found before the first byte is copied. That is left to the writes where the file
+// system cannot do it or may need less, unless the file is mapped: a mapping of it must not fail. Allocate refuses a
+// size that is larger than the free space before it reserves anything, because the size may be wrong. progress, which
+// may be nil, is called with the number of bytes done. If ctx ends, Allocate returns its cause; other errors are an
+// ErrTarget.
 func (p *Partial) Allocate(ctx context.Context, progress func(done int64)) error {
 	size := p.want.Size
 	if p.want.Fill {
@@ -24,7 +25,7 @@ func (p *Partial) Allocate(ctx context.Context, progress func(done int64)) error
 			return err
 		}
 	}
-	if err := p.setLength(); err != nil || p.want.Sparse || p.Concurrent() {
+	if err := p.setLength(); err != nil || !p.reserves() {
 		return err
 	}
 	return inSteps(ctx, size, allocationStep, progress, func(offset, length int64) error {
@@ -33,6 +34,14 @@ func (p *Partial) Allocate(ctx context.Context, progress func(done int64)) error
 		}
 		return nil
 	})
+}
+
+// reserves reports whether blocks are to be reserved.
+func (p *Partial) reserves() bool {
+	if p.want.Sparse || p.Concurrent() {
+		return false
+	}
+	return p.want.Mapped || !p.file.Compresses()
 }
 
 // setLength sets the file's size to one byte more than its content, without blocks. No write of this transfer reaches
@@ -81,14 +90,16 @@ func (p *Partial) checkFreeSpace() error {
 	return nil
 }
 
-// allocateRange writes zeros where the file system cannot reserve blocks, but never over resumed content.
+// allocateRange writes zeros to a file that is mapped where the file system cannot reserve blocks.
 func (p *Partial) allocateRange(offset, length int64) error {
 	err := p.file.Allocate(offset, length)
-	if !errors.Is(err, errors.ErrUnsupported) {
+	switch {
+	case !errors.Is(err, errors.ErrUnsupported):
 		return err
+	case p.want.Mapped:
+		return p.fillWithZeros(offset, length)
 	}
-	start := max(offset, p.resumed)
-	return p.fillWithZeros(start, offset+length-start)
+	return nil
 }
 
 func (p *Partial) cannotAllocate(err error) error {

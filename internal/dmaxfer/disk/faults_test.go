@@ -280,18 +280,52 @@ func TestLeftoverWithoutLocksIsRefused(t *testing.T) {
 	memoryPlace(m).mustHold(t, journalName, partialName)
 }
 
-// Preallocation with zeros must not change resumed content.
-func TestFillingKeepsWhatWasResumed(t *testing.T) {
+// Where blocks cannot be reserved, only a mapped file is filled with zeros.
+func TestAllocationWithoutReservation(t *testing.T) {
+	for _, mapped := range []bool{false, true} {
+		faulty, want := withoutAllocation(disktest.NewMemory("/there")), copies["new"]
+		want.Mapped = mapped
+		p, err := disk.OpenPartial(faulty, "/there/file", want)
+		must(t, err)
+		must(t, p.Allocate(t.Context(), nil))
+		if info := mustInfo(t, p.File()); (info.Allocated > 0) != mapped || info.Size != want.Size+1 {
+			t.Errorf("mapped %t: %d bytes are allocated of %d", mapped, info.Allocated, info.Size)
+		}
+		p.Discard()
+	}
+}
+
+// A file that may be compressed has no blocks reserved, unless it is mapped.
+func TestCompressedFileIsNotReserved(t *testing.T) {
+	for _, mapped := range []bool{false, true} {
+		at, m := inMemory()
+		m.Without(disktest.Lacking{Blocks: true})
+		want := copies["new"]
+		want.Mapped = mapped
+		p := mustOpen(t, at, "file", want)
+		must(t, p.Allocate(t.Context(), nil))
+		if info := mustInfo(t, p.File()); (info.Allocated > 0) != mapped || info.Size != want.Size+1 {
+			t.Errorf("mapped %t: %d bytes are allocated of %d", mapped, info.Allocated, info.Size)
+		}
+	}
+}
+
+// Resumed content stays as it is where blocks cannot be reserved.
+func TestAllocationKeepsWhatWasResumed(t *testing.T) {
 	m := prepared(t, copies["new"], true)
-	faulty := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
+	p, err := disk.OpenPartial(withoutAllocation(m), "/there/file", copies["new"])
+	must(t, err)
+	must(t, p.Allocate(t.Context(), nil))
+	memoryPlace(m).mustContain(t, partialName, newText[:8192]+strings.Repeat("\x00", len(newText)-8192+1))
+	p.Discard()
+}
+
+// withoutAllocation returns a file system that cannot reserve blocks.
+func withoutAllocation(m *disktest.Memory) disk.FS {
+	return disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
 		if op == "allocate" {
 			return &disktest.Fault{Err: unix.EOPNOTSUPP}
 		}
 		return nil
 	})
-	p, err := disk.OpenPartial(faulty, "/there/file", copies["new"])
-	must(t, err)
-	must(t, p.Allocate(t.Context(), nil))
-	memoryPlace(m).mustContain(t, partialName, newText[:8192]+strings.Repeat("\x00", len(newText)-8192+1))
-	p.Discard()
 }

@@ -205,6 +205,9 @@ type File interface {
 	// the content. It fails with errors.ErrUnsupported where the file system cannot reserve blocks.
 	Allocate(offset, length int64) error
 
+	// Compresses reports whether the file system may store the content in less space, but not in reserved blocks.
+	Compresses() bool
+
 	// Filler returns an alternative to WriteAt for a file in memory that has this size by then. It fails, for example
 	// with errors.ErrUnsupported, if there is none.
 	Filler(size int64) (Filler, error)

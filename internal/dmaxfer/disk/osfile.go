@@ -117,6 +117,23 @@ func (f osFile) Truncate(size int64) error { return f.handle.Truncate(size) }
 
 func (f osFile) Allocate(offset, length int64) error { return f.fallocate(0, offset, length) }
 
+// compressedFlag is FS_COMPR_FL of FS_IOC_GETFLAGS.
+const compressedFlag = 0x4
+
+// Compresses is true on all of Btrfs: its compression depends on mount options and on properties of directories.
+func (f osFile) Compresses() (compresses bool) {
+	_ = f.call("fstatfs", func(fd int) error { // without an answer blocks are reserved
+		var stat unix.Statfs_t
+		if err := unix.Fstatfs(fd, &stat); err != nil {
+			return err
+		}
+		flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
+		compresses = stat.Type == unix.BTRFS_SUPER_MAGIC || err == nil && flags&compressedFlag != 0
+		return nil
+	})
+	return compresses
+}
+
 func (f osFile) PunchHole(offset, length int64) error {
 	return f.fallocate(unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, length)
 }

@@ -145,6 +145,8 @@ func (f *rawFile) Truncate(size int64) error { return f.whole().Truncate(size) }
 
 func (f *rawFile) Allocate(offset, length int64) error { return f.whole().Allocate(offset, length) }
 
+func (f *rawFile) Compresses() bool { return f.whole().Compresses() }
+
 func (f *rawFile) Filler(size int64) (Filler, error) { return f.whole().Filler(size) }
 
 func (f *rawFile) PunchHole(offset, length int64) error { return f.whole().PunchHole(offset, length) }

@@ -13,7 +13,10 @@ type Wanted struct {
 	Resume    bool // a partial file may be resumed, and may be kept for a later transfer
 	Sparse    bool // holes stay holes, so nothing is preallocated
 
-	// Fill says that several lanes write and no mapping of the file is accessed. On tmpfs the blocks are then not
+	// Mapped says that the file is written through a mapping, for which all its blocks must be reserved.
+	Mapped bool
+
+	// Fill says that several lanes write and the file is not Mapped. On tmpfs the blocks are then not
 	// reserved beforehand, which would take half as long as the transfer.
 	Fill bool
 

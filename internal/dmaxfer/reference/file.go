@@ -71,6 +71,7 @@ func (t *Transfer) createTarget(ctx context.Context, size int64) error {
 	err := t.calls.Do(ctx, t.longPatience(), t.config.Progress.Beat, func(ctx context.Context) error {
 		partial, err := disk.OpenPartial(t.config.File.FS, t.config.File.Name, disk.Wanted{
 			Size: size, Known: true, Overwrite: t.config.File.Overwrite, Backup: t.config.Backup,
+			Mapped: t.config.Side == negotiate.Host,
 		})
 		if err != nil {
 			return err

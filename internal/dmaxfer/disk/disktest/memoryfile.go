@@ -160,6 +160,13 @@ func (h *handle) Allocate(offset, length int64) error {
 	})
 }
 
+// Compresses implements disk.File.
+func (h *handle) Compresses() bool {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	return h.fs.lacking.Blocks
+}
+
 // Filler implements disk.File after Memory.Fills.
 func (h *handle) Filler(int64) (disk.Filler, error) {
 	if !h.fs.fills {

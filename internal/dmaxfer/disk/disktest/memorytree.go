@@ -248,9 +248,10 @@ type Lacking struct {
 	SyncFS  bool // CanSyncFS reports false
 	Unnamed bool // files without a name
 
-	Modes bool          // of files: all are 0700
-	Unit  time.Duration // times that are set are rounded down to a multiple; 0: they are not
-	Local bool          // true times and link counts: change times differ at each look, and counts are 0
+	Blocks bool          // that have to be reserved: files are compressed
+	Modes  bool          // of files: all are 0700
+	Unit   time.Duration // times that are set are rounded down to a multiple; 0: they are not
+	Local  bool          // true times and link counts: change times differ at each look, and counts are 0
 }
 
 // Without removes features.
