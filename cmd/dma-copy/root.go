@@ -12,13 +12,15 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // execute carries out a command line. It returns its error and does not print it.
 func execute(
 	ctx context.Context, streams streams, args []string, run func(context.Context, config.Copy, zerolog.Logger) error,
-) error {
+) (err error) {
+	defer job.Recover(&err)
 	root := newRootCommand(streams, args, run)
 	list := commands()
 	if len(args) > 0 && args[0] == manName {

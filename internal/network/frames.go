@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -69,6 +70,9 @@ func (l *lane) readFrame(
 
 // lost returns the error for a data connection that has failed: a comch.ErrPeerLost.
 func lost(err error) error {
+	if _, is := errors.AsType[*job.Defect](err); is {
+		return err
+	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: a data connection has ended", comch.ErrPeerLost)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -106,7 +107,8 @@ func (e *receiveEngine) hasEnded() bool {
 }
 
 // read receives frames until the connection ends.
-func (e *receiveEngine) read(from *lane) error {
+func (e *receiveEngine) read(from *lane) (err error) {
+	defer job.Recover(&err)
 	for {
 		slot, content, err := from.readFrame(e.place, &e.arrived)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 )
@@ -80,17 +81,21 @@ func (w *writer) run() {
 
 // send sends a frame that was queued. After a failure of the connection it sends nothing.
 func (w *writer) send(f frame) {
-	var err error
-	switch {
-	case w.failed != nil:
-	case f.begun:
-		err = w.lane.plain.finish()
-	default:
-		err = w.lane.writeFrame(f.slot, f.content)
-	}
-	moved := w.moved(f, err)
+	moved := w.moved(f, w.write(f))
 	w.unsent.Add(-1)
 	f.to <- moved
+}
+
+func (w *writer) write(f frame) (err error) {
+	defer job.Recover(&err)
+	switch {
+	case w.failed != nil:
+		return nil
+	case f.begun:
+		return w.lane.plain.finish()
+	default:
+		return w.lane.writeFrame(f.slot, f.content)
+	}
 }
 
 // Close closes the connection, unless that is idle, and returns when no memory is read any more. Closing twice is

@@ -59,7 +59,7 @@ func (s *Server) Serve(ctx context.Context, in Incoming) (err error) {
 	defer s.serving.Done()
 	s.config.Observer.Connected(c.info)
 	defer func() { c.end(err) }()
-	defer guard(&err)
+	defer job.Recover(&err)
 	if err := c.enter(); err != nil {
 		return err
 	}
@@ -69,9 +69,9 @@ func (s *Server) Serve(ctx context.Context, in Incoming) (err error) {
 // end releases what the connection has. The memory goes first, because its producers and consumers belong to the
 // connection.
 func (c *connection) end(reason error) {
-	if bug, is := errors.AsType[*defect](reason); is {
+	if bug, is := errors.AsType[*job.Defect](reason); is {
 		c.server.count(func(t *Totals) { t.Bugs++ })
-		c.server.config.Observer.Bug(c.session(), bug.value, bug.stack)
+		c.server.config.Observer.Bug(c.session(), bug.Value, bug.Stack)
 	}
 	c.items.release(c.server.memory)
 	if err := closeMemory(c.memory); err != nil {

@@ -2,8 +2,6 @@ package service
 
 import (
 	"errors"
-	"fmt"
-	"runtime/debug"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -29,30 +27,9 @@ var (
 	ErrBusy = errors.New("timeout: the daemon served other commands until the end of --wait")
 )
 
-// defect is a panic that has ended a connection.
-type defect struct {
-	value any
-	stack []byte
-}
-
-// Error implements error.
-func (d *defect) Error() string {
-	return fmt.Sprintf("a defect of dma-copy has ended the connection: %v", d.value)
-}
-
-// guard makes a panic of the function that it is deferred in the error *err.
-func guard(err *error) {
-	if value := recover(); value != nil {
-		*err = &defect{value, debug.Stack()}
-	}
-}
-
 // endsConnection reports whether nothing more can be said about a request than that the connection ends: a call still
 // uses what belongs to it, or left it in an unknown state.
-func endsConnection(err error) bool {
-	_, is := errors.AsType[*defect](err)
-	return is || errors.Is(err, job.ErrHung)
-}
+func endsConnection(err error) bool { return errors.Is(err, job.ErrHung) }
 
 // code returns the exit code for an error, for the peer and the Observer.
 func (s *Server) code(err error) negotiate.AbortCode {

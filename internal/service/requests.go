@@ -32,7 +32,7 @@ func (c *connection) perform(record Record, do func(*Record) (failed, fatal erro
 
 // guarded returns a panic of a request as what ends the connection.
 func guarded(do func() (failed, fatal error)) (failed, fatal error) {
-	defer guard(&fatal)
+	defer job.Recover(&fatal)
 	return do()
 }
 
@@ -109,8 +109,7 @@ func (c *connection) work(call func(context.Context, *job.Progress) error) error
 	calls, progress := &job.Calls{Slow: stalledShare}, &job.Progress{}
 	alone := func() int { return 0 }
 	err := c.whileWorking(c.running, alone, func(ctx context.Context) error {
-		return calls.Do(ctx, c.server.config.Limits.IdleTimeout, progress.Beat, func(ctx context.Context) (err error) {
-			defer guard(&err)
+		return calls.Do(ctx, c.server.config.Limits.IdleTimeout, progress.Beat, func(ctx context.Context) error {
 			return call(ctx, progress)
 		})
 	})

@@ -475,6 +475,31 @@ func TestPanic(t *testing.T) {
 	})
 }
 
+// A panic in a copy ends that copy and its connection with an internal error, is counted, and disturbs no other copy.
+func TestPanicInACopy(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.local.Put("/home/a", "content")
+		bystander := w.alice()
+		defer bystander.Close()
+		c := w.alice()
+		w.faulty, w.left = ".a.dma-copy-part", map[string]int{"server": 2} // of the call that panics
+		w.fault.Store(&disktest.Fault{Err: errPanic})
+		_, err := c.Push(w.Context(), w.copyOf("a", "box/a"))
+		if aborted, is := errors.AsType[*negotiate.PeerAborted](err); !is || aborted.Code != negotiate.AbortFailure ||
+			!strings.Contains(aborted.Text, "internal error") {
+			w.Errorf("got %v", err)
+		}
+		w.fault.Store(nil)
+		must(w.T, c.Close())
+		w.mustPush(bystander)
+		w.mustPush(w.alice())
+		synctest.Wait()
+		if got := w.server.Status(); got.Totals.Bugs != 1 || len(w.observed.bugs) != 1 {
+			w.Errorf("the status is %+v", got)
+		}
+	})
+}
+
 // The observer is told of everything in order.
 func TestObserver(t *testing.T) {
 	inWorld(t, nil, func(w *world) {

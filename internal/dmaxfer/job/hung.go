@@ -15,10 +15,13 @@ import (
 // Until then the device must not be closed.
 var ErrHung = errors.New("a call into the device or the file system did not return, so its resources stay open")
 
-// Hung adds ErrHung to the cause of a failure, which may be nil.
+// Hung adds ErrHung to the cause of a failure, which may be nil, unless it is one.
 func Hung(cause error) error {
-	if cause == nil {
+	switch {
+	case cause == nil:
 		return ErrHung
+	case errors.Is(cause, ErrHung):
+		return cause
 	}
 	return fmt.Errorf("%w; %w", cause, ErrHung)
 }
@@ -32,7 +35,8 @@ type Calls struct {
 }
 
 // Do makes a call and waits for it. A call without progress, as beat reports it, for the patience is a Slow error, and
-// ends the context of the call. The call then has ReturnTime to return; after that Do returns, and Hung is true.
+// ends the context of the call. The call then has ReturnTime to return; after that Do returns, and Hung is true. A call
+// that panics has returned a *Defect.
 func (c *Calls) Do(
 	ctx context.Context, patience time.Duration, beat func() negotiate.Beat, call func(context.Context) error,
 ) error {
@@ -66,7 +70,12 @@ func within(
 	calling, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	ended := make(chan error, 1)
-	go func() { ended <- call(calling) }()
+	go func() {
+		ended <- func() (err error) {
+			defer Recover(&err)
+			return call(calling)
+		}()
+	}()
 	pulse := time.NewTicker(LongestPulse)
 	defer pulse.Stop()
 	limit := PulsesIn(max(patience, ShortestIdle), LongestPulse)

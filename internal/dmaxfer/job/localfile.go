@@ -73,9 +73,10 @@ func Find(ctx context.Context, s Search) (*LocalFile, error) {
 		return NewError(ErrIdle, nil, "check its file system, or raise --idle-timeout",
 			"timeout: opening %s took longer than %s", s.Path, s.IdleTimeout)
 	}
-	returned, err := within(ctx, s.IdleTimeout, nil, timeout, func(context.Context) error {
-		f, err := s.inspect()
-		found <- f
+	returned, err := within(ctx, s.IdleTimeout, nil, timeout, func(context.Context) (err error) {
+		var f *LocalFile
+		defer func() { found <- f }() // after a panic, too
+		f, err = s.inspect()
 		return err
 	})
 	if returned {

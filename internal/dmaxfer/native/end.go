@@ -136,10 +136,14 @@ func (t *terms) corrupted(path string, failed error) error {
 
 // giveUp tells the peer why this side ends the transfer. The ABORT of a receiver means that it commits nothing more, so
 // while a commit of a tree hangs it sends none: the end of the connection then leaves the sender in doubt about what it
-// has ended. Of a single file, the text of the ABORT says that the outcome is unknown.
+// has ended. Of a single file, and after a panic, the text of the ABORT says that the outcome is unknown.
 func (t *transfer) giveUp(err error) error {
-	if !t.haltCommits() && t.terms.plan.Tree {
+	switch {
+	case t.haltCommits() || !t.terms.plan.Tree:
+	case t.defect.Load() == nil:
 		return err
+	default:
+		err = fmt.Errorf("%w (some files may have been committed without a report)", err)
 	}
 	return t.tell(err)
 }
@@ -275,7 +279,11 @@ func (t *transfer) windUp(failed error) (returned bool, err error) {
 		close(idle)
 		t.settling.acquire()
 		defer t.settling.release()
-		done <- t.release(failed)
+		var r released
+		if err := t.protect(func() error { r = t.release(failed); return nil }); err != nil {
+			r.err = err
+		}
+		done <- r
 	}()
 	defer t.account.mute()
 	select {
@@ -287,6 +295,9 @@ func (t *transfer) windUp(failed error) (returned bool, err error) {
 	select {
 	case r := <-done:
 		t.notifyKept(r.kept)
+		if d := t.defect.Load(); d != nil {
+			return true, d
+		}
 		return true, errors.Join(failed, r.err)
 	case <-time.After(job.ReleaseTime):
 		return false, job.Hung(failed)
@@ -309,7 +320,9 @@ func (t *transfer) abandon(failed error) (kept job.Kept) {
 	go func() {
 		t.settling.acquire()
 		defer t.settling.release()
-		done <- t.role.abandon(failed)
+		var kept job.Kept
+		_ = t.protect(func() error { kept = t.role.abandon(failed); return nil }) // failed is the error that counts
+		done <- kept
 	}()
 	select {
 	case kept = <-done:
@@ -318,12 +331,12 @@ func (t *transfer) abandon(failed error) (kept job.Kept) {
 	return kept
 }
 
-// release releases what the transfer held. The first failure is the one that counts, so what fails here is only logged
-// then.
+// release releases what the transfer held, apart from the window after a panic. The first failure is the one that
+// counts, so what fails here is only logged then.
 func (t *transfer) release(failed error) released {
 	var errs []error
 	var kept job.Kept
-	if t.opened != nil {
+	if t.opened != nil && t.defect.Load() == nil {
 		t.opened.clean = t.opened.clean || failed == nil
 		if err := t.opened.Close(); err != nil {
 			errs = append(errs, fmt.Errorf("releasing the window: %w", err))

@@ -2,11 +2,13 @@ package native
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 )
 
@@ -93,7 +95,25 @@ func (t *transfer) sendBeat(ctx context.Context) error {
 
 // run implements link.
 func (t *transfer) run(call func() (finish func() error)) {
-	t.jobs.Go(func() { t.posted.add(call()) })
+	t.jobs.Go(func() {
+		var finish func() error
+		if err := t.protect(func() error { finish = call(); return nil }); err != nil {
+			finish = failWith(err)
+		}
+		t.posted.add(finish)
+	})
+}
+
+// protect makes a call, of which a panic becomes an error. The window stays as it is then: a device may still move
+// bytes into its memory.
+func (t *transfer) protect(call func() error) (err error) {
+	defer func() {
+		if d, is := errors.AsType[*job.Defect](err); is {
+			t.defect.CompareAndSwap(nil, d)
+		}
+	}()
+	defer job.Recover(&err)
+	return call()
 }
 
 // post implements link.

@@ -81,6 +81,7 @@ type meeting struct {
 
 	// memory returns the device of a side. If nil, there is none.
 	memory func(of negotiate.Side) Memory
+	closed atomic.Int64 // windows of the DPU, without memory
 
 	mu       sync.Mutex
 	messages map[negotiate.Type]int
@@ -121,7 +122,7 @@ func (m *meeting) run() {
 func (m *meeting) meet(t *testing.T) {
 	const maxMessage = 4096
 	host, dpu := comchtest.NewPair(maxMessage, comchtest.Faultless, comchtest.Faultless)
-	shared := &sharedMemory{late: m.late}
+	shared := &sharedMemory{late: m.late, closed: &m.closed}
 	shared.corrupted.Store(int64(m.corrupted))
 	ends, parties := [2]*comchtest.End{host, dpu}, [2]*party{m.sender, m.receiver}
 	if m.dpuSends {
@@ -277,6 +278,13 @@ type sharedMemory struct {
 	late      bool
 	corrupted atomic.Int64 // copies that arrive with a wrong byte, of the next ones
 	window    []byte
+	closed    *atomic.Int64 // windows that were opened and are closed again
+}
+
+// Close implements io.Closer for the windows that were opened.
+func (s *sharedMemory) Close() error {
+	s.closed.Add(1)
+	return nil
 }
 
 // Paths implements Memory.
@@ -304,6 +312,7 @@ func (s *sharedMemory) Open(_ context.Context, l Layout, _ negotiate.Window) (*W
 		time.Sleep(time.Second) // virtual
 	}
 	w, own := &Window{}, make([]byte, l.Length())
+	w.AddCloser(s)
 	if l.Sends {
 		w.Slots = pump.NewSlots(own, l.Chunk)
 	}

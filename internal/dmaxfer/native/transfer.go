@@ -1,11 +1,13 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -71,10 +73,11 @@ type transfer struct {
 	message  []byte // the buffer of heartbeats
 	limiters []*rate.Limiter
 
-	broken    error   // what a lane has noticed of the peer, and ends the transfer
-	skipInbox bool    // the next step serves anything but the inbox
-	early     []byte  // a message that comes before those of the inbox; nil: none
-	posted    mailbox // what is left to do by the owner, for example when a job has ended
+	defect    atomic.Pointer[job.Defect] // the first panic of the loop, a lane or a job
+	broken    error                      // what a lane has noticed of the peer, and ends the transfer
+	skipInbox bool                       // the next step serves anything but the inbox
+	early     []byte                     // a message that comes before those of the inbox; nil: none
+	posted    mailbox                    // what is left to do by the owner, for example when a job has ended
 	jobs      sync.WaitGroup
 	reference *negotiate.Step // set if the peer speaks the reference protocol
 
@@ -199,13 +202,13 @@ func (t *transfer) propose(hostSize uint64) error {
 func (t *transfer) lead(ctx context.Context) error {
 	t.owner.acquire()
 	working, stop := context.WithCancelCause(ctx)
-	err := t.converse(working)
+	err := t.protect(func() error { return t.converse(working) })
 	if t.session.State() == negotiate.Cancelling { // by the sender, which waits for the results
 		stop(errEnded)
-		t.reportCancelled()
+		err = cmp.Or(t.protect(func() error { t.reportCancelled(); return nil }), err)
 	} else if err != nil {
 		stop(errEnded)
-		err = t.giveUp(err)
+		err = t.protect(func() error { return t.giveUp(err) })
 	}
 	stop(errEnded)
 	returned, err := t.windUp(err)

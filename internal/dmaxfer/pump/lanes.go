@@ -3,6 +3,8 @@ package pump
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 
 	"golang.org/x/sync/errgroup"
 
@@ -10,17 +12,41 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// runLanes runs all lanes until they end or the first one fails. pinning is nil if they are not pinned to CPUs.
+// runLanes runs all lanes until they end or the first one fails. pinning is nil if they are not pinned to CPUs. A panic
+// of a lane ends the others and then becomes one of the caller, so that it ends only the transfer.
 func runLanes[L interface{ run(context.Context) error }](ctx context.Context, lanes []L, pinning Pinning) error {
 	if pinning != nil {
 		defer pinning.Reserve(len(lanes))()
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, l := range lanes {
-		group.Go(func() error { return l.run(ctx) })
+		group.Go(func() (err error) {
+			defer func() {
+				if value := recover(); value != nil {
+					err = &lanePanic{value, debug.Stack()}
+				}
+			}()
+			return l.run(ctx)
+		})
 	}
-	return group.Wait()
+	err := group.Wait()
+	if p, is := errors.AsType[*lanePanic](err); is {
+		panic(p)
+	}
+	return err
 }
+
+// lanePanic is the panic of a lane.
+type lanePanic struct {
+	value any
+	stack []byte
+}
+
+// Error implements error.
+func (p *lanePanic) Error() string { return fmt.Sprint(p.value) }
+
+// Panic returns the value and the stack of the lane.
+func (p *lanePanic) Panic() (value any, stack []byte) { return p.value, p.stack }
 
 func chunkOf(r *negotiate.Record) Chunk {
 	return Chunk{Kind: r.Kind, Offset: int64(r.Offset), Length: int64(r.Length)}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -94,17 +95,20 @@ func (p *pipeline) run(ctx context.Context) error {
 	for range fileWorkers {
 		workers.Go(p.serveFile)
 	}
-	err := p.loop(ctx)
-	close(p.work)
-	workers.Wait()
-	return err
+	defer workers.Wait()
+	defer close(p.work)
+	return p.loop(ctx)
 }
 
 func (p *pipeline) serveFile() {
 	for slot := range p.work {
-		c := p.chunks[slot]
-		p.worked <- fileResult{slot: slot, err: p.config.file(p.buffer(slot), c.offset)}
+		p.worked <- fileResult{slot: slot, err: p.moveFile(slot)}
 	}
+}
+
+func (p *pipeline) moveFile(slot int) (err error) {
+	defer job.Recover(&err)
+	return p.config.file(p.buffer(slot), p.chunks[slot].offset)
 }
 
 func (p *pipeline) buffer(slot int) []byte {

@@ -346,18 +346,23 @@ func (r *resources) worker(depth int) (*ucx.Worker, error) {
 // event, and ended with the error that ends it before.
 func (r *resources) progress(w *ucx.Worker, take func(ucx.Event), ended func(error)) {
 	r.serving.Go(func() {
-		var events [16]ucx.Event
-		for r.serve.Err() == nil {
-			n, err := w.Reap(r.serve, events[:])
-			for _, e := range events[:n] {
-				take(e)
-			}
-			if err != nil && r.serve.Err() == nil {
-				ended(err)
-				return
-			}
+		if err := r.reap(w, take); err != nil && r.serve.Err() == nil {
+			ended(err)
 		}
 	})
+}
+
+func (r *resources) reap(w *ucx.Worker, take func(ucx.Event)) (err error) {
+	defer job.Recover(&err)
+	var events [16]ucx.Event
+	for r.serve.Err() == nil && err == nil {
+		n := 0
+		n, err = w.Reap(r.serve, events[:])
+		for _, e := range events[:n] {
+			take(e)
+		}
+	}
+	return err
 }
 
 // lost returns the error for an endpoint or operation that has failed: the peer is gone, or the network.

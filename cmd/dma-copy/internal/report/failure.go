@@ -68,7 +68,7 @@ func (e *SideError) prefix() string {
 func (e *SideError) Unwrap() error { return e.Err }
 
 // WriteError prints the one line that a failed run leaves on stderr: side, cause, hint. For a tree, the entries that
-// failed come first, each on a line.
+// failed come first, each on a line. A defect is followed by its stack.
 func WriteError(w io.Writer, err error) {
 	if failed, is := errors.AsType[*SideError](err); is && failed.Tree != nil {
 		for _, entry := range failed.Tree.Failures {
@@ -84,6 +84,9 @@ func WriteError(w io.Writer, err error) {
 		}
 	}
 	fmt.Fprintf(w, "dma-copy: %s\n", Sentence(err))
+	if defect, is := errors.AsType[*job.Defect](err); is {
+		fmt.Fprintf(w, "%s", defect.Stack)
+	}
 }
 
 // entrySentence returns an entry of a tree and why it failed.

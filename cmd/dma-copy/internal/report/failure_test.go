@@ -122,6 +122,22 @@ func TestReportedLines(t *testing.T) {
 	}
 }
 
+// The line of a defect is followed by its stack, and the exit code is not that of a call that hangs.
+func TestDefectIsPrintedWithItsStack(t *testing.T) {
+	var said strings.Builder
+	defect := &job.Defect{Value: "index out of range", Stack: []byte("goroutine 1 [running]:\n")}
+	err := &SideError{Side: negotiate.DPU, Err: fmt.Errorf("copying: %w", defect)}
+	WriteError(&said, err)
+	want := "dma-copy: DPU: copying: internal error: index out of range: report it, with what follows\n" +
+		"goroutine 1 [running]:\n"
+	if said.String() != want {
+		t.Errorf("said\n %swant\n %s", said.String(), want)
+	}
+	if code := ExitCode(err); code != exit.Failure {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 // The full error is logged if the line rewords it, and not otherwise.
 func TestRewordedFailuresAreLogged(t *testing.T) {
 	reworded := onDPU(&negotiate.Error{State: negotiate.Copying, Err: negotiate.ErrPeerLost})

@@ -66,11 +66,13 @@ func classify(err error) outcome {
 	return outcome{code: exit.Failure}
 }
 
-// libraryOutcomes maps the errors of libraries. First match wins: limits of the user, then root causes, then symptoms.
+// libraryOutcomes maps the errors of libraries. First match wins: defects, limits of the user, then root causes, then
+// symptoms.
 var libraryOutcomes = []struct {
 	is func(error) bool
 	outcome
 }{
+	{ofType[*job.Defect], outcome{exit.Failure, "report it, with what follows", nil}},
 	{one(service.ErrRefused), outcome{exit.Refused, "", nil}},
 	{ofType[*secure.UntrustedError], outcome{exit.Refused,
 		"compare the words with those of dma-copy keys show on the other side, then run dma-copy keys trust here",

@@ -18,6 +18,9 @@ func ExitCode(err error) int {
 	if aborted, is := errors.AsType[*negotiate.PeerAborted](err); is {
 		return int(aborted.Code)
 	}
+	if _, is := errors.AsType[*job.Defect](err); is {
+		return int(negotiate.AbortFailure)
+	}
 	for _, class := range []struct {
 		is   error
 		code negotiate.AbortCode

@@ -1,0 +1,82 @@
+package native
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// A panic of a lane or a job ends the transfer with an error that has its stack, and the peer learns of it. The window,
+// which a device may still use, stays as it is.
+func TestPanicEndsTheTransfer(t *testing.T) {
+	for name, c := range map[string]struct {
+		call   string // to the receiver's file system that panics
+		within string // a function of the stack
+	}{
+		"a lane with a chunk": {call: "write .large.dma-copy-part", within: "receiverLane"},
+		"a lane with a pack":  {call: "write .", within: "storePack"},
+		"the planner":         {call: "mkdir t", within: "planDirectory"},
+		"a finishing job":     {call: "sync .large.dma-copy-part", within: "prepare"},
+		"a flushing job":      {call: "syncfs .", within: "commitStaged"},
+		"a renaming job":      {call: "name f001", within: "renameStaged"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := newSmallSource(3)
+			from.Put("/src/large", repeated("large", 3*slot))
+			m := newMeeting(t, from, newTarget())
+			m.receiver.config.Durability = negotiate.DurabilityFull
+			m.onReceiver(func(_ int, op, name string) *disktest.Fault {
+				if op+" "+name == c.call {
+					panic("a defect")
+				}
+				return nil
+			})
+			m.mustHaveDefect(c.within)
+		})
+	}
+}
+
+// mustHaveDefect runs the transfer, and fails the test unless the receiver ends with a panic below a function, its
+// window stays, and the sender has been told. What the panicking call had open stays open.
+func (m *meeting) mustHaveDefect(within string) {
+	m.t.Helper()
+	synctest.Test(m.t, m.meet)
+	defect, is := errors.AsType[*job.Defect](m.receiver.err)
+	if !is || defect.Value != "a defect" || !strings.Contains(string(defect.Stack), within) {
+		m.t.Errorf("the receiver ended with %v, want a defect within %s", m.receiver.err, within)
+	}
+	mustBe(m.t, m.receiver.err, job.ErrHung)
+	if !abortedWith(m.sender.err, negotiate.AbortTarget) || !strings.Contains(m.sender.err.Error(), "internal error") {
+		m.t.Errorf("the sender ended with %v", m.sender.err)
+	}
+	if got := m.closed.Load(); got != 0 {
+		m.t.Errorf("%d windows of the receiver were closed", got)
+	}
+}
+
+// A panic in what the transfer's own loop calls ends it in the same way.
+func TestPanicOfTheLoopEndsTheTransfer(t *testing.T) {
+	m := newMeeting(t, newSmallSource(3), newTarget())
+	notify := m.receiver.config.Notify
+	m.receiver.config.Notify = func(e job.Event) {
+		if _, known := e.(job.PeerKnown); known {
+			panic("a defect")
+		}
+		notify(e)
+	}
+	m.mustHaveDefect("converse")
+}
+
+// A transfer that ends without a panic closes its window, successful or not.
+func TestWindowIsClosedWithoutAPanic(t *testing.T) {
+	m := newMeeting(t, newSmallSource(3), newTarget())
+	m.mustSucceed()
+	if got := m.closed.Load(); got != 1 {
+		t.Errorf("%d windows of the receiver were closed", got)
+	}
+}
