@@ -165,11 +165,11 @@ func newKey(streams streams, s config.Keys, store *identity.Store, _ []string) e
 }
 
 func showKey(streams streams, s config.Keys, store *identity.Store, _ []string) error {
-	key, err := store.Key()
+	key, err := store.Public()
 	if err != nil {
 		return err
 	}
-	return writeKey(streams.stdout, s, store, key.Public())
+	return writeKey(streams.stdout, s, store, key)
 }
 
 // keysVersion is the version of the JSON forms. New names may be added to one.

@@ -41,8 +41,9 @@ the host the DPU, with --listen other machines. Only peers whose key is trusted
 are served, see dma-copy keys; --auth none serves anybody.
 
 SIGHUP reads shares and keys again, without an effect on running copies. SIGTERM
-lets running copies end, for --drain-timeout; a second SIGTERM ends at once. The
-flags may be in a --json file, in its group "serve" (configs/serve.json).
+lets running copies end, for --drain-timeout, as does the end of its terminal; a
+second SIGTERM ends at once. The flags may be in a --json file, in its group
+"serve" (configs/serve.json).
 `,
 		examples: `dpu$  dma-copy serve -r b1:00.1 --share inbox=/srv/inbox,rw
 host$ dma-copy push image.bin :inbox/

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -22,7 +21,12 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(arrivals, syscall.SIGHUP)
 	}
-	hangups := &hangups{arrived: make(chan struct{}, 1)}
+	hangups := &hangups{arrived: make(chan struct{}, 1), again: func() {
+		select {
+		case arrivals <- syscall.SIGHUP:
+		default: // one is there, or another signal, which ends the run
+		}
+	}}
 	ctx = context.WithValue(ctx, hangupsKey{}, hangups)
 	asked := make(chan os.Signal, 1) // a request while one is answered is answered, too; more are not
 	signal.Notify(asked, syscall.SIGUSR1)
@@ -66,37 +70,6 @@ func progressRequests(ctx context.Context) <-chan os.Signal {
 // withoutProgressRequests returns a context for parts of a command whose progress the command itself reports.
 func withoutProgressRequests(ctx context.Context) context.Context {
 	return context.WithValue(ctx, askedKey{}, (<-chan os.Signal)(nil))
-}
-
-// hangups takes the SIGHUPs of a command that does not end by them.
-type hangups struct {
-	diverted atomic.Bool
-	arrived  chan struct{}
-}
-
-type hangupsKey struct{}
-
-// take reports whether SIGHUP is diverted, and if so delivers it. One that nobody has received yet is enough.
-func (h *hangups) take() bool {
-	if !h.diverted.Load() {
-		return false
-	}
-	select {
-	case h.arrived <- struct{}{}:
-	default:
-	}
-	return true
-}
-
-// divertHangups lets SIGHUP be delivered by the channel, and not end the context of withSignals any more. It returns
-// nil for another context.
-func divertHangups(ctx context.Context) <-chan struct{} {
-	h, is := ctx.Value(hangupsKey{}).(*hangups)
-	if !is {
-		return nil
-	}
-	h.diverted.Store(true)
-	return h.arrived
 }
 
 // ignoreSIGPIPE lets a copy, whose result is a file, continue when the reader of its events or messages is gone.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
@@ -166,4 +167,43 @@ func TestDivertedHangups(t *testing.T) {
 	if divertHangups(t.Context()) != nil {
 		t.Error("a context without signals has hangups")
 	}
+}
+
+// A SIGHUP ends the run if the terminal is lost just then, before or after it, and not if it was lost long ago.
+func TestHangupsOfATerminal(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	control, device := openTerminal(t)
+	defer device.Close()
+	again := make(chan struct{})
+	h := &hangups{arrived: make(chan struct{}, 1), again: func() { close(again) }, diverted: true, terminal: device}
+	if !h.take() {
+		t.Error("SIGHUP is not diverted while there is a terminal")
+	}
+	h.last = time.Now().Add(time.Hour) // however long the rest takes
+	must(t, control.Close())
+	if h.take() {
+		t.Error("SIGHUP is diverted though the terminal is lost")
+	}
+	h.last = time.Now().Add(time.Hour)
+	h.watch(device)
+	<-again
+	if h.lost = time.Now(); h.take() {
+		t.Error("SIGHUP is diverted just after the loss")
+	}
+	if h.lost = time.Now().Add(-time.Hour); !h.take() {
+		t.Error("SIGHUP is not diverted long after the loss")
+	}
+}
+
+// openTerminal returns both ends of a new pseudoterminal.
+func openTerminal(t *testing.T) (control, device *os.File) {
+	t.Helper()
+	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	must(t, err)
+	number, err := unix.IoctlGetInt(int(control.Fd()), unix.TIOCGPTN)
+	must(t, err)
+	must(t, unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0))
+	device, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	must(t, err)
+	return control, device
 }

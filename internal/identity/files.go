@@ -33,6 +33,9 @@ const (
 	unwritable                 // read it
 )
 
+// anyUser lets a file belong to every user.
+const anyUser = -1
+
 // check returns an UnsafeError unless the file is of a type, belongs to root or to a user, and is as exposed as it may
 // be. A file of root is as trustworthy as one of this process, which root could change anyway.
 func check(path string, stat *unix.Stat_t, fileType uint32, user int, e exposure) error {
@@ -40,7 +43,7 @@ func check(path string, stat *unix.Stat_t, fileType uint32, user int, e exposure
 	switch {
 	case stat.Mode&unix.S_IFMT != fileType:
 		return &UnsafeError{path, "it is not a " + typeName(fileType), "remove it"}
-	case stat.Uid != 0 && int64(stat.Uid) != int64(user):
+	case stat.Uid != 0 && int64(stat.Uid) != int64(user) && user != anyUser:
 		return &UnsafeError{path, fmt.Sprintf("it belongs to user %d, neither to root nor to user %d, who runs this",
 			stat.Uid, user), fmt.Sprintf("chown %d it after checking its content", user)}
 	case e == private && mode&0o077 != 0:

@@ -43,12 +43,12 @@ func Generate() (*Key, error) {
 // LoadKey reads a private key from a file: PEM with PKCS #8, as Save and `openssl genpkey -algorithm ed25519` write it.
 // A symlink, and a file that another user can read or could have written, is refused with an UnsafeError.
 func LoadKey(path string) (*Key, error) {
-	return loadKey(unix.AT_FDCWD, path, path)
+	return loadKey(unix.AT_FDCWD, path, path, os.Geteuid())
 }
 
-// loadKey is LoadKey for a name in an open directory, or of unix.AT_FDCWD.
-func loadKey(at int, name, path string) (*Key, error) {
-	text, err := readFile(at, name, path, os.Geteuid(), private, maxKeyFile)
+// loadKey is LoadKey for a name in an open directory, or of unix.AT_FDCWD. The file belongs to a user, or to root.
+func loadKey(at int, name, path string, user int) (*Key, error) {
+	text, err := readFile(at, name, path, user, private, maxKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("private key: %w", err)
 	}

@@ -72,12 +72,28 @@ func OpenStore(path string) (*Store, error) {
 func (s *Store) KeyPath() string { return filepath.Join(s.path, KeyFile) }
 
 // Key loads the private key of the directory. ErrNoKey, or an error of LoadKey.
-func (s *Store) Key() (*Key, error) {
+func (s *Store) Key() (*Key, error) { return s.key(s.user) }
+
+// Public returns the public part of Key, to root also if the private key belongs to another user, as that of a service
+// does: nobody takes it for root's.
+func (s *Store) Public() (Public, error) {
+	owner := s.user
+	if owner == 0 {
+		owner = anyUser
+	}
+	key, err := s.key(owner)
+	if err != nil {
+		return Public{}, err
+	}
+	return key.Public(), nil
+}
+
+func (s *Store) key(owner int) (*Key, error) {
 	dir, err := s.open()
 	if err == nil {
 		defer func() { _ = dir.Close() }()
 		var key *Key
-		if key, err = loadKey(int(dir.Fd()), KeyFile, s.KeyPath()); err == nil {
+		if key, err = loadKey(int(dir.Fd()), KeyFile, s.KeyPath(), owner); err == nil {
 			return key, nil
 		}
 	}

@@ -418,3 +418,21 @@ func FuzzPublicLine(f *testing.F) {
 		}
 	})
 }
+
+// Root sees the public part of the key of a service, which it does not use.
+func TestPublicPartOfAnotherUsersKey(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can read the private key of another user")
+	}
+	s, key := newStore(t), newKey(t)
+	must(t, s.SaveKey(key))
+	must(t, os.Chown(s.KeyPath(), 65534, -1))
+	_, err := s.Key()
+	checkUnsafe(t, err, "it belongs to user 65534")
+	if public, err := s.Public(); err != nil || public != key.Public() {
+		t.Errorf("got %v, %v", public, err)
+	}
+	must(t, os.Chmod(s.KeyPath(), 0o604))
+	_, err = s.Public()
+	checkUnsafe(t, err, "mode 0604")
+}

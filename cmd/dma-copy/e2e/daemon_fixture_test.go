@@ -125,9 +125,16 @@ func (f *daemonFixture) serve(flags string) daemon {
 // serveWith starts a daemon with the shares that the flags name, and waits until it is ready.
 func (f *daemonFixture) serveWith(flags string) daemon {
 	f.t.Helper()
+	return f.serveAs(processOptions{}, flags)
+}
+
+// serveAs is serveWith with more options of the process, but for its name and timeout.
+func (f *daemonFixture) serveAs(o processOptions, flags string) daemon {
+	f.t.Helper()
+	o.name, o.timeout = "daemon", daemonTimeout
 	line := fmt.Sprintf("dma-copy serve %s--keys %[2]s.keys --runtime-dir %[2]s/run --metrics unix:%[2]s/metrics %s",
 		f.transport(f.serves), f.serves, flags)
-	d := daemon{f.startWith(processOptions{name: "daemon", timeout: daemonTimeout}, line), f}
+	d := daemon{f.startWith(o, line), f}
 	d.waitForLog(logReady)
 	return d
 }

@@ -266,6 +266,22 @@ func (d daemon) reload(times int) {
 	}
 }
 
+// TestDaemonEndsWithItsTerminal closes the terminal of a daemon, to which SIGHUP is a reload as long as it has one.
+func TestDaemonEndsWithItsTerminal(t *testing.T) {
+	t.Parallel()
+	f := newDaemonFixture(t, "dpu")
+	control, device, err := openTerminal()
+	must(t, err)
+	f.setShares("files")
+	d := f.serveAs(processOptions{terminal: device}, "-j serve.json ")
+	must(t, device.Close())
+	d.reload(1)
+	f.createLocal(1000, "a")
+	f.command("push host/a :files/").expectExit(exitOK)
+	must(t, control.Close())
+	d.expectExit(exitOK)
+}
+
 // TestStoppedCommands stops as many of 16 commands as there may be copies at once. The others wait for at most the
 // daemon's idle timeout, and then complete; the daemon gives up the stopped ones, and holds nothing of them. One that
 // is stopped for a shorter time completes.

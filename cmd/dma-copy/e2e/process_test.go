@@ -46,6 +46,7 @@ type processOptions struct {
 	closed       closedOutputs
 	stderr       *os.File      // in place of what collects it; nil: none
 	timeout      time.Duration // 0: processTimeout
+	terminal     *os.File      // that the process controls, in a session of its own; nil: none
 }
 
 // closedOutputs are the standard streams whose reader is gone before the process starts.
@@ -86,6 +87,9 @@ func (p *process) run(o processOptions) error {
 	}
 	if o.closed.stderr {
 		p.command.Stderr = brokenPipe
+	}
+	if o.terminal != nil {
+		p.command.Stdin, p.command.SysProcAttr = o.terminal, &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	}
 	if o.unprivileged && os.Geteuid() == 0 {
 		if err := p.dropPrivileges(); err != nil {

@@ -189,7 +189,8 @@ func (s *Serve) watchOptions() []option {
 				"Every user of this machine can read a loopback\naddress"),
 		fileOption(ServeFlags, "audit-log", "FILE", &s.AuditLog, "Append a JSON line for each request; - is\nstderr"),
 		runtimeDirOption(&s.RuntimeDir, "Directory of the lock that keeps a second\n"+
-			"daemon from starting, and of the socket;\ndefault RUNTIME_DIRECTORY, else /run/dma-copy"),
+			"daemon from starting, and of the socket;\ndefault RUNTIME_DIRECTORY, else /run/dma-copy\n"+
+			"(root), else XDG_RUNTIME_DIR/dma-copy, else\n/tmp/dma-copy-UID"),
 		socketOption(&s.Socket, "Socket for dma-copy status; default status.sock\nin the runtime directory"),
 	}
 }

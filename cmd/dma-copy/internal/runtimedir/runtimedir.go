@@ -20,8 +20,16 @@ import (
 // System is the runtime directory of a daemon that root or systemd has started.
 const System = "/run/dma-copy"
 
+// temporary is where users have their runtime directories outside of a login session. It is not $TMPDIR, which may
+// differ between sessions.
+var temporary = "/tmp" // but in tests
+
+// outsideSession returns the runtime directory of a user outside of a login session, such as in a job of cron.
+func outsideSession(uid int) string { return filepath.Join(temporary, fmt.Sprintf("dma-copy-%d", uid)) }
+
 // Default returns the runtime directory of a daemon: the first one of $RUNTIME_DIRECTORY, which systemd sets, else
-// System for root, else dma-copy in $XDG_RUNTIME_DIR. variable returns a variable of the environment, or "".
+// System for root, else dma-copy in $XDG_RUNTIME_DIR, else /tmp/dma-copy-UID. variable returns a variable of the
+// environment, or "".
 func Default(variable func(name string) string, uid int) (string, error) {
 	if first, _, _ := strings.Cut(variable("RUNTIME_DIRECTORY"), ":"); first != "" {
 		return absolute("RUNTIME_DIRECTORY", first)
@@ -33,8 +41,7 @@ func Default(variable func(name string) string, uid int) (string, error) {
 		directory, err := absolute("XDG_RUNTIME_DIR", session)
 		return filepath.Join(directory, "dma-copy"), err
 	}
-	return "", exit.Usagef("no runtime directory: neither RUNTIME_DIRECTORY nor XDG_RUNTIME_DIR is set; " +
-		"name one with --runtime-dir DIR")
+	return outsideSession(uid), nil
 }
 
 func absolute(variable, path string) (string, error) {
@@ -45,14 +52,17 @@ func absolute(variable, path string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// Candidates returns where a command looks for the daemon, in this order: the directory of this user, and that of the
-// system. A daemon that Default cannot place is not looked for.
+// Candidates returns where a command looks for the daemon, in this order: the directory of this user, in the session
+// and outside of one, and that of the system. Another user can make a directory in /tmp, which is then left out.
 func Candidates(variable func(name string) string, uid int) []string {
-	own, err := Default(variable, uid)
-	if err != nil || own == System {
-		return []string{System}
+	var found []string
+	if own, err := Default(variable, uid); err == nil && own != System && own != outsideSession(uid) {
+		found = append(found, own)
 	}
-	return []string{own, System}
+	if own := outsideSession(uid); uid != 0 && check(own, uid) == nil {
+		found = append(found, own)
+	}
+	return append(found, System)
 }
 
 // Dir is a runtime directory that only this user and root can change.
@@ -67,20 +77,28 @@ func Open(path string) (*Dir, error) {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, unusable(path, cause(err))
 	}
+	if err := check(path, os.Geteuid()); err != nil {
+		return nil, unusable(path, err)
+	}
+	return &Dir{path: path}, nil
+}
+
+// check returns why others than a user and root can change a directory.
+func check(path string, uid int) error {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return nil, unusable(path, cause(err))
+		return cause(err)
 	}
 	owner := int(info.Sys().(*syscall.Stat_t).Uid)
 	switch {
 	case !info.IsDir():
-		return nil, unusable(path, errors.New("it is not a directory"))
-	case owner != os.Geteuid() && owner != 0:
-		return nil, unusable(path, fmt.Errorf("user %d owns it", owner))
+		return errors.New("it is not a directory")
+	case owner != uid && owner != 0:
+		return fmt.Errorf("user %d owns it", owner)
 	case info.Mode().Perm()&0o022 != 0:
-		return nil, unusable(path, fmt.Errorf("others may write to it (mode %04o)", info.Mode().Perm()))
+		return fmt.Errorf("others may write to it (mode %04o)", info.Mode().Perm())
 	}
-	return &Dir{path: path}, nil
+	return nil
 }
 
 func unusable(path string, err error) error {

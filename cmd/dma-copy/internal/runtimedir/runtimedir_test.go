@@ -3,10 +3,12 @@ package runtimedir
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +47,7 @@ func TestDefault(t *testing.T) {
 		{"systemd", map[string]string{"RUNTIME_DIRECTORY": "/run/a:/run/b", "XDG_RUNTIME_DIR": "/x"}, 0, "/run/a", ""},
 		{"root", map[string]string{"XDG_RUNTIME_DIR": "/run/user/0"}, 0, "/run/dma-copy", ""},
 		{"user", map[string]string{"XDG_RUNTIME_DIR": "/run/user/7/"}, 7, "/run/user/7/dma-copy", ""},
-		{"neither", nil, 7, "", "--runtime-dir"},
+		{"neither", nil, 7, "/tmp/dma-copy-7", ""},
 		{"relative", map[string]string{"XDG_RUNTIME_DIR": "x"}, 7, "", "not an absolute path"},
 		{"relative of systemd", map[string]string{"RUNTIME_DIRECTORY": "x"}, 0, "", "RUNTIME_DIRECTORY"},
 	} {
@@ -64,18 +66,45 @@ func TestDefault(t *testing.T) {
 }
 
 func TestCandidates(t *testing.T) {
-	user := func(name string) string { return map[string]string{"XDG_RUNTIME_DIR": "/run/user/7"}[name] }
+	defer func(was string) { temporary = was }(temporary)
+	temporary = t.TempDir()
+	session := func(name string) string { return map[string]string{"XDG_RUNTIME_DIR": "/run/user/7"}[name] }
 	nothing := func(string) string { return "" }
+	mine, of := os.Geteuid(), func(uid int) string { return filepath.Join(temporary, fmt.Sprintf("dma-copy-%d", uid)) }
+	other := mine + 1
+	err := errors.Join(os.Mkdir(of(mine), 0o700), os.Mkdir(of(other), 0o777), os.Chmod(of(other), 0o777))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := of(mine) + " "
+	if mine == 0 {
+		own = "" // root's is that of the system
+	}
 	for _, test := range []struct {
+		name     string
 		variable func(string) string
 		uid      int
 		want     string
 	}{
-		{user, 7, "/run/user/7/dma-copy /run/dma-copy"}, {nothing, 7, "/run/dma-copy"}, {user, 0, "/run/dma-copy"},
+		{"session", session, other, "/run/user/7/dma-copy /run/dma-copy"},
+		{"others may write to it", nothing, other, "/run/dma-copy"},
+		{"absent", nothing, other + 1, "/run/dma-copy"},
+		{"root", session, 0, "/run/dma-copy"},
+		{"outside of a session", nothing, mine, own + "/run/dma-copy"},
 	} {
 		if got := strings.Join(Candidates(test.variable, test.uid), " "); got != test.want {
-			t.Errorf("user %d: got %s, want %s", test.uid, got, test.want)
+			t.Errorf("%s: got %s, want %s", test.name, got, test.want)
 		}
+	}
+	if mine != 0 {
+		return
+	}
+	if err := errors.Join(os.Chmod(of(other), 0o700), os.Chown(of(other), other, -1)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"/run/user/7/dma-copy", of(other), System}
+	if got := Candidates(session, other); !slices.Equal(got, want) {
+		t.Errorf("another user: got %q, want %q", got, want)
 	}
 }
 
