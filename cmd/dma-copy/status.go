@@ -23,7 +23,8 @@ func statusCommand() command {
 		summary: "Show what the running daemon does",
 		about: `Asks the daemon (dma-copy serve) of this machine through its unix socket, and
 prints its shares, connections, running copies, totals and last failures. Root
-and the daemon's own user get an answer. Ends with 7 if no daemon is running.
+and the daemon's own user get an answer, others exit code 8. Ends with 7 if no
+daemon is running.
 `,
 		examples: `$ dma-copy status
 $ dma-copy status -o json | jq .connections

@@ -50,7 +50,7 @@ func fetch(ctx context.Context, path string) (Document, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", path)
 	if errors.Is(err, fs.ErrPermission) {
-		return Document{}, exit.Errorf(exit.Failure, "run dma-copy status as root, or as the user of the daemon",
+		return Document{}, exit.Errorf(exit.Refused, "run dma-copy status as root, or as the user of the daemon",
 			"the daemon at %s belongs to another user", quote.Bare(path))
 	}
 	silent := exit.Errorf(exit.Peer, "see the log of the daemon", "the daemon at %s does not answer", quote.Bare(path))
@@ -68,7 +68,7 @@ func fetch(ctx context.Context, path string) (Document, error) {
 	case ctx.Err() != nil:
 		return Document{}, silent
 	case errors.Is(err, io.EOF) && len(line) == 0:
-		return Document{}, exit.Errorf(exit.Failure, "run dma-copy status as root, or as the user of the daemon",
+		return Document{}, exit.Errorf(exit.Refused, "run dma-copy status as root, or as the user of the daemon",
 			"the daemon at %s gave no answer: it may belong to another user", quote.Bare(path))
 	case err != nil:
 		return Document{}, exit.Errorf(exit.Peer, "", "read the status of the daemon at %s: %w", quote.Bare(path), err)

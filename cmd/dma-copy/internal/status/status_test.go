@@ -288,7 +288,8 @@ func TestOtherUsersGetNoAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Fetch(t.Context(), path)
-	if err == nil || !strings.Contains(err.Error(), "another user") {
+	var coder exit.Coder
+	if !errors.As(err, &coder) || coder.ExitCode() != exit.Refused || !strings.Contains(err.Error(), "another user") {
 		t.Errorf("got %v", err)
 	}
 	if err := s.Close(); err != nil {
