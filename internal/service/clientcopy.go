@@ -130,14 +130,17 @@ func (c *Client) copy(
 	if err != nil {
 		return job.Summary{}, err
 	}
-	messages := newStream(c.exchange)
+	messages := newStream(ctx, c.exchange)
 	summary, err := dmaxfer.RunLinked(ctx, r.Options, dmaxfer.Link{
 		Conn: messages, Memory: c.memory, Use: use, PeerName: r.nameOf(accepted.Path),
 	})
 	if errors.Is(err, job.ErrHung) {
 		return summary, c.fail(err)
 	}
-	if endErr := messages.finish(job.Overtime(ctx, closeTime), err); endErr != nil {
+	if progress := r.Options.Progress; progress != nil {
+		progress.Enter(job.Concluding)
+	}
+	if endErr := messages.finish(err); endErr != nil {
 		r.Options.Log.Debug().Err(endErr).Msg("the connection cannot be used for another copy")
 		_ = c.fail(endErr) // of the next request
 	}

@@ -295,7 +295,7 @@ func (c *connection) transfer(record *Record, side *copySide, releasePermit func
 	if err != nil {
 		return nil, err
 	}
-	messages := newStream(c.exchange)
+	messages := newStream(c.running, c.exchange)
 	record.Summary, failed = dmaxfer.RunLinked(c.running, side.options, dmaxfer.Link{
 		Conn: messages, Memory: c.memory, Use: side.use,
 	})
@@ -308,7 +308,7 @@ func (c *connection) transfer(record *Record, side *copySide, releasePermit func
 	if errors.Is(failed, job.ErrHung) {
 		return failed, failed
 	}
-	return failed, messages.finish(job.Overtime(c.running, closeTime), failed)
+	return failed, messages.finish(failed)
 }
 
 // keepPath sets the data path to that of the summary, which does not stay if the copy has failed.

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -356,6 +358,76 @@ func TestDaemonThatNeverCloses(t *testing.T) {
 		_, err = c.Ping(w.Context(), nil)
 		mustBe(w.T, err, errNoClose)
 	})
+}
+
+// A daemon that breaks the protocol and is then silent keeps its client for the idle timeout, and after an interruption
+// for a moment.
+func TestDaemonThatBreaksTheProtocolAndIsSilent(t *testing.T) {
+	for name, c := range map[string]struct {
+		interrupted bool
+		longest     time.Duration
+	}{
+		"left alone":  {longest: 5*time.Second + time.Second},
+		"interrupted": {interrupted: true, longest: time.Second + 2*time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) { w.local.Put("/home/a", "content") }, func(w *world) {
+				client := w.alice()
+				defer client.Close()
+				client.exchange.idle = 5 * time.Second
+				client.exchange.conn = &brokenOff{channel: client.exchange.conn}
+				ctx, interrupt := context.WithCancelCause(w.Context())
+				defer interrupt(nil)
+				if c.interrupted {
+					time.AfterFunc(time.Second, func() { interrupt(errStopped) })
+				}
+				began, request := time.Now(), w.copyOf("a", "box/a")
+				request.Options.Progress = &job.Progress{}
+				_, err := client.Push(ctx, request)
+				mustBe(w.T, err, negotiate.ErrMalformed)
+				if took := time.Since(began); took > c.longest {
+					w.Errorf("took %s, at most %s", took, c.longest) // of virtual time
+				}
+				if got := request.Options.Progress.Sample().Phase; got != job.Concluding {
+					w.Errorf("the phase is %s", got)
+				}
+			})
+		})
+	}
+}
+
+// brokenOff is a connection over which, in place of the first message of a native session, a malformed one arrives, and
+// then nothing.
+type brokenOff struct {
+	channel
+	broken atomic.Bool
+}
+
+// Recv implements comch.Conn.
+func (b *brokenOff) Recv(ctx context.Context) ([]byte, error) {
+	if !b.broken.Load() {
+		message, err := b.channel.Recv(ctx)
+		if err != nil || messageType(message) >= negotiate.TypeServiceGreeting {
+			return message, err
+		}
+		b.broken.Store(true)
+		return message[:5], nil
+	}
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// TryRecv implements comch.Polling.
+func (b *brokenOff) TryRecv() ([]byte, bool) {
+	if b.broken.Load() {
+		return nil, false
+	}
+	message, received := b.channel.TryRecv()
+	if received && messageType(message) < negotiate.TypeServiceGreeting {
+		b.broken.Store(true)
+		message = message[:5]
+	}
+	return message, received
 }
 
 // withoutClose is a connection over which no CLOSE arrives.

@@ -51,11 +51,11 @@ func (l *liar) serve(ctx context.Context, listener *network.Listener, key secure
 		if err != nil {
 			return err
 		}
-		messages := newStream(e)
+		messages := newStream(ctx, e)
 		if err := l.receive(ctx, messages); err != nil {
 			return err
 		}
-		if err := messages.finish(ctx, nil); err != nil {
+		if err := messages.finish(nil); err != nil {
 			return err
 		}
 	}

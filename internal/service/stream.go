@@ -19,8 +19,11 @@ const (
 	closeTime = 5 * time.Second
 
 	// drainTime is how long a side whose native session has failed waits for the end of the other one, which may have
-	// to rename a file and to release memory first.
+	// to rename a file and to release memory first. Meanwhile it must not be silent for longer than the idle timeout.
 	drainTime = job.LongestRename + job.ReturnTime + job.ReleaseTime
+
+	// interruptedTime is how long after an interruption a side waits for the end of the other one.
+	interruptedTime = 1500 * time.Millisecond
 )
 
 // stream is the comch.Conn of the native session of one copy. No goroutine receives for it: who calls TryRecv or Recv
@@ -33,7 +36,8 @@ const (
 // Close and the peer's CLOSE are independent of each other, and so are the two channels that stand for them.
 type stream struct {
 	exchange *exchange
-	taking   lock // held while a message is taken, so that no other one can take what follows a CLOSE
+	late     context.Context // of the copy, and for interruptedTime after that
+	taking   lock            // held while a message is taken, so that no other one can take what follows a CLOSE
 
 	sends    *semaphore.Weighted // those of Send that are under way; Close takes all
 	closing  sync.Once
@@ -53,10 +57,12 @@ var (
 	_ comch.Polling = (*stream)(nil)
 )
 
-// newStream returns that of the copy which both sides have just agreed on. finish must be called.
-func newStream(e *exchange) *stream {
+// newStream returns that of the copy which both sides have just agreed on, of which ctx is the context. finish must be
+// called.
+func newStream(ctx context.Context, e *exchange) *stream {
 	s := &stream{
-		exchange: e, taking: make(lock, 1), sends: semaphore.NewWeighted(math.MaxInt64),
+		exchange: e, late: job.Overtime(ctx, interruptedTime),
+		taking: make(lock, 1), sends: semaphore.NewWeighted(math.MaxInt64),
 		closed: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
 	}
 	go s.watch()
@@ -193,7 +199,7 @@ func (s *stream) Close() error {
 }
 
 func (s *stream) sendClose() error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), closeTime, errFull)
+	ctx, cancel := context.WithTimeoutCause(s.late, closeTime, errFull)
 	defer cancel()
 	if err := s.sends.Acquire(ctx, math.MaxInt64); err != nil {
 		return context.Cause(ctx)
@@ -203,14 +209,14 @@ func (s *stream) sendClose() error {
 
 // finish closes the stream after a copy that ended with copied, and receives what the peer still sends until its CLOSE.
 // After an error the connection cannot be used any more.
-func (s *stream) finish(ctx context.Context, copied error) error {
+func (s *stream) finish(copied error) error {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, drainTimeAfter(copied), errNoClose)
+	ctx, cancel := context.WithTimeoutCause(s.late, drainTimeAfter(copied), errNoClose)
 	defer cancel()
 	for {
-		_, err := s.Recv(ctx)
+		err := s.drain(ctx)
 		switch {
 		case err == nil:
 		case isClosed(s.ended) && s.reason == nil:
@@ -219,6 +225,14 @@ func (s *stream) finish(ctx context.Context, copied error) error {
 			return err
 		}
 	}
+}
+
+// drain receives one message that is not used any more.
+func (s *stream) drain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.exchange.idle, errNoClose)
+	defer cancel()
+	_, err := s.Recv(ctx)
+	return err
 }
 
 // drainTimeAfter returns how long the peer has for its CLOSE. After a success nothing is left to do for it, and a peer

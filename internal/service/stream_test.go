@@ -60,7 +60,7 @@ func TestCloseIsLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end, _ := comch.Pipe(testMessage)
 		conn := &gated{channel: end, gate: make(chan struct{})}
-		s := newStream(copying(t, conn))
+		s := newStream(t.Context(), copying(t, conn))
 		sent := make(chan error, 1)
 		go func() { sent <- s.Send(t.Context(), heartbeat()) }()
 		synctest.Wait()
@@ -85,7 +85,7 @@ func TestSendAfterTheEndOfItsContext(t *testing.T) {
 		end, _ := comch.Pipe(testMessage)
 		conn := &gated{channel: end, gate: make(chan struct{})}
 		close(conn.gate)
-		s := newStream(copying(t, conn))
+		s := newStream(t.Context(), copying(t, conn))
 		must(t, s.Send(ended, heartbeat()))
 		must(t, s.Close())
 		if len(conn.sent) != 2 {
