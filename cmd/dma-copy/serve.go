@@ -91,6 +91,7 @@ type daemon struct {
 	key      *identity.Key
 	server   *service.Server
 	numbers  *metrics.Metrics
+	metrics  string // where they are served; empty: nowhere
 	manager  *notify.Manager
 	audit    *audit.Log // nil: none
 	confined *sandbox.Restriction
@@ -335,6 +336,9 @@ func (d *daemon) announce() {
 	if !s.Quiet {
 		fmt.Fprintf(d.streams.stderr, "ready %s on %s serves %s to %s\n      %s\n", softwareName(),
 			d.where(), strings.Join(shares, ", "), quote.Printable(d.served()), who)
+		if d.metrics != "" {
+			fmt.Fprintf(d.streams.stderr, "      %s\n", d.metrics)
+		}
 	}
 	d.manager.Ready()
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"net"
 	"net/http"
 	"os"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/runtimedir"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/status"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/traffic"
+	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
 
@@ -61,10 +64,20 @@ func (d *daemon) publish(runtime *runtimedir.Dir, w watching) error {
 		return err
 	}
 	d.onClose(serving.Close)
-	if handler != nil {
-		d.log.Info().Stringer("address", serving.Addr()).Msg("serving the status page")
-	}
+	d.metrics = metricsAt(serving.Addr(), handler != nil)
 	return nil
+}
+
+// metricsAt says where the metrics are, with the port that was chosen if it was 0, and the status page.
+func metricsAt(at net.Addr, page bool) string {
+	what, scheme := "metrics", "http://"
+	if page {
+		what = "metrics and status page"
+	}
+	if at.Network() == "unix" {
+		scheme = "unix:"
+	}
+	return fmt.Sprintf("%s at %s%s", what, scheme, quote.Printable(at.String()))
 }
 
 func (d *daemon) socketPath(runtime *runtimedir.Dir) string {
