@@ -132,7 +132,8 @@ func copyOptions(
 ) dmaxfer.Options {
 	o := dmaxfer.Options{
 		Side: side, Device: device, Representor: s.Representor, File: s.File, Overwrite: s.Overwrite,
-		Path: pathChoices[s.Path], Chunk: s.Chunk, Depth: s.Depth, Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log,
+		IgnoreExisting: s.IgnoreExisting, Path: pathChoices[s.Path], Chunk: s.Chunk, Depth: s.Depth, Wait: s.Wait,
+		IdleTimeout: s.IdleTimeout, Log: log,
 		Digest: s.Digest, Durability: s.Durability, Readback: s.Verify == config.VerifyReadback,
 		NoSparse: s.Sparse == config.SparseNever, Owner: s.Preserve.Owner, Xattrs: s.Preserve.Xattr, Backup: s.Backup,
 		NoResume: s.NoResume, AllowChanging: s.AllowChanging, ReferenceOnly: s.Protocol == config.ProtocolReference,

@@ -28,8 +28,8 @@ gets its name when it is complete, and is resumed after an interruption.
 
 A DST that ends with /, or is . or .., is a directory to copy into: SRC keeps
 its name there, a directory too. Any other DST is the name of the copy itself.
-SRC/. is the content of SRC. What exists is compared with SRC; what differs is
-replaced with --overwrite only. - is stdin or stdout.
+SRC/. is the content of SRC. What DST does not have is added; what exists and
+differs is replaced with --overwrite only. - is stdin or stdout.
 
 The software device moves the bytes with the CPU, and is slower than cp.
 `,

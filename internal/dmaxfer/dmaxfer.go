@@ -28,9 +28,13 @@ type Options struct {
 	FS          disk.FS      // where File is; nil: the operating system's
 	Overwrite   bool         // receive, and replace File if it exists
 	MakePath    bool         // RunLinked and RunLocal: receive, and create missing directories above File
-	NoReplace   bool         // replace nothing in a directory that an interrupted transfer has left, either
 	HideContent bool         // receive, and do not let the sender learn by comparison what existing files contain
 	Path        job.PathChoice
+
+	// IgnoreExisting receives, and leaves File as it is if it exists, or what is in the directory File. It excludes
+	// Overwrite, and is for the native protocol.
+	IgnoreExisting bool
+
 	Chunk       int64         // bytes; 0: chosen
 	Depth       int           // chunks in flight; 0: chosen
 	Wait        time.Duration // for the peer to appear and be free
@@ -133,17 +137,11 @@ func (o *Options) find(ctx context.Context) (*job.LocalFile, error) {
 	return file, nil
 }
 
-// findAs looks for the file of this side, and warns of one that may be incomplete.
+// findAs looks for the file of this side.
 func (o *Options) findAs(ctx context.Context, use job.Use) (*job.LocalFile, error) {
-	file, err := job.Find(ctx, job.Search{
-		FS: o.FS, Path: o.File, Use: use, Overwrite: o.Overwrite, MakePath: o.MakePath && use == job.TargetUse,
-		DryRun: o.DryRun, IdleTimeout: o.IdleTimeout, Stdin: o.Stdin, Stdout: o.Stdout,
+	return job.Find(ctx, job.Search{
+		FS: o.FS, Path: o.File, Use: use, Overwrite: o.Overwrite, IgnoreExisting: o.IgnoreExisting,
+		MakePath: o.MakePath && use == job.TargetUse, DryRun: o.DryRun,
+		IdleTimeout: o.IdleTimeout, Stdin: o.Stdin, Stdout: o.Stdout,
 	})
-	if err != nil {
-		return nil, err
-	}
-	if file.Foreign != "" && o.Notify != nil {
-		o.Notify(job.Warned{Text: file.Path + " may be incomplete: " + file.Foreign})
-	}
-	return file, nil
 }

@@ -94,7 +94,7 @@ func (t *linkedTransfer) run(ctx context.Context) (job.Summary, error) {
 // find looks for this side's file. One that is to be received, and is there, is compared or replaced.
 func (t *linkedTransfer) find(ctx context.Context) error {
 	o, sends := &t.options, t.link.Use == job.SourceUse
-	o.Overwrite = o.Overwrite && !sends
+	o.Overwrite, o.IgnoreExisting = o.Overwrite && !sends, o.IgnoreExisting && !sends
 	file, err := o.findAs(ctx, t.link.Use)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (t *linkedTransfer) find(ctx context.Context) error {
 	if peer == "" {
 		peer = "the file of the " + o.Side.Other().String()
 	}
-	t.file, t.pair = file, job.Pair{Source: peer, Target: file.Path, Foreign: file.Foreign}
+	t.file, t.pair = file, job.Pair{Source: peer, Target: file.Path}
 	if sends {
 		t.pair = job.Pair{Source: file.Path, Target: peer}
 	} else if file.Unsized != nil {

@@ -119,7 +119,14 @@ func TestLinkedTree(t *testing.T) {
 			t.Errorf("a second copy is %+v", both.summaries[sender])
 		}
 		jobtest.WriteFile(t, filepath.Join(to.File, "b"), "diff")
-		l.mustRefuse(t, sender, negotiate.AbortSource, to.File+" exists, and b in it differs")
+		jobtest.WriteFile(t, filepath.Join(from.File, "c"), "added")
+		for side, err := range l.copy(t.Context(), sender).errs {
+			if !errors.Is(err, job.ErrSomeFailed) {
+				t.Errorf("the %s says %v", side, err)
+			}
+		}
+		jobtest.MustContain(t, filepath.Join(to.File, "b"), "diff")
+		jobtest.MustContain(t, filepath.Join(to.File, "c"), "added")
 		to.Overwrite = true
 		l.mustCopy(t, sender)
 		jobtest.MustContain(t, filepath.Join(to.File, "b"), "more")

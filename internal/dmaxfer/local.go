@@ -19,9 +19,9 @@ var localMessage = negotiate.MaxEntrySize(negotiate.MaxName, negotiate.MaxLink)
 
 // RunLocal copies o.File to target by the DMA engine of o.Device, with both sides of a transfer in this process: the
 // host of the transfer sends, and the DPU receives. o.Overwrite says whether target may be replaced; without it, a
-// target that exists is only compared. Side, Representor, Path, Wait, MaxDuration and ReferenceOnly have no effect.
-// The events are those of the sender, and of the receiver those that only it knows; Progress is the receiver's.
-// Otherwise RunLocal keeps the promises of Run.
+// file that exists is only compared, and to a directory is added what is missing. Side, Representor, Path, Wait,
+// MaxDuration and ReferenceOnly have no effect. The events are those of the sender, and of the receiver those that only
+// it knows; Progress is the receiver's. Otherwise RunLocal keeps the promises of Run.
 func RunLocal(ctx context.Context, o Options, target string) (job.Summary, error) {
 	if err := job.CheckLocal(o.Device.Info()); err != nil {
 		return job.Summary{}, err
@@ -71,18 +71,18 @@ func newLocalCopy(o Options, files localFiles) (*localCopy, error) {
 	receives.Side, receives.Notify = negotiate.DPU, events.ofReceiver
 	var err error
 	pair := files.pair()
-	if c.sender, err = newLocalSide(sends.native(files.source, host, memory), &pair); err != nil {
+	if c.sender, err = newLocalSide(sends.native(files.source, host, memory), &pair, job.SourceUse); err != nil {
 		return nil, err
 	}
-	if c.receiver, err = newLocalSide(receives.native(files.target, dpu, memory), &pair); err != nil {
+	if c.receiver, err = newLocalSide(receives.native(files.target, dpu, memory), &pair, job.TargetUse); err != nil {
 		return nil, err
 	}
 	c.receiver.hostSize = files.source.Local().Size
 	return c, nil
 }
 
-func newLocalSide(c native.Config, pair *job.Pair) (localSide, error) {
-	c.Local, c.Pair = true, pair
+func newLocalSide(c native.Config, pair *job.Pair, use job.Use) (localSide, error) {
+	c.Local, c.Pair, c.Use = true, pair, use
 	session, err := negotiate.NewNative(c.Side, negotiate.Supported.Max, c.Hello(), negotiate.Limits{
 		MaxMessage: localMessage, MaxFileSize: maxFileSize,
 	})

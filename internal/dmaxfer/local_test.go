@@ -214,9 +214,28 @@ func (l *local) copiesTree(t *testing.T) {
 		t.Errorf("a second copy is %+v with %+v", summary, summary.Tree)
 	}
 	jobtest.WriteFile(t, filepath.Join(l.File, "a/b/large"), "not large any more")
-	l.mustFail(job.ErrSource, l.named(l.target)+" exists, and a/b/large in it differs from that in "+l.named(l.File))
-	l.Overwrite = true
-	if tree := l.mustRun().Tree; tree.Files != 1 || tree.Unchanged != 7 {
+	jobtest.WriteFile(t, filepath.Join(l.File, "a/added"), "new")
+	summary, err := l.run()
+	if !errors.Is(err, job.ErrSomeFailed) || summary.Tree.Files != 1 || summary.Tree.Unchanged != 7 ||
+		len(summary.Tree.Failures) != 1 || !strings.Contains(summary.Tree.Failures[0].Err.Error(), "already exists") {
+		t.Errorf("what is missing is added: %+v, %v", summary.Tree, err)
+	}
+	jobtest.MustContain(t, filepath.Join(l.target, "a/b/large"), content(20*testChunk+5))
+	jobtest.MustContain(t, filepath.Join(l.target, "a/added"), "new")
+	must(t, os.Remove(filepath.Join(l.target, "a/small")))
+	must(t, os.Remove(filepath.Join(l.target, "again")))
+	l.IgnoreExisting = true
+	if tree := l.mustRun().Tree; tree.Files != 1 || tree.HardLinks != 1 || tree.Existing != 3 || tree.Unchanged != 4 {
+		t.Errorf("what exists is left: %+v", tree)
+	}
+	jobtest.MustContain(t, filepath.Join(l.target, "a/b/large"), content(20*testChunk+5))
+	must(t, os.Remove(filepath.Join(l.target, "again")))
+	summary, err = l.run()
+	if !errors.Is(err, job.ErrSomeFailed) || summary.Tree.Failed != 1 { // a name of what exists
+		t.Errorf("a hard link to what was left: %+v, %v", summary.Tree, err)
+	}
+	l.Overwrite, l.IgnoreExisting = true, false
+	if tree := l.mustRun().Tree; tree.Files != 1 || tree.HardLinks != 1 || tree.Unchanged != 7 {
 		t.Errorf("what differs is replaced: %+v", tree)
 	}
 	jobtest.MustContain(t, filepath.Join(l.target, "a/b/large"), "not large any more")
@@ -570,7 +589,7 @@ func TestLocalTreeBeside(t *testing.T) {
 	jobtest.MustContain(t, filepath.Join(l.dir, "source2/small"), "small")
 }
 
-// A directory that an interrupted copy has left is no source.
+// A directory that an interrupted copy has left is read with a warning.
 func TestLocalUnfinishedSource(t *testing.T) {
 	l := newLocal(t)
 	l.makeSourceTree()
@@ -585,7 +604,10 @@ func TestLocalUnfinishedSource(t *testing.T) {
 	l.FS = nil
 	unfinished := l.target
 	l.File, l.target = unfinished, filepath.Join(l.dir, "third")
-	l.mustFail(job.ErrSource, "is incomplete: an interrupted copy has left it")
+	l.mustRun()
+	if said := eventsOf[job.Warned](l); len(said) != 1 || said[0] != job.Incomplete(unfinished) {
+		t.Errorf("the warnings are %v", said)
+	}
 	l.File, l.target = filepath.Join(l.dir, "source"), unfinished
 	l.mustRun()
 	jobtest.MustContain(t, filepath.Join(l.target, "a/b/large"), content(20*testChunk+5))

@@ -19,7 +19,8 @@ func findLocal(ctx context.Context, o Options, target string) (localFiles, error
 	if err != nil {
 		return localFiles{}, err
 	}
-	search.Path, search.Use, search.Overwrite = target, job.TargetUse, o.Overwrite
+	search.Path, search.Use = target, job.TargetUse
+	search.Overwrite, search.IgnoreExisting = o.Overwrite, o.IgnoreExisting
 	search.MakePath, search.DryRun = o.MakePath, o.DryRun
 	f := localFiles{source: source}
 	if f.target, err = job.Find(ctx, search); err != nil {
@@ -39,7 +40,7 @@ func (f localFiles) close() {
 }
 
 func (f localFiles) pair() job.Pair {
-	return job.Pair{Source: f.source.Path, Target: f.target.Path, Foreign: f.target.Foreign}
+	return job.Pair{Source: f.source.Path, Target: f.target.Path}
 }
 
 func (f localFiles) check(ctx context.Context, o Options) error {
@@ -49,7 +50,8 @@ func (f localFiles) check(ctx context.Context, o Options) error {
 	if err := f.checkStreams(o.DryRun); err != nil {
 		return err
 	}
-	if o.RefuseSame && (f.target.Source != nil || f.target.Directory && !f.target.Overwrite) {
+	isDirectory := f.target.Directory && !f.target.Exists && !f.target.Unfinished
+	if o.RefuseSame && (f.target.Source != nil || isDirectory) {
 		return f.pair().Exists()
 	}
 	var calls job.Calls
@@ -63,14 +65,13 @@ func (f localFiles) check(ctx context.Context, o Options) error {
 // checkKinds refuses a file for a directory, and the other way round.
 func (f localFiles) checkKinds() error {
 	source, target := f.source, f.target
-	targetIsDirectory := target.Directory || target.Unfinished
-	targetIsFile := target.Source != nil || target.Unsized != nil || target.Replaces && !target.Directory
+	targetIsFile := target.Source != nil || target.Unsized != nil || target.Exists && !target.Directory
 	switch {
 	case source.Directory && target.Stream && !targetIsFile:
 		return f.pair().DirectoryForStream()
 	case source.Directory && targetIsFile:
 		return f.pair().DirectoryForFile()
-	case !source.Directory && targetIsDirectory:
+	case !source.Directory && target.Directory:
 		return f.pair().FileForDirectory()
 	case !source.Directory && target.NoFile:
 		return job.NewError(job.ErrTarget, nil, "leave out the slash at the end of the path",

@@ -12,9 +12,10 @@ type AnswerKind uint8
 
 // The answers.
 const (
-	AnswerNeed AnswerKind = iota + 1 // send the file
-	AnswerHave                       // the receiver has it already, the entry is decided
-	AnswerSum                        // send the digest of the file; the receiver answers again
+	AnswerNeed   AnswerKind = iota + 1 // send the file; in a dry run the entry is decided
+	AnswerHave                         // the receiver has it already, the entry is decided
+	AnswerSum                          // send the digest of the file; the receiver answers again
+	AnswerExists                       // the receiver leaves what exists in its place, the entry is decided
 )
 
 // String returns the answer's name in docs/PROTOCOL.md.
@@ -26,14 +27,43 @@ func (k AnswerKind) String() string {
 		return "have"
 	case AnswerSum:
 		return "sum"
+	case AnswerExists:
+		return "exists"
 	}
 	return fmt.Sprintf("answer %d", uint8(k))
+}
+
+// Change is why an entry would be copied.
+type Change uint8
+
+// The changes: the first one that applies.
+const (
+	ChangeNone    Change = iota // it is not a dry run
+	ChangeNew                   // there is nothing of its name
+	ChangeType                  // what has its name is of another kind
+	ChangeSize                  // the file has another size
+	ChangeContent               // the digests of the files differ, the texts of the symlinks, or a hard link's file
+	ChangeTime                  // the modification times differ
+	ChangeMode                  // the permissions differ
+	ChangeOwner                 // the owners differ
+)
+
+// changeNames is the only table of the names.
+var changeNames = [...]string{"", "new", "type", "size", "content", "time", "mode", "owner"}
+
+// String returns the change's name in docs/PROTOCOL.md, in plans and events; empty for ChangeNone.
+func (c Change) String() string {
+	if int(c) >= len(changeNames) {
+		return fmt.Sprintf("change %d", uint8(c))
+	}
+	return changeNames[c]
 }
 
 // Answer is the receiver's answer to the announcement of an entry.
 type Answer struct {
 	Entry  uint32
 	Kind   AnswerKind
+	Change Change // with AnswerNeed in a dry run: why
 	Offset uint64 // with AnswerNeed: number of bytes at the start of the file to claim, usually 0
 }
 
@@ -45,7 +75,7 @@ func AppendAnswers(dst []byte, answers []Answer) []byte {
 	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeAnswers), uint32(len(answers)))
 	for _, a := range answers {
 		dst = binary.BigEndian.AppendUint32(dst, a.Entry)
-		dst = append(dst, byte(a.Kind), 0, 0, 0)
+		dst = append(dst, byte(a.Kind), byte(a.Change), 0, 0)
 		dst = binary.BigEndian.AppendUint64(dst, a.Offset)
 	}
 	return dst
@@ -62,9 +92,10 @@ func DecodeAnswers(dst []Answer, msg []byte) ([]Answer, error) {
 		a := Answer{
 			Entry:  binary.BigEndian.Uint32(b),
 			Kind:   AnswerKind(b[4]),
+			Change: Change(b[5]),
 			Offset: binary.BigEndian.Uint64(b[8:]),
 		}
-		if err := firstError(a.check(), checkPadding(TypeAnswers, b[5:8])); err != nil {
+		if err := firstError(a.check(), checkPadding(TypeAnswers, b[6:8])); err != nil {
 			return dst, err
 		}
 		answers = append(answers, a)
@@ -74,10 +105,12 @@ func DecodeAnswers(dst []Answer, msg []byte) ([]Answer, error) {
 
 func (a Answer) check() error {
 	switch {
-	case a.Kind < AnswerNeed || a.Kind > AnswerSum:
+	case a.Kind < AnswerNeed || a.Kind > AnswerExists:
 		return malformed(TypeAnswers, "unknown %s", a.Kind)
-	case a.Kind != AnswerNeed && a.Offset != 0:
-		return malformed(TypeAnswers, "an offset with %s", a.Kind)
+	case int(a.Change) >= len(changeNames):
+		return malformed(TypeAnswers, "unknown %s", a.Change)
+	case a.Kind != AnswerNeed && (a.Offset != 0 || a.Change != ChangeNone):
+		return malformed(TypeAnswers, "an offset or a change with %s", a.Kind)
 	}
 	return nil
 }

@@ -72,6 +72,10 @@ func (h Hello) check() error {
 		return malformed(TypeHello, "unknown flags %#x", uint32(h.Flags&^knownFlags))
 	case bits.OnesCount32(uint32(h.Flags&(FlagFile|FlagTree|FlagStream))) > 1:
 		return malformed(TypeHello, "flags %#x: a side has a file, a tree or a stream", uint32(h.Flags))
+	case h.Flags.Has(FlagOverwrite | FlagIgnoreExisting):
+		return malformed(TypeHello, "flags %#x: a side replaces or leaves what exists", uint32(h.Flags))
+	case h.Flags.Has(FlagUnfinished) && !h.Flags.Has(FlagTree):
+		return malformed(TypeHello, "flags %#x: only a tree is unfinished", uint32(h.Flags))
 	case h.Version == 0:
 		return malformed(TypeHello, "version 0")
 	case !h.Digest.Known():

@@ -58,13 +58,15 @@ func (n *NativeSession) checkAnswer(a Answer) error {
 		return err
 	case e.failed || e.marked:
 		return wrongTurn(TypeAnswers, "entry %d does not expect it", a.Entry)
-	case e.kind != EntryFile && a.Kind != AnswerHave:
+	case !n.mayAnswer(a.Kind, e.kind):
 		return malformed(TypeAnswers, "%s for a %s", a.Kind, e.kind)
-	case !e.sizeKnown() && a.Kind != AnswerNeed:
+	case (a.Change != ChangeNone) != (a.Kind == AnswerNeed && n.plan.DryRun):
+		return malformed(TypeAnswers, "%s with the change %q", a.Kind, a.Change)
+	case !e.sizeKnown() && a.Kind != AnswerNeed && a.Kind != AnswerExists:
 		return malformed(TypeAnswers, "%s for a stream", a.Kind)
 	case a.Kind == AnswerSum && e.phase == summed:
 		return wrongTurn(TypeAnswers, "entry %d was asked for its digest before", a.Entry)
-	case a.Kind == AnswerHave && e.kind != EntryFile && !e.complete():
+	case a.Kind != AnswerNeed && e.kind != EntryFile && !e.complete():
 		return wrongTurn(TypeAnswers, "the metadata of entry %d is incomplete", a.Entry)
 	case a.Kind == AnswerNeed && n.plan.Compare:
 		return malformed(TypeAnswers, "%s where nothing may be written", a.Kind)
@@ -77,6 +79,20 @@ func (n *NativeSession) checkAnswer(a Answer) error {
 	}
 	e.marked = true
 	return nil
+}
+
+// mayAnswer reports whether the plan has such an answer for a kind of entries.
+func (n *NativeSession) mayAnswer(a AnswerKind, to EntryKind) bool {
+	switch a {
+	case AnswerNeed:
+		return to == EntryFile || n.plan.DryRun
+	case AnswerSum:
+		return to == EntryFile
+	case AnswerExists:
+		return to != EntryDirectory && n.plan.IgnoreExisting
+	default:
+		return true
+	}
 }
 
 // answer applies all answers, or none.
@@ -101,7 +117,7 @@ func (n *NativeSession) applyAnswer(a Answer) {
 	switch {
 	case a.Kind == AnswerSum:
 		n.entries.change(e, asked)
-	case a.Kind == AnswerHave:
+	case a.Kind == AnswerHave, a.Kind == AnswerExists:
 		n.entries.decide(e, &n.entries.counts.Unchanged)
 	case n.plan.DryRun:
 		n.entries.decide(e, &n.entries.counts.Committed)
@@ -122,7 +138,7 @@ func (n *NativeSession) checkResult(number uint32) error {
 		return wrongTurn(TypeResults, "%d of the %d bytes of entry %d were acknowledged", e.acked, e.size, number)
 	case !e.complete():
 		return wrongTurn(TypeResults, "the metadata of entry %d is incomplete", number)
-	case n.plan.Compare:
+	case n.plan.Compare || n.plan.DryRun:
 		return malformed(TypeResults, "a result where nothing may be written")
 	}
 	e.marked = true

@@ -53,6 +53,8 @@ func TestAnswersThePlanForbids(t *testing.T) {
 	none, dry, stream := senderHello(), senderHello(), receiverHello()
 	none.Digest, dry.Flags, stream.Flags = DigestNone, dry.Flags|FlagDryRun, FlagStream
 	plain, resume := receiverHello(), Answer{Kind: AnswerNeed, Offset: 1}
+	ignoring := receiverHello()
+	ignoring.Flags |= FlagIgnoreExisting
 	plain.Digest = DigestNone
 	for name, test := range map[string]struct {
 		from, to Hello
@@ -63,12 +65,21 @@ func TestAnswersThePlanForbids(t *testing.T) {
 		"need where nothing is written": {senderHello(), same, rootFile(), Answer{Kind: AnswerNeed}, ErrMalformed},
 		"have where nothing is written": {senderHello(), same, rootFile(), Answer{Kind: AnswerHave}, nil},
 		"resume without a digest":       {none, plain, rootFile(), resume, ErrMalformed},
-		"resume in a dry run":           {dry, receiverHello(), rootFile(), resume, ErrMalformed},
-		"resume to a stream":            {senderHello(), stream, rootFile(), resume, ErrMalformed},
-		"resume from a stream":          {streamHello(), plain, rootStream(), resume, ErrMalformed},
-		"have of a stream":              {streamHello(), plain, rootStream(), Answer{Kind: AnswerHave}, ErrMalformed},
-		"sum of a stream":               {streamHello(), plain, rootStream(), Answer{Kind: AnswerSum}, ErrMalformed},
-		"need of a stream":              {streamHello(), plain, rootStream(), Answer{Kind: AnswerNeed}, nil},
+		"resume in a dry run": {
+			dry, receiverHello(), rootFile(), Answer{Kind: AnswerNeed, Change: ChangeNew, Offset: 1}, ErrMalformed,
+		},
+		"resume to a stream":          {senderHello(), stream, rootFile(), resume, ErrMalformed},
+		"resume from a stream":        {streamHello(), plain, rootStream(), resume, ErrMalformed},
+		"have of a stream":            {streamHello(), plain, rootStream(), Answer{Kind: AnswerHave}, ErrMalformed},
+		"sum of a stream":             {streamHello(), plain, rootStream(), Answer{Kind: AnswerSum}, ErrMalformed},
+		"exists of a stream":          {streamHello(), ignoring, rootStream(), Answer{Kind: AnswerExists}, nil},
+		"exists where it is ignored":  {senderHello(), ignoring, rootFile(), Answer{Kind: AnswerExists}, nil},
+		"exists where it is replaced": {senderHello(), plain, rootFile(), Answer{Kind: AnswerExists}, ErrMalformed},
+		"dry run without a change":    {dry, receiverHello(), rootFile(), Answer{Kind: AnswerNeed}, ErrMalformed},
+		"change without a dry run": {
+			senderHello(), plain, rootFile(), Answer{Kind: AnswerNeed, Change: ChangeNew}, ErrMalformed,
+		},
+		"need of a stream": {streamHello(), plain, rootStream(), Answer{Kind: AnswerNeed}, nil},
 	} {
 		if test.to.Flags.Has(FlagFile) { // the host is the sender then
 			test.from, test.to = test.to, test.from
@@ -94,7 +105,8 @@ func TestDryRunSendsNothing(t *testing.T) {
 	from.Flags |= FlagDryRun
 	k := newPair(t, Host, from, receiverHello())
 	k.open()
-	needRoot(rootFile(), 0)(k)
+	k.announce(rootFile())
+	k.answer(Answer{Kind: AnswerNeed, Change: ChangeNew})
 	_, err := k.sender.Chunks(nil, chunkOf(func(*Record) {}))
 	wantNative(t, err, ErrOutOfOrder)
 	_, err = k.sender.End(nil, 0, nativeSize, nativeDigest)

@@ -530,6 +530,10 @@ func (m *randomSession) decide(number uint32, e *actorEntry) bool {
 		e.late = e.Kind != EntryDirectory
 		m.decideEntry(e, &m.to.counts.Unchanged)
 		m.tell(m.receiver)(m.receiver.Answers(nil, []Answer{{Entry: number, Kind: AnswerHave}}))
+	case m.receiver.Plan().DryRun:
+		e.late = e.Kind != EntryDirectory
+		m.decideEntry(e, &m.to.counts.Committed)
+		m.tell(m.receiver)(m.receiver.Answers(nil, []Answer{{Entry: number, Kind: AnswerNeed, Change: ChangeNew}}))
 	default:
 		e.late = e.Kind != EntryDirectory
 		m.decideEntry(e, &m.to.counts.Committed)
@@ -575,6 +579,7 @@ func (m *randomSession) answerFile(number uint32, e *actorEntry) {
 	case a.Kind == AnswerSum:
 		e.phase = asked
 	case m.receiver.Plan().DryRun:
+		a.Change = ChangeSize
 		m.decideEntry(e, &m.to.counts.Committed)
 	default:
 		e.phase = needed

@@ -100,6 +100,7 @@ type vectorEntry struct {
 type vectorAnswer struct {
 	Entry  uint32 `json:"entry"`
 	Answer string `json:"answer"`
+	Change string `json:"change"`
 	Offset number `json:"offset"`
 }
 
@@ -139,7 +140,7 @@ var (
 	flagNames = []string{
 		"file", "tree", "stream", "overwrite", "no-sparse", "readback", "owner", "xattr", "allow-changing", "links",
 		"checksum", "dry-run", "refuse-same", "fail-fast", "no-dma", "fast", "receives", "tls", "messages", "rma",
-		"tcp",
+		"tcp", "ignore-existing", "unfinished",
 	}
 	entryFlagNames = []string{"size-unknown", "has-metadata", "chunked"}
 )
@@ -298,7 +299,10 @@ func (m nativeMessage) list(t testing.TB) any {
 		entries = append(entries, e.entry(t))
 	}
 	for _, a := range m.Answers {
-		answers = append(answers, Answer{a.Entry, named[AnswerKind](t, a.Answer, 3), uint64(a.Offset)})
+		answers = append(answers, Answer{
+			a.Entry, named[AnswerKind](t, a.Answer, AnswerExists), named[Change](t, a.Change, ChangeOwner),
+			uint64(a.Offset),
+		})
 	}
 	for _, r := range m.Records {
 		kind := named[Kind](t, r.Kind, 3)

@@ -9,7 +9,9 @@ type Plan struct {
 	StreamSource bool // the sender reads from a stream, whose size is known at its end
 	StreamTarget bool // the receiver writes to a stream
 	Overwrite    bool // the receiver may replace files
-	Compare      bool // both sides have it and neither overwrites: nothing is written
+	Compare      bool // both sides have it, and which one counts is not known: nothing is written
+
+	IgnoreExisting bool // the receiver leaves what exists; the answer exists decides an entry
 
 	Path  Path
 	Chunk uint32 // bytes of a slot, and the largest record of data or a claim
@@ -25,7 +27,7 @@ type Plan struct {
 	Links         bool // the sender may announce hard links
 	AllowChanging bool // files may change during the transfer
 	Checksum      bool // files are compared by content
-	DryRun        bool // nothing is written; the answer need decides an entry
+	DryRun        bool // nothing is written; the answer need decides an entry, and says why
 	FailFast      bool // the first entry that fails ends the transfer
 }
 
@@ -88,8 +90,9 @@ func Decide(side Side, own, peer Hello) (Plan, error) {
 	return makePlan(sender, path, from, to), nil
 }
 
-// chooseSender reports whether the initiator is the sender, or why neither side is. Of two sides that have the file the
-// initiator sends it for comparison. The role of a stream follows from that of the other side.
+// chooseSender reports whether the initiator is the sender, or why neither side is. Of two sides that have a directory
+// the one receives that has not finished receiving it. Of others that have the file the initiator sends it for
+// comparison. The role of a stream follows from that of the other side.
 func chooseSender(initiator, other Flags) (bool, error) {
 	switch {
 	case initiator.Has(FlagReceives) && other.Has(FlagReceives):
@@ -98,6 +101,8 @@ func chooseSender(initiator, other Flags) (bool, error) {
 		return false, checkDirection(other, initiator)
 	case other.Has(FlagReceives):
 		return true, checkDirection(initiator, other)
+	case initiator.isSource() && other.isSource() && initiator.Has(FlagUnfinished) != other.Has(FlagUnfinished):
+		return other.Has(FlagUnfinished), nil
 	case initiator.isSource() && other.isSource() && (initiator | other).Has(FlagRefuseSame):
 		return false, ErrBothHaveFile
 	case initiator.isSource():
@@ -106,9 +111,9 @@ func chooseSender(initiator, other Flags) (bool, error) {
 		return false, nil
 	case initiator.Has(FlagStream) == other.Has(FlagStream):
 		return false, ErrNeitherHasFile
-	case initiator.Has(FlagStream) && !initiator.Has(FlagOverwrite):
+	case initiator.Has(FlagStream) && !initiator.receives():
 		return true, nil
-	case other.Has(FlagStream) && !other.Has(FlagOverwrite):
+	case other.Has(FlagStream) && !other.receives():
 		return false, nil
 	}
 	return false, ErrNeitherHasFile
@@ -119,14 +124,25 @@ func checkDirection(from, to Flags) error {
 	switch {
 	case !from.isSource() && !from.Has(FlagStream), from.Has(FlagStream) && to.Has(FlagStream):
 		return ErrNeitherHasFile
-	case to.isSource() && (from | to).Has(FlagRefuseSame), from.Has(FlagStream) && to.isSource() && to.Has(FlagFile):
+	case to.isSource() && !to.Has(FlagUnfinished) && (from | to).Has(FlagRefuseSame),
+		from.Has(FlagStream) && to.isSource() && to.Has(FlagFile):
 		return ErrBothHaveFile
 	}
 	return nil
 }
 
-// isSource reports whether the side has a file or a directory that it does not offer for replacement.
-func (f Flags) isSource() bool { return f&(FlagFile|FlagTree) != 0 && !f.Has(FlagOverwrite) }
+// isSource reports whether the side has a file or a directory into whose place it does not want to receive.
+func (f Flags) isSource() bool { return f&(FlagFile|FlagTree) != 0 && !f.receives() }
+
+// receives reports whether the side receives, whatever it has.
+func (f Flags) receives() bool { return f&(FlagOverwrite|FlagIgnoreExisting) != 0 }
+
+// isCompared reports whether both sides have a file, or a directory of which is not known who receives. Adding to a
+// directory replaces nothing.
+func isCompared(from, to Flags) bool {
+	known := to.Has(FlagReceives) || to.Has(FlagUnfinished) != from.Has(FlagUnfinished)
+	return from.isSource() && to.isSource() && !(known && to.Has(FlagTree))
+}
 
 // checkKinds checks that the sender's file, directory or stream can become what the receiver has.
 func checkKinds(from, to Flags) error {
@@ -173,16 +189,19 @@ func choosePath(one, other Flags) (Path, error) {
 func makePlan(sender Side, path Path, from, to Hello) Plan {
 	either := from.Flags | to.Flags
 	both := from.Flags & to.Flags
-	compare := from.Flags.isSource() && to.Flags.isSource()
+	compare := isCompared(from.Flags, to.Flags)
 	dryRun := either.Has(FlagDryRun)
 	return Plan{
-		Version:       from.Version,
-		Sender:        sender,
-		Tree:          from.Flags.Has(FlagTree),
-		StreamSource:  from.Flags.Has(FlagStream),
-		StreamTarget:  to.Flags.Has(FlagStream),
-		Overwrite:     to.Flags.Has(FlagOverwrite),
-		Compare:       compare,
+		Version:      from.Version,
+		Sender:       sender,
+		Tree:         from.Flags.Has(FlagTree),
+		StreamSource: from.Flags.Has(FlagStream),
+		StreamTarget: to.Flags.Has(FlagStream),
+		Overwrite:    to.Flags.Has(FlagOverwrite),
+		Compare:      compare,
+
+		IgnoreExisting: to.Flags.Has(FlagIgnoreExisting),
+
 		Path:          path,
 		Chunk:         min(from.Chunk, to.Chunk),
 		Depth:         min(from.Depth, to.Depth),

@@ -101,6 +101,23 @@ func checkSender(t *testing.T, host, dpu string, sender Side, want error) {
 	if got != wanted {
 		t.Errorf("%s and %s: %+v", host, dpu, plan)
 	}
+	if wanted.Overwrite {
+		mustIgnoreAlike(t, endHello(host), endHello(dpu), plan)
+	}
+}
+
+// mustIgnoreAlike checks that a side which leaves what exists receives like one that overwrites it.
+func mustIgnoreAlike(t *testing.T, host, dpu Hello, want Plan) {
+	t.Helper()
+	for _, h := range []*Hello{&host, &dpu} {
+		if h.Flags.Has(FlagOverwrite) {
+			h.Flags ^= FlagOverwrite | FlagIgnoreExisting
+		}
+	}
+	want.Overwrite, want.IgnoreExisting = false, true
+	if got, err := Decide(Host, host, dpu); err != nil || got != want {
+		t.Errorf("%#x and %#x: %+v, %v", host.Flags, dpu.Flags, got, err)
+	}
 }
 
 // Where both sides have it and neither overwrites, they only compare, unless one of them refuses that.
@@ -123,6 +140,34 @@ func TestDecideBothHaveIt(t *testing.T) {
 	}
 }
 
+// Of two directories one is received into if only that was left by an interrupted transfer.
+func TestDecideUnfinished(t *testing.T) {
+	for _, test := range []struct {
+		host, dpu Flags
+		sender    Side
+		compare   bool
+	}{
+		{FlagTree, FlagTree | FlagUnfinished, Host, false},
+		{FlagTree | FlagUnfinished, FlagTree, DPU, false},
+		{FlagTree | FlagUnfinished, FlagTree | FlagUnfinished, Host, true},
+		{FlagTree | FlagUnfinished, 0, Host, false},
+		{0, FlagTree | FlagUnfinished, DPU, false},
+		{FlagTree | FlagUnfinished, FlagTree | FlagOverwrite, Host, false},
+		{FlagTree | FlagUnfinished, FlagTree | FlagIgnoreExisting, Host, false},
+	} {
+		host, dpu := endHello("nothing"), endHello("nothing")
+		host.Flags, dpu.Flags = test.host, test.dpu
+		plan, err := Decide(Host, host, dpu)
+		if err != nil || plan.Sender != test.sender || plan.Compare != test.compare {
+			t.Errorf("%#x and %#x: %+v, %v", test.host, test.dpu, plan, err)
+		}
+		host.Flags |= FlagRefuseSame
+		if _, err := Decide(Host, host, dpu); errors.Is(err, ErrBothHaveFile) != test.compare {
+			t.Errorf("%#x and %#x, refused: %v", test.host, test.dpu, err)
+		}
+	}
+}
+
 // Where a side says that it receives, the other one is the sender, whatever both have.
 func TestDecideKnownDirection(t *testing.T) {
 	for _, test := range []struct {
@@ -135,7 +180,7 @@ func TestDecideKnownDirection(t *testing.T) {
 		{from: "file", to: "overwrite,file"},
 		{from: "file", to: "stream"},
 		{from: "file", to: "overwrite,stream"},
-		{from: "tree", to: "tree", compare: true},
+		{from: "tree", to: "tree"},
 		{from: "tree", to: "overwrite,tree"},
 		{from: "stream", to: "nothing"},
 		{from: "stream", to: "overwrite,file"},

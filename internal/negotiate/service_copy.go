@@ -240,20 +240,21 @@ type CopyFlags uint32
 
 // The flags.
 const (
-	CopyOverwrite     CopyFlags = 1 << iota // push: an existing target may be replaced
-	CopyBackup                              // push: what is replaced is kept as NAME~; with CopyOverwrite
-	CopyNoResume                            // push: neither use nor leave a partial file
-	CopyMakePath                            // push: missing directories above the target are created
-	CopyDirectory                           // pull: the source has to be a directory
-	CopyAllowChanging                       // pull: the source may change during the copy
-	CopyOnly                                // pull: only the paths of the ITEMS are sent, even if there are none
-	CopyOwner                               // owners are copied; the daemon may have to refuse it
-	CopyXAttr                               // extended attributes are copied
-	CopyHardLinks                           // hard links within a tree are preserved
-	CopyDryRun                              // nothing is written, not even a directory of CopyMakePath
+	CopyOverwrite      CopyFlags = 1 << iota // push: an existing target may be replaced
+	CopyBackup                               // push: what is replaced is kept as NAME~; with CopyOverwrite
+	CopyNoResume                             // push: neither use nor leave a partial file
+	CopyMakePath                             // push: missing directories above the target are created
+	CopyDirectory                            // pull: the source has to be a directory
+	CopyAllowChanging                        // pull: the source may change during the copy
+	CopyOnly                                 // pull: only the paths of the ITEMS are sent, even if there are none
+	CopyOwner                                // owners are copied; the daemon may have to refuse it
+	CopyXAttr                                // extended attributes are copied
+	CopyHardLinks                            // hard links within a tree are preserved
+	CopyDryRun                               // nothing is written, not even a directory of CopyMakePath
+	CopyIgnoreExisting                       // push: what exists is left as it is; not with CopyOverwrite
 
-	knownCopyFlags = CopyDryRun<<1 - 1
-	pushFlags      = CopyOverwrite | CopyBackup | CopyNoResume | CopyMakePath
+	knownCopyFlags = CopyIgnoreExisting<<1 - 1
+	pushFlags      = CopyOverwrite | CopyBackup | CopyNoResume | CopyMakePath | CopyIgnoreExisting
 	pullFlags      = CopyDirectory | CopyAllowChanging | CopyOnly
 )
 
@@ -332,6 +333,8 @@ func (c CopyRequest) checkPush() error {
 		return malformed(TypeCopy, "a push with the options of a pull")
 	case c.Flags.Has(CopyBackup) && !c.Flags.Has(CopyOverwrite):
 		return malformed(TypeCopy, "a backup without overwrite")
+	case c.Flags.Has(CopyOverwrite | CopyIgnoreExisting):
+		return malformed(TypeCopy, "flags %#x: a push replaces or leaves what exists", uint32(c.Flags))
 	case c.Size != 0 && c.Kind != CopyFile:
 		return malformed(TypeCopy, "a %s of %d bytes", c.Kind, c.Size)
 	}
@@ -353,11 +356,17 @@ type Accepted struct {
 	Kind CopyKind // pull: CopyFile or CopyTree, what the source is; push: CopyUnknown
 	Size uint64   // pull: bytes of a file, at most MaxSize; otherwise 0
 	Path string   // of the source or the target, below the share
+
+	Unfinished bool // pull: a copy into the directory is running, or was interrupted
 }
 
 // AppendAccepted appends an ACCEPTED without checking it.
 func AppendAccepted(dst []byte, a Accepted) []byte {
-	dst = append(appendType(dst, TypeAccepted), byte(a.Kind), 0, 0, 0)
+	unfinished := byte(0)
+	if a.Unfinished {
+		unfinished = 1
+	}
+	dst = append(appendType(dst, TypeAccepted), byte(a.Kind), unfinished, 0, 0)
 	dst = binary.BigEndian.AppendUint64(dst, a.Size)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(a.Path)))
 	return append(appendPadding(dst, 2), a.Path...)
@@ -371,14 +380,18 @@ func DecodeAccepted(msg []byte) (Accepted, error) {
 	}
 	err := firstError(
 		checkTail(msg, TypeAccepted, acceptedSize, uint64(binary.BigEndian.Uint16(msg[16:]))),
-		checkPadding(TypeAccepted, msg[5:8]),
+		checkPadding(TypeAccepted, msg[6:8]),
 		checkPadding(TypeAccepted, msg[18:20]),
 	)
 	if err != nil {
 		return Accepted{}, err
 	}
+	if msg[5] > 1 {
+		return Accepted{}, malformed(TypeAccepted, "%d for an unfinished directory", msg[5])
+	}
 	a := Accepted{
 		Kind: CopyKind(msg[4]), Size: binary.BigEndian.Uint64(msg[8:]), Path: string(msg[acceptedSize:]),
+		Unfinished: msg[5] == 1,
 	}
 	if err := a.check(); err != nil {
 		return Accepted{}, err
@@ -390,6 +403,8 @@ func (a Accepted) check() error {
 	switch {
 	case a.Kind > CopyTree:
 		return malformed(TypeAccepted, "a source of %s", a.Kind)
+	case a.Unfinished && a.Kind != CopyTree:
+		return malformed(TypeAccepted, "an unfinished %s", a.Kind)
 	case a.Size > MaxSize || a.Size != 0 && a.Kind != CopyFile:
 		return malformed(TypeAccepted, "a source of %s and %d bytes", a.Kind, a.Size)
 	}

@@ -20,7 +20,7 @@ const (
 const MaxRelayIdle = 24 * 60 * 60 * 1000
 
 // relayFlags are those of a RelayRequest.
-const relayFlags = pushFlags
+const relayFlags = pushFlags &^ CopyIgnoreExisting
 
 // Sum is a digest of a whole file.
 type Sum struct {

@@ -54,6 +54,7 @@ type serviceMessage struct {
 	Idle          uint32         `json:"idle"` // milliseconds
 	Moved         number         `json:"moved"`
 	UpToDate      bool           `json:"up_to_date"`
+	Unfinished    bool           `json:"unfinished"`
 }
 
 type vectorItem struct {
@@ -80,7 +81,7 @@ type vectorResult struct {
 var (
 	copyFlagNames = []string{
 		"overwrite", "backup", "no-resume", "make-path", "directory", "allow-changing", "only", "owner", "xattr",
-		"links", "dry-run",
+		"links", "dry-run", "ignore-existing",
 	}
 	listFlagNames = []string{"recursive", "itself"}
 )
@@ -110,7 +111,7 @@ func (m serviceMessage) value(t testing.TB) any {
 			Place: place, Size: uint64(m.Size),
 		}
 	case "ACCEPTED":
-		return Accepted{named[CopyKind](t, m.Kind, CopyStream), uint64(m.Size), string(m.Path)}
+		return Accepted{named[CopyKind](t, m.Kind, CopyStream), uint64(m.Size), string(m.Path), m.Unfinished}
 	case "CLOSE":
 		return closeMessage{}
 	case "LIST":

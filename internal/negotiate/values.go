@@ -127,29 +127,31 @@ type Flags uint32
 
 // The flags. FlagFile, FlagTree and FlagStream exclude each other.
 const (
-	FlagFile          Flags = 1 << iota // it has a regular file
-	FlagTree                            // it has a directory
-	FlagStream                          // it has a stream: sends if the peer has nothing, otherwise receives
-	FlagOverwrite                       // it receives, even if it has a file or a directory
-	FlagNoSparse                        // holes are filled with zeros
-	FlagReadback                        // the receiver reads back what it wrote
-	FlagOwner                           // sender: uid and gid are valid; receiver: it will apply them
-	FlagXAttr                           // sender: it has extended attributes to send; receiver: it will apply them
-	FlagAllowChanging                   // sender: its files may change during the transfer
-	FlagLinks                           // hard links within the transfer are preserved
-	FlagChecksum                        // files are compared by content, not by size and mtime
-	FlagDryRun                          // nothing is written
-	FlagRefuseSame                      // both sides having the file is an error, even if it is the same
-	FlagFailFast                        // the first entry that fails ends the transfer
-	FlagNoDMA                           // it cannot or will not do its part of PathDMA
-	FlagFast                            // it can do its part of PathFast
-	FlagReceives                        // it receives, as both sides know: what it has is only compared or replaced
-	FlagTLS                             // it can and will do its part of PathTLS
-	FlagMessages                        // it can and will do its part of PathMessages
-	FlagRMA                             // it can and will do its part of PathRMA
-	FlagTCP                             // it can and will do its part of PathTCP
+	FlagFile           Flags = 1 << iota // it has a regular file
+	FlagTree                             // it has a directory
+	FlagStream                           // it has a stream: sends if the peer has nothing, otherwise receives
+	FlagOverwrite                        // it receives, even if it has a file or a directory
+	FlagNoSparse                         // holes are filled with zeros
+	FlagReadback                         // the receiver reads back what it wrote
+	FlagOwner                            // sender: uid and gid are valid; receiver: it will apply them
+	FlagXAttr                            // sender: it has extended attributes to send; receiver: it will apply them
+	FlagAllowChanging                    // sender: its files may change during the transfer
+	FlagLinks                            // hard links within the transfer are preserved
+	FlagChecksum                         // files are compared by content, not by size and mtime
+	FlagDryRun                           // nothing is written
+	FlagRefuseSame                       // both sides having the file is an error, even if it is the same
+	FlagFailFast                         // the first entry that fails ends the transfer
+	FlagNoDMA                            // it cannot or will not do its part of PathDMA
+	FlagFast                             // it can do its part of PathFast
+	FlagReceives                         // it receives, as both sides know: what it has is only compared or replaced
+	FlagTLS                              // it can and will do its part of PathTLS
+	FlagMessages                         // it can and will do its part of PathMessages
+	FlagRMA                              // it can and will do its part of PathRMA
+	FlagTCP                              // it can and will do its part of PathTCP
+	FlagIgnoreExisting                   // it receives, and leaves what exists; not with FlagOverwrite
+	FlagUnfinished                       // its directory was left by an interrupted transfer; with FlagTree
 
-	knownFlags = FlagTCP<<1 - 1
+	knownFlags = FlagUnfinished<<1 - 1
 )
 
 // Has reports whether all of the wanted flags are set.

@@ -15,8 +15,8 @@ import (
 // CopyRequest is one copy between this machine and a share.
 type CopyRequest struct {
 	// Options are those of the copy, as the user gave them for both sides. File is the source of a push or the target
-	// of a pull, "-" for standard input or output. Overwrite, MakePath, Backup, NoResume, AllowChanging, Links, Filter
-	// and FilesFrom are about one of the sides, which may be the daemon's.
+	// of a pull, "-" for standard input or output. Overwrite, IgnoreExisting, MakePath, Backup, NoResume,
+	// AllowChanging, Links, Filter and FilesFrom are about one of the sides, which may be the daemon's.
 	Options dmaxfer.Options
 
 	Place     negotiate.Place // of the target of a push, or of the source of a pull
@@ -71,10 +71,11 @@ func source(ctx context.Context, o dmaxfer.Options) (negotiate.CopyKind, uint64,
 	return negotiate.CopyStream, 0, nil
 }
 
-// PushFlags returns the flags that only the COPY of a push, and a RELAY, have.
+// PushFlags returns the flags that only the COPY of a push has, and a RELAY.
 func PushFlags(o dmaxfer.Options) negotiate.CopyFlags {
 	return flag(o.Overwrite, negotiate.CopyOverwrite) | flag(o.Backup, negotiate.CopyBackup) |
-		flag(o.NoResume, negotiate.CopyNoResume) | flag(o.MakePath, negotiate.CopyMakePath)
+		flag(o.NoResume, negotiate.CopyNoResume) | flag(o.MakePath, negotiate.CopyMakePath) |
+		flag(o.IgnoreExisting, negotiate.CopyIgnoreExisting)
 }
 
 func commonFlags(o dmaxfer.Options) negotiate.CopyFlags {
@@ -129,6 +130,9 @@ func (c *Client) copy(
 	accepted, err := c.request(ctx, request, items)
 	if err != nil {
 		return job.Summary{}, err
+	}
+	if accepted.Unfinished && r.Options.Notify != nil {
+		r.Options.Notify(job.Incomplete(r.nameOf(accepted.Path)))
 	}
 	messages := newStream(ctx, c.exchange)
 	summary, err := dmaxfer.RunLinked(ctx, r.Options, dmaxfer.Link{

@@ -215,6 +215,9 @@ func (s *copySide) source(r negotiate.CopyRequest, items []negotiate.Item) error
 		return disk.CannotStat(o.File, err)
 	case info.Mode.IsDir():
 		s.accepted.Kind = negotiate.CopyTree
+		state, err := disk.FindTree(o.FS, o.File)
+		s.accepted.Unfinished = state == disk.TreeUnfinished
+		return err
 	case r.Flags.Has(negotiate.CopyDirectory):
 		return job.NewError(job.ErrSource, nil, "leave out /. at its end",
 			"%s in share %s is not a directory", at, s.Name)
@@ -265,7 +268,7 @@ func (s *copySide) target(r negotiate.CopyRequest) error {
 	o := &s.options
 	o.File, s.accepted.Path = localName(at), at
 	o.Overwrite, o.Backup = r.Flags.Has(negotiate.CopyOverwrite), r.Flags.Has(negotiate.CopyBackup)
-	o.NoResume, o.NoReplace = r.Flags.Has(negotiate.CopyNoResume), !s.overwrite
+	o.IgnoreExisting, o.NoResume = r.Flags.Has(negotiate.CopyIgnoreExisting), r.Flags.Has(negotiate.CopyNoResume)
 	o.MakePath = r.Flags.Has(negotiate.CopyMakePath)
 	o.HideContent = !s.Access.Allows(share.Read)
 	return nil
@@ -323,7 +326,7 @@ func (r *Record) count(progress *job.Progress) {
 	switch {
 	case r.Summary.Tree != nil:
 		r.Bytes, r.Entries = r.Summary.Tree.Bytes, r.Summary.Tree.CopiedEntries()
-	case r.Summary.Protocol != 0 && !r.Summary.UpToDate:
+	case r.Summary.Protocol != 0 && !r.Summary.UpToDate && !r.Summary.Existing:
 		r.Bytes, r.Entries = r.Summary.Size-r.Summary.Resumed, 1
 	default:
 		sample := progress.Sample()

@@ -4,19 +4,21 @@ package service
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// Who may only write learns that something exists, and neither its content nor the names in a directory.
+// Who may only write learns that a file exists, and not its content.
 func TestWriteOnlyShareHidesContent(t *testing.T) {
 	for _, test := range []struct{ name, source, remote string }{
 		{"a file of the same content", "same", "in/file"},
 		{"a file of other content", "other", "in/file"},
-		{"a directory", "dir", "in/dir"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inWorld(t, (*world).prepareExisting, func(w *world) {
@@ -26,7 +28,7 @@ func TestWriteOnlyShareHidesContent(t *testing.T) {
 				if !errors.Is(err, negotiate.ErrBothHaveFile) || !strings.Contains(err.Error(), " exists: ") {
 					w.Fatalf("got %v", err)
 				}
-				if strings.Contains(err.Error(), "differ") || strings.Contains(err.Error(), "hidden") {
+				if strings.Contains(err.Error(), "differ") {
 					w.Errorf("it tells too much: %v", err)
 				}
 			})
@@ -34,12 +36,8 @@ func TestWriteOnlyShareHidesContent(t *testing.T) {
 	}
 }
 
-// prepareExisting makes a file and a directory with equal names on both sides.
 func (w *world) prepareExisting() {
-	makeDirectories(w.T, w.remote, "/srv/in/dir")
 	w.remote.Put("/srv/in/file", "1234")
-	w.remote.Put("/srv/in/dir/hidden", "1234")
-	makeDirectories(w.T, w.local, "/home/dir")
 	w.local.Put("/home/same", "1234")
 	w.local.Put("/home/other", "5678")
 }
@@ -85,30 +83,79 @@ func TestUnfinishedFilesAreNotSent(t *testing.T) {
 	})
 }
 
-// With nooverwrite an interrupted copy of a directory is completed, and what is in the directory stays.
-func TestUnfinishedDirectoryIsNotOverwritten(t *testing.T) {
-	for name, checksum := range map[string]bool{"by size and time": false, "by content": true} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
-				makeDirectories(w.T, w.remote, "/srv/keep/t")
-				w.remote.Put("/srv/keep/.t.dma-copy-part", "dma-copy tree\n")
-				w.remote.Put("/srv/keep/t/a", "o")
-				w.remote.Put("/srv/keep/t/l", "o")
-				makeDirectories(w.T, w.local, "/home/t")
-				w.local.Put("/home/t/a", "n")
-				w.local.Put("/home/t/b", "b")
-				w.local.Symlink("a", "/home/t/l", 0)
-			}, func(w *world) {
-				c := w.alice()
-				defer c.Close()
-				r := w.copyOf("t", "keep/t")
-				r.Options.Checksum = checksum
-				_, err := c.Push(w.Context(), r)
-				mustBe(w.T, err, job.ErrSomeFailed)
-				mustHave(w.T, w.remote, "/srv/keep/t/a", "o")
-				mustHave(w.T, w.remote, "/srv/keep/t/b", "b")
-				mustHave(w.T, w.remote, "/srv/keep/t/l", "o")
+// A directory that a copy has not finished is sent, with a warning to who pulls it.
+func TestUnfinishedDirectoryIsSent(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.prepareTree("/srv/out/t")
+	}, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		var warned []job.Event
+		r := w.copyOf("got", "out/t")
+		r.Options.Notify = func(e job.Event) {
+			if _, is := e.(job.Warned); is {
+				warned = append(warned, e)
+			}
+		}
+		_, err := c.Pull(w.Context(), r)
+		must(w.T, err)
+		mustHave(w.T, w.local, "/home/got/a", "o")
+		if len(warned) != 1 || !strings.Contains(warned[0].(job.Warned).Text, "out/t is incomplete: ") {
+			w.Errorf("the warnings are %v", warned)
+		}
+	})
+}
+
+// Without overwrite what is missing in a directory is added, and what exists in it stays, also if an interrupted copy
+// has left a marker beside it.
+func TestDirectoryIsNotOverwritten(t *testing.T) {
+	for name, change := range map[string]func(*dmaxfer.Options){
+		"by size and time": func(*dmaxfer.Options) {},
+		"by content":       func(o *dmaxfer.Options) { o.Checksum = true },
+		"ignored":          func(o *dmaxfer.Options) { o.IgnoreExisting = true },
+	} {
+		for _, share := range []string{"keep", "box"} {
+			t.Run(name+" in "+share, func(t *testing.T) {
+				inWorld(t, func(w *world) { w.prepareTree("/srv/" + share + "/t") }, func(w *world) {
+					c := w.alice()
+					defer c.Close()
+					r := w.copyOf("t", share+"/t")
+					change(&r.Options)
+					summary, err := c.Push(w.Context(), r)
+					want := job.TreeSummary{Files: 1, Unchanged: 1, Existing: 3, Bytes: 1}
+					if r.Options.IgnoreExisting {
+						must(w.T, err)
+					} else {
+						mustBe(w.T, err, job.ErrSomeFailed)
+						want = job.TreeSummary{Files: 1, Unchanged: 2, Failed: 2, Bytes: 1}
+						want.Failures = summary.Tree.Failures
+					}
+					if !reflect.DeepEqual(*summary.Tree, want) {
+						w.Errorf("the summary is %+v", *summary.Tree)
+					}
+					for file, text := range map[string]string{"a": "o", "b": "b", "l": "o", "same": "s"} {
+						mustHave(w.T, w.remote, "/srv/"+share+"/t/"+file, text)
+					}
+				})
 			})
-		})
+		}
 	}
+}
+
+// prepareTree makes a directory with files that the local one has, too, and a marker beside it.
+func (w *world) prepareTree(remote string) {
+	makeDirectories(w.T, w.remote, remote)
+	tree, err := disk.OpenTree(w.remote, remote, disk.TreeOptions{})
+	must(w.T, err)
+	must(w.T, tree.Close(false))
+	makeDirectories(w.T, w.local, "/home/t")
+	for name, texts := range map[string][2]string{"a": {"n", "o"}, "b": {"b", ""}, "l": {"", "o"}, "same": {"s", "s"}} {
+		if texts[0] != "" {
+			w.local.Put("/home/t/"+name, texts[0])
+		}
+		if texts[1] != "" {
+			w.remote.Put(remote+"/"+name, texts[1])
+		}
+	}
+	w.local.Symlink("a", "/home/t/l", 0)
 }

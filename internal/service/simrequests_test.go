@@ -56,8 +56,12 @@ func (f *simFiles) of(name string) []string {
 	return []string{""}
 }
 
-// simDiffers is the code of a copy to what exists with another content, without the right to replace it.
-const simDiffers = int(negotiate.AbortSource)
+// The codes of a copy to a file that exists with another content, or to a tree with such files, without the right to
+// replace them.
+const (
+	simDiffers    = int(negotiate.AbortSource)
+	simSomeDiffer = 12
+)
 
 // set notes what a file holds for certain. Unless that is durable, a loss of power brings back what was there.
 func (f *simFiles) set(name, text string, durable bool) {
@@ -292,10 +296,10 @@ func (c *simClient) pushTree(variant int, overwrite bool) (ok bool) {
 	m := c.current.Load()
 	codes := []int{0}
 	if !overwrite {
-		codes = []int{0, simDiffers}
+		codes = []int{0, simSomeDiffer}
 	}
 	if files := simNames - min(1, simNames/(variant+1)); c.tooLarge(strings.Repeat(text, files)) { // of all together
-		codes = []int{int(negotiate.AbortLimit), simDiffers}
+		codes = []int{int(negotiate.AbortLimit)}
 	}
 	source := fmt.Sprintf("/home/tree-%d", variant)
 	_, err := m.Push(m.ctx, CopyRequest{Options: c.options(source, overwrite), Place: at})

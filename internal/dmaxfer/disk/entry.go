@@ -78,20 +78,25 @@ func (d *Directory) checkReplaceable(dir Dir, name string, exists error) error {
 	case err != nil:
 		return d.failed("examining", name, err)
 	case found.Mode.IsDir():
-		return NewError(ErrTarget, exists, nextIfInTheWay, "cannot create %s: a directory has its name", d.path(name))
+		return ErrorExists(d.path(name), found, exists)
 	case !found.Mode.IsRegular() && found.Mode&fs.ModeSymlink == 0:
 		return NewError(ErrTarget, exists, nextIfInTheWay, "cannot replace %s: it is not a regular file", d.path(name))
 	case d.fresh:
 		return d.collides(name, exists)
 	case !d.tree.opt.Overwrite:
-		why := "another process created it"
-		if d.tree.opt.NoReplace {
-			why = "an interrupted copy or another process created it"
-		}
-		return NewError(ErrExists, exists, nextIfExists, "%s already exists: %s", d.path(name), why)
+		return ErrorExists(d.path(name), found, exists)
 	default:
 		return nil
 	}
+}
+
+// ErrorExists returns the error for what was found at the path of an entry of a tree and may not be replaced. exists is
+// the error that reported it; it may be nil.
+func ErrorExists(path string, found Info, exists error) error {
+	if found.Mode.IsDir() {
+		return NewError(ErrTarget, exists, nextIfInTheWay, "cannot create %s: a directory has its name", path)
+	}
+	return NewError(ErrExists, exists, nextIfExists, "%s already exists", path)
 }
 
 // mayReplace reports whether entries may be replaced. In a directory that this transfer has created there are only its

@@ -7,8 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// markerText is the content of a marker, by which it differs from the partial file of a file.
-const markerText = "dma-copy tree\n"
+// markerFormat is the content of a marker, with device and inode of the directory; both are 0 until it has been opened.
+const (
+	markerFormat = "dma-copy tree %016x %016x\n"
+	markerSize   = len("dma-copy tree ") + 16 + len(" ") + 16 + len("\n")
+)
 
 var (
 	errReadOnly     error = unix.EROFS
@@ -18,10 +21,11 @@ var (
 // marker is the locked file beside a tree that is being received. It uses the names, checks and lock of a Partial.
 type marker struct {
 	*Partial
-	unfinished bool // it was left by an interrupted transfer
+	unfinished bool // it was left by an interrupted transfer into the directory
 }
 
-// openMarker creates the marker of the tree at a location, or adopts the one of an interrupted transfer.
+// openMarker creates the marker of the tree at a location, or takes over the file of that name. It names no directory
+// until name is called, unless an interrupted transfer into this one has left it.
 func openMarker(on FS, at *Location) (*marker, error) {
 	if at.Name == "." {
 		return nil, errNoMarkerName
@@ -36,11 +40,11 @@ func openMarker(on FS, at *Location) (*marker, error) {
 	if err == nil {
 		fresh, err = m.openAndLock()
 	}
-	if err == nil && !fresh {
-		m.unfinished, err = hasMarkerText(m.file)
+	if err == nil && !fresh && at.Found != nil {
+		m.unfinished = marks(m.file, at)
 	}
 	if err == nil && !m.unfinished {
-		err = m.write()
+		err = m.reset()
 	}
 	if err == nil {
 		return m, nil
@@ -52,16 +56,20 @@ func openMarker(on FS, at *Location) (*marker, error) {
 	return nil, err
 }
 
-// write makes a new file, or the leftover of a file's transfer, the marker of a tree.
-func (m *marker) write() error {
+// reset makes a new file, or what another transfer has left, a marker that names no directory.
+func (m *marker) reset() error {
 	if err := m.removeStale(m.names.journal); err != nil {
 		return err
 	}
-	err := m.file.Truncate(0)
-	if err == nil {
-		_, err = m.file.WriteAt([]byte(markerText), 0)
+	if err := m.file.Truncate(0); err != nil {
+		return m.failed("writing the marker of", err)
 	}
-	if err != nil {
+	return m.name(Identity{})
+}
+
+// name has the marker name a directory.
+func (m *marker) name(of Identity) error {
+	if _, err := m.file.WriteAt(fmt.Appendf(nil, markerFormat, of.Device, of.Inode), 0); err != nil {
 		return m.failed("writing the marker of", err)
 	}
 	return nil
@@ -86,7 +94,7 @@ func (m *marker) close(done, durable bool) error {
 	return nil
 }
 
-// isUnfinished reports whether a marker of this user stands beside a directory.
+// isUnfinished reports whether a marker of this user names the directory at a location.
 func isUnfinished(on FS, at *Location) bool {
 	if at.Name == "." {
 		return false
@@ -99,24 +107,32 @@ func isUnfinished(on FS, at *Location) bool {
 	if err != nil || checkReusable(found, on.Self()) != nil {
 		return false
 	}
-	return isMarker(p.dir, p.names.partial)
+	file, err := p.dir.Open(p.names.partial, true)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return marks(file, at)
 }
 
-// ForeignMarker returns a sentence about what may be another user's marker beside the directory at path, or an empty
-// string. That user's next transfer continues the directory, and nobody else's: otherwise anybody who may create files
-// beside a directory could have it overwritten.
-func ForeignMarker(on FS, path string) string {
-	at, err := locateTree(on, path)
+// marks reports whether a file is the marker of the directory at a location. One that names none was left when the
+// directory had just been created, which is still empty then.
+func marks(file File, at *Location) bool {
+	of, is := readMarker(file)
+	if is && of == (Identity{}) {
+		return isEmpty(at)
+	}
+	return is && at.Found.SameFile(of)
+}
+
+func isEmpty(at *Location) bool {
+	dir, err := at.Dir.OpenChild(at.Name)
 	if err != nil {
-		return ""
+		return false
 	}
-	defer at.Dir.Close()
-	name := namesOf(at.Name, "").partial
-	found, err := at.Dir.Stat(name)
-	if err != nil || found.UID == on.Self().UID || !found.Mode.IsRegular() || found.Size != int64(len(markerText)) {
-		return ""
-	}
-	return fmt.Sprintf("an interrupted copy of user %d has left %s beside it", found.UID, name)
+	defer dir.Close()
+	names, err := dir.Names()
+	return err == nil && len(names) == 0
 }
 
 // isMarker reports whether a regular file has the content of a marker.
@@ -126,18 +142,20 @@ func isMarker(dir Dir, name string) bool {
 		return false
 	}
 	defer file.Close()
-	is, err := hasMarkerText(file)
-	return err == nil && is
+	_, is := readMarker(file)
+	return is
 }
 
-func hasMarkerText(file File) (bool, error) {
+// readMarker returns device and inode of the directory that a marker names.
+func readMarker(file File) (of Identity, is bool) {
+	text := make([]byte, markerSize)
 	info, err := file.Info()
-	if err != nil || info.Size != int64(len(markerText)) {
-		return false, err
+	if err != nil || info.Size != int64(markerSize) {
+		return Identity{}, false
 	}
-	text := make([]byte, len(markerText))
 	if _, err := file.ReadAt(text, 0); err != nil {
-		return false, err
+		return Identity{}, false
 	}
-	return string(text) == markerText, nil
+	_, err = fmt.Sscanf(string(text), markerFormat, &of.Device, &of.Inode)
+	return of, err == nil
 }

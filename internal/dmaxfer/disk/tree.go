@@ -17,14 +17,13 @@ type TreeState int
 const (
 	TreeAbsent        TreeState = iota // nothing, in an existing directory
 	TreeExists                         // a directory
-	TreeUnfinished                     // a directory that an interrupted transfer has left; the next one continues it
+	TreeUnfinished                     // a directory into which a transfer runs, or has been interrupted
 	TreeNotADirectory                  // a file, or anything else that is not a directory
 )
 
 // TreeOptions are the properties of the transfer that fills a Tree.
 type TreeOptions struct {
-	Overwrite  bool // existing files and symlinks may be replaced; an unfinished tree's are without NoReplace, too
-	NoReplace  bool // without Overwrite nothing is replaced in an unfinished tree either
+	Overwrite  bool // existing files and symlinks may be replaced; otherwise entries are only added
 	Backup     bool // a file that a link replaces is kept as NAME~; for a Partial Wanted.Backup counts
 	Durability Durability
 	Preserve   Preserve // attributes of the source that files, directories and symlinks get
@@ -36,9 +35,10 @@ type TreeOptions struct {
 // concurrently.
 //
 // While it is filled, a marker beside the root, named like a Partial of the root's name, is locked, so that only one
-// transfer fills the directory. It remains if the transfer is interrupted, and tells the next one that it may
-// continue. If this user cannot create files beside an existing root, or the root is named by "." or "..", there is no
-// marker: Overwrite is needed each time, and nothing keeps two transfers from filling the directory at once.
+// transfer fills the directory. It names the directory by device and inode, and remains if the transfer is interrupted,
+// so that FindTree reports TreeUnfinished. It permits nothing. If this user cannot create files beside an existing
+// root, or the root is named by "." or "..", there is no marker, and nothing keeps two transfers from filling the
+// directory at once.
 type Tree struct {
 	fs      FS
 	self    Self
@@ -84,8 +84,7 @@ func locateTree(on FS, path string) (*Location, error) {
 }
 
 // OpenTree opens the directory at path, following symlinks like Locate, or creates it with mode 0700. Errors are an
-// ErrTarget: ErrExists if there is a directory, no interrupted transfer has left it and Overwrite is not set; ErrBusy
-// if another process is receiving it.
+// ErrTarget: ErrBusy if another process is receiving it.
 func OpenTree(on FS, path string, o TreeOptions) (*Tree, error) {
 	at, err := locateTree(on, path)
 	if err != nil {
@@ -108,22 +107,12 @@ func OpenTree(on FS, path string, o TreeOptions) (*Tree, error) {
 	return t, nil
 }
 
-// openMarker creates or adopts the marker. An unfinished tree may be changed, as with Overwrite unless NoReplace is
-// set.
 func (t *Tree) openMarker(at *Location) (err error) {
-	if at.Found != nil && !t.opt.Overwrite && !isUnfinished(t.fs, at) {
-		return NewError(ErrExists, nil, nextIfExists, "%s already exists", at.Path)
-	}
 	t.marker, err = openMarker(t.fs, at)
-	switch {
-	case err == nil:
-		t.opt.Overwrite = t.opt.Overwrite || at.Found != nil && !t.opt.NoReplace
+	if err != nil && at.Found != nil && cannotMark(err) {
 		return nil
-	case at.Found != nil && t.opt.Overwrite && cannotMark(err):
-		return nil
-	default:
-		return err
 	}
+	return err
 }
 
 // removeNewMarker removes a marker that this Tree has created, before anything was received.
@@ -136,9 +125,6 @@ func (t *Tree) removeNewMarker() {
 // openRoot creates the root if it is absent, and opens it.
 func (t *Tree) openRoot(at *Location) error {
 	if at.Found != nil {
-		if err := t.syncParent(at); err != nil {
-			return err
-		}
 		return t.enterRoot(at)
 	}
 	if err := at.Dir.MakeDir(at.Name, privateDirectory); err != nil {
@@ -147,10 +133,7 @@ func (t *Tree) openRoot(at *Location) error {
 		}
 		return CannotCreate(at.Path, err)
 	}
-	err := t.syncParent(at)
-	if err == nil {
-		err = t.enterRoot(at)
-	}
+	err := t.enterRoot(at)
 	if err != nil {
 		_ = at.Dir.RemoveDir(at.Name) // the first error is reported
 	}
@@ -169,12 +152,18 @@ func (t *Tree) enterRoot(at *Location) error {
 	// The root is in use until Close, so that its handle stays open.
 	t.root = &Directory{tree: t, refs: 1, fresh: at.Found == nil, name: at.Path, dir: dir, users: 1}
 	t.open = 1
-	if err := t.root.begin(dir); err != nil {
+	err = t.root.begin(dir)
+	if err == nil && t.marker != nil {
+		err = t.marker.name(t.root.was)
+	}
+	if err == nil {
+		err = t.syncParent(at)
+	}
+	if err != nil {
 		_ = dir.Close() // was only read
 		t.flusher.close()
-		return err
 	}
-	return nil
+	return err
 }
 
 // syncParent makes root and marker durable, so that a loss of power leaves no unfinished tree without its marker. An
@@ -212,15 +201,9 @@ func (t *Tree) Renamed() string {
 	return t.marker.renamed
 }
 
-// Marked reports whether an interrupted transfer leaves a marker, so that the next one continues without Overwrite.
-func (t *Tree) Marked() bool { return t.marker != nil }
-
-// Resumed reports whether an interrupted transfer had left the tree.
-func (t *Tree) Resumed() bool { return t.marker != nil && t.marker.unfinished }
-
-// Close closes the tree. If done, it removes the marker, durably with DurabilityFull; otherwise the marker remains for
-// the next transfer. It waits for a Sync that runs; no other call may run. Directories that are still held can be
-// released afterwards, and staged files discarded; everything else fails.
+// Close closes the tree. If done, it removes the marker, durably with DurabilityFull; otherwise the marker remains. It
+// waits for a Sync that runs; no other call may run. Directories that are still held can be released afterwards, and
+// staged files discarded; everything else fails.
 func (t *Tree) Close(done bool) error {
 	t.flusher.close()
 	var err error

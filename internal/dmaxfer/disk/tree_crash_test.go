@@ -97,11 +97,10 @@ func (r *crashRun) check(c treeCase, crash disktest.Crash) {
 	}
 }
 
-// mustContinue checks that the next transfer can continue what a crash has cut off, without Overwrite unless there was
-// a tree before or everything has been received.
+// mustContinue checks that the next transfer can continue what a crash has cut off, and that what is not complete says
+// so unless there was a tree before.
 func (r *crashRun) mustContinue(c treeCase, crash disktest.Crash) {
 	r.t.Helper()
-	o := c.options()
 	state, err := disk.FindTree(crash.FS, "/there/tree")
 	must(r.t, err)
 	if state == disk.TreeExists && !c.existing {
@@ -110,9 +109,8 @@ func (r *crashRun) mustContinue(c treeCase, crash disktest.Crash) {
 		if any != whole {
 			r.t.Errorf("%s: the tree is unfinished, and has no marker", crash.What)
 		}
-		o.Overwrite = true
 	}
-	tree, err := disk.OpenTree(crash.FS, "/there/tree", o)
+	tree, err := disk.OpenTree(crash.FS, "/there/tree", c.options())
 	if err != nil {
 		r.t.Errorf("%s: the next copy fails: %v", crash.What, err)
 		return

@@ -89,7 +89,7 @@ func TestKilledTreeIsContinued(t *testing.T) {
 					mustHoldWholeFiles(t, in, kills)
 				}
 			}
-			tree := mustOpenTree(t, at, "tree", disk.TreeOptions{Preserve: allTimes})
+			tree := mustOpenTree(t, at, "tree", disk.TreeOptions{Overwrite: true, Preserve: allTimes})
 			must(t, fillRound(tree.Root(), 3))
 			must(t, tree.Close(true))
 			at.mustHold(t, "tree")

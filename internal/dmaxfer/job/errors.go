@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
@@ -62,15 +61,3 @@ func OverLimit(path string, size, limit int64) error {
 	return NewError(ErrLimit, nil, "raise --max-bytes", "%s is too large: %s exceeds the limit of %s",
 		path, quantity.Bytes(uint64(size)), quantity.Bytes(uint64(limit)))
 }
-
-// Differs means that two sides that both have the file or tree, and may not replace it, do not have the same. It is a
-// negotiate.ErrBothHaveFile.
-type Differs struct {
-	Path string // of the first entry found that differs; empty: the file, or the directory itself
-}
-
-// Error implements error.
-func (*Differs) Error() string { return "both sides have it, and they differ" }
-
-// Unwrap returns negotiate.ErrBothHaveFile.
-func (*Differs) Unwrap() error { return negotiate.ErrBothHaveFile }

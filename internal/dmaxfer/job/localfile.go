@@ -32,10 +32,12 @@ type Search struct {
 	FS          disk.FS // nil: the operating system's
 	Path        string  // StreamName for a stream
 	Use         Use
-	Overwrite   bool // this side receives, and replaces what is at Path
 	MakePath    bool // directories above a TargetUse that are missing are created
 	DryRun      bool // with MakePath: they are not created
 	IdleTimeout time.Duration
+
+	// Overwrite and IgnoreExisting say that this side receives, and replaces what is at Path, or leaves it.
+	Overwrite, IgnoreExisting bool
 
 	Stdin, Stdout func() (disk.File, error) // open the stream; nil: those of this process
 }
@@ -46,20 +48,19 @@ type LocalFile struct {
 	Name      string       // the path to open, as given
 	Path      string       // the path to show: as given, with the symlinks at its end resolved
 	Source    *disk.Source // nil: this side receives, unless it is a stream
-	Directory bool         // there is a directory; this side sends it, or with Overwrite receives into it
+	Directory bool         // there is a directory
 	Stream    bool
 	Unsized   disk.File // a source that is sent as a stream, because its size is not known; nil: standard streams
-	Overwrite bool      // the target may replace a file
-	Replaces  bool      // and there is one
+	Exists    bool      // there is something, and this side receives by Overwrite or IgnoreExisting
+
+	Overwrite, IgnoreExisting bool // as in Search
 
 	// NoFile says that the target cannot be a file, because its path ends with a slash.
 	NoFile bool
 
-	// Unfinished says that an interrupted transfer has left a directory, which this side continues to receive.
+	// Unfinished says that a transfer into the directory runs, or has been interrupted. Between two sides that have it
+	// and of which neither says more, this one then receives.
 	Unfinished bool
-
-	// Foreign says that another user's transfer may not have finished the directory, as disk.ForeignMarker does.
-	Foreign string
 
 	stdin, stdout func() (disk.File, error)
 }
@@ -95,7 +96,7 @@ func (s Search) inspect() (*LocalFile, error) {
 		s.FS = disk.OS
 	}
 	if s.Path == StreamName {
-		return s.found(LocalFile{Path: s.Path, Stream: true, Overwrite: s.Overwrite}), nil
+		return s.found(LocalFile{Path: s.Path, Stream: true}), nil
 	}
 	info, err := s.FS.Stat(s.Path)
 	switch {
@@ -106,7 +107,7 @@ func (s Search) inspect() (*LocalFile, error) {
 	case errors.Is(err, unix.ENAMETOOLONG):
 		return nil, NewError(ErrSettings, err, "choose a shorter name",
 			"%s is not a valid file name: %s", s.Path, disk.Reason(err))
-	case errors.Is(err, fs.ErrPermission) && s.Overwrite:
+	case errors.Is(err, fs.ErrPermission) && s.receives():
 		return nil, s.cannotExamineTarget(err)
 	case err != nil:
 		return nil, disk.CannotStat(s.Path, err)
@@ -115,36 +116,30 @@ func (s Search) inspect() (*LocalFile, error) {
 	case !info.Mode.IsRegular():
 		return nil, NewError(ErrSource, nil, "name a regular file or a directory",
 			"%s is neither a regular file nor a directory", s.Path)
-	case s.Overwrite:
+	case s.receives():
 		return s.target()
 	}
 	return s.source()
 }
 
+// receives reports whether this side receives, whatever is at the path.
+func (s Search) receives() bool { return s.Overwrite || s.IgnoreExisting }
+
 // found completes a LocalFile by what was searched for.
 func (s Search) found(f LocalFile) *LocalFile {
 	f.FS, f.Name, f.stdin, f.stdout = s.FS, s.Path, s.Stdin, s.Stdout
+	f.Overwrite, f.IgnoreExisting = s.Overwrite, s.IgnoreExisting
 	return &f
 }
 
-// directory is what is sent, unless an interrupted transfer has left it.
 func (s Search) directory() (*LocalFile, error) {
 	state, err := disk.FindTree(s.FS, s.Path)
 	if err != nil {
 		return nil, err
 	}
-	f := LocalFile{Path: shownPath(s.FS, s.Path), Directory: true, Overwrite: s.Overwrite, Replaces: s.Overwrite}
-	switch {
-	case state == disk.TreeUnfinished && s.Use == SourceUse:
-		return nil, NewError(ErrSource, nil, "repeat that copy first",
-			"%s is incomplete: an interrupted copy has left it", f.Path)
-	case state == disk.TreeUnfinished && !s.Overwrite:
-		f.Directory, f.Unfinished = false, true
-	}
-	if state == disk.TreeExists {
-		f.Foreign = disk.ForeignMarker(s.FS, s.Path)
-	}
-	return s.found(f), nil
+	return s.found(LocalFile{
+		Path: shownPath(s.FS, s.Path), Directory: true, Exists: s.receives(), Unfinished: state == disk.TreeUnfinished,
+	}), nil
 }
 
 // source opens the file. One whose size is not that of its content becomes a stream.
@@ -229,7 +224,7 @@ func (s Search) target() (*LocalFile, error) {
 	if err := at.Dir.MayCreate(); err != nil {
 		return nil, disk.CannotCreate(s.Path, err)
 	}
-	return s.found(LocalFile{Path: at.Path, Overwrite: s.Overwrite, Replaces: at.Found != nil}), nil
+	return s.found(LocalFile{Path: at.Path, Exists: at.Found != nil}), nil
 }
 
 // targetBelow finds a target below directories that are missing. Those of a dry run stay missing, and the first of them
@@ -261,7 +256,7 @@ func (s Search) cannotExamineTarget(err error) error {
 
 // Local returns what the negotiation has to know of the file.
 func (f *LocalFile) Local() negotiate.Local {
-	if f.Directory && !f.Overwrite {
+	if f.Directory && !f.Exists {
 		return negotiate.Local{HasFile: true}
 	}
 	if f.Source == nil {
@@ -313,6 +308,9 @@ func (f *LocalFile) NeedsNative(why string, err error) error {
 		"%s has no known size, and %s", f.Path, why)
 }
 
+// NextIfBothDirectories is what to do if both sides have a directory and it is not known which one receives.
+const NextIfBothDirectories = "use --overwrite on the side that receives, or --ignore-existing to add what is missing"
+
 const nextIfBoth = "use --overwrite on the side whose file may be replaced, or remove it there"
 
 // Explain names the file in an error of the negotiation about which side has it, or about a source of unknown size;
@@ -340,7 +338,7 @@ func (f *LocalFile) Explain(side negotiate.Side, err error) error {
 		return NewError(ErrCapability, nil, "leave out --path on both sides, and see what dma-copy devices lists there",
 			"%s: one of them does not use DMA, and one not the fast path", negotiate.ErrNoPath)
 	case errors.Is(err, negotiate.ErrBothHaveFile) && f.Directory:
-		return NewError(ErrSource, err, "use --overwrite on the side whose directory may be changed",
+		return NewError(ErrSource, err, NextIfBothDirectories,
 			"both sides have the directory (here: %s)", path)
 	case errors.Is(err, negotiate.ErrBothHaveFile):
 		return NewError(ErrSource, err, nextIfBoth, "both sides have the file (here: %s)", path)
@@ -358,11 +356,24 @@ func (f *LocalFile) Explain(side negotiate.Side, err error) error {
 	case f.Stream:
 		return NewError(ErrSource, err, "name a file on one side",
 			"neither side has a file: this side uses a stream (-f -), and the %s uses one too or only receives", peer)
-	case f.Replaces:
-		return NewError(ErrSource, err, "leave out --overwrite on the sending side",
-			"this side receives %s (--overwrite), but the %s has nothing to send, or uses --overwrite too", path, peer)
+	case f.Exists:
+		return NewError(ErrSource, err, "leave out --overwrite and --ignore-existing on the sending side",
+			"this side receives %s (%s), but the %s has nothing to send, or receives too", path, f.receivesBy(), peer)
 	}
 	return NewError(ErrSource, err, "check the path on the sending side", "neither side has the file (here: %s)", path)
+}
+
+// receivesBy returns the flag because of which this side receives.
+func (f *LocalFile) receivesBy() string {
+	if f.IgnoreExisting {
+		return "--ignore-existing"
+	}
+	return "--overwrite"
+}
+
+// Incomplete returns the warning about a directory at that path that is read, and which is Unfinished.
+func Incomplete(path string) Warned {
+	return Warned{Text: path + " is incomplete: a copy into it is running, or was interrupted"}
 }
 
 // Close closes the source. It waits at most ReturnTime for a call that hangs, because the transfer has ended and

@@ -5,10 +5,7 @@ import (
 )
 
 // Pair has both files of a transfer whose direction is known from the start, as messages show them.
-type Pair struct {
-	Source, Target string
-	Foreign        string // that of the target, as LocalFile has it; empty on a side that does not know it
-}
+type Pair struct{ Source, Target string }
 
 // Exists returns the error for a target that is there and must not be replaced.
 func (p Pair) Exists() error {
@@ -16,20 +13,9 @@ func (p Pair) Exists() error {
 		"use --overwrite to replace it, or name another target", "%s exists", p.Target)
 }
 
-// Differ returns the error for a target that is there, is not the same as the source, and must not be replaced. path is
-// the first entry of a directory that differs, or empty.
-func (p Pair) Differ(path string) error {
-	differs := &Differs{Path: path}
-	switch {
-	case p.Foreign != "":
-		return NewError(ErrSource, differs,
-			"copy as that user to continue that copy, or remove that file and use --overwrite",
-			"%s exists and differs from %s: %s", p.Target, p.Source, p.Foreign)
-	case path != "":
-		return NewError(ErrSource, differs, "use --overwrite to replace what differs, or name another target",
-			"%s exists, and %s in it differs from that in %s", p.Target, path, p.Source)
-	}
-	return NewError(ErrSource, differs, "use --overwrite to replace it, or name another target",
+// Differ returns the error for a target that is there, is not the same as the source, and must not be replaced.
+func (p Pair) Differ() error {
+	return NewError(ErrSource, negotiate.ErrBothHaveFile, "use --overwrite to replace it, or name another target",
 		"%s exists and differs from %s", p.Target, p.Source)
 }
 

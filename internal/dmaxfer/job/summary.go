@@ -32,9 +32,11 @@ type Summary struct {
 	Changing   bool                 // the source was allowed to change during the transfer
 	Shares     pump.Shares          // of the lanes' time, by stage
 
-	Tree     *TreeSummary // nil for a file or a stream
-	DryRun   bool         // nothing was changed; the numbers are those of what would have been copied
-	UpToDate bool         // both sides had the same file or tree, and nothing was transferred
+	Tree     *TreeSummary     // nil for a file or a stream
+	DryRun   bool             // nothing was changed; the numbers are those of what would have been copied
+	UpToDate bool             // both sides had the same file or tree, and nothing was transferred
+	Existing bool             // the receiver has left the file that exists in its place
+	Change   negotiate.Change // of a dry run: why the file would be copied
 
 	// Unconfirmed reports, on a receiver that has committed, how the sender failed to confirm; empty if it confirmed.
 	Unconfirmed string

@@ -19,9 +19,10 @@ const (
 	Skipped                 // it is of a kind that is not transferred
 	Failed                  // the receiver does not have it; FileDone.Err says why
 	WouldCopy               // a dry run would have copied it
+	Existing                // the receiver has left what exists in its place
 )
 
-var actionNames = [...]string{"copied", "unchanged", "skipped", "failed", "would-copy"}
+var actionNames = [...]string{"copied", "unchanged", "skipped", "failed", "would-copy", "existing"}
 
 // String returns the action's name in events.
 func (a Action) String() string { return actionNames[a] }
@@ -31,8 +32,9 @@ type FileDone struct {
 	Path   string // relative to the tree, components joined by "/"; empty: the directory itself. Any bytes but NUL
 	Kind   negotiate.EntryKind
 	Action Action
-	Bytes  int64 // size of a file; 0 for other kinds
-	Err    error // nil unless Action is Failed
+	Bytes  int64            // size of a file; 0 for other kinds
+	Err    error            // nil unless Action is Failed
+	Change negotiate.Change // why it would be copied; only if Action is WouldCopy
 }
 
 func (FileDone) event() {}
@@ -45,6 +47,7 @@ type TreeSummary struct {
 	HardLinks   int64 // hard links that were created
 	Unchanged   int64 // entries that the receiver had; of directories it may have set mode and times
 	Skipped     int64 // entries of a kind that is not transferred
+	Existing    int64 // entries in whose place the receiver has left what exists
 	Failed      int64
 	Unreadable  int64         // of Failed, on a receiver: entries that the sender could not read, and has not announced
 	Bytes       int64         // of the copied files
@@ -62,7 +65,7 @@ type FailedEntry struct {
 
 // Entries returns the number of all entries.
 func (s *TreeSummary) Entries() int64 {
-	return s.CopiedEntries() + s.Unchanged + s.Skipped + s.Failed
+	return s.CopiedEntries() + s.Unchanged + s.Existing + s.Skipped + s.Failed
 }
 
 // CopiedEntries returns the number of entries that were copied, or would have been in a dry run.
@@ -89,6 +92,8 @@ func (s *TreeSummary) Add(e FileDone) {
 	switch e.Action {
 	case Unchanged:
 		s.Unchanged++
+	case Existing:
+		s.Existing++
 	case Skipped:
 		s.Skipped++
 	case Failed:

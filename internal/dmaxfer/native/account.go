@@ -48,6 +48,9 @@ func (a *account) planned(peer negotiate.Hello) {
 		Bool("tree", plan.Tree).Stringer("digest", plan.Digest).Stringer("durability", plan.Durability).
 		Str("peer", peer.Software).Msg("agreed")
 	a.notify(job.PeerKnown{Protocol: negotiate.Native, Version: int(plan.Version), Software: peer.Software})
+	if a.terms.sends() && a.terms.config.File.Unfinished {
+		a.notify(job.Incomplete(a.terms.config.File.Path))
+	}
 	if plan.Tree {
 		a.begins(job.Unknown, 0)
 	}
@@ -176,21 +179,23 @@ func (a *account) content(size int64, sum digest.Sum) {
 }
 
 // decided counts an entry and tells its outcome.
-func (a *account) decided(path string, kind negotiate.EntryKind, size int64, action job.Action, err error) {
-	if kind != negotiate.EntryFile {
-		size = 0
+func (a *account) decided(done job.FileDone) {
+	if done.Kind != negotiate.EntryFile {
+		done.Bytes = 0
 	}
 	if !a.terms.plan.Tree {
 		a.mu.Lock()
-		a.summary.UpToDate, a.copied = action == job.Unchanged, action == job.Copied
-		if action == job.Unchanged || action == job.WouldCopy {
-			a.summary.Size = size
+		a.summary.UpToDate, a.copied = done.Action == job.Unchanged, done.Action == job.Copied
+		a.summary.Existing, a.summary.Change = done.Action == job.Existing, done.Change
+		if done.Action != job.Copied && done.Action != job.Failed {
+			a.summary.Size = done.Bytes
 		}
 		a.mu.Unlock()
 		return
 	}
 	a.decidedEntry()
-	a.report(job.FileDone{Path: path, Kind: kind, Action: action, Bytes: max(size, 0), Err: err})
+	done.Bytes = max(done.Bytes, 0)
+	a.report(done)
 }
 
 // decidedEntry counts an entry of a tree whose outcome is reported later.
@@ -210,13 +215,13 @@ func (a *account) report(done job.FileDone) {
 // skipped counts an entry of a kind that is not transferred.
 func (a *account) skipped(path string) {
 	a.found(0)
-	a.decided(path, 0, 0, job.Skipped, nil)
+	a.decided(job.FileDone{Path: path, Action: job.Skipped})
 }
 
 // missing counts an entry of the sender's that is not announced.
 func (a *account) missing(path string, kind negotiate.EntryKind, err error) {
 	a.found(0)
-	a.decided(path, kind, 0, job.Failed, err)
+	a.decided(job.FileDone{Path: path, Kind: kind, Action: job.Failed, Err: err})
 }
 
 // missingThere counts entries that the sender has not announced.
@@ -242,8 +247,8 @@ func (a *account) done(d negotiate.Durability) {
 func (a *account) result() job.Summary {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.summary.Tree != nil {
-		a.summary.UpToDate = a.terms.plan.Compare && a.summary.Tree.Failed == 0
+	if t := a.summary.Tree; t != nil {
+		a.summary.UpToDate = t.CopiedEntries()+t.Existing+t.Failed == 0 && !a.terms.plan.DryRun
 	}
 	a.summary.Retries = a.retries.Load()
 	a.summary.Shares = a.terms.config.Progress.Stages().Shares()
@@ -265,7 +270,7 @@ func (a *account) someFailed() error {
 func (a *account) renamed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.copied || a.summary.UpToDate
+	return a.copied || a.summary.UpToDate || a.summary.Existing
 }
 
 // unconfirmed notes how the sender of a committed file failed to confirm.

@@ -30,8 +30,9 @@ type arriving struct {
 	overLimit        bool  // its attributes exceed the limit and are not held, so that it fails
 	attributePermits int64 // of openEntries.fileAttributes or otherAttributes; guarded by openEntries.mu
 
-	action    job.Action // of a directory that is decided, until it is left
-	directory *directory // that contains it; nil for a root
+	action    job.Action       // of a directory that is decided, until it is left
+	change    negotiate.Change // why it would be copied
+	directory *directory       // that contains it; nil for a root
 	links     []*arriving
 	own       *tree.Entry // in a comparison of trees: what this side has in its place; nil: nothing
 

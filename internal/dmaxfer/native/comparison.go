@@ -10,6 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // This file is how a planner compares trees that both sides have and neither overwrites. Which of them counts is
@@ -95,27 +96,20 @@ func (p *planner) closeOwn() {
 
 // differs ends a comparison; path is what differs below the root.
 func (p *planner) differs(path string) error {
-	file, cause := p.terms.config.File, &job.Differs{Path: path}
-	if pair := p.terms.config.Pair; pair != nil && p.terms.plan.Tree {
-		return pair.Differ(path)
-	} else if pair != nil {
-		return pair.Differ("")
+	c := p.terms.config
+	switch {
+	case c.Pair != nil:
+		return c.Pair.Differ()
+	case !p.terms.plan.Tree:
+		return job.NewError(job.ErrSource, negotiate.ErrBothHaveFile,
+			"use --overwrite on the side whose file may be replaced",
+			"both sides have %s, and they differ", c.File.Path)
+	case path == "":
+		return job.NewError(job.ErrSource, negotiate.ErrBothHaveFile, job.NextIfBothDirectories,
+			"both sides have the directory %s, and they differ", c.File.Path)
 	}
-	if !p.terms.plan.Tree {
-		return job.NewError(job.ErrSource, &job.Differs{}, "use --overwrite on the side whose file may be replaced",
-			"both sides have %s, and they differ", file.Path)
-	}
-	next := "use --overwrite on the side whose directory may be changed"
-	if file.Foreign != "" {
-		return job.NewError(job.ErrSource, cause,
-			"run this side as that user to continue that copy, or remove that file and "+next,
-			"both sides have the directory %s, and they differ: %s", file.Path, file.Foreign)
-	}
-	if path == "" {
-		return job.NewError(job.ErrSource, cause, next, "both sides have the directory %s, and they differ", file.Path)
-	}
-	return job.NewError(job.ErrSource, cause, next, "both sides have the directory %s, and %s in it differs",
-		file.Path, path)
+	return job.NewError(job.ErrSource, negotiate.ErrBothHaveFile, job.NextIfBothDirectories,
+		"both sides have the directory %s, and %s in it differs", c.File.Path, path)
 }
 
 // compareLink compares a hard link: here, too, both names are those of one file.
@@ -131,7 +125,7 @@ func (p *planner) compareLink(e *arriving) error {
 	case err != nil:
 		return p.fail(e, disk.CannotStat(e.link, err))
 	}
-	p.commitAs(job.Unchanged, e)
+	p.have(e)
 	return nil
 }
 

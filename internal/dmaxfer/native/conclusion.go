@@ -11,22 +11,21 @@ import (
 // goroutine of the transfer calls check, its owner everything else.
 type conclusion struct {
 	*outcomes
-	usesTree  func() bool            // a job still uses the tree, although all of its entries may be decided
-	closeTree func(whole bool) error // makes durable what is not yet; whole: nothing remains for a later transfer
-	working   context.Context        // of the transfer; set before the first entry is announced
+	usesTree  func() bool     // a job still uses the tree, although all of its entries may be decided
+	closeTree func() error    // makes durable what is not yet
+	working   context.Context // of the transfer; set before the first entry is announced
 
 	mu         sync.Mutex
-	finishing  bool   // nothing will be announced any more
-	missing    uint32 // entries that the sender could not announce
+	finishing  bool // nothing will be announced any more
 	lanesDone  bool
 	concluding bool // everything is decided
 }
 
 // finish notes that nothing will be announced any more, except again.
-func (c *conclusion) finish(missing uint32) {
+func (c *conclusion) finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.finishing, c.missing = true, missing
+	c.finishing = true
 }
 
 // lanesEnded notes that no lane is at work any more.
@@ -73,10 +72,8 @@ func (c *conclusion) conclude() error {
 	if !c.terms.plan.Tree {
 		return c.sendFinished(context.WithoutCancel(c.working))
 	}
-	_, _, failed := c.open.counts()
-	whole := failed == 0 && c.missing == 0
 	c.link.run(func() func() error {
-		err := c.closeTree(whole)
+		err := c.closeTree()
 		return func() error {
 			if err != nil {
 				return err

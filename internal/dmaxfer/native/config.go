@@ -51,7 +51,6 @@ type Config struct {
 	Backup        bool        // keep what is replaced as NAME~
 	NoResume      bool        // neither use nor leave what a later transfer could resume
 	AllowChanging bool        // a source may change during the transfer
-	NoReplace     bool        // a receiver replaces nothing in a tree that an interrupted transfer has left
 	HideContent   bool        // a receiver does not let the sender learn whether the content of files is the same
 
 	// The following are for trees. Those from Links to FilesFrom and MaxEntries have an effect on the sender only.
@@ -115,7 +114,7 @@ func (c *Config) digest() digest.Algorithm {
 func (c *Config) flags() negotiate.Flags {
 	var flags negotiate.Flags
 	for flag, set := range map[negotiate.Flags]bool{
-		negotiate.FlagFile:          c.File.Source != nil || c.File.Replaces && !c.File.Directory,
+		negotiate.FlagFile:          c.File.Source != nil || c.File.Exists && !c.File.Directory,
 		negotiate.FlagTree:          c.File.Directory,
 		negotiate.FlagStream:        c.File.Stream,
 		negotiate.FlagOverwrite:     c.File.Overwrite,
@@ -131,6 +130,9 @@ func (c *Config) flags() negotiate.Flags {
 		negotiate.FlagFailFast:      c.FailFast,
 		negotiate.FlagNoDMA:         !c.Paths.Has(negotiate.PathDMA),
 		negotiate.FlagReceives:      c.Use == job.TargetUse,
+
+		negotiate.FlagIgnoreExisting: c.File.IgnoreExisting,
+		negotiate.FlagUnfinished:     c.File.Unfinished,
 	} {
 		if set {
 			flags |= flag

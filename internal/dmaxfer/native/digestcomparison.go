@@ -8,6 +8,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // digestComparison compares files that the target has with digests of the sender's, one after another in a job. The
@@ -82,7 +83,7 @@ func (d *digestComparison) compareSum(ctx context.Context, s summed) error {
 	case d.planner.terms.plan.Compare:
 		return d.planner.differs(s.entry.path)
 	}
-	return d.planner.needNew(ctx, s.entry, true)
+	return d.planner.needNew(ctx, s.entry, disk.Info{}, negotiate.ChangeContent)
 }
 
 // sum computes the digest of what the target has in place of a file.

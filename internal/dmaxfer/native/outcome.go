@@ -39,17 +39,8 @@ func (o *outcomes) acquire(ctx context.Context, of *weighted.Weighted, permits i
 }
 
 // commit reports entries that have their final names.
-func (o *outcomes) commit(entries ...*arriving) { o.commitAs(job.Copied, entries...) }
-
-// commitAs is commit for entries of which some were there before.
-func (o *outcomes) commitAs(action job.Action, entries ...*arriving) {
+func (o *outcomes) commit(entries ...*arriving) {
 	if len(entries) == 0 {
-		return
-	}
-	if action == job.Unchanged {
-		for _, e := range entries {
-			o.have(e)
-		}
 		return
 	}
 	numbers := make([]uint32, 0, len(entries))
@@ -64,23 +55,33 @@ func (o *outcomes) commitAs(action job.Action, entries ...*arriving) {
 		if e.depth == 0 && e.kind == negotiate.EntryFile {
 			o.rootDecided.Store(true)
 		}
-		o.decided(e, action, nil)
+		o.decided(e, job.Copied, nil)
 	}
 }
 
 // have answers that the target has an entry already.
 func (o *outcomes) have(e *arriving) {
 	if o.open.claim(e) {
-		o.replies.answer(e, negotiate.AnswerHave, 0)
+		o.replies.answer(e, negotiate.Answer{Kind: negotiate.AnswerHave})
 		o.decided(e, job.Unchanged, nil)
 	}
 }
 
-// wouldNeed answers in a dry run that the content of a file would be needed.
-func (o *outcomes) wouldNeed(e *arriving) {
+// wouldNeed answers in a dry run that an entry would be needed, and why.
+func (o *outcomes) wouldNeed(e *arriving, change negotiate.Change) {
 	if o.open.claim(e) {
-		o.replies.answer(e, negotiate.AnswerNeed, 0)
+		e.change = change
+		o.replies.answer(e, negotiate.Answer{Kind: negotiate.AnswerNeed, Change: change})
 		o.decided(e, job.WouldCopy, nil)
+	}
+}
+
+// keep answers that the target has something in place of an entry, which stays as it is. Hard links to a file that is
+// not that of the sender are not made.
+func (o *outcomes) keep(e *arriving) {
+	if o.open.claimFailed(e, o.terms.plan.Links) {
+		o.replies.answer(e, negotiate.Answer{Kind: negotiate.AnswerExists})
+		o.decided(e, job.Existing, nil)
 	}
 }
 
@@ -130,14 +131,16 @@ func (o *outcomes) decided(e *arriving, action job.Action, err error) {
 	if err == nil && o.terms.failsLate(e.kind) {
 		o.account.decidedEntry() // it is reported when it is left
 	} else {
-		o.account.decided(e.path, e.kind, e.size, action, err)
+		o.account.decided(job.FileDone{
+			Path: e.path, Kind: e.kind, Bytes: e.size, Action: action, Change: e.change, Err: err,
+		})
 	}
 	for _, l := range links {
-		action, linkErr := job.Failed, errFileFailed(l)
-		if err == nil {
-			action, linkErr = hardLink(l)
+		done, linkErr := job.Failed, errFileFailed(l)
+		if err == nil && action != job.Existing {
+			done, linkErr = hardLink(l)
 		}
-		if err := o.linked(l, action, linkErr); err != nil {
+		if err := o.linked(l, done, linkErr); err != nil {
 			o.link.post(failWith(err))
 		}
 	}
@@ -224,11 +227,15 @@ func (o *outcomes) linked(l *arriving, action job.Action, err error) error {
 	if err != nil {
 		return o.fail(l, err)
 	}
-	o.commitAs(action, l)
+	if action == job.Unchanged {
+		o.have(l)
+	} else {
+		o.commit(l)
+	}
 	return nil
 }
 
 func errFileFailed(l *arriving) error {
-	return disk.NewError(disk.ErrTarget, nil, "see the failure of that file",
-		"cannot create %s: it is another name of %s, which failed", l.path, l.link)
+	return disk.NewError(disk.ErrTarget, nil, "copy that file first, or leave links out of --preserve",
+		"cannot create %s: it is another name of %s, which was not copied", l.path, l.link)
 }

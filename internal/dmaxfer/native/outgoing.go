@@ -35,6 +35,7 @@ type outgoing struct {
 	answered  bool               // the receiver's answer is final
 	flushing  bool               // the receiver flushes and commits it
 	resume    int64              // bytes that the receiver has, by its answer
+	change    negotiate.Change   // of a dry run: why it would be copied
 	directory *settlingDirectory // nil: it is none
 
 	content *content

@@ -2,44 +2,41 @@ package native
 
 import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // This file is how a planner compares the attributes of what the target has with those of an entry. What the target's
 // file system cannot store does not count: otherwise each run would copy the same files again.
 
-// likeness is how the attributes of a file are those of an entry.
-type likeness int
-
-const (
-	different likeness = iota
-	uncertain          // as stored, but another version of the file could have been stored with the same time
-	alike
-)
-
-// compareAttributes compares time, mode and, if it is preserved, owner of a file with those of an entry, or with what
-// the file system stores of them.
-func (p *planner) compareAttributes(e *arriving, info disk.Info) likeness {
-	same := func(meta disk.Metadata) bool {
-		return uint32(info.Mode.Perm()) == meta.Mode&0o777 && p.sameTimeAndOwner(info, meta)
-	}
-	switch {
-	case same(e.meta):
-		return alike
-	case p.terms.plan.Compare: // the content is compared
-		return different
+// compareAttributes returns the first difference between time, mode and, if it is preserved, owner of a file and those
+// of an entry, or what the file system stores of them. If uncertain, another version of the file could have been stored
+// with the same time.
+func (p *planner) compareAttributes(e *arriving, info disk.Info) (change negotiate.Change, uncertain bool) {
+	change = p.attributeChange(info, e.meta)
+	if change == negotiate.ChangeNone || p.terms.plan.Compare { // which compares the content
+		return change, false
 	}
 	stored, hasChanged := e.meta, false
 	_ = p.inDirectoryOf(e, func(dir disk.Dir) error { // on an error the file is copied again
 		stored, hasChanged = p.prober.Stored(dir, e.meta, p.terms.plan.Owner), dir.IsLocal()
 		return nil
 	})
+	change = p.attributeChange(info, stored)
+	uncertain = change == negotiate.ChangeNone && hasChanged && stored.Modified != e.meta.Modified &&
+		info.Changed.Sec < e.meta.Modified.Sec+longestRounding
+	return change, uncertain
+}
+
+func (p *planner) attributeChange(info disk.Info, meta disk.Metadata) negotiate.Change {
 	switch {
-	case !same(stored):
-		return different
-	case hasChanged && stored.Modified != e.meta.Modified && info.Changed.Sec < e.meta.Modified.Sec+longestRounding:
-		return uncertain
+	case info.Modified != meta.Modified:
+		return negotiate.ChangeTime
+	case uint32(info.Mode.Perm()) != meta.Mode&0o777:
+		return negotiate.ChangeMode
+	case !p.sameTimeAndOwner(info, meta):
+		return negotiate.ChangeOwner
 	}
-	return alike
+	return negotiate.ChangeNone
 }
 
 // longestRounding is the longest unit to which file systems round times, in seconds. A file that the target has got

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
@@ -40,10 +41,15 @@ func (p *planner) planDirectory(e *arriving, in *directory) error {
 	switch {
 	case err != nil:
 		return p.fail(e, err)
-	case created && p.terms.plan.Compare:
+	case !created:
+		p.have(e)
+	case p.terms.plan.Compare:
 		return p.differs(e.path)
+	case p.terms.plan.DryRun:
+		p.wouldNeed(e, negotiate.ChangeNew)
+	default:
+		p.commit(e)
 	}
-	p.commitAs(p.action(created), e)
 	return nil
 }
 
@@ -64,18 +70,6 @@ func (p *planner) applyAttributes(d *directory) {
 	p.open.releaseAttributes(d.entry)
 }
 
-// action returns what has been done about a directory or a symlink.
-func (p *planner) action(created bool) job.Action {
-	switch {
-	case !created:
-		return job.Unchanged
-	case p.terms.plan.DryRun:
-		return job.WouldCopy
-	default:
-		return job.Copied
-	}
-}
-
 // enter opens a directory to write into it.
 func (p *planner) enter(d *directory) (created bool, err error) {
 	if d.parent != nil {
@@ -84,7 +78,7 @@ func (p *planner) enter(d *directory) (created bool, err error) {
 	}
 	c, plan := p.terms.config, &p.terms.plan
 	p.tree, err = disk.OpenTree(c.File.FS, c.File.Name, disk.TreeOptions{
-		Overwrite: plan.Overwrite, NoReplace: c.NoReplace, Backup: c.Backup, Durability: plan.Durability,
+		Overwrite: plan.Overwrite, Backup: c.Backup, Durability: plan.Durability,
 		Preserve: disk.Preserve{Mode: true, Times: true, Owner: plan.Owner, Xattrs: plan.XAttr},
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -181,30 +182,45 @@ func cannotExamine(e *arriving, err error) error {
 }
 
 func (p *planner) planSymlink(e *arriving) error {
-	same, err := p.sameLink(e)
+	change, found, err := p.linkChange(e)
+	plan := &p.terms.plan
 	switch {
 	case err != nil:
 		return p.fail(e, err)
-	case !same && p.terms.plan.Compare:
+	case found != nil && plan.IgnoreExisting:
+		p.keep(e)
+	case change == negotiate.ChangeNone:
+		p.have(e)
+	case plan.Compare:
 		return p.differs(e.path)
-	case !same && p.terms.writes():
-		err = e.directory.of.Symlink(e.name, e.link, e.meta)
+	case found != nil && !plan.Overwrite:
+		return p.fail(e, disk.ErrorExists(e.path, *found, nil))
+	case plan.DryRun:
+		p.wouldNeed(e, change)
+	default:
+		if err := e.directory.of.Symlink(e.name, e.link, e.meta); err != nil {
+			return p.fail(e, err)
+		}
+		p.commit(e)
 	}
-	if err != nil {
-		return p.fail(e, err)
-	}
-	p.commitAs(p.action(!same), e)
 	return nil
 }
 
-// sameLink reports whether the target has the symlink already. In a comparison its time and owner do not count.
-func (p *planner) sameLink(e *arriving) (bool, error) {
+// linkChange returns why a symlink is needed, and what the target has in its place; nil: nothing. Time and owner count
+// only if it may be replaced for them, or if the peer is not to learn whether it guesses a text.
+func (p *planner) linkChange(e *arriving) (negotiate.Change, *disk.Info, error) {
 	if e.own != nil {
-		return p.isLink(e.path, e.link), nil
+		if !p.isLink(e.path, e.link) {
+			return negotiate.ChangeContent, &e.own.Info, nil
+		}
+		return negotiate.ChangeNone, &e.own.Info, nil
 	}
 	info, found, err := p.stat(e)
-	if err != nil || !found || info.Mode&fs.ModeSymlink == 0 {
-		return false, err
+	if err != nil || !found {
+		return negotiate.ChangeNew, nil, err
+	}
+	if info.Mode&fs.ModeSymlink == 0 {
+		return negotiate.ChangeType, &info, nil
 	}
 	var link disk.Link
 	if e.directory.of != nil {
@@ -213,21 +229,53 @@ func (p *planner) sameLink(e *arriving) (bool, error) {
 		link, err = e.directory.seen.ReadLink(e.name)
 	}
 	if err != nil {
-		return false, cannotExamine(e, err)
+		return 0, nil, cannotExamine(e, err)
 	}
-	return link.Text == e.link && p.sameLinkAttributes(e, link.Info), nil
+	switch exact := p.terms.plan.Overwrite || p.terms.config.HideContent; {
+	case link.Text != e.link:
+		return negotiate.ChangeContent, &info, nil
+	case !exact || p.sameLinkAttributes(e, link.Info):
+		return negotiate.ChangeNone, &info, nil
+	case link.Modified != e.meta.Modified:
+		return negotiate.ChangeTime, &info, nil
+	default:
+		return negotiate.ChangeOwner, &info, nil
+	}
 }
 
 // planLink makes a hard link, at once or when the file that it is another name of has been committed.
 func (p *planner) planLink(e *arriving) error {
-	switch {
-	case p.terms.plan.Compare:
+	plan := &p.terms.plan
+	if plan.Compare {
 		return p.compareLink(e)
-	case p.terms.plan.DryRun:
-		p.commitAs(job.WouldCopy, e)
-		return nil
 	}
-	return p.makeLink(e)
+	if !plan.DryRun && !plan.IgnoreExisting {
+		return p.makeLink(e)
+	}
+	info, found, err := p.stat(e)
+	switch {
+	case err != nil:
+		return p.fail(e, err)
+	case found && plan.IgnoreExisting:
+		p.keep(e)
+	case !plan.DryRun:
+		return p.makeLink(e)
+	case !found:
+		p.wouldNeed(e, negotiate.ChangeNew)
+	case p.isNameOf(e.link, info):
+		p.have(e)
+	case !plan.Overwrite:
+		return p.fail(e, disk.ErrorExists(e.path, info, nil))
+	default:
+		p.wouldNeed(e, negotiate.ChangeContent)
+	}
+	return nil
+}
+
+// isNameOf reports whether there is the same file at a path below the root, which is looked into.
+func (p *planner) isNameOf(path string, file disk.Info) bool {
+	found, err := p.statPath(path)
+	return err == nil && found.SameFile(file.Identity)
 }
 
 // planFile decides whether a file of a tree is needed.
@@ -242,8 +290,9 @@ func (p *planner) planFile(ctx context.Context, e *arriving) error {
 // planRoot decides whether the file of a transfer without a tree is needed.
 func (p *planner) planRoot(ctx context.Context, e *arriving) error {
 	c, plan := p.terms.config, &p.terms.plan
-	if e.size == job.Unknown || c.File.Stream || !plan.Overwrite && !plan.Compare {
-		return p.need(ctx, e) // what is there, if anything, fails it
+	compares := e.size != job.Unknown && (plan.Overwrite || plan.Compare)
+	if c.File.Stream || !compares && !plan.IgnoreExisting {
+		return p.need(ctx, e, negotiate.ChangeNew) // what is there, if anything, fails it
 	}
 	info, err := c.File.FS.Stat(c.File.Name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -255,34 +304,59 @@ func (p *planner) planRoot(ctx context.Context, e *arriving) error {
 // planContent decides by what the target has already whether the content of a file is needed.
 func (p *planner) planContent(ctx context.Context, e *arriving, info disk.Info, found bool) error {
 	c, plan := p.terms.config, &p.terms.plan
-	sameSize := found && info.Mode.IsRegular() && info.Size == e.size
-	like := different
-	if sameSize {
-		like = p.compareAttributes(e, info)
-	}
-	same := like == alike
+	change, uncertain := p.change(e, info, found)
+	same := change == negotiate.ChangeNone
 	switch {
-	case c.HideContent && (plan.Checksum || like == uncertain):
-		return p.needNew(ctx, e, found)
-	case sameSize && (plan.Checksum || plan.Compare && (!same || !plan.Tree)), like == uncertain:
-		p.replies.answer(e, negotiate.AnswerSum, 0)
+	case found && plan.IgnoreExisting:
+		p.keep(e)
+	case c.HideContent && (plan.Checksum || uncertain):
+		return p.needNew(ctx, e, info, cmp.Or(change, negotiate.ChangeContent))
+	case uncertain, (same || change > negotiate.ChangeContent) && p.comparesContent(same):
+		p.replies.answer(e, negotiate.Answer{Kind: negotiate.AnswerSum})
 	case plan.Compare && !same:
 		return p.differs(e.path)
 	case same && (plan.Overwrite || plan.Tree):
 		return p.haveContent(e)
 	default:
-		return p.needNew(ctx, e, found)
+		return p.needNew(ctx, e, info, change)
 	}
 	return nil
 }
 
-// needNew is need unless the target has something else in place of the file that may not be replaced.
-func (p *planner) needNew(ctx context.Context, e *arriving, found bool) error {
-	if plan := &p.terms.plan; found && plan.Tree && !plan.Overwrite && p.terms.config.NoReplace {
-		return p.fail(e, disk.NewError(disk.ErrExists, nil, "choose another target",
-			"%s exists in the unfinished directory and cannot be replaced", e.path))
+// change returns why a file is needed, as far as its content has not to be read for that. If uncertain, the content has
+// to be compared.
+func (p *planner) change(e *arriving, info disk.Info, found bool) (change negotiate.Change, uncertain bool) {
+	switch {
+	case !found:
+		return negotiate.ChangeNew, false
+	case !info.Mode.IsRegular():
+		return negotiate.ChangeType, false
+	case info.Size != e.size:
+		return negotiate.ChangeSize, false
 	}
-	return p.need(ctx, e)
+	return p.compareAttributes(e, info)
+}
+
+// comparesContent reports whether a file that exists with the size of the source is compared by its digest; same says
+// that its time and mode are the source's, too. What may not be replaced for these is not needed with the same content.
+func (p *planner) comparesContent(same bool) bool {
+	plan := &p.terms.plan
+	switch {
+	case plan.Checksum:
+		return true
+	case plan.Compare:
+		return !same || !plan.Tree
+	default:
+		return !same && plan.Tree && !plan.Overwrite && !p.terms.config.HideContent
+	}
+}
+
+// needNew is need unless what the target has in place of the file may not be replaced.
+func (p *planner) needNew(ctx context.Context, e *arriving, found disk.Info, change negotiate.Change) error {
+	if plan := &p.terms.plan; plan.Tree && !plan.Overwrite && change != negotiate.ChangeNew {
+		return p.fail(e, disk.ErrorExists(e.path, found, nil))
+	}
+	return p.need(ctx, e, change)
 }
 
 // haveContent answers that the content of a file is there. It is made as durable as planned: it may have been written a
@@ -338,9 +412,9 @@ func (p *planner) flushFound(e *arriving) error {
 
 // need answers that the content of a file is needed. A file that fits into one slot needs no preparation. One with
 // extended attributes waits until they can be held, of which it is not known yet how many bytes they have.
-func (p *planner) need(ctx context.Context, e *arriving) error {
+func (p *planner) need(ctx context.Context, e *arriving, change negotiate.Change) error {
 	if p.terms.plan.DryRun {
-		p.wouldNeed(e)
+		p.wouldNeed(e, change)
 		return nil
 	}
 	if e.hasAttributes {
@@ -361,7 +435,7 @@ func (p *planner) need(ctx context.Context, e *arriving) error {
 	}
 	p.account.begins(e.size, e.resume)
 	p.open.expect(e)
-	p.replies.answer(e, negotiate.AnswerNeed, uint64(e.resume))
+	p.replies.answer(e, negotiate.Answer{Kind: negotiate.AnswerNeed, Offset: uint64(e.resume)})
 	return nil
 }
 
@@ -402,8 +476,8 @@ func (p *planner) openOwn(e *arriving) (file disk.File, err error) {
 	return file, nil
 }
 
-// closeTree makes durable what is not yet, and closes the tree. If whole, nothing remains for a later transfer.
-func (p *planner) closeTree(whole bool) error {
+// closeTree makes durable what is not yet, and closes the tree, of which every entry has been decided.
+func (p *planner) closeTree() error {
 	if p.tree == nil {
 		return nil
 	}
@@ -412,7 +486,7 @@ func (p *planner) closeTree(whole bool) error {
 	}
 	tree := p.tree
 	p.tree = nil
-	return tree.Close(whole)
+	return tree.Close(true)
 }
 
 // settle closes what is open when a transfer has failed.

@@ -359,7 +359,7 @@ func (r *receiver) finish(missing uint32) error {
 	r.account.walked()
 	r.account.missingThere(int64(missing))
 	r.planner.close()
-	r.end.finish(missing)
+	r.end.finish()
 	r.settled()
 	return nil
 }

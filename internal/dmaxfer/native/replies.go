@@ -41,8 +41,9 @@ func newReplies(t *terms, session *negotiate.NativeSession, l link, flushed func
 	}
 }
 
-func (r *replies) answer(e *arriving, kind negotiate.AnswerKind, offset uint64) {
-	r.box.Add(pump.Reply{Other: negotiate.Answer{Entry: e.number, Kind: kind, Offset: offset}})
+func (r *replies) answer(e *arriving, a negotiate.Answer) {
+	a.Entry = e.number
+	r.box.Add(pump.Reply{Other: a})
 }
 
 // committed adds the results of entries.

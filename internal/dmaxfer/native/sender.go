@@ -165,16 +165,12 @@ func (s *sender) take(ctx context.Context, step negotiate.NativeStep) error {
 		s.lanes.Acknowledge(step.Acks)
 		return nil
 	case negotiate.Committed:
-		action := job.Copied
-		if s.terms.plan.DryRun {
-			action = job.WouldCopy
-		}
 		for _, number := range step.Results {
 			o, err := s.entries.known(number)
 			if err != nil {
 				return err
 			}
-			s.entries.decide(o, action, nil)
+			s.entries.decide(o, job.Copied, nil)
 		}
 		return s.announcer.advance(ctx)
 	case negotiate.EntryFailed:
@@ -199,9 +195,12 @@ func (s *sender) answered(ctx context.Context, answers []negotiate.Answer) error
 		case a.Kind == negotiate.AnswerHave:
 			s.removeLeftovers()
 			s.entries.decide(o, job.Unchanged, nil)
+		case a.Kind == negotiate.AnswerExists:
+			s.entries.decide(o, job.Existing, nil)
 		case a.Kind == negotiate.AnswerSum:
 			s.digests.want(ctx, o)
 		case s.terms.plan.DryRun:
+			o.change = a.Change
 			s.entries.decide(o, job.WouldCopy, nil)
 		default:
 			s.entries.answered(o)

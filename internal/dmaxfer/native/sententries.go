@@ -84,7 +84,9 @@ func (s *sentEntries) decide(o *outgoing, action job.Action, err error) {
 		s.account.decidedEntry()
 		o.directory.decided(action)
 	} else {
-		s.account.decided(o.path, o.kind, o.size, action, err)
+		s.account.decided(job.FileDone{
+			Path: o.path, Kind: o.kind, Bytes: o.size, Action: action, Change: o.change, Err: err,
+		})
 	}
 }
 

@@ -92,7 +92,7 @@ func (t *Transfer) explainRefusal(err error) error {
 	case source != nil:
 		return job.NewError(job.ErrSource, err, "see its error message; --overwrite there would replace its file",
 			"the %s refused %s: it has the file too, cannot create it, or does not accept this size", peer, path)
-	case t.config.File.Replaces:
+	case t.config.File.Exists:
 		return job.NewError(job.ErrSource, err, "leave out --overwrite on the sending side, or run dma-copy there too",
 			"this side receives %s (--overwrite), but the %s has no file to send, uses --overwrite too, "+
 				"or has one larger than %s",

@@ -57,6 +57,8 @@ func (s *Copy) runOptions() []option {
 		idleTimeoutOption(&s.IdleTimeout),
 		overwriteOption(&s.Overwrite, "Receive here, replacing FILE if it exists, or\n"+
 			"the files in it that differ; required on one\nside if both have FILE and differ"),
+		switchOption(NativeFlags, "ignore-existing", &s.IgnoreExisting,
+			"Receive here, adding what is missing in FILE\nand leaving what exists as it is"),
 		switchOption(AddedFlags, "backup", &s.Backup, "With --overwrite: keep the old file as FILE~"),
 		choiceOption(AddedFlags, "protocol", &s.Protocol, protocolAuto,
 			"reference forces NVIDIA's protocol, auto\nprefers the native one", protocolAuto, ProtocolReference),

@@ -145,6 +145,8 @@ func (s *Transfer) validateFanout() error {
 		return refused("--preserve", "peers pass on content, mode and modification time")
 	case s.Verify == VerifyReadback:
 		return refused("--verify readback", "a peer does not ask another one for that")
+	case s.IgnoreExisting:
+		return refused("--ignore-existing", "all peers get the same content")
 	case s.IfSame == SameError:
 		return refused("--if-same error", "a peer does not ask another one for that")
 	}

@@ -26,10 +26,11 @@ var transferHelp = map[string]string{
 	"wait":  "Timeout for the daemon to be reached", "timeout": "",
 	"max-duration": "Timeout for each source, from when its copy\nstarts; 0 is none",
 	"max-bytes":    "", "max-holes": "", "idle-timeout": "",
-	"overwrite": "Replace the target if it exists, or the files\nin it that differ",
-	"backup":    "Keep a file that is replaced as FILE~",
-	"output":    "Report as text on stderr, or as JSON lines on\nstdout (on stderr where - is the target)",
-	"progress":  "", "events": "", "quiet": "",
+	"overwrite":       "Replace the target if it exists, or the files\nin it that differ",
+	"ignore-existing": "Leave the target as it is if it exists, and the\nfiles that exist in it",
+	"backup":          "Keep a file that is replaced as FILE~",
+	"output":          "Report as text on stderr, or as JSON lines on\nstdout (on stderr where - is the target)",
+	"progress":        "", "events": "", "quiet": "",
 	"digest": "Digest that both sides compare; the stronger\nchoice of both sides is used; auto is blake3,\n" +
 		"or crc32c with --auth none",
 	"expect":         "Expected digest of the only source, such as\ncrc32c:1f0e22c4, else fail; implies its\n--digest",
@@ -64,7 +65,7 @@ func (s *Transfer) options() []option {
 	table := append(withAutoDigest(withHelp(s.Copy.options(), help...)), makePathOption(&s.MakePath))
 	if s.Kind == Sync {
 		table = slices.DeleteFunc(table, func(opt option) bool {
-			return opt.name == "overwrite" || opt.name == "if-same"
+			return opt.name == "overwrite" || opt.name == "ignore-existing" || opt.name == "if-same"
 		})
 		table = append(table, s.deleteOptions()...)
 	}

@@ -41,39 +41,40 @@ func (s *Logging) Log() *Logging { return s }
 // Copy holds the settings of a copy, which is what the program does without a command.
 type Copy struct {
 	Logging
-	Driver        Driver
-	Device        string         // PCI address, IB or net device name; empty: the only device that fits
-	Representor   string         // name of a representor, DPU side; empty: not given
-	File          string         // the file to send or to create; never empty
-	Role          Role           // RoleAuto leaves the choice to the device
-	Wait          time.Duration  // for the peer to appear and be free; always positive
-	Timeout       time.Duration  // for the whole run; 0 is no limit
-	IdleTimeout   time.Duration  // without progress; always positive
-	Chunk         int64          // bytes per copy task; 0 is chosen from the device, whose limits are not checked here
-	Depth         int            // copy tasks in flight; 0 is chosen from the device, whose limits are not checked here
-	Placement     placement.Wish // CPUs or NUMA node to run on; not both
-	Overwrite     bool           // this side receives and may replace File
-	MakePath      bool           // create missing directories above the target
-	Backup        bool           // the replaced file is kept
-	MaxDuration   time.Duration  // of the copy, from when the sides are connected; 0 is no limit
-	MaxBytes      int64          // of the file; 0 is no limit
-	MaxHoles      int64          // bytes of holes that have to be digested or read back; 0 is no limit
-	Bandwidth     int64          // bytes per second; 0 is no limit
-	Protocol      ProtocolChoice // ProtocolReference: the native one is not offered
-	Quiet         bool           // no summary, and no progress unless it is ProgressAlways
-	Progress      ProgressChoice
-	Output        OutputForm
-	Digest        digest.Algorithm
-	autoDigest    bool       // Digest was not chosen
-	Expect        digest.Sum // digest of the only content that may be copied; zero: any
-	Path          PathChoice
-	Verify        Verification
-	Durability    negotiate.Durability
-	Sparse        SparseChoice
-	Preserve      Preserved // besides mode and time
-	NoResume      bool      // neither use nor keep a partial file
-	AllowChanging bool      // the source may change while it is read
-	CPUProfile    string    // file; empty: none
+	Driver         Driver
+	Device         string         // PCI address, IB or net device name; empty: the only device that fits
+	Representor    string         // name of a representor, DPU side; empty: not given
+	File           string         // the file to send or to create; never empty
+	Role           Role           // RoleAuto leaves the choice to the device
+	Wait           time.Duration  // for the peer to appear and be free; always positive
+	Timeout        time.Duration  // for the whole run; 0 is no limit
+	IdleTimeout    time.Duration  // without progress; always positive
+	Chunk          int64          // bytes per copy task; 0 is chosen from the device, whose limits are not checked here
+	Depth          int            // copy tasks in flight; 0 is chosen from the device, whose limits are not checked
+	Placement      placement.Wish // CPUs or NUMA node to run on; not both
+	Overwrite      bool           // this side receives and may replace File
+	IgnoreExisting bool           // this side receives and leaves what exists; not with Overwrite
+	MakePath       bool           // create missing directories above the target
+	Backup         bool           // the replaced file is kept
+	MaxDuration    time.Duration  // of the copy, from when the sides are connected; 0 is no limit
+	MaxBytes       int64          // of the file; 0 is no limit
+	MaxHoles       int64          // bytes of holes that have to be digested or read back; 0 is no limit
+	Bandwidth      int64          // bytes per second; 0 is no limit
+	Protocol       ProtocolChoice // ProtocolReference: the native one is not offered
+	Quiet          bool           // no summary, and no progress unless it is ProgressAlways
+	Progress       ProgressChoice
+	Output         OutputForm
+	Digest         digest.Algorithm
+	autoDigest     bool       // Digest was not chosen
+	Expect         digest.Sum // digest of the only content that may be copied; zero: any
+	Path           PathChoice
+	Verify         Verification
+	Durability     negotiate.Durability
+	Sparse         SparseChoice
+	Preserve       Preserved // besides mode and time
+	NoResume       bool      // neither use nor keep a partial file
+	AllowChanging  bool      // the source may change while it is read
+	CPUProfile     string    // file; empty: none
 
 	Filters    []FilterRule // which entries of a tree this side sends; first match wins
 	FilesFrom  string       // file with the paths that this side sends of a tree, Stream for stdin; empty: all

@@ -93,6 +93,10 @@ func (s Copy) validateCommon(stream string) error {
 		return exit.Usagef("--expect %s conflicts with --digest %s: the expected digest must be a %s",
 			s.Expect, s.Digest, s.Digest)
 	}
+	if s.Overwrite && s.IgnoreExisting {
+		return exit.Usagef("--overwrite conflicts with --ignore-existing: " +
+			"what exists is replaced or left as it is, so leave one of them out")
+	}
 	if err := ValidatePlacement(s.Placement); err != nil {
 		return err
 	}
@@ -139,6 +143,8 @@ func (s Copy) validateProtocol() error {
 		return exit.Usagef("--expect %s conflicts with --protocol reference: %s", s.Expect, next)
 	case s.DryRun:
 		return exit.Usagef("--dry-run conflicts with --protocol reference: %s", next)
+	case s.IgnoreExisting:
+		return exit.Usagef("--ignore-existing conflicts with --protocol reference: %s", next)
 	case s.FilesFrom != "":
 		return exit.Usagef("--files-from conflicts with --protocol reference: %s", next)
 	}
@@ -160,6 +166,7 @@ func (s Copy) BeyondReference() []string {
 		"--bwlimit":         s.Bandwidth > 0,
 		"--digest":          s.Digest > defaultDigest,
 		"--checksum":        s.Checksum,
+		"--ignore-existing": s.IgnoreExisting,
 	} {
 		if asked {
 			names = append(names, name)

@@ -18,13 +18,14 @@ import (
 
 // SideError is the failure of a copy on one side.
 type SideError struct {
-	Side      negotiate.Side
-	Local     bool // of a local copy, which has both sides
-	Err       error
-	Kept      int64  // bytes from which a later copy resumes
-	Lost      string // why no verified bytes are kept; empty if none were lost
-	Resumable bool   // the receiver may have kept some
-	Partly    bool   // the receiver may have some entries of a tree, which a later copy skips
+	Side       negotiate.Side
+	Local      bool // of a local copy, which has both sides
+	Err        error
+	Kept       int64  // bytes from which a later copy resumes
+	Lost       string // why no verified bytes are kept; empty if none were lost
+	Resumable  bool   // the receiver may have kept some
+	Partly     bool   // the receiver may have some entries of a tree, which a later copy skips
+	Undirected bool   // which side receives follows from what both have
 
 	Tree *job.TreeSummary // the result, if Err is that some entries of a tree failed; otherwise nil
 }
@@ -121,6 +122,9 @@ func Sentence(err error) string {
 			quantity.Count(failed.Tree.Entries(), "entry"))
 	}
 	switch {
+	case sided && failed.Tree != nil && failed.Undirected:
+		text += ": remove the causes and run the same commands, with --ignore-existing or --overwrite on the side " +
+			"that receives"
 	case sided && failed.Local && found.hint == hintDevice:
 		text += ": check the device"
 	case found.hint != "":

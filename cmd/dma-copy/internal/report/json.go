@@ -84,6 +84,7 @@ type (
 		Direction  string `json:"direction"`
 		Kind       string `json:"kind,omitempty"`
 		Action     string `json:"action"`
+		Reason     string `json:"reason,omitempty"`
 		Bytes      int64  `json:"bytes"`
 		Verified   bool   `json:"verified"`
 		Digest     string `json:"digest,omitempty"`
@@ -134,6 +135,7 @@ type (
 		Stages     map[string]float64 `json:"stages,omitempty"`
 		Bottleneck string             `json:"bottleneck,omitempty"`
 		UpToDate   bool               `json:"up_to_date,omitempty"`
+		Existing   bool               `json:"existing,omitempty"`
 		DryRun     bool               `json:"dry_run,omitempty"`
 		Tree       *treeCounts        `json:"tree,omitempty"`
 
@@ -145,6 +147,7 @@ type (
 		Symlinks    int64 `json:"symlinks"`
 		HardLinks   int64 `json:"hard_links"`
 		Unchanged   int64 `json:"unchanged"`
+		Existing    int64 `json:"existing"`
 		Skipped     int64 `json:"skipped"`
 		Failed      int64 `json:"failed"`
 		Unreadable  int64 `json:"unreadable,omitempty"`
@@ -266,6 +269,7 @@ func (r *jsonReporter) entry(e job.FileDone) fileEvent {
 	line := fileEvent{
 		eventHeader: r.start("file"), fileName: nameInEvent(cmp.Or(e.Path, ".")),
 		Direction: r.direction(r.planned.Sent), Kind: entryKinds[e.Kind], Action: e.Action.String(), Bytes: e.Bytes,
+		Reason: e.Change.String(),
 	}
 	switch e.Action {
 	case job.Copied:
@@ -317,15 +321,16 @@ func (r *jsonReporter) Result(s job.Summary) error {
 
 // single returns the event of a file or a stream that is complete.
 func (r *jsonReporter) single(s job.Summary) fileEvent {
+	done := singleFile(s)
 	line := fileEvent{
 		eventHeader: r.start("file"), fileName: nameInEvent(s.Path), Target: s.Target, Remote: r.path.Remote,
-		Direction: r.direction(s.Sent),
-		Action:    singleFile(s).Action.String(), Bytes: s.Size, Verified: compared(s, r.planned),
+		Direction: r.direction(s.Sent), Action: done.Action.String(), Reason: done.Change.String(),
+		Bytes: s.Size, Verified: compared(s, r.planned),
 	}
 	if s.Sum.Algorithm() != digest.None {
 		line.Digest = s.Sum.String()
 	}
-	if r.native && !s.UpToDate && !s.DryRun {
+	if r.native && !s.UpToDate && !s.Existing && !s.DryRun {
 		line.Durability = s.Durability.String()
 	}
 	return line
@@ -348,12 +353,14 @@ func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 		Encrypted: r.path.ofNetwork(s.DataPath.Encrypts()),
 		Verified:  compared(s, r.planned), Readback: s.Readback, Changing: s.Changing,
 		Messages: s.Messages, Chunk: s.Chunk, Depth: s.Depth,
-		Stages: stagesOf(s.Shares), UpToDate: s.UpToDate, DryRun: s.DryRun, Unconfirmed: s.Unconfirmed,
+		Stages: stagesOf(s.Shares), UpToDate: s.UpToDate, Existing: s.Existing, DryRun: s.DryRun,
+		Unconfirmed: s.Unconfirmed,
 	}
 	if t := s.Tree; t != nil {
 		line.Files = t.Files
 		line.Tree = &treeCounts{
-			t.Files, t.Directories, t.Symlinks, t.HardLinks, t.Unchanged, t.Skipped, t.Failed, t.Unreadable, s.DryRun,
+			t.Files, t.Directories, t.Symlinks, t.HardLinks, t.Unchanged, t.Existing, t.Skipped, t.Failed, t.Unreadable,
+			s.DryRun,
 		}
 	}
 	if busy := s.Shares.Busiest(); s.Shares[busy] > 0 {

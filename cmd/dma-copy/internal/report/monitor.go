@@ -158,7 +158,7 @@ func (m *Monitor) Conclude(s job.Summary, err error) error {
 	failed := &SideError{
 		Side: m.path.Side, Local: m.path.Local, Err: err,
 		Kept: m.kept.Bytes, Lost: m.kept.Lost, Resumable: m.resumable(),
-		Partly: m.planned.Tree && m.Progress.Sample().Files > 0,
+		Partly: m.planned.Tree && m.Progress.Sample().Files > 0, Undirected: !m.path.Local && m.path.Remote == "",
 	}
 	if s.Tree == nil || !errors.Is(err, job.ErrSomeFailed) {
 		return failed

@@ -45,7 +45,7 @@ func (t *Total) Add(s job.Summary, err error) {
 	case s.Tree != nil:
 		t.Files += s.Tree.Files
 		t.Bytes += s.Tree.Bytes
-	case err == nil && !s.UpToDate && !s.DryRun:
+	case err == nil && !s.UpToDate && !s.Existing && !s.DryRun:
 		t.Files++
 		t.Bytes += s.Size
 	}
@@ -118,7 +118,7 @@ func (r *textReporter) Deleted(d Deletion) {
 		fmt.Fprintf(r.out, "dma-copy: %s\n", entrySentence(r.path.Side, d.Path, d.Err))
 	case r.plan != nil:
 		r.clear()
-		fmt.Fprintf(r.plan, "%-9s  %14s  %s\n", "delete", "-", deletedName(d))
+		fmt.Fprintln(r.plan, planRow("delete", "", "-", deletedName(d)))
 	case !r.quiet:
 		r.clear()
 		fmt.Fprintf(r.out, "deleted %s\n", deletedName(d))

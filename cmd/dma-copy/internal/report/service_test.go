@@ -99,7 +99,7 @@ func TestDeletionsAsText(t *testing.T) {
 	}{
 		"a directory": {config.Copy{}, Deletion{Path: "a\nb", Kind: negotiate.EntryDirectory}, "", "deleted a\\nb/\n"},
 		"quiet":       {config.Copy{Quiet: true}, Deletion{Path: "a"}, "", ""},
-		"a dry run":   {config.Copy{DryRun: true}, Deletion{Path: "a"}, "delete                  -  a\n", ""},
+		"a dry run":   {config.Copy{DryRun: true}, Deletion{Path: "a"}, "delete     -                     -  a\n", ""},
 		"a failure, even if quiet": {config.Copy{Quiet: true},
 			Deletion{Path: "a", Err: job.NewError(job.ErrTarget, nil, "look", "cannot remove a")}, "",
 			"dma-copy: a: cannot remove a"},

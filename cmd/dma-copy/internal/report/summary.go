@@ -63,6 +63,8 @@ func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 			name = quote.Printable(s.Target)
 		}
 		fmt.Fprintf(w, "ok    %s is already up to date  %s%s\n", name, quantity.Bytes(uint64(s.Size)), sumOf(s))
+	case s.Existing:
+		fmt.Fprintf(w, "ok    nothing copied: %s exists and was left as it is\n", targetOf(s, path))
 	case s.Tree != nil:
 		writeTreeSummary(w, s, planned, path)
 	case s.DryRun:
@@ -103,7 +105,8 @@ func writeTreeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path
 	}
 	fmt.Fprintf(w, "%-4s  %s %s  %s, %s in %s%s\n", outcome, did, nameOf(s, path), copiedOf(*t),
 		quantity.Bytes(uint64(t.Bytes)), round(s.Elapsed), rate(s))
-	rest := joined(", ", countOf(t.Unchanged, "unchanged"), countOf(t.Skipped, "skipped"), countOf(t.Failed, "failed"))
+	rest := joined(", ", countOf(t.Unchanged, "unchanged"), countOf(t.Existing, "existing"),
+		countOf(t.Skipped, "skipped"), countOf(t.Failed, "failed"))
 	if s.DryRun {
 		fmt.Fprintf(w, "      %s\n", joined("; ", rest, "nothing was changed"))
 		return
@@ -181,6 +184,19 @@ func nameOf(s job.Summary, path Path) string {
 	}
 }
 
+// targetOf names what was or would have been written.
+func targetOf(s job.Summary, path Path) string {
+	switch {
+	case s.Target != "":
+		return quote.Printable(s.Target)
+	case s.Sent && path.Remote != "":
+		return quote.Printable(path.Remote)
+	case s.Sent:
+		return "the file of the " + path.Side.Other().String()
+	}
+	return quote.Printable(s.Path)
+}
+
 func sumOf(s job.Summary) string {
 	if s.Sum.Algorithm() == digest.None {
 		return ""
@@ -248,7 +264,7 @@ func resumed(s job.Summary) string {
 // copied returns how many bytes this run has copied.
 func copied(s job.Summary) int64 {
 	switch {
-	case s.UpToDate, s.DryRun:
+	case s.UpToDate, s.Existing, s.DryRun:
 		return 0
 	case s.Tree != nil:
 		return s.Tree.Bytes - s.Resumed

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -82,7 +83,7 @@ func (r *textReporter) Event(e job.Event) {
 	}
 }
 
-// planLine returns the line about an entry in the plan of a dry run: action, size of a file in bytes, path.
+// planLine returns the line about an entry in the plan of a dry run: action, why, size of a file in bytes, path.
 func planLine(side negotiate.Side, e job.FileDone) string {
 	action, size, name := e.Action.String(), "-", entryName(e.Path)
 	if e.Action == job.WouldCopy {
@@ -97,7 +98,12 @@ func planLine(side negotiate.Side, e job.FileDone) string {
 	if e.Action == job.Failed {
 		name = entrySentence(side, e.Path, e.Err)
 	}
-	return fmt.Sprintf("%-9s  %14s  %s", action, size, name)
+	return planRow(action, e.Change.String(), size, name)
+}
+
+// planRow returns a line of the plan of a dry run.
+func planRow(action, why, size, name string) string {
+	return fmt.Sprintf("%-9s  %-7s  %14s  %s", action, cmp.Or(why, "-"), size, name)
 }
 
 func (r *textReporter) Interval() time.Duration { return r.every }
@@ -150,8 +156,10 @@ func singleFile(s job.Summary) job.FileDone {
 	switch {
 	case s.UpToDate:
 		e.Action = job.Unchanged
+	case s.Existing:
+		e.Action = job.Existing
 	case s.DryRun:
-		e.Action = job.WouldCopy
+		e.Action, e.Change = job.WouldCopy, s.Change
 	}
 	return e
 }

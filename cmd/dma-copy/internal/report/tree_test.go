@@ -44,7 +44,7 @@ func planned(s job.Summary) job.Summary {
 // entries are one entry of each action.
 var entries = []job.FileDone{
 	{Path: "", Kind: negotiate.EntryDirectory, Action: job.Unchanged},
-	{Path: "a b", Kind: negotiate.EntryFile, Action: job.WouldCopy, Bytes: 4096},
+	{Path: "a b", Kind: negotiate.EntryFile, Action: job.WouldCopy, Bytes: 4096, Change: negotiate.ChangeSize},
 	{Path: "a\n\xff\\", Kind: negotiate.EntryFile, Action: job.Copied, Bytes: 7},
 	{Path: "link", Kind: negotiate.EntrySymlink, Action: job.Skipped},
 	{Path: "z", Kind: negotiate.EntryFile, Action: job.Failed, Err: fmt.Errorf("%w: no space", job.ErrTarget)},
@@ -105,11 +105,11 @@ func TestPlanOfADryRun(t *testing.T) {
 	if err := p.Result(treeResult(func(*job.TreeSummary) {})); err != nil {
 		t.Fatal(err)
 	}
-	want := "unchanged               -  ./\n" +
-		"copy                 4096  a b\n" +
-		`copied                  7  a\n\xff\\` + "\n" +
-		"skipped                 -  link\n" +
-		"failed                  0  z: target: no space\n"
+	want := "unchanged  -                     -  ./\n" +
+		"copy       size               4096  a b\n" +
+		`copied     -                     7  a\n\xff\\` + "\n" +
+		"skipped    -                     -  link\n" +
+		"failed     -                     0  z: target: no space\n"
 	if stdout.String() != want || stderr.Len() > 0 {
 		t.Errorf("printed\n%swant\n%s; on stderr %q", stdout.String(), want, stderr.String())
 	}
@@ -118,8 +118,11 @@ func TestPlanOfADryRun(t *testing.T) {
 // A dry run of a single file prints a line for it, which says whether it would be copied.
 func TestPlanOfAFile(t *testing.T) {
 	for want, s := range map[string]job.Summary{
-		"copy                   10  a\\nb\n": {Path: "a\nb", Size: 10, DryRun: true},
-		"unchanged              10  file\n":  {Path: "file", Size: 10, DryRun: true, UpToDate: true},
+		"copy       new                  10  a\\nb\n": {
+			Path: "a\nb", Size: 10, DryRun: true, Change: negotiate.ChangeNew,
+		},
+		"unchanged  -                    10  file\n": {Path: "file", Size: 10, DryRun: true, UpToDate: true},
+		"existing   -                    10  file\n": {Path: "file", Size: 10, DryRun: true, Existing: true},
 	} {
 		var stdout strings.Builder
 		p := newText(&stdout, io.Discard, nil, config.Copy{DryRun: true}, zerolog.Nop())
@@ -260,8 +263,8 @@ func TestFailedEntries(t *testing.T) {
 		2:  "dma-copy: host: c: the DPU reports: cannot create c",
 		3:  "dma-copy: host: d0: target",
 		20: "dma-copy: host: and 13 more",
-		21: "dma-copy: host: 33 of 10,036 entries failed: remove the causes and run the same command to copy these " +
-			"entries",
+		21: "dma-copy: host: 33 of 10,036 entries failed: remove the causes and run the same commands, " +
+			"with --ignore-existing or --overwrite on the side that receives",
 	}
 	for i, line := range want {
 		if i >= len(lines) || lines[i] != line {
@@ -298,7 +301,7 @@ func TestUnreadableEntries(t *testing.T) {
 		"dma-copy: host: dir: not permitted\n" +
 		"dma-copy: host: the DPU could not read 1,200 entries: see its error messages\n" +
 		"dma-copy: host: 1,202 of 11,205 entries failed: " +
-		"remove the causes and run the same command to copy these entries\n"
+		"remove the causes and run the same commands, with --ignore-existing or --overwrite on the side that receives\n"
 	if said.String() != want {
 		t.Errorf("printed\n%swant\n%s", said.String(), want)
 	}
