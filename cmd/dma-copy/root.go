@@ -113,8 +113,8 @@ func addCommands(root *cobra.Command, list []command, streams streams, args []st
 func commands() []command {
 	return []command{
 		benchCommand(), completionCommand(), configCommand(), devicesCommand(), doctorCommand(), keysCommand(),
-		localCommand(), lsCommand(), pingCommand(), pullCommand(), pushCommand(), serveCommand(), statusCommand(),
-		syncCommand(), verifyCommand(), versionCommand(),
+		localCommand(), lsCommand(), mkdirCommand(), pingCommand(), pullCommand(), pushCommand(), rmCommand(),
+		serveCommand(), statusCommand(), syncCommand(), verifyCommand(), versionCommand(),
 	}
 }
 

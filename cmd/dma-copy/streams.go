@@ -149,4 +149,10 @@ func hasInput(input *os.File) bool {
 	return err == nil && waiting > 0
 }
 
+// asks reports whether the user can be asked: stdin is a terminal.
+func (s streams) asks() bool {
+	file, is := s.stdin.(*os.File)
+	return is && isTerminal(file)
+}
+
 func isTerminal(handle *os.File) bool { return term.IsTerminal(int(handle.Fd())) }

@@ -42,13 +42,15 @@ here$ dma-copy push image.bin ucx://lab.example/images/
 const pullAbout = `Copies files and directories from a share of a daemon (dma-copy serve) on the
 other side to this side. A DST that ends with /, or is . or .., is a directory
 to copy into: the source keeps its name there, a directory too. Any other DST is
-the name of the copy itself. PATH/. is the content of PATH. PEER is a name in
-the configuration, and may be left out. A daemon on another machine (serve
---listen) is ucx://HOST[:PORT]/SHARE/PATH, or such a name with an address.
+the name of the copy itself. PATH/. is the content of PATH. "*", "?", "[a-z]"
+and "**" in PATH match names; write them in quotes. PEER is a name in the
+configuration, and may be left out. A daemon on another machine (serve --listen)
+is ucx://HOST[:PORT]/SHARE/PATH, or such a name with an address.
 - is stdout. A name of this side with a colon is written with ./ in front.
 `
 
 const pullExamples = `host$ dma-copy pull :images/image.bin .
+host$ dma-copy pull ':images/*.img' /srv/
 dpu$  dma-copy pull -r b1:00.1 :inbox/photos.tar - | tar x
 here$ dma-copy pull ucx://lab.example/images/image.bin .
 `
@@ -192,6 +194,11 @@ func (t *transfers) run(ctx context.Context, streams streams) error {
 
 // runPrepared makes the copies with the options and rules that are set.
 func (t *transfers) runPrepared(ctx context.Context) error {
+	if t.settings.Kind == config.Pull {
+		if err := t.expandSources(ctx); err != nil {
+			return withSide(t.side.side, err)
+		}
+	}
 	all, err := t.plan()
 	if err != nil {
 		return err
@@ -248,6 +255,26 @@ func (t *transfers) copy(ctx context.Context, e ends) error {
 	})
 	t.total.Add(summary, err)
 	return monitor.Conclude(summary, err)
+}
+
+// expandSources puts what the patterns of a pull match in their place. By then the target is known to be a directory to
+// copy into, however many entries there are.
+func (t *transfers) expandSources(ctx context.Context) error {
+	var all []share.Remote
+	for _, source := range t.settings.Remote {
+		x, err := t.expand(ctx, source)
+		if err != nil {
+			return err
+		}
+		if x.entries == nil {
+			all = append(all, x.base)
+		}
+		for _, e := range x.entries {
+			all = append(all, x.remote(e))
+		}
+	}
+	t.settings.Remote, t.settings.Expanded = all, true
+	return nil
 }
 
 // plan returns the ends of each copy.

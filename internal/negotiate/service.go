@@ -46,21 +46,22 @@ type ServiceStep struct {
 	Reply []byte // to be sent to the peer first, even together with an error; may be nil
 	Event Event
 
-	Native   []byte        // with PeerNative: the message that was passed to Receive, without a copy
-	Refusal  *Refusal      // with Refused
-	Items    []Item        // with PeerItems
-	Copy     CopyRequest   // with CopyRequested
-	Accepted Accepted      // with CopyAccepted
-	List     ListRequest   // with ListRequested
-	Listed   []Listed      // with PeerListed: in the order of the list, depth first and sorted by name
-	ListEnd  ListEnd       // with PeerListEnd
-	Remove   RemoveRequest // with RemoveRequested
-	Removed  []Removal     // with PeerRemoved: one for each path of the REMOVE
-	Ping     ServicePing   // with Pinged: call Pong; with RoundTrip: the answer. The payload is part of the message
-	Ahead    uint32        // with PeerWorking: number of requests that the daemon serves first
-	Relay    RelayRequest  // with RelayRequested
-	Moved    uint64        // with PeerRelaying: bytes of the file that the target has so far
-	Relayed  Relayed       // with PeerRelayed
+	Native   []byte         // with PeerNative: the message that was passed to Receive, without a copy
+	Refusal  *Refusal       // with Refused
+	Items    []Item         // with PeerItems
+	Copy     CopyRequest    // with CopyRequested
+	Accepted Accepted       // with CopyAccepted
+	List     ListRequest    // with ListRequested
+	Listed   []Listed       // with PeerListed: in the order of the list, depth first and sorted by name
+	ListEnd  ListEnd        // with PeerListEnd
+	Remove   RemoveRequest  // with RemoveRequested
+	Removed  []Removal      // with PeerRemoved: one for each path of the REMOVE
+	Ping     ServicePing    // with Pinged: call Pong; with RoundTrip: the answer. The payload is part of the message
+	Ahead    uint32         // with PeerWorking: number of requests that the daemon serves first
+	Relay    RelayRequest   // with RelayRequested
+	Moved    uint64         // with PeerRelaying: bytes of the file that the target has so far
+	Relayed  Relayed        // with PeerRelayed
+	MakeDir  MakeDirRequest // with MakeDirRequested
 }
 
 // Service is one side of what a command and a daemon have over one connection, from GREETING to the disconnect: one
@@ -69,10 +70,10 @@ type ServiceStep struct {
 //	Idle ─► AwaitGreeting ─► Ready ─┬─► Preparing ─┐
 //	                           ▲    ├──────────────┴─► Requested ─► Copying ─┬─► Closing ─────┬─► Ready
 //	                           │    │                                        └─► PeerClosing ─┘
-//	                           └────┴─► Listing, Removing, Pinging, Relaying
+//	                           └────┴─► Listing, Removing, Making, Pinging, Relaying
 //
-// A refused request leads back to Ready from Requested, Listing, Removing, Pinging and Relaying. A disconnect in Ready
-// leads to Done, and so does a final refusal on the daemon. Every state can change to Failed, which is final.
+// A refused request leads back to Ready from Requested, Listing, Removing, Making, Pinging and Relaying. A disconnect
+// in Ready leads to Done, and so does a final refusal on the daemon. Every state can change to Failed, which is final.
 //
 // Call Start, pass every received message to Receive, and do what the ServiceStep requires. All other methods except
 // the accessors report this side's own progress and return the message to send, appended to dst. A call that the state
@@ -291,7 +292,7 @@ func (s *Service) List(dst []byte, l ListRequest) ([]byte, error) {
 	err := s.mayCall(TypeList)
 	if err == nil {
 		err = firstError(l.check(),
-			s.checkFits(TypeList, listRequestSize+len(l.Place.Share)+len(l.Place.Path)))
+			s.checkFits(TypeList, placeRequestSize+len(l.Place.Share)+len(l.Place.Path)))
 	}
 	if err != nil {
 		return dst, s.refuse(err)

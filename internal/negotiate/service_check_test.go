@@ -60,7 +60,8 @@ func TestServiceLengthsAtTheirBoundaries(t *testing.T) {
 		"link": {MaxLink, func(n int) any {
 			return []Listed{{Kind: EntrySymlink, Depth: 1, Name: "a", Link: text(n)}}
 		}},
-		"remove": {MaxPath, func(n int) any { return RemoveRequest{inbox, []string{longPath(n)}} }},
+		"remove": {MaxPath, func(n int) any { return RemoveRequest{Place: inbox, Paths: []string{longPath(n)}} }},
+		"mkdir":  {MaxPath, func(n int) any { return MakeDirRequest{Place: Place{"a", longPath(n)}} }},
 		"relay":  {MaxPath, func(n int) any { return relayFor(longPath(n)) }},
 		"relay to": {MaxPath, func(n int) any {
 			r := relayRequest
@@ -68,7 +69,7 @@ func TestServiceLengthsAtTheirBoundaries(t *testing.T) {
 			return r
 		}},
 		"remove in": {MaxPath, func(n int) any {
-			return RemoveRequest{Place{"a", longPath(n)}, []string{"a"}}
+			return RemoveRequest{Place: Place{"a", longPath(n)}, Paths: []string{"a"}}
 		}},
 		"ping text": {MaxPingText, func(n int) any { return servicePingMessage{0, true, []byte(text(n))} }},
 		"pong text": {MaxPingText, func(n int) any { return servicePongMessage{0, true, []byte(text(n))} }},
@@ -175,7 +176,7 @@ func TestServiceMessagesFitTheChannel(t *testing.T) {
 	room := MaxServiceGreeting - copySize - len("inbox")
 	_, err := command.Copy(nil, with(pushRequest, strings.Repeat("n", room+1)))
 	wantCheck(t, "a long COPY", err, ErrTooLarge)
-	room = MaxServiceGreeting - listRequestSize - len("inbox")
+	room = MaxServiceGreeting - placeRequestSize - len("inbox")
 	_, err = command.List(nil, ListRequest{Place: Place{"inbox", strings.Repeat("n", room+1)}})
 	wantCheck(t, "a long LIST", err, ErrTooLarge)
 	_, err = command.Relay(nil, relayFor(strings.Repeat("n", MaxServiceGreeting-relaySize-len("inboximagesb")+1)))
@@ -185,7 +186,8 @@ func TestServiceMessagesFitTheChannel(t *testing.T) {
 	pattern := strings.Repeat("x", MaxServiceGreeting-listSize-itemSize+1)
 	_, used, err := command.Items(nil, []Item{{ItemExclude, pattern}})
 	wantCheck(t, "a long ITEMS", err, ErrTooLarge)
-	_, long, err := command.Remove(nil, RemoveRequest{inbox, []string{strings.Repeat("n", MaxServiceGreeting)}})
+	remove := RemoveRequest{Place: inbox, Paths: []string{strings.Repeat("n", MaxServiceGreeting)}}
+	_, long, err := command.Remove(nil, remove)
 	wantCheck(t, "a long REMOVE", err, ErrTooLarge)
 	if l.want(Ready, Ready); used != 0 || long != 0 {
 		t.Errorf("sent %d items, %d paths", used, long)
@@ -257,11 +259,11 @@ func TestServiceAnswersFitTheChannel(t *testing.T) {
 func TestServiceRemovalsFitTheChannel(t *testing.T) {
 	l := narrow(t)
 	paths := strings.Split(strings.Repeat("a", 41), "")
-	request := AppendRemove(nil, RemoveRequest{Place{Share: "a"}, paths[:41]})
+	request := AppendRemove(nil, RemoveRequest{Place: Place{Share: "a"}, Paths: paths[:41]})
 	if len(request) > MaxServiceGreeting {
 		t.Fatalf("%d bytes", len(request))
 	}
-	msg, used, err := l.ends[Command].Remove(nil, RemoveRequest{Place{Share: "a"}, paths})
+	msg, used, err := l.ends[Command].Remove(nil, RemoveRequest{Place: Place{Share: "a"}, Paths: paths})
 	if want := (MaxServiceGreeting - listSize) / removedSize; used != want {
 		t.Fatalf("%d paths instead of %d", used, want)
 	}
@@ -311,7 +313,7 @@ func TestServiceListsAreCut(t *testing.T) {
 	wide.Link = wide.Link[1:]
 	l.passSome(Daemon, PeerListed, 1)(daemon.Listed(nil, []Listed{wide, listedAt(1, EntryFile, "a")}))
 	l.pass(Daemon, PeerListEnd)(daemon.ListEnd(nil, AbortLimit, "too long"))
-	request := RemoveRequest{inbox, []string{"a", "..", "b"}}
+	request := RemoveRequest{Place: inbox, Paths: []string{"a", "..", "b"}}
 	l.passSome(Command, RemoveRequested, 1)(command.Remove(nil, request))
 	l.pass(Daemon, PeerRemoved)(daemon.Removed(nil, []Removal{{}}))
 	items := []Item{{ItemExclude, "a"}, {ItemExclude, ""}, {ItemExclude, "b"}}
@@ -324,7 +326,7 @@ func TestServiceArguments(t *testing.T) {
 	command := l.ends[Command]
 	items := func(list ...Item) error { _, _, err := command.Items(nil, list); return err }
 	remove := func(place Place, paths ...string) error {
-		_, _, err := command.Remove(nil, RemoveRequest{place, paths})
+		_, _, err := command.Remove(nil, RemoveRequest{Place: place, Paths: paths})
 		return err
 	}
 	for name, call := range map[string]func() error{

@@ -19,7 +19,7 @@ func FuzzServiceDecode(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, rest []byte) {
-		message := TypeServiceGreeting + Type(kind%uint8(TypeRelayed-TypeServiceGreeting+1))
+		message := TypeServiceGreeting + Type(kind%uint8(TypeMade-TypeServiceGreeting+1))
 		checkServiceDecoding(t, append(appendType(nil, message), rest...))
 	})
 }
@@ -53,6 +53,8 @@ func checkServicePaths(t *testing.T, message any) {
 	case Accepted:
 		paths = []string{m.Path}
 	case ListRequest:
+		paths = []string{m.Place.Path}
+	case MakeDirRequest:
 		paths = []string{m.Place.Path}
 	case RelayRequest:
 		paths = []string{m.Source.Path, m.Target.Path}

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	listRequestSize = 12 // without share and path
-	listedSize      = 36 // of an entry, without name and link
-	listEndSize     = 12 // without the text
+	placeRequestSize = 12 // without share and path
+	listedSize       = 36 // of an entry, without name and link
+	listEndSize      = 12 // without the text
 )
 
 // ListFlags are options of a LIST.
@@ -54,18 +54,27 @@ func appendPlace(dst []byte, p Place) []byte {
 	return append(append(dst, p.Share...), p.Path...)
 }
 
-// DecodeList decodes a LIST. It fails with ErrMalformed.
-func DecodeList(msg []byte) (ListRequest, error) {
-	if err := checkType(msg, TypeList, listRequestSize); err != nil {
-		return ListRequest{}, err
+// decodePlace decodes a LIST or MKDIR, without checking the flags and the place.
+func decodePlace(msg []byte, t Type) (flags uint32, p Place, err error) {
+	if err := checkType(msg, t, placeRequestSize); err != nil {
+		return 0, Place{}, err
 	}
 	share, path := int(msg[8]), int(binary.BigEndian.Uint16(msg[10:]))
-	err := firstError(checkTail(msg, TypeList, listRequestSize, uint64(share+path)), checkPadding(TypeList, msg[9:10]))
+	err = firstError(checkTail(msg, t, placeRequestSize, uint64(share+path)), checkPadding(t, msg[9:10]))
+	if err != nil {
+		return 0, Place{}, err
+	}
+	text := string(msg[placeRequestSize:])
+	return binary.BigEndian.Uint32(msg[4:]), Place{text[:share], text[share:]}, nil
+}
+
+// DecodeList decodes a LIST. It fails with ErrMalformed.
+func DecodeList(msg []byte) (ListRequest, error) {
+	flags, place, err := decodePlace(msg, TypeList)
 	if err != nil {
 		return ListRequest{}, err
 	}
-	text := string(msg[listRequestSize:])
-	l := ListRequest{ListFlags(binary.BigEndian.Uint32(msg[4:])), Place{text[:share], text[share:]}}
+	l := ListRequest{ListFlags(flags), place}
 	if err := l.check(); err != nil {
 		return ListRequest{}, err
 	}

@@ -143,6 +143,8 @@ func valueOf(step ServiceStep) any {
 		return step.Ahead
 	case RelayRequested:
 		return step.Relay
+	case MakeDirRequested:
+		return step.MakeDir
 	case PeerRelaying:
 		return step.Moved
 	case PeerRelayed:
@@ -176,7 +178,7 @@ func (r *randomService) request() {
 	s := r.ends[Command]
 	r.requests++
 	r.sent, r.got = [2]int{}, [2]int{}
-	switch r.chance(7) {
+	switch r.chance(8) {
 	case 0:
 		r.items()
 	case 1:
@@ -187,13 +189,15 @@ func (r *randomService) request() {
 		l := ListRequest{ListRecursive, inbox}
 		r.send(Command, ListRequested, l)(s.List(nil, l))
 	case 3:
-		remove := RemoveRequest{inbox, []string{"a", "b/c", fmt.Sprint(r.chance(256))}}
+		remove := RemoveRequest{Place: inbox, Paths: []string{"a", "b/c", fmt.Sprint(r.chance(256))}}
 		msg, _, err := s.Remove(nil, remove)
 		r.send(Command, RemoveRequested, fmt.Sprint(remove))(msg, err)
 	case 4:
 		relay := relayRequest
 		relay.Durability = Durability(r.chance(3))
 		r.send(Command, RelayRequested, relay)(s.Relay(nil, relay))
+	case 5:
+		r.send(Command, MakeDirRequested, makeDirRequest)(s.MakeDir(nil, makeDirRequest))
 	default:
 		p := ServicePing{s.pings, r.chance(2) == 1, []byte{1, byte(r.chance(256))}}
 		r.send(Command, Pinged, fmt.Sprint(p))(s.Ping(nil, p.Payload, p.Text))
@@ -254,6 +258,8 @@ func (r *randomService) daemon() {
 		r.send(Daemon, RoundTrip, fmt.Sprint(p))(s.Pong(nil, p.Payload))
 	case Relaying:
 		r.relaying()
+	case Making:
+		r.send(Daemon, PeerMade, nil)(s.Made(nil))
 	}
 }
 

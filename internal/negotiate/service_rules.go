@@ -13,15 +13,15 @@ type serviceRule struct {
 var (
 	// begun are the states in which the daemon may end the session, and in which the command may hear of it.
 	begun = states(AwaitGreeting, Ready, Preparing, Requested, Copying, Closing, PeerClosing, Listing, Removing,
-		Pinging, Relaying)
+		Pinging, Relaying, Making)
 	// refusedStates are those in which the daemon may refuse a request, and the command hears of it.
-	refusedStates = states(Requested, Listing, Removing, Pinging, Relaying)
+	refusedStates = states(Requested, Listing, Removing, Pinging, Relaying, Making)
 
 	// A message of the native session may cross the CLOSE of the side that receives it.
 	copySent     = states(Copying, PeerClosing)
 	copyReceived = states(Copying, Closing)
 
-	serviceMessages = [...][TypeRelayed + 1]serviceRule{
+	serviceMessages = [...][TypeMade + 1]serviceRule{
 		Command: {
 			TypeServiceGreeting: {0, states(AwaitGreeting), (*Service).receiveGreeting},
 			TypeItems: {states(Ready, Preparing), states(Ready, Preparing),
@@ -34,6 +34,7 @@ var (
 			TypeRemove:      {states(Ready), states(Ready), (*Service).receiveRemove},
 			TypeServicePing: {states(Ready), states(Ready), (*Service).receivePing},
 			TypeRelay:       {states(Ready), states(Ready), (*Service).receiveRelay},
+			TypeMakeDir:     {states(Ready), states(Ready), (*Service).receiveMakeDir},
 		},
 		Daemon: {
 			TypeServiceGreeting: {0, states(AwaitGreeting), (*Service).receiveAnswer},
@@ -47,11 +48,12 @@ var (
 			TypeRemoved:     {states(Removing), states(Removing), (*Service).receiveRemoved},
 			TypeServicePong: {states(Pinging), states(Pinging), (*Service).receivePong},
 			TypeWorking: {
-				states(Requested, Copying, PeerClosing, Listing, Removing, Pinging, Relaying),
-				states(Requested, Copying, Closing, Listing, Removing, Pinging, Relaying),
+				states(Requested, Copying, PeerClosing, Listing, Removing, Pinging, Relaying, Making),
+				states(Requested, Copying, Closing, Listing, Removing, Pinging, Relaying, Making),
 				(*Service).receiveWorking},
 			TypeRelaying: {states(Relaying), states(Relaying), (*Service).receiveRelaying},
 			TypeRelayed:  {states(Relaying), states(Relaying), (*Service).receiveRelayed},
+			TypeMade:     {states(Making), states(Making), (*Service).receiveMade},
 		},
 	}
 )

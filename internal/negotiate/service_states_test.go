@@ -13,7 +13,8 @@ import (
 // serviceSituations are the columns of the tables: states, and in listed the first entry of the list was sent.
 var serviceSituations = []string{
 	"idle", "await-greeting", "ready", "preparing", "requested", "copying", "closing", "peer-closing", "listing",
-	"listed", "removing", "pinging", "relaying", "done", "failed",
+	"listed", "removing", "pinging", "relaying", "making", "done",
+	"failed",
 }
 
 // reachService returns a session in a situation. The copy is a pull.
@@ -54,6 +55,8 @@ func reachService(t testing.TB, role ServiceRole, situation string) *Service {
 		l.pass(Command, Pinged)(command.Ping(nil, []byte{1}, false))
 	case "relaying":
 		l.pass(Command, RelayRequested)(command.Relay(nil, relayRequest))
+	case "making":
+		l.pass(Command, MakeDirRequested)(command.MakeDir(nil, makeDirRequest))
 	case "done":
 		_ = l.ends[role].Disconnected()
 	case "failed":
@@ -114,7 +117,9 @@ func serviceInputs(role ServiceRole) []serviceInput {
 		hears("RELAYED", AppendRelayed(nil, relayedResult)),
 		hears("RELAYED,other", AppendRelayed(nil, otherResult)),
 		hears("RELAYED,failed", AppendRelayed(nil, Relayed{Code: AbortSource})),
-		hears("type 0x51", appendType(nil, 0x51)),
+		hears("MKDIR", AppendMakeDir(nil, makeDirRequest)),
+		hears("MADE", AppendMade(nil)),
+		hears("type 0x53", appendType(nil, 0x53)),
 	}, serviceCalls()...)
 }
 
@@ -161,6 +166,8 @@ func serviceCalls() []serviceInput {
 		calls("relayed(failed)", func(s *Service) ([]byte, error) {
 			return s.Relayed(nil, Relayed{Code: AbortSource})
 		}),
+		calls("make-dir()", func(s *Service) ([]byte, error) { return s.MakeDir(nil, makeDirRequest) }),
+		calls("made()", func(s *Service) ([]byte, error) { return s.Made(nil) }),
 		calls("disconnected()", func(s *Service) ([]byte, error) { return nil, s.Disconnected() }),
 	}
 }

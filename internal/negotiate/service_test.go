@@ -21,6 +21,7 @@ var (
 	pushAccepted    = Accepted{Path: "a"}
 	pullAccepted    = Accepted{Kind: CopyFile, Size: 5, Path: "a"}
 	removeRequest   = RemoveRequest{Place: inbox, Paths: []string{"d/f", "d"}}
+	makeDirRequest  = MakeDirRequest{Place: inbox}
 	relayRequest    = RelayRequest{
 		Source: inbox, Size: 5, Sum: Sum{DigestBLAKE3, [MaxDigestSize]byte{1, 31: 2}},
 		Address: netip.MustParseAddrPort("10.0.0.2:7483"), Key: [32]byte{3, 31: 4},

@@ -55,6 +55,8 @@ type serviceMessage struct {
 	Moved         number         `json:"moved"`
 	UpToDate      bool           `json:"up_to_date"`
 	Unfinished    bool           `json:"unfinished"`
+	FilesOnly     bool           `json:"files_only"` // of a REMOVE
+	Parents       bool           `json:"parents"`
 }
 
 type vectorItem struct {
@@ -89,6 +91,7 @@ var (
 // What decodeService returns where it is not one value of the package.
 type (
 	closeMessage       struct{}
+	madeMessage        struct{}
 	workingMessage     uint32
 	relayingMessage    uint64
 	servicePingMessage ServicePing
@@ -116,6 +119,10 @@ func (m serviceMessage) value(t testing.TB) any {
 		return closeMessage{}
 	case "LIST":
 		return ListRequest{ListFlags(flagBits(t, listFlagNames, m.Flags)), place}
+	case "MKDIR":
+		return MakeDirRequest{place, m.Parents}
+	case "MADE":
+		return madeMessage{}
 	case "LIST END":
 		return ListEnd{m.Count, m.Code, string(m.Text)}
 	case "PING":
@@ -155,7 +162,7 @@ func (m serviceMessage) list(t testing.TB, place Place) any {
 	var (
 		items   []Item
 		entries []Listed
-		remove  = RemoveRequest{Place: place}
+		remove  = RemoveRequest{Place: place, Files: m.FilesOnly}
 		results []Removal
 	)
 	for _, i := range m.Items {
@@ -225,6 +232,10 @@ func decodeService(msg []byte) (any, error) {
 		return decoded(relayingMessage(moved), err)
 	case TypeRelayed:
 		return decoded(DecodeRelayed(msg))
+	case TypeMakeDir:
+		return decoded(DecodeMakeDir(msg))
+	case TypeMade:
+		return decoded(madeMessage{}, DecodeMade(msg))
 	}
 	return nil, malformed(typeOf(msg), "no message of the service protocol")
 }
@@ -266,6 +277,10 @@ func encodeService(value any) []byte {
 		return AppendRelaying(nil, uint64(v))
 	case Relayed:
 		return AppendRelayed(nil, v)
+	case MakeDirRequest:
+		return AppendMakeDir(nil, v)
+	case madeMessage:
+		return AppendMade(nil)
 	}
 	return nil
 }

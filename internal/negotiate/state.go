@@ -99,6 +99,7 @@ const (
 	Listing                                // until the daemon's LIST END
 	Removing                               // until the daemon's REMOVED
 	Relaying                               // until the daemon's RELAYED
+	Making                                 // until the daemon's MADE
 )
 
 var stateNames = map[State]string{
@@ -126,6 +127,7 @@ var stateNames = map[State]string{
 	Listing:         "listing",
 	Removing:        "removing",
 	Relaying:        "relaying",
+	Making:          "making",
 }
 
 // String returns the state's name in docs/PROTOCOL.md.
@@ -183,21 +185,23 @@ const (
 
 // The events of a Service, in a ServiceStep, in addition to Greeted, Pinged and RoundTrip.
 const (
-	Refused         Event = iota + PeerDone + 1 // on the command: Refusal is set; the request has ended
-	PeerItems                                   // Items is set, on the daemon
-	CopyRequested                               // Copy is set, on the daemon: call Accept or Refuse
-	CopyAccepted                                // Accepted is set, on the command: the native session begins
-	PeerNative                                  // Native is set: a message for the native session
-	PeerClosed                                  // the native session of the peer has ended: call Close, unless Ready
-	ListRequested                               // List is set, on the daemon: call Listed and ListEnd, or Refuse
-	PeerListed                                  // Listed is set, on the command
-	PeerListEnd                                 // ListEnd is set, on the command
-	RemoveRequested                             // Remove is set, on the daemon: call Removed or Refuse
-	PeerRemoved                                 // Removed is set, on the command
-	PeerWorking                                 // Ahead is set, on the command
-	RelayRequested                              // Relay is set, on the daemon: call Relayed or Refuse
-	PeerRelaying                                // Moved is set, on the command
-	PeerRelayed                                 // Relayed is set, on the command
+	Refused          Event = iota + PeerDone + 1 // on the command: Refusal is set; the request has ended
+	PeerItems                                    // Items is set, on the daemon
+	CopyRequested                                // Copy is set, on the daemon: call Accept or Refuse
+	CopyAccepted                                 // Accepted is set, on the command: the native session begins
+	PeerNative                                   // Native is set: a message for the native session
+	PeerClosed                                   // the native session of the peer has ended: call Close, unless Ready
+	ListRequested                                // List is set, on the daemon: call Listed and ListEnd, or Refuse
+	PeerListed                                   // Listed is set, on the command
+	PeerListEnd                                  // ListEnd is set, on the command
+	RemoveRequested                              // Remove is set, on the daemon: call Removed or Refuse
+	PeerRemoved                                  // Removed is set, on the command
+	PeerWorking                                  // Ahead is set, on the command
+	RelayRequested                               // Relay is set, on the daemon: call Relayed or Refuse
+	PeerRelaying                                 // Moved is set, on the command
+	PeerRelayed                                  // Relayed is set, on the command
+	MakeDirRequested                             // MakeDir is set, on the daemon: call Made or Refuse
+	PeerMade                                     // on the command
 )
 
 var eventNames = [...]string{
@@ -213,7 +217,7 @@ var eventNames = [...]string{
 	PeerNative: "peer-native", PeerClosed: "peer-closed", ListRequested: "list-requested", PeerListed: "peer-listed",
 	PeerListEnd: "peer-list-end", RemoveRequested: "remove-requested", PeerRemoved: "peer-removed",
 	PeerWorking: "peer-working", RelayRequested: "relay-requested", PeerRelaying: "peer-relaying",
-	PeerRelayed: "peer-relayed",
+	PeerRelayed: "peer-relayed", MakeDirRequested: "make-dir-requested", PeerMade: "peer-made",
 }
 
 // String returns the event's name in docs/PROTOCOL.md.

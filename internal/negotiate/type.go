@@ -71,6 +71,8 @@ const (
 	TypeRelay
 	TypeRelaying
 	TypeRelayed
+	TypeMakeDir
+	TypeMade
 )
 
 var typeNames = map[Type]string{
@@ -119,6 +121,8 @@ var typeNames = map[Type]string{
 	TypeRelay:           "RELAY",
 	TypeRelaying:        "RELAYING",
 	TypeRelayed:         "RELAYED",
+	TypeMakeDir:         "MKDIR",
+	TypeMade:            "MADE",
 }
 
 // String returns the message's name in docs/PROTOCOL.md.

@@ -237,10 +237,23 @@ func entryOf(l negotiate.Listed, names []string) share.Entry {
 func (c *Client) Remove(
 	ctx context.Context, place negotiate.Place, paths []string, each func(path string, result negotiate.Removal) error,
 ) error {
-	for len(paths) > 0 {
+	return c.remove(ctx, negotiate.RemoveRequest{Place: place, Paths: paths}, each)
+}
+
+// RemoveFiles is Remove for files and symlinks. A path at which nothing is has the code AbortSource.
+func (c *Client) RemoveFiles(
+	ctx context.Context, place negotiate.Place, paths []string, each func(path string, result negotiate.Removal) error,
+) error {
+	return c.remove(ctx, negotiate.RemoveRequest{Place: place, Files: true, Paths: paths}, each)
+}
+
+func (c *Client) remove(
+	ctx context.Context, r negotiate.RemoveRequest, each func(path string, result negotiate.Removal) error,
+) error {
+	for len(r.Paths) > 0 {
 		used := 0
 		err := c.send(ctx, func(s *negotiate.Service, dst []byte) (message []byte, err error) {
-			message, used, err = s.Remove(dst, negotiate.RemoveRequest{Place: place, Paths: paths})
+			message, used, err = s.Remove(dst, r)
 			return message, err
 		})
 		if err != nil {
@@ -251,13 +264,24 @@ func (c *Client) Remove(
 			return err
 		}
 		for i, result := range step.Removed {
-			if err := each(paths[i], result); err != nil {
+			if err := each(r.Paths[i], result); err != nil {
 				return err
 			}
 		}
-		paths = paths[used:]
+		r.Paths = r.Paths[used:]
 	}
 	return nil
+}
+
+// MakeDir creates a directory at a place, and with parents those above it that are missing. A *negotiate.Refusal says
+// why it could not, also if it exists and parents is not set.
+func (c *Client) MakeDir(ctx context.Context, place negotiate.Place, parents bool) error {
+	request := negotiate.MakeDirRequest{Place: place, Parents: parents}
+	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.MakeDir(dst, request) })
+	if err == nil {
+		_, err = c.answer(ctx)
+	}
+	return err
 }
 
 // Ping sends a payload of up to MaxPing bytes, which comes back, and returns the time of the round trip.

@@ -276,6 +276,8 @@ func (c *connection) handle(step negotiate.ServiceStep) error {
 		return c.list(step.List)
 	case negotiate.RemoveRequested:
 		return c.remove(step.Remove)
+	case negotiate.MakeDirRequested:
+		return c.makeDir(step.MakeDir)
 	case negotiate.Pinged:
 		return c.pong(step.Ping)
 	case negotiate.RelayRequested:

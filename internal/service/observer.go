@@ -15,6 +15,7 @@ const (
 	Pull   Operation = "pull" // the daemon sends, and the command receives
 	List   Operation = "list"
 	Remove Operation = "remove"
+	Mkdir  Operation = "mkdir"
 	Ping   Operation = "ping"
 	Relay  Operation = "relay" // the daemon pushes to another daemon
 )

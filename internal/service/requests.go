@@ -364,13 +364,60 @@ func (c *connection) removeAll(
 			return context.Cause(ctx)
 		}
 		at, err := cleanPath(each)
-		if err == nil {
+		switch {
+		case err != nil:
+		case r.Files:
+			err = removeFile(remover, at)
+		default:
 			err = remover.Remove(at)
 		}
 		done.add(each, err, c.server.code)
 		progress.Touch()
 	}
 	return nil
+}
+
+// removeFile removes what must exist, and must not be a directory.
+func removeFile(r *share.Remover, at string) error {
+	err := r.RemoveFile(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return job.NewError(job.ErrSource, nil, "check the path", "%s does not exist", at)
+	}
+	return err
+}
+
+// makeDir answers a MKDIR.
+func (c *connection) makeDir(r negotiate.MakeDirRequest) error {
+	record := Record{Operation: Mkdir, Share: r.Place.Share, Path: r.Place.Path}
+	return c.perform(record, func(record *Record) (failed, fatal error) {
+		err := c.work(func(context.Context, *job.Progress) error { return c.makeIn(r) })
+		switch {
+		case endsConnection(err):
+			return err, err
+		case err != nil:
+			return c.refuse(err)
+		}
+		record.Entries = 1
+		return nil, c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Made(dst) })
+	})
+}
+
+// makeIn creates the directory if the key may do that.
+func (c *connection) makeIn(r negotiate.MakeDirRequest) error {
+	rights, err := c.authorize(r.Place.Share, share.Write)
+	if err != nil {
+		return err
+	}
+	at, err := cleanPath(r.Place.Path)
+	if err != nil {
+		return err
+	}
+	in, err := c.server.open(rights)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return in.MakeDir(at, r.Parents)
 }
 
 // pong answers a PING.

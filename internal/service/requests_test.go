@@ -177,6 +177,83 @@ func TestRemove(t *testing.T) {
 	})
 }
 
+// A removal of files refuses directories, and reports what is not there. Links on the way to the place are followed
+// within the share, and the last one is removed itself.
+func TestRemoveFiles(t *testing.T) {
+	inWorld(t, func(w *world) {
+		makeDirectories(t, w.remote, "/srv/box/d", "/srv/box/d/empty")
+		w.remote.Put("/srv/box/d/a", "1")
+		w.remote.Put("/srv/box/d/b", "1")
+		w.remote.Symlink("d", "/srv/box/link", 0)
+		w.remote.Symlink("/srv", "/srv/box/out", 0)
+		w.remote.Put("/srv/secret", "1")
+	}, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		remove := func(path, name string) (code negotiate.AbortCode, err error) {
+			place := negotiate.Place{Share: "box", Path: path}
+			err = c.RemoveFiles(w.Context(), place, []string{name}, func(_ string, r negotiate.Removal) error {
+				code = r.Code
+				return nil
+			})
+			return code, err
+		}
+		for _, test := range []struct {
+			path, name string
+			want       negotiate.AbortCode
+		}{
+			{"d", "a", 0}, {"d", "a", negotiate.AbortSource}, {"d", "empty", negotiate.AbortTarget}, {"link", "b", 0},
+			{"", "link", 0}, {"", "out/secret", negotiate.AbortTarget},
+		} {
+			if code, err := remove(test.path, test.name); err != nil || code != test.want {
+				w.Errorf("%s in %s: %d, %v", test.name, test.path, code, err)
+			}
+		}
+		_, err := remove("out", "secret")
+		mustRefuse(w.T, err, negotiate.AbortSource, "leads out of the shared directory")
+		mustHave(w.T, w.remote, "/srv/secret", "1")
+		w.mustList(c, "box/d", 0, `0 directory "" 0`, `1 directory "empty" 0`)
+	})
+}
+
+func TestMakeDir(t *testing.T) {
+	inWorld(t, func(w *world) {
+		makeDirectories(t, w.remote, "/srv/box/d")
+		w.remote.Put("/srv/box/file", "1")
+		w.remote.Symlink("d", "/srv/box/link", 0)
+		w.remote.Symlink("none", "/srv/box/dangling", 0)
+		w.remote.Symlink("../keep", "/srv/box/outside", 0)
+	}, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		for _, test := range []struct {
+			at      string
+			parents bool
+			want    string
+		}{
+			{"box/new", false, ""}, {"box/new", false, "new exists"}, {"box/new", true, ""},
+			{"box/file", true, "file exists"},
+			{"box/a/b/c", false, "use -p"}, {"box/a/b/c", true, ""}, {"box/link/in", false, ""},
+			{"box/file/x", true, "not a directory"}, {"box/dangling", false, "dangling symlink"},
+			{"box/dangling/x", true, "cannot create the directory of"}, {"box/outside/x", true, "leads out of"},
+			{"box/.x.dma-copy-part", false, "reserved"}, {"keep/d", false, ""}, {"out/d", false, "may not write"},
+			{"none/d", false, "no share"},
+		} {
+			name, path, _ := strings.Cut(test.at, "/")
+			err := c.MakeDir(w.Context(), negotiate.Place{Share: name, Path: path}, test.parents)
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				w.Errorf("%s (parents: %t): %v, want %q", test.at, test.parents, err, test.want)
+			}
+		}
+		w.mustList(c, "box", negotiate.ListRecursive, `0 directory "" 0`, `1 directory "a" 0`, `2 directory "a/b" 0`,
+			`3 directory "a/b/c" 0`, `1 directory "d" 0`, `2 directory "d/in" 0`, `1 symlink "dangling" 0 to none`,
+			`1 file "file" 1`, `1 symlink "link" 0 to d`, `1 directory "new" 0`, `1 symlink "outside" 0 to ../keep`)
+		if r := w.records()[0]; r.Operation != Mkdir || r.Path != "new" || r.Share != "box" || r.Entries != 1 {
+			w.Errorf("the record is %+v", r)
+		}
+	})
+}
+
 // What is removed before the share hangs is in the record.
 func TestRemoveInAShareThatHangs(t *testing.T) {
 	inWorld(t, func(w *world) {

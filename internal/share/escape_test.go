@@ -355,7 +355,14 @@ func (u *user) receiveTree(path string) error {
 	)
 }
 
-func (u *user) makeDir(path string) error { return disk.MakeDir(u.o.FS(), path+"/made") }
+func (u *user) makeDir(path string) error {
+	clean, err := share.CleanPath(path)
+	if err != nil {
+		return err
+	}
+	clean = strings.TrimSuffix(clean, "/")
+	return errors.Join(disk.MakeDir(u.o.FS(), path+"/made"), u.o.MakeDir(clean+"/by/parents", true))
+}
 
 func (u *user) remove(path string) error {
 	clean, err := share.CleanPath(path)

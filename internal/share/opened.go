@@ -3,6 +3,7 @@ package share
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
@@ -73,6 +74,9 @@ func (o *Opened) Remover(directory string) (*Remover, error) {
 // Remove is disk.RemoveBeneath for a path below the Remover's directory.
 func (r *Remover) Remove(path string) error { return disk.RemoveBeneath(r.in, path) }
 
+// RemoveFile is disk.RemoveFileBeneath.
+func (r *Remover) RemoveFile(path string) error { return disk.RemoveFileBeneath(r.in, path) }
+
 // Close closes the directory.
 func (r *Remover) Close() error { return r.in.Close() }
 
@@ -84,6 +88,38 @@ func (o *Opened) Remove(path string) error {
 	}
 	defer r.Close()
 	return r.Remove(path)
+}
+
+// MakeDir creates a directory at a path as CleanPath returns it, which is not the share itself, and makes it durable.
+// With parents it may exist, and directories above it that are missing are created, too. It fails with ErrDenied unless
+// the access allows Write. Other errors are an ErrTarget.
+func (o *Opened) MakeDir(path string, parents bool) error {
+	if err := o.allow(Write, "create directories"); err != nil {
+		return err
+	}
+	if parents {
+		if err := disk.MakeAbove(o.root, path); err != nil {
+			return disk.NewError(disk.ErrTarget, err, "check the path and its permissions",
+				"cannot create the directory of %s: %s", path, disk.Reason(err))
+		}
+	}
+	info, err := o.root.Stat(path)
+	switch {
+	case err == nil && parents && info.Mode.IsDir():
+		return nil
+	case err == nil:
+		return disk.NewError(disk.ErrTarget, fs.ErrExist, "choose another name", "%s exists", path)
+	case errors.Is(err, fs.ErrNotExist):
+		err = disk.MakeDir(o.root, path)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return disk.NewError(disk.ErrTarget, err, "use -p to create it, too",
+			"cannot create %s: the directory above it does not exist, or it is a dangling symlink", path)
+	}
+	return disk.CannotCreate(path, err)
 }
 
 // orSelf returns the path of a share's directory in its file system.

@@ -19,7 +19,10 @@ func MakeDir(on FS, path string) error {
 		return err
 	}
 	err = in.MakeDir(name, directoryMode)
-	if err == nil || errors.Is(err, fs.ErrExist) { // another process may have just created it
+	if errors.Is(err, fs.ErrExist) { // another process may have just created it, or it is a dangling symlink
+		_, err = on.Stat(path)
+	}
+	if err == nil {
 		err = in.Sync()
 	}
 	return errors.Join(err, in.Close())

@@ -13,13 +13,23 @@ import (
 // itself, sockets, FIFOs and devices, and the partial file or journal that a running transfer uses. Errors are an
 // ErrTarget: ErrBusy for the last ones; they wrap fs.ErrNotExist if there is nothing at the path, and unix.ENOTEMPTY.
 func RemoveBeneath(base Dir, path string) error {
-	err := removeBeneath(base, path)
+	return explainRemoval(path, removeBeneath(base, path, Dir.RemoveDir))
+}
+
+// RemoveFileBeneath is RemoveBeneath for anything but a directory: for that its error wraps unix.EISDIR.
+func RemoveFileBeneath(base Dir, path string) error {
+	return explainRemoval(path, removeBeneath(base, path, func(Dir, string) error { return unix.EISDIR }))
+}
+
+func explainRemoval(path string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrLocked):
 		return NewError(ErrBusy, err, "wait until the copy has ended",
 			"cannot remove %s: another process is receiving it", path)
+	case errors.Is(err, unix.EISDIR):
+		return NewError(ErrTarget, err, "use -r to remove it with its content", "%s is a directory", path)
 	case errors.Is(err, unix.ENOTEMPTY):
 		return NewError(ErrTarget, err,
 			"look for unfinished files in it, whose names begin with a dot, and for sockets",
@@ -30,7 +40,7 @@ func RemoveBeneath(base Dir, path string) error {
 	}
 }
 
-func removeBeneath(base Dir, path string) error {
+func removeBeneath(base Dir, path string, removeDir func(Dir, string) error) error {
 	for name := range strings.SplitSeq(path, "/") {
 		if name == "" || name == "." || name == ".." {
 			return ErrOutside
@@ -50,7 +60,7 @@ func removeBeneath(base Dir, path string) error {
 	case err != nil:
 		return err
 	case found.Mode.IsDir():
-		return in.RemoveDir(name)
+		return removeDir(in, name)
 	case found.Mode&fs.ModeSymlink != 0:
 		return in.Remove(name)
 	case !found.Mode.IsRegular():

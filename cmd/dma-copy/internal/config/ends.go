@@ -28,14 +28,16 @@ func (s *Transfer) Ends() ([]Ends, error) {
 			sources = append(sources, remote.Share+"/"+remote.Path)
 		}
 	}
-	if err := checkTarget(text, target, sources); err != nil {
+	isPattern := func(source string) bool { return s.Kind == Pull && !s.Expanded && share.IsPattern(source) }
+	several := len(sources) > 1 || isPattern(sources[0])
+	if err := checkTarget(text, target, sources[0], several); err != nil {
 		return nil, err
 	}
 	var all []Ends
 	seen := map[string]bool{}
 	for i, source := range sources {
 		landed := landing(source, target)
-		if seen[landed] {
+		if seen[landed] && !isPattern(source) {
 			return nil, exit.Usagef("two sources have the name %s in DST %s: copy them one by one",
 				quote.Text(nameOf(source)), quote.Text(text))
 		}
@@ -54,11 +56,11 @@ func (s *Transfer) Ends() ([]Ends, error) {
 
 // checkTarget refuses sources that a target cannot take. text is the target as the user knows it, of which at is the
 // part that decides: that below a share.
-func checkTarget(text, at string, sources []string) error {
+func checkTarget(text, at, first string, several bool) error {
 	switch inside := landsInside(at); {
-	case inside && sources[0] == Stream:
+	case inside && first == Stream:
 		return exit.Usagef("SRC - has no name in DST %s: end that with the name of the new file", quote.Text(text))
-	case !inside && len(sources) > 1:
+	case !inside && several:
 		return exit.Usagef("DST %s would be the name of each of several sources: end it with / to copy into it",
 			quote.Text(text))
 	}

@@ -78,6 +78,8 @@ func TestWhereCopiesLand(t *testing.T) {
 		"pull :inbox/- .":                 "./-",
 		"pull :inbox/a -":                 "-",
 		"pull :a/b :c new/":               "new/b, new/c",
+		"pull :a/*.jpg :b/*.jpg new/":     "new/*.jpg, new/*.jpg",
+		`pull :a/b\[1].jpg new`:           "new",
 		"sync photos :backup/":            ":backup/photos",
 		"sync photos :backup/photos":      ":backup/photos",
 		"sync photos/. :backup":           ":backup (content)",
@@ -94,6 +96,7 @@ func TestWhereCopiesLand(t *testing.T) {
 	for line, want := range map[string]string{
 		"push a b :inbox/x":         `DST ":inbox/x" would be the name of each of several sources: end it with / to`,
 		"pull :inbox/a :inbox/b c":  `DST "c" would be the name of each of several sources: end it with / to`,
+		"pull :inbox/*.jpg c":       `DST "c" would be the name of each of several sources: end it with / to`,
 		"push - :inbox":             `SRC - has no name in DST ":inbox": `,
 		"push - :inbox/new/":        `SRC - has no name in DST ":inbox/new/": `,
 		"push x/a y/a :inbox":       `two sources have the name "a" in DST ":inbox": copy them one by one`,

@@ -118,16 +118,49 @@ func identityOptions(keys *string, auth *AuthChoice) []option {
 
 // options implements Settings.
 func (s *List) options() []option {
-	common := commonOptions(&s.Logging, &s.Driver)
-	common[0].short = "" // which is that of --long here, as users of ls expect
-	peer := peerOptions(&s.Device, &s.Representor, &s.Role, &s.Wait, &s.Timeout, &s.IdleTimeout)
-	return slices.Concat(common, peer, []option{
+	return s.Places.with(
 		withLetter("l", switchOption(AddedFlags, "long", &s.Long,
 			"Also list kind and mode, size and modification\ntime")),
 		switchOption(AddedFlags, "recursive", &s.Recursive, "List directories with everything below them"),
 		outputOption(&s.Output, "Results as text, or as JSON lines, on stdout"),
-		s.Network.trafficClassOption(),
-	}, s.Contact.options())
+	)
+}
+
+// options implements Settings.
+func (s *MakeDir) options() []option {
+	return s.Places.with(
+		withLetter("p", switchOption(AddedFlags, "parents", &s.Parents,
+			"Create missing directories above it, too; one\nthat exists is no failure")),
+		outputOption(&s.Output, outputOfChanges),
+	)
+}
+
+// options implements Settings.
+func (s *Remove) options() []option {
+	return s.Places.with(
+		withLetter("r", switchOption(AddedFlags, "recursive", &s.Recursive,
+			"Remove directories with all that is in them")),
+		withLetter("f", switchOption(AddedFlags, "force", &s.Force,
+			"Do not ask, and take what does not exist for\nremoved")),
+		outputOption(&s.Output, outputOfChanges),
+	)
+}
+
+const outputOfChanges = "text prints failures only; json is a line for\neach change or failure on stdout"
+
+// with returns the options of a command in shares. Where one of its own has the letter of a common one, as users of the
+// command of that name expect, the common one has none.
+func (s *Places) with(own ...option) []option {
+	common := append(commonOptions(&s.Logging, &s.Driver),
+		peerOptions(&s.Device, &s.Representor, &s.Role, &s.Wait, &s.Timeout, &s.IdleTimeout)...)
+	for i := range common {
+		for _, opt := range own {
+			if opt.short == common[i].short {
+				common[i].short = ""
+			}
+		}
+	}
+	return slices.Concat(common, own, []option{s.Network.trafficClassOption()}, s.Contact.options())
 }
 
 // shareOptions select what is served, and to whom.

@@ -42,6 +42,7 @@ type Transfer struct {
 	Sends     bool         // this side has the sources
 	Local     []string     // the sources of this side, or the only target; Stream is a standard stream
 	Remote    []share.Remote
+	Expanded  bool // Remote has the names that the patterns of a pull match, and no patterns
 	Delete    bool // what the target has and the source lacks
 	MaxDelete int  // entries; 0, which cannot be given, is no limit
 	Fleet
@@ -54,8 +55,8 @@ type Fleet struct {
 	Fanout   int    // copies at once of each peer that has the file; 0 to MaxFanout
 }
 
-// List holds the settings of ls.
-type List struct {
+// Places holds what the commands have that do something in shares, other than copies: ls, mkdir and rm.
+type Places struct {
 	Contact
 	Logging
 	Driver      Driver
@@ -65,10 +66,28 @@ type List struct {
 	Wait        time.Duration // for the daemon to be reached; always positive
 	Timeout     time.Duration // for the whole run; 0 is no limit
 	IdleTimeout time.Duration // without a message of the daemon; always positive
-	Long        bool
-	Recursive   bool
 	Output      OutputForm
-	Remote      []share.Remote // what to list, at least one after SetPaths
+	Remote      []share.Remote // the arguments, at least one after SetPaths, all at one daemon
+}
+
+// List holds the settings of ls.
+type List struct {
+	Places
+	Long      bool
+	Recursive bool
+}
+
+// MakeDir holds the settings of mkdir.
+type MakeDir struct {
+	Places
+	Parents bool // those above a directory are created, too, and it may exist
+}
+
+// Remove holds the settings of rm.
+type Remove struct {
+	Places
+	Recursive bool
+	Force     bool // what does not exist is no failure, and nothing is asked
 }
 
 // Serve holds the settings of serve: those of a copy that it has, for the daemon's side of each copy. All others of a

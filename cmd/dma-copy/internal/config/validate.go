@@ -61,7 +61,7 @@ func (s *Local) SetPaths(args []string) error {
 	if len(args) > len(names) {
 		return exit.Usagef("unexpected argument %s: dma-copy local takes SRC and DST", quote.Text(args[len(names)]))
 	}
-	if err := checkTarget(s.Target, s.Target, []string{s.File}); err != nil {
+	if err := checkTarget(s.Target, s.Target, s.File, false); err != nil {
 		return err
 	}
 	s.Target = landing(s.File, s.Target)

@@ -175,8 +175,42 @@ func (s *Transfer) StreamArgument() string {
 
 // SetPaths sets what to list from the arguments of the command.
 func (s *List) SetPaths(args []string) error {
+	return s.setPaths(args, "list", "ls takes :, which lists the shares, or :SHARE/PATH")
+}
+
+// SetPaths sets what to create from the arguments of the command.
+func (s *MakeDir) SetPaths(args []string) error {
+	err := s.setPaths(args, "create", "mkdir takes :SHARE/PATH")
+	for _, at := range s.Remote {
+		if err == nil && isShare(at) {
+			err = exit.Usagef("PATH %s is a share itself: name a directory in it, as in :SHARE/PATH",
+				quote.Text(at.String()))
+		}
+	}
+	return err
+}
+
+// SetPaths sets what to remove from the arguments of the command.
+func (s *Remove) SetPaths(args []string) error {
+	err := s.setPaths(args, "remove", "rm takes :SHARE/PATH")
+	for _, at := range s.Remote {
+		switch {
+		case err != nil:
+		case isShare(at):
+			err = exit.Usagef("PATH %s is a share itself: to remove all that is in it, write %s",
+				quote.Text(at.String()), quote.Text(at.Daemon()+at.Share+"/*"))
+		case strings.HasSuffix(at.Path, "/."):
+			err = exit.Usagef("PATH %s names the content of a directory: leave out /. or write /*",
+				quote.Text(at.String()))
+		}
+	}
+	return err
+}
+
+// setPaths sets the arguments of a command, which does that with each; takes describes its arguments.
+func (s *Places) setPaths(args []string, does, takes string) error {
 	if len(args) == 0 {
-		return exit.Usagef("PEER is missing: dma-copy ls takes :, which lists the shares, or :SHARE/PATH")
+		return exit.Usagef("PEER is missing: dma-copy %s", takes)
 	}
 	for _, arg := range args {
 		at, err := parsePlace("PATH", arg)
@@ -184,11 +218,10 @@ func (s *List) SetPaths(args []string) error {
 		case err != nil:
 			return err
 		case !at.isPeer:
-			return exit.Usagef("PATH %s is on this side: dma-copy ls takes :, which lists the shares, or :SHARE/PATH",
-				quote.Text(arg))
+			return exit.Usagef("PATH %s is on this side: dma-copy %s", quote.Text(arg), takes)
 		case len(s.Remote) > 0 && at.remote.Daemon() != s.Remote[0].Daemon():
-			return exit.Usagef("the paths have different peers (%s and %s): list each with a command of its own",
-				quote.Text(s.Remote[0].Daemon()), quote.Text(at.remote.Daemon()))
+			return exit.Usagef("the paths have different peers (%s and %s): %s each with a command of its own",
+				quote.Text(s.Remote[0].Daemon()), quote.Text(at.remote.Daemon()), does)
 		}
 		s.Remote = append(s.Remote, at.remote)
 	}
@@ -292,3 +325,6 @@ func parseMetrics(text string) (string, error) {
 	}
 	return text, nil
 }
+
+// isShare reports whether a place is a share itself.
+func isShare(at share.Remote) bool { return at.Path == "" || at.Path == "." }

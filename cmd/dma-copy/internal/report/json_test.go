@@ -60,6 +60,7 @@ func TestEveryEvent(t *testing.T) {
 	everyPingEvent(&pingEvents{eventWriter: p.eventWriter})
 	everyPeer(&Fleet{events: p.eventWriter, json: true, moved: map[int]int64{}})
 	everyEntry(&Listing{events: p.eventWriter, out: bufio.NewWriter(&out), json: true})
+	everyChange(&Changes{events: p.eventWriter, json: true, action: "removed"})
 	var kinds []string
 	for line := range strings.Lines(out.String()) {
 		kind, err := checkEvent(line)

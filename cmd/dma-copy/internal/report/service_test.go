@@ -268,7 +268,7 @@ func TestListingAsText(t *testing.T) {
 
 func TestListingThatCannotBeWritten(t *testing.T) {
 	for _, form := range []config.OutputForm{config.OutputText, config.OutputJSON} {
-		l := NewListing(fullDisk{}, config.List{Output: form}, zerolog.Nop())
+		l := NewListing(fullDisk{}, config.List{Places: config.Places{Output: form}}, zerolog.Nop())
 		everyEntry(l)
 		if err := l.End(); err == nil || !strings.HasPrefix(err.Error(), "print the list: ") {
 			t.Errorf("%s: %v", form, err)

@@ -11,10 +11,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// EventKinds are the types of events, in the order of the schema: those of copies, that of ls, then those of a ping.
+// EventKinds are the types of events, in the order of the schema: those of copies, of ls, of changes and of a ping.
 var EventKinds = []string{
 	"hello", "plan", "progress", "file", "retry", "warning", "error", "summary", "total", "peer", "relay",
-	"peers", "entry", "text", "ping",
+	"peers", "entry", "change", "text", "ping",
 }
 
 // CheckEvent validates an event and returns its type. It also requires the schema to describe every field: the schema

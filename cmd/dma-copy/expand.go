@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// maxExpanded bounds the memory of the entries that one pattern names, in bytes.
+const maxExpanded = 64 << 20
+
+// entryMemory is about what an entry takes besides its path.
+const entryMemory = 200
+
+// expansion has the entries that an argument names.
+type expansion struct {
+	base    share.Remote  // of the directory that the entries are below; the argument itself if it is no pattern
+	entries []share.Entry // with paths below base; nil if the argument is no pattern
+}
+
+// remote returns the place of an entry.
+func (x *expansion) remote(e share.Entry) share.Remote {
+	at := x.base
+	at.Path = path.Join(at.Path, e.Path)
+	return at
+}
+
+// expand returns the entries that an argument names. A place that exists under the name as it is written is no pattern.
+func (c contact) expand(ctx context.Context, at share.Remote) (expansion, error) {
+	p, err := share.ParsePattern(at.Path)
+	if err != nil && share.IsPattern(at.Path) {
+		return expansion{}, exit.Usagef("%s: %w", quote.Text(at.String()), err)
+	}
+	if !p.Several() && p.Base == placeOf(at).Path {
+		return expansion{base: at}, nil
+	}
+	_, err = c.client.List(ctx, placeOf(at), negotiate.ListItself, func(share.Entry) error { return nil })
+	if err == nil {
+		return expansion{base: at}, nil
+	}
+	if refused, is := errors.AsType[*negotiate.Refusal](err); !is || refused.Code != negotiate.AbortSource {
+		return expansion{}, err
+	}
+	x := expansion{base: at}
+	x.base.Path = p.Base
+	if !p.Several() {
+		return x, nil
+	}
+	x.entries, err = c.matching(ctx, x.base, p)
+	if err == nil && len(x.entries) == 0 {
+		err = exit.Errorf(exit.Source, "see what dma-copy ls lists there", "nothing matches %s",
+			quote.Text(at.String()))
+	}
+	return x, err
+}
+
+// matching returns the entries below a directory that a pattern names.
+func (c contact) matching(ctx context.Context, base share.Remote, p share.Pattern) ([]share.Entry, error) {
+	var flags negotiate.ListFlags
+	if p.Recursive {
+		flags = negotiate.ListRecursive
+	}
+	var found []share.Entry
+	bytes := 0
+	end, err := c.client.List(ctx, placeOf(base), flags, func(e share.Entry) error {
+		if e.Path == "" || !p.Matches(e.Path, e.Kind == negotiate.EntryDirectory) {
+			return nil
+		}
+		found = append(found, e)
+		if bytes += entryMemory + len(e.Path); bytes > maxExpanded {
+			return job.NewError(job.ErrLimit, nil, "name fewer entries", "the pattern matches too many entries")
+		}
+		return nil
+	})
+	if refused, is := errors.AsType[*negotiate.Refusal](err); is && refused.Code == negotiate.AbortSource {
+		return nil, nil
+	}
+	return found, errors.Join(err, incomplete(end))
+}
+
+// incomplete returns the error for a list that does not have everything, nil for a complete one.
+func incomplete(end negotiate.ListEnd) error {
+	if end.Code == 0 {
+		return nil
+	}
+	return exit.Errorf(exit.SomeFailed, "check the permissions there", "not everything could be listed: %s",
+		quote.Printable(end.Text))
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+)
+
+func mkdirCommand() command {
+	s := new(config.MakeDir)
+	return command{
+		name:    "mkdir",
+		summary: "Create directories in a share of a daemon",
+		takes:   []string{"[PEER]:SHARE/PATH..."},
+		about: `Creates directories in a share of a daemon (dma-copy serve), for which this
+side's key must have the right to write. PEER is a name in the configuration,
+and may be left out. A daemon on another machine is
+ucx://HOST[:PORT]/SHARE/PATH, or such a name with an address. -p is --parents
+here, and not the device.
+`,
+		examples: `host$ dma-copy mkdir -p :inbox/photos/2026
+here$ dma-copy mkdir ucx://lab.example/inbox/photos
+`,
+		settings: s,
+		complete: inShares,
+		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
+			w := report.NewChanges(streams.stdout, streams.stderr, "created", s.Output, log)
+			err := s.SetPaths(args)
+			if err == nil {
+				err = changeShares(ctx, streams, &s.Places, "mkdir", w, log, func(c contact) error {
+					return makeDirectories(ctx, c, s, w)
+				})
+			}
+			return ended(w, log, err)
+		},
+		refused: refusedChanges("created", &s.Places),
+	}
+}
+
+func makeDirectories(ctx context.Context, c contact, s *config.MakeDir, w *report.Changes) error {
+	for _, at := range s.Remote {
+		err := c.client.MakeDir(ctx, placeOf(at), s.Parents)
+		if err != nil && report.Unfinished(err) {
+			return err
+		}
+		w.Changed(at, withSide(c.side.side, err))
+	}
+	return w.End()
+}
+
+// changeShares connects to the daemon and calls run, which changes its shares.
+func changeShares(
+	ctx context.Context, streams streams, s *config.Places, request string, w *report.Changes, log zerolog.Logger,
+	run func(contact) error,
+) error {
+	ctx, cancel := limitTime(ctx, s.Timeout)
+	defer cancel()
+	daemon := reachForPlaces(s, streams.screen)
+	daemon.answers = streams.stderr
+	err := withDaemon(ctx, streams, daemon, log, func(c contact) error {
+		w.Begin(c.path)
+		return run(c)
+	})
+	return report.InRequest(request, err)
+}
+
+// ended reports the error of a command that changes shares, and returns it.
+func ended(w *report.Changes, log zerolog.Logger, err error) error {
+	if err != nil {
+		w.Fail(err)
+	}
+	report.LogReworded(log, err)
+	return err
+}
+
+// refusedChanges returns the command.refused of a command that changes shares.
+func refusedChanges(action string, s *config.Places) func(streams, error) error {
+	return func(streams streams, err error) error {
+		report.NewChanges(streams.stdout, streams.stderr, action, s.Output, zerolog.Nop()).Fail(err)
+		return err
+	}
+}
