@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"time"
@@ -36,6 +37,27 @@ type ClientConfig struct {
 	IdleTimeout time.Duration   // without an answer or a sign of life of the daemon; 0: 30 s
 	Waiting     func(ahead int) // called about once a second while other copies have to end first; may be nil
 	Log         zerolog.Logger
+
+	wait  time.Duration // for a daemon that authenticates both sides and greets
+	until time.Time     // its end; zero: there is none
+}
+
+// waiting returns the config of a command that has a time to reach the daemon, from now on.
+func (c ClientConfig) waiting(wait time.Duration) ClientConfig {
+	c.wait, c.until = wait, time.Now().Add(wait)
+	return c
+}
+
+// shortestEntry is the time that a daemon has to authenticate and to greet, also at the end of the wait for it.
+const shortestEntry = time.Second
+
+// entering returns the context for that.
+func (c *ClientConfig) entering(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.until.IsZero() {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, max(time.Until(c.until), shortestEntry),
+		fmt.Errorf("%w within %s", secure.ErrTimeout, c.wait))
 }
 
 // Peer describes the daemon.
@@ -90,6 +112,8 @@ func Connect(ctx context.Context, config ClientConfig) (*Client, error) {
 }
 
 func (c *Client) enter(ctx context.Context) error {
+	ctx, cancel := c.config.entering(ctx)
+	defer cancel()
 	conn, err := secure.Client(ctx, c.conn, secure.Config{Key: c.config.Key, Verify: c.config.Verify})
 	if errors.Is(err, comch.ErrPeerLost) {
 		return ErrTurnedAway
@@ -105,8 +129,8 @@ func (c *Client) enter(ctx context.Context) error {
 		return err
 	}
 	c.exchange = newExchange(conn, session, c.config.IdleTimeout)
-	sending, cancel := c.exchange.patient(ctx)
-	defer cancel()
+	sending, cancelSending := c.exchange.patient(ctx)
+	defer cancelSending()
 	if err := conn.Send(sending, session.Start()); err != nil {
 		return err
 	}

@@ -209,6 +209,7 @@ type Meeting struct {
 // Dial connects to a daemon. Conn and Memory of the config are not used. Besides the errors of Connect there are those
 // of comch.Dialer and comch.Offer, and ErrBusy.
 func Dial(ctx context.Context, m Meeting, c ClientConfig) (*Client, error) {
+	c = c.waiting(m.Wait)
 	if m.Side == negotiate.DPU {
 		return m.offer(ctx, c)
 	}
@@ -217,7 +218,8 @@ func Dial(ctx context.Context, m Meeting, c ClientConfig) (*Client, error) {
 	for err == nil {
 		c.Conn, c.Memory = conn, memoryOf(m.Device, m.Side, conn)
 		client, connectErr := Connect(ctx, c)
-		if connectErr == nil || !passes(connectErr) {
+		late := errors.Is(connectErr, secure.ErrTimeout) && time.Until(c.until) <= 0
+		if connectErr == nil || late || !passes(connectErr) {
 			return client, connectErr
 		}
 		c.Log.Debug().Err(connectErr).Msg("the daemon may have too many connections, trying again")

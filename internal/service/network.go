@@ -105,14 +105,14 @@ type NetworkMeeting struct {
 // DialNetwork connects to a daemon, again as long as it may wait and is turned away. Conn and Memory of the config are
 // not used. Besides the errors of Connect there are those of network.Dial.
 func DialNetwork(ctx context.Context, m NetworkMeeting, c ClientConfig) (*Client, error) {
-	until := time.Now().Add(m.Wait)
+	c = c.waiting(m.Wait)
 	pauses := &backoff.ExponentialBackOff{
 		InitialInterval: 10 * time.Millisecond, Multiplier: 1.5, MaxInterval: time.Second, RandomizationFactor: 0.25,
 	}
 	pauses.Reset()
 	var before error
 	for turnedAway := 1; ; turnedAway++ {
-		left := time.Until(until)
+		left := time.Until(c.until)
 		client, err := m.dial(ctx, left, c)
 		if before != nil && left < shortestDial && errors.Is(err, comch.ErrPeerAbsent) {
 			err = before // it was there, and so little time does not show that it is gone
@@ -121,7 +121,7 @@ func DialNetwork(ctx context.Context, m NetworkMeeting, c ClientConfig) (*Client
 		switch {
 		case err == nil || !passes(err):
 			return client, err
-		case time.Until(until) > 0:
+		case time.Until(c.until) > 0:
 		case errors.Is(err, ErrTurnedAway):
 			return nil, fmt.Errorf("%w (%d times within %s)", ErrTurnedAway, turnedAway, m.Wait)
 		default:
@@ -129,7 +129,7 @@ func DialNetwork(ctx context.Context, m NetworkMeeting, c ClientConfig) (*Client
 		}
 		c.Log.Debug().Err(err).Msg("the daemon may have too many connections, trying again")
 		select {
-		case <-time.After(min(pauses.NextBackOff(), time.Until(until))):
+		case <-time.After(min(pauses.NextBackOff(), time.Until(c.until))):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

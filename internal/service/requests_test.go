@@ -9,11 +9,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -342,6 +346,33 @@ func TestDaemonThatIsSilent(t *testing.T) {
 		_, err := c.Ping(w.Context(), nil)
 		if err == nil || !strings.Contains(err.Error(), "no message from the daemon for 30s") {
 			w.Errorf("got %v", err)
+		}
+	})
+}
+
+// A command waits no longer than it may for a daemon that does not authenticate, or then does not greet. It has a
+// second for both in any case.
+func TestDaemonThatIsSilentAtFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, authenticates := range []bool{false, true} {
+			for wait, want := range map[time.Duration]time.Duration{0: time.Second, 3 * time.Second: 3 * time.Second} {
+				command, daemon := comch.Pipe(testMessage)
+				if authenticates {
+					go func() {
+						own := secure.Config{Key: newKey(t), Verify: secure.AnyKey}
+						_, err := secure.Server(t.Context(), daemon, own)
+						must(t, err)
+					}()
+				}
+				began := time.Now()
+				_, err := Connect(t.Context(), ClientConfig{
+					Conn: command, Memory: fixed(&bus{}), Key: newKey(t), Verify: secure.AnyKey, Log: zerolog.Nop(),
+				}.waiting(wait))
+				if took := time.Since(began); took != want || !errors.Is(err, secure.ErrTimeout) { // virtual
+					t.Errorf("authenticates %v, wait %s: %v after %s", authenticates, wait, err, took)
+				}
+				must(t, daemon.Close())
+			}
 		}
 	})
 }
