@@ -226,6 +226,19 @@ func (l *Listener) meet(accepted *lane) error {
 	if err != nil {
 		return err
 	}
+	at, err := session.reserve(id) // before the answer, which promises that it is taken
+	if err != nil {
+		return err
+	}
+	if err := l.answer(accepted); err != nil {
+		session.abandon(id, at)
+		return err
+	}
+	return session.deliver(id, at, accepted)
+}
+
+// answer tells the peer that its data connection is taken.
+func (l *Listener) answer(accepted *lane) error {
 	if err := l.settings.adjust(accepted); err != nil {
 		return err
 	}
@@ -233,7 +246,7 @@ func (l *Listener) meet(accepted *lane) error {
 		return err
 	}
 	accepted.socket.authenticated()
-	return session.deliver(id, accepted)
+	return nil
 }
 
 // The probes of data connections that carry nothing. A firewall or a NAT on the way forgets a connection without

@@ -411,6 +411,43 @@ func TestDataNeedsTheControlConnection(t *testing.T) {
 	}
 }
 
+// A data connection for which there is no place, or whose lane has one, is closed instead of being answered.
+func TestDataConnectionsAreReservedBeforeTheAnswer(t *testing.T) {
+	refused := make(refusals, 1)
+	m := newMachines(t, refused.settings)
+	both := m.meet(t)
+	defer both.close(t)
+	both.serverControl.Memory(both.server, m.Listener.settings)
+	session := both.serverControl.session.Load()
+	d := dataConnections{
+		control: both.clientControl, config: both.client.DataClient(),
+		named: secret(mustExport(t, both.client, secretPurpose)),
+	}
+	mustRefuse := func(id laneID) {
+		t.Helper()
+		if _, err := d.lane(patient(t), id); !errors.Is(err, errNotTaken) {
+			t.Errorf("got %v", err)
+		}
+		refused.mustRefuse(t, errNotExpected, "")
+	}
+	window := newWindow()
+	var slots []*slot
+	for lane := range uint8(negotiate.MaxLanes) {
+		at, err := session.reserve(laneID{window, lane})
+		must(t, err)
+		slots = append(slots, at)
+	}
+	mustRefuse(laneID{window, 0})
+	mustRefuse(laneID{window + 1, 0})
+	session.abandon(laneID{window, 0}, slots[0])
+	if _, open := <-slots[0].arrived; open {
+		t.Error("a slot without an answer has a data connection")
+	}
+	l, err := d.lane(patient(t), laneID{window + 1, 0})
+	must(t, err)
+	must(t, l.Close())
+}
+
 func mustExport(t *testing.T, c *secure.Conn, purpose string) []byte {
 	t.Helper()
 	exported, err := c.Export(purpose, 32)

@@ -56,7 +56,7 @@ func (s *sessions) find(named secret, key identity.Public) (*session, error) {
 
 // open registers a session until it is closed.
 func (s *sessions) open(named secret, peer identity.Public) *session {
-	opened := &session{sessions: s, secret: named, peer: peer, lanes: make(map[laneID]chan *lane)}
+	opened := &session{sessions: s, secret: named, peer: peer, lanes: make(map[laneID]*slot)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.bySecret == nil {
@@ -75,11 +75,17 @@ type session struct {
 
 	mu     sync.Mutex
 	closed bool
-	lanes  map[laneID]chan *lane // expected, or arrived; each has space for one
+	lanes  map[laneID]*slot // expected, or arrived
+}
+
+// slot is where a data connection is handed over.
+type slot struct {
+	arrived  chan *lane // has space for one; closed if none will arrive
+	reserved bool       // for a data connection that is being answered, or was
 }
 
 // slot returns where a data connection is handed over. s.mu is held.
-func (s *session) slot(id laneID) (chan *lane, error) {
+func (s *session) slot(id laneID) (*slot, error) {
 	switch at := s.lanes[id]; {
 	case s.closed:
 		return nil, comch.ErrPeerLost
@@ -88,41 +94,59 @@ func (s *session) slot(id laneID) (chan *lane, error) {
 	case len(s.lanes) == negotiate.MaxLanes:
 		return nil, errNotExpected
 	}
-	at := make(chan *lane, 1)
+	at := &slot{arrived: make(chan *lane, 1)}
 	s.lanes[id] = at
 	return at, nil
 }
 
-// deliver hands over a data connection, which is closed if no transfer asks for it in time. With an error it is the
-// caller's.
-func (s *session) deliver(id laneID, l *lane) error {
+// reserve returns the slot of a data connection that may be answered. deliver or abandon follows.
+func (s *session) reserve(id laneID) (*slot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, err := s.slot(id)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	select {
-	case at <- l:
-	default:
+	if at.reserved {
+		return nil, errNotExpected
+	}
+	at.reserved = true
+	return at, nil
+}
+
+// deliver hands over a data connection, which is closed if no transfer asks for it in time. With an error, after which
+// nobody waits for it any more, it is the caller's.
+func (s *session) deliver(id laneID, at *slot, l *lane) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lanes[id] != at {
 		return errNotExpected
 	}
-	time.AfterFunc(helloTime, func() { s.drop(id, at, l) })
+	at.arrived <- l
+	time.AfterFunc(helloTime, func() { s.drop(id, at) })
 	return nil
 }
 
+// abandon ends the wait for a data connection that could not be answered.
+func (s *session) abandon(id laneID, at *slot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lanes[id] == at {
+		delete(s.lanes, id)
+		close(at.arrived)
+	}
+}
+
 // drop closes a data connection that nobody has taken.
-func (s *session) drop(id laneID, at chan *lane, l *lane) {
+func (s *session) drop(id laneID, at *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lanes[id] != at {
 		return
 	}
 	select {
-	case left := <-at:
-		if left == l {
-			delete(s.lanes, id)
-		}
+	case left := <-at.arrived:
+		delete(s.lanes, id)
 		_ = left.Close()
 	default:
 	}
@@ -138,7 +162,7 @@ func (s *session) take(ctx context.Context, id laneID) (*lane, error) {
 	}
 	defer s.forget(id, at)
 	select {
-	case l, open := <-at:
+	case l, open := <-at.arrived:
 		if !open {
 			return nil, comch.ErrPeerLost
 		}
@@ -149,7 +173,7 @@ func (s *session) take(ctx context.Context, id laneID) (*lane, error) {
 }
 
 // forget ends the wait for a data connection. One that has just arrived is closed.
-func (s *session) forget(id laneID, at chan *lane) {
+func (s *session) forget(id laneID, at *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lanes[id] != at {
@@ -157,7 +181,7 @@ func (s *session) forget(id laneID, at chan *lane) {
 	}
 	delete(s.lanes, id)
 	select {
-	case l := <-at:
+	case l := <-at.arrived:
 		_ = l.Close()
 	default:
 	}
@@ -176,11 +200,11 @@ func (s *session) close() {
 	s.closed = true
 	for _, at := range s.lanes {
 		select {
-		case l := <-at:
+		case l := <-at.arrived:
 			_ = l.Close()
 		default:
 		}
-		close(at)
+		close(at.arrived)
 	}
 	clear(s.lanes)
 }
