@@ -53,7 +53,10 @@ var layers = []layer{
 	{packages: []string{docaInternal + "/cabi"}},
 	{packages: []string{docaInternal + "/softdev"}},
 	{packages: []string{docaInternal + "/abi"}},
-	{packages: []string{"internal/quantity", "internal/quote", "internal/tcpport"}, independent: true},
+	{
+		packages:    []string{"internal/lines", "internal/quantity", "internal/quote", "internal/tcpport"},
+		independent: true,
+	},
 }
 
 // An importRule checks one file and returns how it breaks the rule, as the rest of a sentence that starts with the

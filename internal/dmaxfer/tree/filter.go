@@ -47,13 +47,15 @@ func NewFilter(rules []Rule) (*Filter, error) {
 	return f, nil
 }
 
+var errMatchesNothing = errors.New("it matches nothing")
+
 func compile(from Rule) (rule, error) {
 	text, directoryOnly := strings.CutSuffix(from.Pattern, "/")
 	wholePath := strings.Contains(text, "/")
 	text = strings.TrimPrefix(text, "/")
 	switch {
 	case text == "":
-		return rule{}, errors.New("it matches nothing")
+		return rule{}, errMatchesNothing
 	case strings.HasPrefix(text, "!"):
 		return rule{}, errors.New(`it starts with "!": include the rest of it, or write "\!" for such a name`)
 	}

@@ -117,7 +117,7 @@ func TestMalformedPatterns(t *testing.T) {
 }
 
 func TestParsePatterns(t *testing.T) {
-	text := "\ufeff# objects\n\n*.o\n!keep.o  \n\\#x\n\\!y\n!!z\nspace\\ \n  lead"
+	text := "\ufeff# objects\r\n\r\n*.o\r\n/\n!\n!/\n//\n!keep.o  \r\n\\#x\n\\!y\n!!z\nspace\\ \n  lead"
 	got, err := tree.ParsePatterns(strings.NewReader(text))
 	must(t, err)
 	want := rules{
@@ -130,7 +130,7 @@ func TestParsePatterns(t *testing.T) {
 	for text, words := range map[string]string{
 		"a\n[b\n":                          `line 2: malformed pattern "[b"`,
 		"a\n" + strings.Repeat("x", 1<<17): "line 2 has more than 65536 bytes",
-		"!":                                "line 1: malformed",
+		"a\n\n!/[b":                        `line 3: malformed pattern "/[b"`,
 	} {
 		if _, err := tree.ParsePatterns(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), words) {
 			t.Errorf("%v does not start with %q", err, words)

@@ -1,52 +1,40 @@
 package tree
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/internal/lines"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// ParsePaths reads a list of paths for Options.Only, each of which ends with the separator: '\n', or zero for names
-// that contain line breaks. Empty ones are ignored. Paths are relative to the root of the tree; "." and repeated
-// slashes are removed. An absolute path, one with "..", or one of more than MaxPath bytes is an error with its number.
+// ParsePaths reads a list of paths for Options.Only, each of which ends with the separator: '\n', as package lines
+// reads it, or zero for names that contain line breaks. Empty ones are ignored. Paths are relative to the root of the
+// tree; "." and repeated slashes are removed. An absolute path, one with "..", or one of more than MaxPath bytes is an
+// error with its number.
 func ParsePaths(from io.Reader, separator byte) ([]string, error) {
-	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, MaxPath+2)
-	lines.Split(func(data []byte, atEnd bool) (int, []byte, error) { return cut(data, separator, atEnd) })
 	paths := []string{}
-	for number := 1; lines.Scan(); number++ {
-		path, err := cleanPath(lines.Text())
+	_, err := lines.Each(from, separator, MaxPath, func(number int, line string) error {
+		path, err := cleanPath(line)
 		if err != nil {
-			return nil, fmt.Errorf("path %d: %w", number, err)
+			return fmt.Errorf("path %d: %w", number, err)
 		}
 		if path != "" {
 			paths = append(paths, path)
 		}
-	}
-	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, fmt.Errorf("a path after %s has more than %d bytes: check how the list separates paths",
+		return nil
+	})
+	if errors.Is(err, lines.ErrTooLong) {
+		err = fmt.Errorf("a path after %s has more than %d bytes: check how the list separates paths",
 			quote.Text(lastOf(paths)), MaxPath)
-	} else if err != nil {
+	}
+	if err != nil {
 		return nil, err
 	}
 	return paths, nil
-}
-
-// cut is a bufio.SplitFunc with this separator.
-func cut(data []byte, separator byte, atEnd bool) (advance int, token []byte, err error) {
-	if end := bytes.IndexByte(data, separator); end >= 0 {
-		return end + 1, data[:end], nil
-	}
-	if atEnd && len(data) > 0 {
-		return len(data), data, nil
-	}
-	return 0, nil, nil
 }
 
 func lastOf(paths []string) string {

@@ -14,14 +14,14 @@ import (
 func TestParsePaths(t *testing.T) {
 	longest := strings.Repeat("n/", tree.MaxPath/2-1) + "nn"
 	for text, want := range map[string][]string{
-		"":                           {},
-		"\n\n":                       {},
-		"b\na/c\n":                   {"b", "a/c"},
-		"./a//b/\n.\nlast":           {"a/b", "last"},
-		" a \n#b\n..c\nd..\n":        {" a ", "#b", "..c", "d.."},
-		"\xff\r\n":                   {"\xff\r"},
-		longest + "\n" + longest:     {longest, longest},
-		longest + "\n" + "a\n" + "b": {longest, "a", "b"},
+		"":                               {},
+		"\n\n":                           {},
+		"b\na/c\n":                       {"b", "a/c"},
+		"./a//b/\n.\nlast":               {"a/b", "last"},
+		" a \n#b\n..c\nd..\n":            {" a ", "#b", "..c", "d.."},
+		"\ufeffa\r\nb\r\n\r\n\xff\r\r\n": {"a", "b", "\xff\r"},
+		longest + "\n" + longest:         {longest, longest},
+		longest + "\n" + "a\n" + "b":     {longest, "a", "b"},
 	} {
 		got, err := tree.ParsePaths(strings.NewReader(text), '\n')
 		if err != nil || got == nil || !slices.Equal(got, want) {

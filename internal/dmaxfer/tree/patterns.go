@@ -1,12 +1,13 @@
 package tree
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/dma-copy/dma-copy/internal/lines"
 )
 
 // maxPattern is the length of the longest line in a file of patterns, in bytes.
@@ -14,35 +15,34 @@ const maxPattern = 64 << 10
 
 // ParsePatterns reads a file of patterns to exclude, in the syntax of .gitignore: blank lines and those that start with
 // "#" are ignored, as are spaces at the end unless they are escaped; "!" includes again what an earlier pattern of the
-// file excludes. In such a file the last pattern that matches applies, so the rules are returned in the opposite order.
-// A line of more than 64 KiB is an error.
+// file excludes. As for git, a line such as "/" or "!", which matches nothing, has no effect. In such a file the last
+// pattern that matches applies, so the rules are returned in the opposite order. A line of more than 64 KiB is an
+// error.
 func ParsePatterns(from io.Reader) ([]Rule, error) {
-	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, maxPattern)
 	rules := []Rule{}
-	number := 1
-	for ; lines.Scan(); number++ {
-		text := lines.Text()
-		if number == 1 {
-			text = strings.TrimPrefix(text, "\ufeff")
-		}
-		text = trimSpaces(text)
+	number, err := lines.Each(from, '\n', maxPattern, func(number int, line string) error {
+		text := trimSpaces(line)
 		if text == "" || text[0] == '#' {
-			continue
+			return nil
 		}
 		pattern, include := strings.CutPrefix(text, "!")
 		if include && strings.HasPrefix(pattern, "!") {
 			pattern = `\` + pattern
 		}
 		rule := Rule{Include: include, Pattern: pattern}
-		if _, err := NewFilter([]Rule{rule}); err != nil {
-			return nil, fmt.Errorf("line %d: %w", number, err)
+		_, err := NewFilter([]Rule{rule})
+		switch {
+		case err == nil:
+			rules = append(rules, rule)
+		case !errors.Is(err, errMatchesNothing):
+			return fmt.Errorf("line %d: %w", number, err)
 		}
-		rules = append(rules, rule)
+		return nil
+	})
+	if errors.Is(err, lines.ErrTooLong) {
+		err = fmt.Errorf("line %d has more than %d bytes: it is not a file of patterns", number, maxPattern)
 	}
-	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, fmt.Errorf("line %d has more than %d bytes: it is not a file of patterns", number, maxPattern)
-	} else if err != nil {
+	if err != nil {
 		return nil, err
 	}
 	slices.Reverse(rules)

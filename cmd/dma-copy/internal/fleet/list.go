@@ -1,12 +1,12 @@
 package fleet
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/internal/lines"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -30,33 +30,30 @@ type Target struct {
 // text from a "#" on that begins a line or follows a space. An error names the line.
 func ParseTargets(from io.Reader, target *share.Remote) ([]Target, error) {
 	limited := &io.LimitedReader{R: from, N: MaxList + 1}
-	lines := bufio.NewScanner(limited)
-	lines.Buffer(nil, MaxLine)
 	var all []Target
 	seen := map[share.Remote]int{}
-	number := 0
-	for lines.Scan() {
-		number++
-		text := withoutComment(lines.Text())
+	number, err := lines.Each(limited, '\n', MaxLine, func(number int, line string) error {
+		text := withoutComment(line)
 		if text == "" {
-			continue
+			return nil
 		}
 		remote, err := parseLine(text, target)
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", number, err)
+			return fmt.Errorf("line %d: %w", number, err)
 		}
 		if before, is := seen[remote]; is {
-			return nil, fmt.Errorf("line %d: duplicate target %s, also in line %d", number, quote.Text(remote.String()),
+			return fmt.Errorf("line %d: duplicate target %s, also in line %d", number, quote.Text(remote.String()),
 				before)
 		}
 		seen[remote] = number
 		if all = append(all, Target{remote, number}); len(all) > MaxPeers {
-			return nil, fmt.Errorf("line %d: more than %d peers: split the list", number, MaxPeers)
+			return fmt.Errorf("line %d: more than %d peers: split the list", number, MaxPeers)
 		}
-	}
-	switch err := lines.Err(); {
-	case errors.Is(err, bufio.ErrTooLong):
-		return nil, fmt.Errorf("line %d: longer than %d bytes", number+1, MaxLine)
+		return nil
+	})
+	switch {
+	case errors.Is(err, lines.ErrTooLong):
+		return nil, fmt.Errorf("line %d: longer than %d bytes", number, MaxLine)
 	case err != nil:
 		return nil, err
 	case limited.N == 0:
@@ -74,7 +71,7 @@ func withoutComment(line string) string {
 			break
 		}
 	}
-	return strings.Trim(line, " \t\r")
+	return strings.Trim(line, " \t")
 }
 
 func parseLine(text string, target *share.Remote) (share.Remote, error) {

@@ -12,9 +12,9 @@ import (
 )
 
 func TestTargets(t *testing.T) {
-	const list = "# all of them\r\n" +
+	const list = "\ufeff# all of them\r\n" +
 		"\n" +
-		"one\n" +
+		"one\r\n" +
 		"  two:   # without a target\n" +
 		"three:other/deep/\t#own\n" +
 		"three:#1\n" +
