@@ -59,12 +59,43 @@ func (c Change) String() string {
 	return changeNames[c]
 }
 
+// Discarded is why a receiver does not use what an earlier attempt has left of a file.
+type Discarded uint8
+
+// The reasons; 0 where nothing was left or all of it is used.
+const (
+	DiscardedOtherSource Discarded = iota + 1
+	DiscardedOtherDigest
+	DiscardedNoJournal
+	DiscardedDamaged
+	DiscardedNotResumable
+)
+
+// String returns the reason, in a sentence about what was left.
+func (d Discarded) String() string {
+	switch d {
+	case DiscardedOtherSource:
+		return "the source is another file or has changed since"
+	case DiscardedOtherDigest:
+		return "it was copied with another digest algorithm"
+	case DiscardedNoJournal:
+		return "its journal is missing"
+	case DiscardedDamaged:
+		return "it or its journal is damaged"
+	case DiscardedNotResumable:
+		return "this copy cannot resume"
+	}
+	return fmt.Sprintf("reason %d", uint8(d))
+}
+
 // Answer is the receiver's answer to the announcement of an entry.
 type Answer struct {
 	Entry  uint32
 	Kind   AnswerKind
 	Change Change // with AnswerNeed in a dry run: why
 	Offset uint64 // with AnswerNeed: number of bytes at the start of the file to claim, usually 0
+
+	Discarded Discarded // with AnswerNeed and Offset 0
 }
 
 // MaxAnswers returns the number of answers in a message of maxMessage bytes.
@@ -75,7 +106,7 @@ func AppendAnswers(dst []byte, answers []Answer) []byte {
 	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeAnswers), uint32(len(answers)))
 	for _, a := range answers {
 		dst = binary.BigEndian.AppendUint32(dst, a.Entry)
-		dst = append(dst, byte(a.Kind), byte(a.Change), 0, 0)
+		dst = append(dst, byte(a.Kind), byte(a.Change), byte(a.Discarded), 0)
 		dst = binary.BigEndian.AppendUint64(dst, a.Offset)
 	}
 	return dst
@@ -92,10 +123,10 @@ func DecodeAnswers(dst []Answer, msg []byte) ([]Answer, error) {
 		a := Answer{
 			Entry:  binary.BigEndian.Uint32(b),
 			Kind:   AnswerKind(b[4]),
-			Change: Change(b[5]),
+			Change: Change(b[5]), Discarded: Discarded(b[6]),
 			Offset: binary.BigEndian.Uint64(b[8:]),
 		}
-		if err := firstError(a.check(), checkPadding(TypeAnswers, b[6:8])); err != nil {
+		if err := firstError(a.check(), checkPadding(TypeAnswers, b[7:8])); err != nil {
 			return dst, err
 		}
 		answers = append(answers, a)
@@ -111,6 +142,10 @@ func (a Answer) check() error {
 		return malformed(TypeAnswers, "unknown %s", a.Change)
 	case a.Kind != AnswerNeed && (a.Offset != 0 || a.Change != ChangeNone):
 		return malformed(TypeAnswers, "an offset or a change with %s", a.Kind)
+	case a.Discarded > DiscardedNotResumable:
+		return malformed(TypeAnswers, "unknown %s", a.Discarded)
+	case a.Discarded != 0 && (a.Kind != AnswerNeed || a.Offset != 0):
+		return malformed(TypeAnswers, "%s of %d bytes, after something was discarded", a.Kind, a.Offset)
 	}
 	return nil
 }

@@ -72,6 +72,8 @@ func (n *NativeSession) checkAnswer(a Answer) error {
 		return malformed(TypeAnswers, "%s where nothing may be written", a.Kind)
 	case a.Offset > 0 && (!n.plan.Resumable() || n.plan.DryRun):
 		return malformed(TypeAnswers, "%d bytes to resume from in a transfer that does not resume", a.Offset)
+	case a.Discarded != 0 && (!e.chunked() || n.plan.DryRun):
+		return malformed(TypeAnswers, "something was discarded of a file that nothing is kept of")
 	case a.Offset > 0 && !e.chunked():
 		return malformed(TypeAnswers, "%d bytes to resume from in a file that comes in a pack", a.Offset)
 	case a.Offset > e.size:

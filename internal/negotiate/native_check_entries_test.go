@@ -7,6 +7,9 @@ import (
 
 func TestAnswersAtTheirBoundaries(t *testing.T) {
 	one := func(kind AnswerKind, offset uint64) []Answer { return []Answer{{Kind: kind, Offset: offset}} }
+	discarded := func(entry uint32) []Answer {
+		return []Answer{{Entry: entry, Kind: AnswerNeed, Discarded: DiscardedOtherSource}}
+	}
 	file := checkSetup{senderHello(), receiverHello(), func(k *pair) { k.announce(rootFile()) }}
 	t.Run("file", func(t *testing.T) {
 		file.run(t, false, []nativeCheck{
@@ -14,6 +17,7 @@ func TestAnswersAtTheirBoundaries(t *testing.T) {
 			{"all of it to claim", nil, one(AnswerNeed, nativeSize), nil},
 			{"more", nil, one(AnswerNeed, nativeSize+1), ErrMalformed},
 			{"most", nil, one(AnswerNeed, math.MaxUint64), ErrMalformed},
+			{"discarded", nil, discarded(0), nil},
 			{"have", nil, one(AnswerHave, 0), nil},
 			{"sum", nil, one(AnswerSum, 0), nil},
 			{"none", nil, []Answer(nil), ErrMalformed},
@@ -38,6 +42,7 @@ func TestAnswersAtTheirBoundaries(t *testing.T) {
 			{"directory summed", nil, one(AnswerSum, 0), ErrMalformed},
 			{"directory had", nil, one(AnswerHave, 0), nil},
 			{"part of a file for a pack", nil, []Answer{{Entry: 2, Kind: AnswerNeed, Offset: 1}}, ErrMalformed},
+			{"nothing can be left for a pack", nil, discarded(2), ErrMalformed},
 			{"file and directory", nil, append(need(2), one(AnswerHave, 0)...), nil},
 			{"before the metadata", nil, []Answer{{Entry: 1, Kind: AnswerHave}}, ErrOutOfOrder},
 			{"after the metadata", func(k *pair) {

@@ -102,6 +102,8 @@ type vectorAnswer struct {
 	Answer string `json:"answer"`
 	Change string `json:"change"`
 	Offset number `json:"offset"`
+
+	Discarded Discarded `json:"discarded"`
 }
 
 type vectorRecord struct {
@@ -301,7 +303,7 @@ func (m nativeMessage) list(t testing.TB) any {
 	for _, a := range m.Answers {
 		answers = append(answers, Answer{
 			a.Entry, named[AnswerKind](t, a.Answer, AnswerExists), named[Change](t, a.Change, ChangeOwner),
-			uint64(a.Offset),
+			uint64(a.Offset), a.Discarded,
 		})
 	}
 	for _, r := range m.Records {

@@ -73,6 +73,34 @@ func (c sourceChange) test(f *fixture, sender string) {
 	}
 }
 
+// touches change no more of a source than its change time.
+var touches = []sourceChange{
+	{"mode", func(path string) error { return os.Chmod(path, 0o640) }},
+	{"link", func(path string) error { return os.Link(path, path+".second") }},
+	{"name", func(path string) error { return os.Rename(path, path+".second") }},
+}
+
+// TestSourceIsTouchedAtRandomTime changes the change time of the source at a random time of a transfer. It is read
+// again, and is the same.
+func TestSourceIsTouchedAtRandomTime(t *testing.T) {
+	t.Parallel()
+	for _, touch := range touches {
+		t.Run(touch.name, func(t *testing.T) {
+			t.Parallel()
+			forEachSender(t, func(f *fixture, sender string) {
+				f.createFile(sender, slowSize)
+				copied := filepath.Join(f.dir, "copied")
+				must(f.t, writeRandomFile(copied, f.t.Name(), slowSize))
+				sides, _ := f.stopInTheMiddle(sender)
+				must(f.t, touch.apply(f.path(sender)))
+				must(f.t, sides[sender].signal(syscall.SIGCONT))
+				sides.expectExit(exitOK)
+				must(f.t, compareFiles(copied, f.path(peerOf(sender))))
+			})
+		})
+	}
+}
+
 // stopInTheMiddle starts a transfer over an old file and stops its sender at a random time, which it returns, before
 // the last bytes have arrived. On a busy machine it may take several attempts.
 func (f *fixture) stopInTheMiddle(sender string) (sides sidePair, delay time.Duration) {

@@ -308,6 +308,12 @@ func (i Identity) SameFile(other Identity) bool {
 	return i.Device == other.Device && i.Inode == other.Inode
 }
 
+// SameButForChange reports whether both differ in the change time at most.
+func (i Identity) SameButForChange(other Identity) bool {
+	i.Changed = other.Changed
+	return i == other
+}
+
 // Timestamp is a time of a file since 1970, without leap seconds.
 type Timestamp struct {
 	Sec  int64

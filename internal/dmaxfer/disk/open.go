@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"time"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // OpenPartial creates or resumes the partial file of the target at path, following symlinks like Locate. Errors are
@@ -272,11 +274,28 @@ func (p *Partial) resumeOrEmpty() error {
 		return p.truncateToResumed()
 	} else if left.Size > 0 {
 		p.discarded = fmt.Sprintf("discarding the partial file of %s: %s", p.path, why)
+		p.because = reasonOf(why)
 	}
 	if err := p.createJournal(); err != nil {
 		return err
 	}
 	return p.truncateToResumed()
+}
+
+// reasonOf returns the reason of the protocol for an error of resume.
+func reasonOf(err error) negotiate.Discarded {
+	switch {
+	case errors.Is(err, errOtherSource):
+		return negotiate.DiscardedOtherSource
+	case errors.Is(err, errOtherDigest):
+		return negotiate.DiscardedOtherDigest
+	case errors.Is(err, errJournalMissing):
+		return negotiate.DiscardedNoJournal
+	case errors.Is(err, errMayNotResume):
+		return negotiate.DiscardedNotResumable
+	default:
+		return negotiate.DiscardedDamaged
+	}
 }
 
 func (p *Partial) truncateToResumed() error {

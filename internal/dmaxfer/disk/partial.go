@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"sync"
 	"sync/atomic"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 const (
@@ -34,8 +36,9 @@ type Partial struct {
 	journal     *journal // nil: this transfer cannot be resumed
 	renamed     string   // why the names are not the usual ones
 
-	resumed     int64        // bytes of an earlier transfer that can be verified
-	discarded   string       // why an earlier transfer's file is not used
+	resumed     int64  // bytes of an earlier transfer that can be verified
+	discarded   string // a sentence that says why an earlier transfer's file is not used
+	because     negotiate.Discarded
 	length      int64        // of the file between Allocate and Prepare; 0: as written
 	written     atomic.Int64 // end of what was written or resumed
 	flushed     Identity     // after Flush, when only Prepare may change the file; zero: not flushed
@@ -58,6 +61,9 @@ func (p *Partial) Resumable() int64 { return p.resumed }
 
 // Discarded returns a sentence about an earlier transfer's file that is not used, and why; empty if there is none.
 func (p *Partial) Discarded() string { return p.discarded }
+
+// DiscardedBecause returns the reason that the sentence of Discarded gives; 0 if there is none.
+func (p *Partial) DiscardedBecause() negotiate.Discarded { return p.because }
 
 // Renamed returns a sentence that says why the partial file does not have the usual name; empty if it has.
 func (p *Partial) Renamed() string { return p.renamed }

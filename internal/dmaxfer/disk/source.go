@@ -61,12 +61,11 @@ func (s *Source) File() File { return s.file }
 func (s *Source) Fingerprint() [16]byte { return s.atOpen.Fingerprint() }
 
 // Fingerprint returns a digest of the identity, by which a receiver recognises the source when a transfer is resumed.
-// It does not depend on the content.
+// It does not depend on the content, nor on the change time: what was received is compared with the source again.
 func (i Identity) Fingerprint() [16]byte {
-	text := make([]byte, 0, 56)
+	text := make([]byte, 0, 40)
 	for _, n := range [...]uint64{
-		i.Device, i.Inode, uint64(i.Size),
-		uint64(i.Modified.Sec), uint64(i.Modified.Nsec), uint64(i.Changed.Sec), uint64(i.Changed.Nsec),
+		i.Device, i.Inode, uint64(i.Size), uint64(i.Modified.Sec), uint64(i.Modified.Nsec),
 	} {
 		text = binary.BigEndian.AppendUint64(text, n)
 	}
@@ -236,14 +235,29 @@ func (s *Source) HolesExceed(limit int64) (bool, error) {
 	return false, nil
 }
 
-// Verify returns ErrSourceChanged if the file has changed since it was opened. It cannot detect a write through a
-// mapping that the kernel has not recorded yet.
-func (s *Source) Verify() error {
+// Verify returns ErrSourceChanged if the file has changed, or was removed, since it was opened. If nothing but its
+// change time has, as by chmod(1) or by a new name, same decides: it reads the file again, and reports whether that is
+// the same content. Without same the file has changed then. Verify cannot detect a write through a mapping that the
+// kernel has not recorded yet.
+func (s *Source) Verify(same func() (bool, error)) error {
 	is, err := s.file.Info()
 	if err != nil {
 		return CannotStat(s.file.Name(), err)
 	}
-	if is.Identity != s.atOpen.Identity {
+	if is.Identity == s.atOpen.Identity {
+		return nil
+	}
+	if same == nil || is.Links == 0 || !is.SameButForChange(s.atOpen.Identity) {
+		return s.changed()
+	}
+	isSame, err := same()
+	if err != nil {
+		return err
+	}
+	if is, err = s.file.Info(); err != nil {
+		return CannotStat(s.file.Name(), err)
+	}
+	if !isSame || !is.SameButForChange(s.atOpen.Identity) {
 		return s.changed()
 	}
 	return nil

@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -31,7 +32,7 @@ func TestSourceThatStaysIsVerified(t *testing.T) {
 		if string(buffer) != newText[5:12] || s.Info().Size != int64(len(newText)) {
 			t.Errorf("at 5 there is %q, of %d bytes", buffer, s.Info().Size)
 		}
-		must(t, s.Verify())
+		must(t, s.Verify(nil))
 		other := mustOpenSource(t, at, "file")
 		defer other.Close()
 		if s.Fingerprint() != other.Fingerprint() {
@@ -70,7 +71,43 @@ func TestSourceThatChangesIsNoticed(t *testing.T) {
 			s := mustOpenSource(t, at, "file")
 			defer s.Close()
 			untilStamped(t, s, func() { change(t, at.path("file")) })
-			mustFail(t, s.Verify(), disk.ErrSourceChanged, "changed during the copy")
+			mustFail(t, s.Verify(nil), disk.ErrSourceChanged, "changed during the copy")
+			mustFail(t, s.Verify(func() (bool, error) { return name != "rewritten with its old time", nil }),
+				disk.ErrSourceChanged)
+		})
+	}
+}
+
+// Of a source of which only the change time has moved the content decides, and it is the same one for a receiver.
+func TestSourceThatIsTouchedIsReadAgain(t *testing.T) {
+	for name, touch := range map[string]func(t *testing.T, path string){
+		"mode": func(t *testing.T, path string) { must(t, os.Chmod(path, 0o640)) },
+		"link": func(t *testing.T, path string) {
+			_ = os.Remove(path + "x")
+			must(t, os.Link(path, path+"x"))
+		},
+		"name": func(t *testing.T, path string) { _ = os.Rename(path, path+"x") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := onDisk(t, t.TempDir())
+			at.put("file", newText)
+			s := mustOpenSource(t, at, "file")
+			defer s.Close()
+			untilStamped(t, s, func() { touch(t, at.path("file")) })
+			must(t, s.Verify(func() (bool, error) { return true, nil }))
+			if now := mustInfo(t, s.File()); now.Fingerprint() != s.Fingerprint() {
+				t.Error("the file has another fingerprint")
+			}
+			mustFail(t, s.Verify(func() (bool, error) { return false, nil }), disk.ErrSourceChanged)
+			mustBe(t, s.Verify(func() (bool, error) { return false, unix.EIO }), unix.EIO)
+			mustFail(t, s.Verify(func() (bool, error) {
+				open := fmt.Sprintf("/proc/self/fd/%d", s.File().OS().Fd())
+				untilStamped(t, s, func() { must(t, os.WriteFile(open, []byte(newText), 0)) })
+				return true, nil
+			}), disk.ErrSourceChanged)
+			if now := mustInfo(t, s.File()); now.Fingerprint() == s.Fingerprint() {
+				t.Error("a file that was written has the fingerprint of before")
+			}
 		})
 	}
 }
@@ -253,5 +290,5 @@ func readAll(on disk.FS, path string) error {
 			return err
 		}
 	}
-	return errors.Join(s.Verify())
+	return errors.Join(s.Verify(nil))
 }

@@ -39,9 +39,10 @@ type arriving struct {
 	// The following are set before the sender is told that the entry is needed.
 	chunked bool // it comes in chunks, although it would fit into a slot
 	resume  int64
-	in      *pump.Incoming // nil: the file comes with others in one slot, or the entry has no content
-	counted bool           // in openEntries.needed
-	permit  bool           // of openEntries.openable
+	dropped negotiate.Discarded // why it is 0 although something was left
+	in      *pump.Incoming      // nil: the file comes with others in one slot, or the entry has no content
+	counted bool                // in openEntries.needed
+	permit  bool                // of openEntries.openable
 
 	mu       sync.Mutex
 	target   target // nil where in is
@@ -95,6 +96,16 @@ func (e *arriving) stores(prefix int64) (complete bool) {
 	defer e.mu.Unlock()
 	e.prefix, e.meta.Size = prefix, prefix
 	return e.checkComplete()
+}
+
+// awaitedEnd returns the size of the file if all of it is stored and its end is not announced.
+func (e *arriving) awaitedEnd() int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.in == nil || e.ended || e.prefix != e.size {
+		return 0
+	}
+	return e.size
 }
 
 // checkComplete reports whether both sides are through with a file, once. The caller has locked e.mu.

@@ -65,11 +65,27 @@ func sumOf(ctx context.Context, t *terms, o *outgoing) (digest.Sum, error) {
 		return digest.Sum{}, err
 	}
 	defer c.close()
-	sum, _, err := digest.Of(ctx, t.sumAlgorithm(), &sourceReader{source: c.source, progress: t.config.Progress})
+	sum, err := sumOfSource(ctx, t, c.source, t.sumAlgorithm())
 	if err != nil {
 		return digest.Sum{}, err
 	}
-	return sum, c.source.Verify()
+	return sum, verifySource(ctx, t, c.source, sum)
+}
+
+func sumOfSource(ctx context.Context, t *terms, s *disk.Source, by digest.Algorithm) (digest.Sum, error) {
+	sum, _, err := digest.Of(ctx, by, &sourceReader{source: s, progress: t.config.Progress})
+	return sum, err
+}
+
+// verifySource returns an error if a source has changed since it was opened. What was read of it has this digest.
+func verifySource(ctx context.Context, t *terms, s *disk.Source, sum digest.Sum) error {
+	return s.Verify(func() (bool, error) {
+		if sum.Algorithm() == digest.None {
+			return false, nil
+		}
+		again, err := sumOfSource(ctx, t, s, sum.Algorithm())
+		return again == sum, err
+	})
 }
 
 // sourceReader reads a source from its beginning, and reports its progress.

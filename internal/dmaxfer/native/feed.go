@@ -1,6 +1,7 @@
 package native
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"sync"
@@ -220,7 +221,11 @@ func (f *feed) readWhole(o *outgoing, buffer []byte) error {
 	if f.terms.plan.AllowChanging {
 		return nil
 	}
-	return c.source.Verify()
+	return c.source.Verify(func() (bool, error) {
+		again := make([]byte, len(buffer))
+		err := c.source.ReadAt(again, 0)
+		return bytes.Equal(again, buffer), err
+	})
 }
 
 // Checked implements pump.Feed.
@@ -259,12 +264,12 @@ func (f *feed) chunkDone(o *outgoing, read bool, add func(*digest.Ledger) error)
 
 // end announces the end of a file that was sent in chunks, and has not changed.
 func (f *feed) end(o *outgoing) error {
+	size, sum := o.ledger.Prefix(), o.ledger.Sum()
 	if o.content.source != nil && !f.terms.plan.AllowChanging {
-		if err := o.content.source.Verify(); err != nil {
+		if err := verifySource(f.working, f.terms, o.content.source, sum); err != nil {
 			return err
 		}
 	}
-	size, sum := o.ledger.Prefix(), o.ledger.Sum()
 	if err := f.ending(o, size, sum); err != nil {
 		return err
 	}

@@ -196,6 +196,19 @@ func (o *openEntries) counts() (undecided, needed int, failed int64) {
 	return o.undecided, o.needed, o.failed
 }
 
+// unended returns how many bytes the files have of which everything is stored and the end is not announced: the sender
+// may be reading them again, because their change times have moved.
+func (o *openEntries) unended() (bytes int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, e := range o.table {
+		if e != nil {
+			bytes += e.awaitedEnd()
+		}
+	}
+	return bytes
+}
+
 // settle releases what the entries are compared with when the transfer has ended, and nobody else uses them.
 func (o *openEntries) settle() {
 	for _, e := range o.table {

@@ -435,7 +435,9 @@ func (p *planner) need(ctx context.Context, e *arriving, change negotiate.Change
 	}
 	p.account.begins(e.size, e.resume)
 	p.open.expect(e)
-	p.replies.answer(e, negotiate.Answer{Kind: negotiate.AnswerNeed, Offset: uint64(e.resume)})
+	p.replies.answer(e, negotiate.Answer{
+		Kind: negotiate.AnswerNeed, Offset: uint64(e.resume), Discarded: e.dropped,
+	})
 	return nil
 }
 
@@ -445,7 +447,7 @@ func (p *planner) prepare(ctx context.Context, e *arriving) error {
 	if err != nil {
 		return err
 	}
-	e.resume = t.resumable()
+	e.resume, e.dropped = t.resumable(), t.discarded()
 	p.chunks.expect(e, t)
 	err = t.allocate(ctx)
 	for _, sentence := range t.warnings() {

@@ -375,8 +375,8 @@ func (r *receiver) outbox() outbox {
 // flush implements role.
 func (r *receiver) flush(ctx context.Context) error { return r.replies.flush(ctx) }
 
-// patience implements role. What a sender does shows in its chunks, unless it looks for something to send, or computes
-// a digest.
+// patience implements role. What a sender does shows in its chunks, unless it looks for something to send, or reads a
+// file for its digest.
 func (r *receiver) patience() time.Duration {
 	finishing, concluding := r.end.waits()
 	_, needed, _ := r.open.counts()
@@ -386,7 +386,7 @@ func (r *receiver) patience() time.Duration {
 	case needed == 0 && !finishing && r.terms.plan.Tree:
 		return slowWalk
 	}
-	patience := max(r.terms.chunkPatience(), slowWork(r.digests.summing()))
+	patience := max(r.terms.chunkPatience(), slowWork(r.digests.summing()+r.open.unended()))
 	if r.terms.plan.Tree { // many files may come in one chunk
 		patience = max(patience, time.Duration(needed)*slowEntry)
 	}

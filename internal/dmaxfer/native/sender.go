@@ -206,6 +206,7 @@ func (s *sender) answered(ctx context.Context, answers []negotiate.Answer) error
 			s.entries.answered(o)
 			s.account.begins(o.size, int64(a.Offset))
 			o.resume = int64(a.Offset)
+			s.notResumed(o, a.Discarded)
 			if err := s.announcer.sendAttributes(ctx, o); err != nil {
 				return err
 			}
@@ -214,6 +215,16 @@ func (s *sender) answered(ctx context.Context, answers []negotiate.Answer) error
 		}
 	}
 	return s.announcer.advance(ctx)
+}
+
+// notResumed tells the user that all of a file is sent, although an interrupted copy has left a part of it.
+func (s *sender) notResumed(o *outgoing, why negotiate.Discarded) {
+	if why == 0 || s.terms.config.Local { // the receiver tells the same user
+		return
+	}
+	s.account.notify(job.Warned{Text: fmt.Sprintf(
+		"sending all of %s: the %s does not use what an interrupted copy has left of it: %s",
+		o.path, s.terms.config.Side.Other(), why)})
 }
 
 // removeLeftovers removes what an interrupted transfer in the other direction has left beside a file that both sides

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -173,4 +174,16 @@ func TestSingleFileNeedsFewJobs(t *testing.T) {
 	if l.lanes == nil || len(l.steps.jobs) != 1 {
 		t.Errorf("%d jobs run after the answer", len(l.steps.jobs))
 	}
+}
+
+// Files whose change time moves while they are read, and nothing else, are the same.
+func TestSourceIsTouched(t *testing.T) {
+	from, to := disktest.NewMemory("/", "/src"), newTarget()
+	from.Put("/src/small", "content")
+	from.Put("/src/large", strings.Repeat("content", 5000))
+	from.Without(disktest.Lacking{Local: true})
+	m := newMeeting(t, from, to)
+	m.mustSucceed()
+	from.Without(disktest.Lacking{})
+	m.mustHaveSame()
 }

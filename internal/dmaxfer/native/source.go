@@ -243,7 +243,7 @@ func (s *treeSource) openFound(found *tree.Entry) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	changed := source.Info().Identity != found.Info.Identity
+	changed := !source.Info().SameButForChange(found.Info.Identity)
 	if s.terms.plan.AllowChanging {
 		changed = source.Info().Size != found.Info.Size
 	}

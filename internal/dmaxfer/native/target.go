@@ -6,15 +6,17 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // target is what a receiver writes to: a partial file that is renamed in the end, or a stream.
 type target interface {
 	pump.Target
 
-	// resumable returns how many bytes an earlier transfer has left. warnings returns sentences about what of it is not
-	// used, and why a name is not the usual one.
+	// resumable returns how many bytes an earlier transfer has left, and discarded why they are not used. warnings
+	// returns sentences about that, and about a name that is not the usual one.
 	resumable() int64
+	discarded() negotiate.Discarded
 	warnings() []string
 
 	// allocate preallocates the target.

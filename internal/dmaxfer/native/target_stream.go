@@ -8,6 +8,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // streamTarget writes chunks to a stream, to which they come in order.
@@ -89,6 +90,7 @@ func (s *streamTarget) finish(context.Context, digest.Sum, disk.Metadata) error 
 }
 
 func (s *streamTarget) resumable() int64               { return 0 }
+func (s *streamTarget) discarded() negotiate.Discarded { return 0 }
 func (s *streamTarget) warnings() []string             { return nil }
 func (s *streamTarget) allocate(context.Context) error { return nil }
 func (s *streamTarget) concurrent() bool               { return false }

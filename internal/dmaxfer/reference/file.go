@@ -175,7 +175,7 @@ func (t *Transfer) releaseMemory(ctx context.Context) error {
 
 func (t *Transfer) verifySource(ctx context.Context) error {
 	return t.calls.Do(ctx, t.config.IdleTimeout, t.config.Progress.Beat, func(context.Context) error {
-		return t.config.File.Source.Verify()
+		return t.config.File.Source.Verify(nil)
 	})
 }
 

@@ -254,7 +254,7 @@ func (m *Memory) info(n *node) disk.Info {
 		mode = 0o700
 	}
 	if m.lacking.Local {
-		links, changed = 0, m.tick()
+		links, changed = links+1, m.tick()
 	}
 	return disk.Info{
 		Identity: disk.Identity{

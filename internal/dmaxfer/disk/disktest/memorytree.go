@@ -251,7 +251,7 @@ type Lacking struct {
 	Blocks bool          // that have to be reserved: files are compressed
 	Modes  bool          // of files: all are 0700
 	Unit   time.Duration // times that are set are rounded down to a multiple; 0: they are not
-	Local  bool          // true times and link counts: change times differ at each look, and counts are 0
+	Local  bool          // true times and link counts: change times differ at each look, and counts are too high
 }
 
 // Without removes features.
