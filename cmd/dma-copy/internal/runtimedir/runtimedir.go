@@ -28,8 +28,8 @@ var temporary = "/tmp" // but in tests
 func outsideSession(uid int) string { return filepath.Join(temporary, fmt.Sprintf("dma-copy-%d", uid)) }
 
 // Default returns the runtime directory of a daemon: the first one of $RUNTIME_DIRECTORY, which systemd sets, else
-// System for root, else dma-copy in $XDG_RUNTIME_DIR, else /tmp/dma-copy-UID. variable returns a variable of the
-// environment, or "".
+// System for root, else dma-copy in $XDG_RUNTIME_DIR, unless that is absent or another user's, which su leaves, else
+// /tmp/dma-copy-UID. variable returns a variable of the environment, or "".
 func Default(variable func(name string) string, uid int) (string, error) {
 	if first, _, _ := strings.Cut(variable("RUNTIME_DIRECTORY"), ":"); first != "" {
 		return absolute("RUNTIME_DIRECTORY", first)
@@ -37,11 +37,16 @@ func Default(variable func(name string) string, uid int) (string, error) {
 	if uid == 0 {
 		return System, nil
 	}
-	if session := variable("XDG_RUNTIME_DIR"); session != "" {
+	if session := variable("XDG_RUNTIME_DIR"); isOwn(session, uid) {
 		directory, err := absolute("XDG_RUNTIME_DIR", session)
 		return filepath.Join(directory, "dma-copy"), err
 	}
 	return outsideSession(uid), nil
+}
+
+func isOwn(directory string, uid int) bool {
+	var stat unix.Stat_t
+	return unix.Stat(directory, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR && int(stat.Uid) == uid
 }
 
 func absolute(variable, path string) (string, error) {

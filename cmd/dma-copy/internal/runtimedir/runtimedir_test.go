@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestDefault(t *testing.T) {
+	session, uid := sessionOf(t, 7)
 	for _, test := range []struct {
 		name   string
 		env    map[string]string
@@ -46,9 +47,10 @@ func TestDefault(t *testing.T) {
 	}{
 		{"systemd", map[string]string{"RUNTIME_DIRECTORY": "/run/a:/run/b", "XDG_RUNTIME_DIR": "/x"}, 0, "/run/a", ""},
 		{"root", map[string]string{"XDG_RUNTIME_DIR": "/run/user/0"}, 0, "/run/dma-copy", ""},
-		{"user", map[string]string{"XDG_RUNTIME_DIR": "/run/user/7/"}, 7, "/run/user/7/dma-copy", ""},
+		{"user", map[string]string{"XDG_RUNTIME_DIR": session + "/"}, uid, session + "/dma-copy", ""},
+		{"user after su", map[string]string{"XDG_RUNTIME_DIR": session}, 8, "/tmp/dma-copy-8", ""},
+		{"user after logout", map[string]string{"XDG_RUNTIME_DIR": session + "/absent"}, 8, "/tmp/dma-copy-8", ""},
 		{"neither", nil, 7, "/tmp/dma-copy-7", ""},
-		{"relative", map[string]string{"XDG_RUNTIME_DIR": "x"}, 7, "", "not an absolute path"},
 		{"relative of systemd", map[string]string{"RUNTIME_DIRECTORY": "x"}, 0, "", "RUNTIME_DIRECTORY"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -68,7 +70,8 @@ func TestDefault(t *testing.T) {
 func TestCandidates(t *testing.T) {
 	defer func(was string) { temporary = was }(temporary)
 	temporary = t.TempDir()
-	session := func(name string) string { return map[string]string{"XDG_RUNTIME_DIR": "/run/user/7"}[name] }
+	directory, user := sessionOf(t, os.Geteuid()+1)
+	session := func(name string) string { return map[string]string{"XDG_RUNTIME_DIR": directory}[name] }
 	nothing := func(string) string { return "" }
 	mine, of := os.Geteuid(), func(uid int) string { return filepath.Join(temporary, fmt.Sprintf("dma-copy-%d", uid)) }
 	other := mine + 1
@@ -86,7 +89,6 @@ func TestCandidates(t *testing.T) {
 		uid      int
 		want     string
 	}{
-		{"session", session, other, "/run/user/7/dma-copy /run/dma-copy"},
 		{"others may write to it", nothing, other, "/run/dma-copy"},
 		{"absent", nothing, other + 1, "/run/dma-copy"},
 		{"root", session, 0, "/run/dma-copy"},
@@ -102,10 +104,23 @@ func TestCandidates(t *testing.T) {
 	if err := errors.Join(os.Chmod(of(other), 0o700), os.Chown(of(other), other, -1)); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"/run/user/7/dma-copy", of(other), System}
+	want := []string{directory + "/dma-copy", of(user), System}
 	if got := Candidates(session, other); !slices.Equal(got, want) {
 		t.Errorf("another user: got %q, want %q", got, want)
 	}
+}
+
+// sessionOf returns the directory of a session and its user, who without the rights of root is this one.
+func sessionOf(t *testing.T, uid int) (directory string, user int) {
+	t.Helper()
+	directory = t.TempDir()
+	if os.Geteuid() != 0 {
+		return directory, os.Geteuid()
+	}
+	if err := os.Chown(directory, uid, -1); err != nil {
+		t.Fatal(err)
+	}
+	return directory, uid
 }
 
 func mustOpen(t *testing.T, path string) *Dir {

@@ -66,10 +66,11 @@ static const char *environment(const char *name)
 	return value != NULL && *value != '\0' ? value : NULL;
 }
 
-static bool is_directory(const char *path)
+/* su leaves the variable of another user, whose directory this one cannot use. */
+static bool is_own_directory(const char *path)
 {
 	struct stat st;
-	return path != NULL && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	return path != NULL && stat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
 }
 
 static bool choose_default_dir(char path[PATH_MAX])
@@ -77,7 +78,7 @@ static bool choose_default_dir(char path[PATH_MAX])
 	const char *run = environment("XDG_RUNTIME_DIR");
 	const char *tmp = environment("TMPDIR");
 	int len;
-	if (is_directory(run))
+	if (is_own_directory(run))
 		len = snprintf(path, PATH_MAX, "%s/dma-copy", run);
 	else
 		len = snprintf(path, PATH_MAX, "%s/dma-copy-%u", tmp == NULL ? "/tmp" : tmp, (unsigned)geteuid());

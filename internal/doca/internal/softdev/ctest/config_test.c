@@ -87,6 +87,15 @@ static void test_default_dir(void)
 	CHECK_OK(soft_configure(NULL, NULL, NULL, 0));
 	snprintf(expected, sizeof(expected), "%s/dma-copy-%u", setup_dir(), (unsigned)geteuid());
 	CHECK(strcmp(soft_runtime_dir(), expected) == 0);
+	if (geteuid() == 0) { /* only root can make a directory of another user */
+		char foreign[300];
+		snprintf(foreign, sizeof(foreign), "%s/foreign", setup_dir());
+		CHECK(mkdir(foreign, 0700) == 0 && chown(foreign, 12345, 0) == 0);
+		CHECK(setenv("XDG_RUNTIME_DIR", foreign, 1) == 0);
+		CHECK_OK(soft_configure(NULL, NULL, NULL, 0));
+		CHECK(strcmp(soft_runtime_dir(), expected) == 0);
+		CHECK(rmdir(foreign) == 0);
+	}
 	CHECK(setenv("DMA_COPY_SOFT_DIR", setup_dir(), 1) == 0);
 	CHECK(setenv("DMA_COPY_SOFT_LIMITS", "max_msg_size=99", 1) == 0);
 	CHECK_OK(soft_configure(NULL, NULL, NULL, 0));
