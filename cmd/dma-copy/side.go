@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -15,9 +16,11 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // errTimeLimit is the cause of a context that --timeout has ended.
@@ -58,7 +61,7 @@ func onDevice(s config.Driver, chosen inventory.Selection, log zerolog.Logger, r
 // onDriver opens the device of a driver that the settings select, and calls run with it.
 func onDriver(driver *doca.Driver, chosen inventory.Selection, run func(side) error) error {
 	choose := func(devices []doca.DeviceInfo) (string, error) { return inventory.ChooseDevice(devices, chosen) }
-	return withDevice(driver, choose, func(device *doca.Device) error {
+	return withFallback(driver, withDevice(driver, choose, func(device *doca.Device) error {
 		which, err := inventory.ChooseSide(device.Info(), chosen)
 		if err != nil {
 			return &report.SideError{Side: inventory.NativeSide(device.Info()), Err: err}
@@ -67,7 +70,21 @@ func onDriver(driver *doca.Driver, chosen inventory.Selection, run func(side) er
 			return &report.SideError{Side: which, Err: missingRepresentor(device)}
 		}
 		return run(side{driver: driver, device: device, side: which})
-	})
+	}))
+}
+
+// withFallback names the driver in the error of a side that has met no peer. That may be waiting on a card.
+func withFallback(driver *doca.Driver, err error) error {
+	if driver.Fallback() == "" || !errors.Is(err, comch.ErrPeerAbsent) {
+		return err
+	}
+	return fmt.Errorf("%w; this side used the software device, because %s", err, shortCause(driver))
+}
+
+// shortCause returns why DOCA is not used, without the details, which the log has.
+func shortCause(driver *doca.Driver) string {
+	cause, _, _ := strings.Cut(driver.Fallback(), ": ")
+	return cause
 }
 
 // withDriver opens the driver that the settings select, and calls run with it.
@@ -96,7 +113,14 @@ func withDevice(
 	if err != nil {
 		return err
 	}
+	if driver.Fallback() != "" && inventory.IsNVIDIA(os.DirFS("/sys"), name) {
+		return exit.Errorf(exit.Device, "install DOCA, or use the software device with --driver soft",
+			"%s is an NVIDIA device of this machine and needs DOCA, but %s", quote.Text(name), shortCause(driver))
+	}
 	device, err := driver.OpenDevice(name)
+	if err != nil && driver.Fallback() != "" {
+		return fmt.Errorf("%w; this side uses the software device, because %s", err, shortCause(driver))
+	}
 	if err != nil {
 		return err
 	}
@@ -131,14 +155,22 @@ func closeUnlessHung(err error, end func() error) error {
 	return end()
 }
 
-// logDriver logs which driver is used and why, and warns of a time model, whose setting may have been forgotten.
+// logDriver logs which driver is used and why. It warns of a fallback to the software device, and of a time model, the
+// setting of which may have been forgotten.
 func logDriver(log zerolog.Logger, driver *doca.Driver) {
 	log.Info().Str("driver", string(driver.Name())).Str("version", driver.Version()).
 		Str("library_dir", driver.LibraryDir()).Msg(driver.Reason())
+	if driver.Fallback() != "" {
+		log.Warn().Msg(fallbackWarning(driver))
+	}
 	if model := driver.TimeModel(); model != "" {
 		log.Warn().Str("time_model", model).
 			Msg("the software device simulates the timing of a model (DMA_COPY_SOFT_LIMITS)")
 	}
+}
+
+func fallbackWarning(driver *doca.Driver) string {
+	return driver.Reason() + "; --driver soft chooses it without this warning"
 }
 
 // pathOf describes the device and driver, or the other machine, for the reports.
@@ -146,10 +178,14 @@ func pathOf(on side, s config.Driver) report.Path {
 	if on.device == nil {
 		return report.Path{Software: softwareName(), Side: on.side, Address: on.address, Driver: "network"}
 	}
-	return report.Path{
+	path := report.Path{
 		Software: softwareName(), Side: on.side, Device: on.device.Info().Name(),
 		Driver: driverPath(on.driver), Hardware: on.driver.Hardware(), Reason: driverReason(on.driver, s),
 	}
+	if on.driver.Fallback() != "" {
+		path.Warning = fallbackWarning(on.driver)
+	}
+	return path
 }
 
 // driverPath returns the title of the driver and its time model, without which the rate would be taken for this

@@ -34,10 +34,11 @@ type Options struct {
 
 // Driver is an open device layer. It is safe for concurrent use.
 type Driver struct {
-	abi    cabi.ABI
-	name   Choice
-	reason string
-	dir    string
+	abi      cabi.ABI
+	name     Choice
+	reason   string
+	fallback string
+	dir      string
 }
 
 // Open opens the selected driver. It never falls back silently: Reason says why it is this one. Errors: *LoadError,
@@ -83,13 +84,23 @@ func openAuto(options Options) (*Driver, error) {
 		return nil, err
 	}
 	if err != nil {
-		return openSoft(options, "the software device is used because "+lowerFirst(err.Error()))
+		return fallBack(options, lowerFirst(err.Error()))
 	}
 	if devices, err := driver.Devices(); err == nil && len(devices) > 0 {
 		return driver, nil
 	}
 	driver.abi.Close()
-	return openSoft(options, "the software device is used because DOCA in "+driver.dir+" finds no device")
+	return fallBack(options, "DOCA in "+driver.dir+" finds no device")
+}
+
+// fallBack opens the software device, because DOCA cannot be used.
+func fallBack(options Options, cause string) (*Driver, error) {
+	driver, err := openSoft(options, "the software device is used because "+cause)
+	if err != nil {
+		return nil, err
+	}
+	driver.fallback = cause
+	return driver, nil
 }
 
 func openDOCA(options Options, reason string) (*Driver, error) {
@@ -147,6 +158,10 @@ func (d *Driver) MovesBytes() bool {
 
 // Reason returns why this driver was selected.
 func (d *Driver) Reason() string { return d.reason }
+
+// Fallback returns why ChooseAuto did not take DOCA: a cause, and after a colon the details. It is empty if the driver
+// is DOCA, or was asked for.
+func (d *Driver) Fallback() string { return d.fallback }
 
 // Version returns the release of the loaded libraries. Implements: doca_version_runtime.
 func (d *Driver) Version() string { return d.abi.Version() }

@@ -39,10 +39,13 @@ func TestAutoTakesSoftAndSaysWhy(t *testing.T) {
 			if driver.Name() != doca.ChooseSoft || driver.Hardware() {
 				t.Errorf("%s was opened, hardware %t", driver.Name(), driver.Hardware())
 			}
-			for _, word := range []string{"software device", "DOCA's libraries were not found", directory} {
-				if !strings.Contains(driver.Reason(), word) {
-					t.Errorf("%q does not mention %s", driver.Reason(), word)
+			for _, word := range []string{"DOCA's libraries were not found", directory} {
+				if !strings.Contains(driver.Fallback(), word) {
+					t.Errorf("%q does not mention %s", driver.Fallback(), word)
 				}
+			}
+			if want := "the software device is used because " + driver.Fallback(); driver.Reason() != want {
+				t.Errorf("the reason is %q", driver.Reason())
 			}
 		})
 	}
@@ -53,8 +56,8 @@ func TestSoftIsTakenWhenAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if driver.Name() != doca.ChooseSoft || driver.Reason() == "" || driver.Version() == "" {
-		t.Errorf("%s %q because %q", driver.Name(), driver.Version(), driver.Reason())
+	if driver.Name() != doca.ChooseSoft || driver.Reason() == "" || driver.Version() == "" || driver.Fallback() != "" {
+		t.Errorf("%s %q because %q, fallback %q", driver.Name(), driver.Version(), driver.Reason(), driver.Fallback())
 	}
 }
 

@@ -214,7 +214,12 @@ func newJSON(out io.Writer, s config.Copy, log zerolog.Logger) *jsonReporter {
 	return r
 }
 
-func (r *jsonReporter) Begin(path Path) { r.path, r.planned, r.speed = path, job.Planned{}, speed{} }
+func (r *jsonReporter) Begin(path Path) {
+	if path.Warning != "" && r.path.Warning == "" { // once for several sources
+		r.write(warningEvent{r.start("warning"), path.Warning})
+	}
+	r.path, r.planned, r.speed = path, job.Planned{}, speed{}
+}
 
 func (r *jsonReporter) Event(e job.Event) {
 	switch e := e.(type) {

@@ -26,6 +26,7 @@ type Path struct {
 	Driver   string // its title for the user
 	Hardware bool
 	Reason   string // why this driver; empty if the user chose it
+	Warning  string // of a fallback to the software device; it is in the log, and an event
 
 	File   string // of this side, as given
 	Remote string // what the peer's file is called, of a copy with a daemon; otherwise empty
