@@ -91,8 +91,8 @@ func (p *planner) enter(d *directory) (created bool, err error) {
 	return d.of.Fresh(), nil
 }
 
-// lookInto opens a directory to look at what is in it. In a comparison a followed symlink can stand for it, which is
-// not opened: the planner has a list of what this side would send.
+// lookInto opens a directory to look at what is in it. In a comparison a followed symlink can stand for one below the
+// root, which is not opened: the planner has a list of what this side would send.
 func (p *planner) lookInto(d *directory) (absent bool, err error) {
 	switch {
 	case d.parent == nil:
@@ -102,7 +102,7 @@ func (p *planner) lookInto(d *directory) (absent bool, err error) {
 	}
 	own := d.entry.own
 	switch {
-	case own != nil:
+	case own != nil && (err == nil || d.parent != nil && noDirectory(err)):
 		return !own.Info.Mode.IsDir(), own.Err
 	case errors.Is(err, fs.ErrNotExist), p.terms.plan.Compare && noDirectory(err), d.seen == nil && err == nil:
 		return true, nil
