@@ -231,6 +231,9 @@ func (c *checker) agreement(e results) {
 		if unknown && (received == nil || code(received) == int(negotiate.AbortProtocol)) {
 			return // a sender that no longer understands the receiver does not learn the outcome
 		}
+		if code(sent) == int(negotiate.AbortProtocol) && received == nil {
+			return // or does not trust what it has learnt
+		}
 	case connectionLost, peerSilent, cancelled:
 		if unknown && received == nil {
 			return

@@ -96,9 +96,10 @@ func (t *transfer) awaitCause(ctx context.Context, err error) error {
 func (t *transfer) committing() bool { return t.role != nil && t.role.committing() }
 
 // conclude returns what an error means for the transfer. What happens after the commit does not take the success away:
-// the target is there, verified and as durable as was asked for, whether the sender learns of it or not.
+// the target is there, verified and as durable as was asked for, whether the sender learns of it or not. A sender has
+// only the receiver's word for that, which does not count if the receiver then breaks the protocol.
 func (t *transfer) conclude(err error) error {
-	if !t.committed() {
+	if !t.committed() || t.terms.sends() && breaksProtocol(err) {
 		return err
 	}
 	t.account.done(t.terms.durability())
@@ -109,6 +110,16 @@ func (t *transfer) conclude(err error) error {
 	t.config.Log.Info().Err(err).Msg(job.NotConfirmed)
 	t.account.unconfirmed(job.Unconfirmed(err, t.config.Side.Other()))
 	return nil
+}
+
+// breaksProtocol reports whether an error is about a message that the peer must not have sent.
+func breaksProtocol(err error) bool {
+	for _, violation := range []error{negotiate.ErrMalformed, negotiate.ErrOutOfOrder, negotiate.ErrTooLarge} {
+		if errors.Is(err, violation) {
+			return true
+		}
+	}
+	return false
 }
 
 // lost follows the end of the connection, and all that the peer has sent before. It does not stop a commit.
