@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"path"
+	"strings"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
@@ -11,24 +13,40 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
-	"github.com/dma-copy/dma-copy/internal/quote"
-	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 // maxDeletePaths bounds the memory of the paths to delete, in bytes: all of them are found before the first is deleted.
+// It also bounds that of the entries of the source.
 const maxDeletePaths = 256 << 20
 
-// deleteRest deletes from the target what the source does not have. It is called after a copy without failures. A file
-// has nothing to delete, nor has a directory that a dry run has not made.
+// mirrorDirectory copies, and deletes from the target what the source does not have.
+func (t *transfers) mirrorDirectory(ctx context.Context, e ends) error {
+	t.mirror = &tree.Mirror{Entries: tree.NewRecord(maxDeletePaths)}
+	err := t.copyAll(ctx, []ends{e})
+	if err == nil {
+		err = t.deleteRest(ctx, e)
+	}
+	return errors.Join(err, withSide(t.side.side, t.release(ctx)))
+}
+
+// release closes the directories that the copy has kept, on both sides.
+func (t *transfers) release(ctx context.Context) error {
+	if ctx.Err() == nil {
+		if _, err := t.client.Ping(ctx, nil); err != nil { // any other request has the daemon let go of its directory
+			t.log.Debug().Err(err).Msg("the daemon closes its directory with the connection")
+		}
+	}
+	return t.mirror.Close()
+}
+
+// deleteRest deletes from the target what the copy has not announced. It is called after a copy without failures, which
+// has kept the directories of both sides. A file has nothing to delete.
 func (t *transfers) deleteRest(ctx context.Context, e ends) error {
 	t.total.Deletes = true
-	if !isDirectory(e.local) {
+	if t.summary.Tree == nil {
 		return nil
 	}
-	rest, err := t.rest(ctx, e)
-	if err == nil && len(rest) > 0 {
-		err = t.delete(ctx, e, rest)
-	}
+	rest, err := t.deleteFrom(ctx, e)
 	if errors.Is(err, comch.ErrPeerLost) || errors.Is(err, negotiate.ErrPeerLost) {
 		err = exit.Errorf(exit.Peer, "run the same command again",
 			"the copy is complete, but the connection to the %s was lost before everything was deleted",
@@ -36,41 +54,135 @@ func (t *transfers) deleteRest(ctx context.Context, e ends) error {
 	}
 	if err == nil && t.total.Kept > 0 {
 		err = exit.Errorf(exit.SomeFailed, "remove the causes and run the same command again",
-			"%d of %d entries could not be deleted", t.total.Kept, len(rest))
+			"%d of %d entries could not be deleted", t.total.Kept, rest)
 	}
 	return withSide(t.side.side, err)
 }
 
-// rest finds what is to be deleted, each directory after its content.
-func (t *transfers) rest(ctx context.Context, e ends) ([]tree.Listed, error) {
-	options := tree.Options{SkipLeftovers: !t.settings.Sends} // another copy may be at work in the target
-	here := tree.List(func() (*tree.Walk, error) { return tree.Open(disk.OS, e.local, options) })
-	source, target := here, t.listing(ctx, e.request.Place)
-	if !t.settings.Sends {
-		source, target = target, source
+// deleteFrom returns how many entries there were to delete.
+func (t *transfers) deleteFrom(ctx context.Context, e ends) (entries int, err error) {
+	target, err := t.target(e)
+	if err != nil {
+		return 0, err
 	}
+	defer target.close()
+	rest, err := t.rest(ctx, e, target)
+	if err != nil {
+		return 0, err
+	}
+	if t.settings.DryRun {
+		for _, each := range rest {
+			t.deleted(each, nil)
+		}
+		return len(rest), nil
+	}
+	if err := t.checkEnds(ctx, e); err != nil {
+		return 0, err
+	}
+	return len(rest), target.remove(ctx, rest, t.deleted)
+}
+
+// checkEnds returns an error unless the paths of both sides still lead to the directories of the copy.
+func (t *transfers) checkEnds(ctx context.Context, e ends) error {
+	if err := t.mirror.Check(disk.OS, e.local); err != nil {
+		return err
+	}
+	_, _, err := t.daemonDirectory(e).lookup(ctx, "")
+	return err
+}
+
+// rest finds what is to be deleted, each directory after its content.
+func (t *transfers) rest(ctx context.Context, e ends, target directory) ([]tree.Listed, error) {
 	protect, err := t.protected()
 	if err != nil {
 		return nil, err
 	}
-	var rest []tree.Listed
-	bytes, limit := 0, t.settings.MaxDelete
-	for each, err := range tree.Extra(source, target, protect) {
-		if err != nil {
-			return nil, err
+	var rest, missing []tree.Listed
+	bytes := 0
+	isMissing := func(e tree.Listed) {
+		if last := len(missing) - 1; last < 0 || !strings.HasPrefix(e.Path, missing[last].Path+"/") {
+			missing, bytes = append(missing, e), bytes+len(e.Path)
 		}
-		rest = append(rest, each)
-		bytes += len(each.Path)
-		switch {
-		case limit > 0 && len(rest) > limit:
-			return nil, job.NewError(job.ErrLimit, nil, "compare source and target, and raise --max-delete",
-				"more than %d entries would be deleted, so nothing is", limit)
-		case bytes > maxDeletePaths:
+	}
+	for each, err := range tree.Extra(t.mirror.Entries.List(), target.list(ctx), protect, isMissing) {
+		if err != nil {
+			return nil, t.notCompared(err)
+		}
+		rest, bytes = append(rest, each), bytes+len(each.Path)
+		if bytes > maxDeletePaths {
 			return nil, job.NewError(job.ErrLimit, nil, "remove a part of them first",
 				"the paths to delete have more than %d bytes, so nothing is deleted", maxDeletePaths)
 		}
 	}
-	return rest, nil
+	if rest, err = t.withoutSkipped(ctx, e, rest); err != nil {
+		return nil, err
+	}
+	found, err := t.lookUp(ctx, target, missing, rest)
+	rest = tree.WithoutFolded(rest, found)
+	if limit := t.settings.MaxDelete; err == nil && limit > 0 && len(rest) > limit {
+		err = job.NewError(job.ErrLimit, nil, "compare source and target, and raise --max-delete",
+			"more than %d entries would be deleted, so nothing is", limit)
+	}
+	return rest, err
+}
+
+// lookUp returns the entries that the list of the target does not have, and that are there under another name. If one
+// is not there, another process has changed the target during the copy. Before the copy of a dry run only those count
+// that may be one of the rest.
+func (t *transfers) lookUp(
+	ctx context.Context, target directory, missing, rest []tree.Listed,
+) (found []tree.Listed, err error) {
+	directories := map[string]bool{}
+	for _, e := range rest {
+		directories[path.Dir(e.Path)] = true
+	}
+	for _, e := range missing {
+		if t.settings.DryRun && !directories[path.Dir(e.Path)] {
+			continue
+		}
+		entry, exists, err := target.lookup(ctx, e.Path)
+		switch {
+		case err != nil:
+			return nil, err
+		case exists:
+			found = append(found, entry)
+		case !t.settings.DryRun:
+			return nil, disk.NewError(disk.ErrSourceChanged, nil,
+				"run the same command again when no other process changes it",
+				"nothing is deleted: %s vanished from the target during the copy", e.Path)
+		}
+	}
+	return found, nil
+}
+
+// withoutSkipped returns the entries that are not symlinks of the source, which --links skip leaves out of the copy.
+func (t *transfers) withoutSkipped(ctx context.Context, e ends, rest []tree.Listed) ([]tree.Listed, error) {
+	if t.options.Links != tree.LinksSkip || len(rest) == 0 {
+		return rest, nil
+	}
+	source := tree.List(func() (*tree.Walk, error) { return tree.Open(disk.OS, e.local, tree.Options{}) })
+	if !t.settings.Sends {
+		source = t.daemonDirectory(e).list(ctx)
+	}
+	links := map[string]bool{}
+	for each, err := range source {
+		if err != nil {
+			return nil, err
+		}
+		if each.Kind == negotiate.EntrySymlink {
+			links[each.Path] = true
+		}
+	}
+	return tree.Without(rest, links), nil
+}
+
+// notCompared returns the error for source and target that could not be compared.
+func (t *transfers) notCompared(err error) error {
+	if errors.Is(err, tree.ErrRecordFull) {
+		return job.NewError(job.ErrLimit, err, "sync a part of it",
+			"the paths of the source have more than %d bytes, so nothing is deleted", maxDeletePaths)
+	}
+	return err
 }
 
 // protected returns the filter of what is not deleted: what the patterns exclude, and with --backup what that has kept.
@@ -79,73 +191,6 @@ func (t *transfers) protected() (*tree.Filter, error) {
 		return t.options.Filter, nil
 	}
 	return tree.NewFilter(append([]tree.Rule{{Pattern: "*~"}}, t.rules...))
-}
-
-// errEnough ends a listing whose entries nobody wants any more.
-var errEnough = errors.New("the rest of the list is not needed")
-
-// listing lists a directory of the daemon. The target of a dry run may not exist yet.
-func (t *transfers) listing(ctx context.Context, at negotiate.Place) tree.Listing {
-	return func(yield func(tree.Listed, error) bool) {
-		end, err := t.client.List(ctx, at, negotiate.ListRecursive, func(e share.Entry) error {
-			if e.Path != "" && !yield(tree.Listed{Path: e.Path, Kind: e.Kind}, nil) {
-				return errEnough
-			}
-			return nil
-		})
-		if err == nil && end.Code != 0 {
-			err = exit.Errorf(int(end.Code), "nothing is deleted", "the %s could not list everything (%s)",
-				t.side.side.Other(), quote.Printable(end.Text))
-		}
-		if refused, is := errors.AsType[*negotiate.Refusal](err); is && t.settings.DryRun && t.settings.Sends &&
-			(refused.Code == exit.Source || refused.Code == exit.Target) {
-			return
-		}
-		if err != nil && !errors.Is(err, errEnough) {
-			yield(tree.Listed{}, err)
-		}
-	}
-}
-
-// delete deletes the entries, or in a dry run reports them.
-func (t *transfers) delete(ctx context.Context, e ends, rest []tree.Listed) error {
-	switch {
-	case t.settings.DryRun:
-		for _, each := range rest {
-			t.deleted(each, nil)
-		}
-		return nil
-	case t.settings.Sends:
-		return t.deleteRemote(ctx, e.request.Place, rest)
-	}
-	here, err := share.Open(share.Share{Name: "local", Path: e.local, Access: share.ReadWrite}, disk.OS)
-	if err != nil {
-		return err
-	}
-	for _, each := range rest {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-			break
-		}
-		t.deleted(each, here.Remove(each.Path))
-	}
-	return errors.Join(err, here.Close())
-}
-
-func (t *transfers) deleteRemote(ctx context.Context, at negotiate.Place, rest []tree.Listed) error {
-	paths := make([]string, len(rest))
-	for i, each := range rest {
-		paths[i] = each.Path
-	}
-	return t.client.Remove(ctx, at, paths, func(_ string, result negotiate.Removal) error {
-		var err error
-		if result.Code != 0 {
-			err = &negotiate.PeerAborted{Code: result.Code, Text: result.Text}
-		}
-		t.deleted(rest[0], err)
-		rest = rest[1:]
-		return nil
-	})
 }
 
 // deleted reports one entry.

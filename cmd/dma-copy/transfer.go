@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -167,6 +166,9 @@ type transfers struct {
 	options dmaxfer.Options // of every copy, without what differs
 	rules   []tree.Rule     // that options.Filter was made of
 	total   report.Total
+
+	mirror  *tree.Mirror // of the last copy, if what the source lacks is to be deleted
+	summary job.Summary  // of the last copy
 }
 
 // ends are the two ends of one copy.
@@ -204,9 +206,10 @@ func (t *transfers) runPrepared(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	err = t.copyAll(ctx, all)
-	if err == nil && t.settings.Delete {
-		err = t.deleteRest(ctx, all[0])
+	if t.settings.Delete {
+		err = t.mirrorDirectory(ctx, all[0])
+	} else {
+		err = t.copyAll(ctx, all)
 	}
 	t.total.Elapsed = time.Since(began)
 	if !t.total.Worthy() || err != nil && report.ExitCode(err) != exit.SomeFailed {
@@ -244,7 +247,7 @@ func (t *transfers) copy(ctx context.Context, e ends) error {
 	at.File, at.Remote = e.local, e.remote.String()
 	monitor.Begin(at)
 	options := t.options
-	options.File = e.local
+	options.File, options.Mirror = e.local, t.mirror
 	call := t.client.Pull
 	if t.settings.Sends {
 		call = t.client.Push
@@ -253,6 +256,7 @@ func (t *transfers) copy(ctx context.Context, e ends) error {
 		e.request.Options = o
 		return call(ctx, e.request)
 	})
+	t.summary = summary
 	t.total.Add(summary, err)
 	return monitor.Conclude(summary, err)
 }
@@ -290,9 +294,4 @@ func (t *transfers) plan() ([]ends, error) {
 		}
 	}
 	return all, err
-}
-
-func isDirectory(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
 }

@@ -64,6 +64,7 @@ type Options struct {
 	FailFast   bool         // the first entry that fails ends the transfer
 	RefuseSame bool         // if both sides have File and neither may be replaced, fail even if they are the same
 	MaxEntries int64        // of a tree; 0: no limit
+	Mirror     *tree.Mirror // of RunLinked: gets what the removal of what the source lacks needs; may be nil
 
 	SkipLeftovers bool // a sender of a tree leaves out unfinished files; otherwise the receiver refuses them
 

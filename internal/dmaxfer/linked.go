@@ -81,6 +81,7 @@ func (t *linkedTransfer) run(ctx context.Context) (job.Summary, error) {
 		if err != nil {
 			return job.Summary{}, t.refuse(err)
 		}
+		t.options.Mirror.Begin()
 		result, err := native.Run(ctx, config, session, 0)
 		if !leavesPath(err, t.options.paths) {
 			return result.Summary, t.explain(err)

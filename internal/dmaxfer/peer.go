@@ -68,7 +68,7 @@ func (o *Options) native(file *job.LocalFile, conn comch.Conn, memory native.Mem
 		Readback: o.Readback, NoSparse: o.NoSparse, Owner: o.Owner, Xattrs: o.Xattrs, Backup: o.Backup,
 		NoResume: o.NoResume, AllowChanging: o.AllowChanging, HideContent: o.HideContent,
 		Links: o.Links, Filter: o.Filter, FilesFrom: o.FilesFrom, HardLinks: o.HardLinks, Checksum: o.Checksum,
-		DryRun: o.DryRun, FailFast: o.FailFast, MaxEntries: o.MaxEntries,
+		DryRun: o.DryRun, FailFast: o.FailFast, MaxEntries: o.MaxEntries, Mirror: o.Mirror,
 		RefuseSame:  o.RefuseSame || o.HideContent && !file.Directory,
 		IdleTimeout: o.IdleTimeout, Bandwidth: o.Bandwidth, Limiters: o.Limiters, MaxBytes: o.MaxBytes,
 		MaxHoles: o.MaxHoles, SkipLeftovers: o.SkipLeftovers,

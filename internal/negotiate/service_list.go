@@ -14,12 +14,14 @@ const (
 // ListFlags are options of a LIST.
 type ListFlags uint32
 
-// The flags, which exclude each other.
+// The flags. ListRecursive and ListItself exclude each other.
 const (
 	ListRecursive ListFlags = 1 << iota // directories below the listed one, too
 	ListItself                          // only the entry itself, even if it is a directory
+	ListIdentify                        // Listed.File is set
+	ListKept                            // Place is below the directory that the last copy has kept
 
-	knownListFlags = ListItself<<1 - 1
+	knownListFlags = ListKept<<1 - 1
 )
 
 // Has reports whether all of the wanted flags are set.
@@ -102,9 +104,12 @@ type Listed struct {
 	// Mode has permission bits, at most MaxMode. Those of a share are what the key may do: 0o400 read, 0o200 write.
 	Mode  uint32
 	MTime Timestamp
-	Size  uint64 // bytes of a file; otherwise 0
-	Name  string // the last component of the path; empty at depth 0. May have any bytes but '/' and zero
-	Link  string // text of a symlink, 1 to MaxLink bytes; otherwise empty
+	// File is, with ListIdentify, a number that all names of one file have in the lists of a connection, and that
+	// another file has with the probability of 2^-32. Otherwise it is 0.
+	File uint32
+	Size uint64 // bytes of a file; otherwise 0
+	Name string // the last component of the path; empty at depth 0. May have any bytes but '/' and zero
+	Link string // text of a symlink, 1 to MaxLink bytes; otherwise empty
 }
 
 // AppendListed appends a LISTED without checking it.
@@ -122,7 +127,7 @@ func appendListed(dst []byte, e *Listed) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, e.Mode)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(e.MTime.Sec))
 	dst = binary.BigEndian.AppendUint32(dst, e.MTime.Nsec)
-	dst = binary.BigEndian.AppendUint64(appendPadding(dst, 4), e.Size)
+	dst = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(dst, e.File), e.Size)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(e.Name)))
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(e.Link)))
 	return append(append(dst, e.Name...), e.Link...)
@@ -164,11 +169,12 @@ func decodeListed(b []byte, text string) (e Listed, length int, err error) {
 		Depth: int(binary.BigEndian.Uint16(b[2:])),
 		Mode:  binary.BigEndian.Uint32(b[4:]),
 		MTime: Timestamp{int64(binary.BigEndian.Uint64(b[8:])), binary.BigEndian.Uint32(b[16:])},
+		File:  binary.BigEndian.Uint32(b[20:]),
 		Size:  binary.BigEndian.Uint64(b[24:]),
 		Name:  text[listedSize:name],
 		Link:  text[name:length],
 	}
-	if err := firstError(checkPadding(TypeListed, b[1:2]), checkPadding(TypeListed, b[20:24]), e.check()); err != nil {
+	if err := firstError(checkPadding(TypeListed, b[1:2]), e.check()); err != nil {
 		return Listed{}, 0, err
 	}
 	return e, length, nil

@@ -6,7 +6,9 @@ const (
 	removeSize     = 12 // without share, path and the paths to remove
 	removePathSize = 2  // of one of these, without its bytes
 	removedSize    = 4  // of a result, without its text
-	removeFiles    = 2  // the only flag of a REMOVE
+	// The flags of a REMOVE.
+	removeKept  = 1
+	removeFiles = 2
 )
 
 // MaxRemovedText is how many bytes the text of a Removal has at most.
@@ -15,6 +17,7 @@ const MaxRemovedText = 128
 // RemoveRequest is the content of a REMOVE: files, symlinks and empty directories below a place.
 type RemoveRequest struct {
 	Place Place
+	Kept  bool     // Place is below the directory that the last copy has kept
 	Files bool     // a directory is not removed, and a path at which nothing is has the code AbortSource
 	Paths []string // below Place, none of them empty; removed in this order
 }
@@ -22,7 +25,8 @@ type RemoveRequest struct {
 // AppendRemove appends a REMOVE without checking it.
 func AppendRemove(dst []byte, r RemoveRequest) []byte {
 	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeRemove), uint32(len(r.Paths)))
-	dst = appendPlace(append(dst, byte(len(r.Place.Share)), byte(removeFiles*wireBool(r.Files))), r.Place)
+	flags := byte(removeKept*wireBool(r.Kept) | removeFiles*wireBool(r.Files))
+	dst = appendPlace(append(dst, byte(len(r.Place.Share)), flags), r.Place)
 	for _, path := range r.Paths {
 		dst = binary.BigEndian.AppendUint16(dst, uint16(len(path)))
 		dst = append(dst, path...)
@@ -36,14 +40,17 @@ func DecodeRemove(dst []string, msg []byte) (RemoveRequest, error) {
 	if err != nil {
 		return RemoveRequest{}, err
 	}
-	if msg[9]&^removeFiles != 0 {
+	if msg[9]&^(removeKept|removeFiles) != 0 {
 		return RemoveRequest{}, malformed(TypeRemove, "unknown flags %#x", msg[9])
 	}
 	share, path := int(msg[8]), int(binary.BigEndian.Uint16(msg[10:]))
 	if len(rest) < share+path {
 		return RemoveRequest{}, malformed(TypeRemove, "%d bytes for a place of %d", len(rest), share+path)
 	}
-	r := RemoveRequest{Place: Place{rest[:share], rest[share : share+path]}, Files: msg[9] == removeFiles, Paths: dst}
+	r := RemoveRequest{
+		Place: Place{rest[:share], rest[share : share+path]},
+		Kept:  msg[9]&removeKept != 0, Files: msg[9]&removeFiles != 0, Paths: dst,
+	}
 	if err := r.Place.check(TypeRemove); err != nil {
 		return RemoveRequest{}, err
 	}

@@ -2,6 +2,7 @@ package negotiate
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 )
 
@@ -70,6 +71,7 @@ type vectorListed struct {
 	Mode      number `json:"mode"`
 	MTimeSec  signed `json:"mtime_sec"`
 	MTimeNsec uint32 `json:"mtime_nsec"`
+	File      uint32 `json:"file"`
 	Size      number `json:"size"`
 	Name      octets `json:"name"`
 	Link      octets `json:"link"`
@@ -84,8 +86,9 @@ var (
 	copyFlagNames = []string{
 		"overwrite", "backup", "no-resume", "make-path", "directory", "allow-changing", "only", "owner", "xattr",
 		"links", "dry-run", "ignore-existing",
+		"keep",
 	}
-	listFlagNames = []string{"recursive", "itself"}
+	listFlagNames = []string{"recursive", "itself", "identify", "kept"}
 )
 
 // What decodeService returns where it is not one value of the package.
@@ -162,7 +165,7 @@ func (m serviceMessage) list(t testing.TB, place Place) any {
 	var (
 		items   []Item
 		entries []Listed
-		remove  = RemoveRequest{Place: place, Files: m.FilesOnly}
+		remove  = RemoveRequest{Place: place, Kept: slices.Contains(m.Flags, "kept"), Files: m.FilesOnly}
 		results []Removal
 	)
 	for _, i := range m.Items {
@@ -171,7 +174,7 @@ func (m serviceMessage) list(t testing.TB, place Place) any {
 	for _, e := range m.Entries {
 		entries = append(entries, Listed{
 			named[EntryKind](t, e.Kind, EntrySymlink), e.Depth, uint32(e.Mode),
-			Timestamp{int64(e.MTimeSec), e.MTimeNsec}, uint64(e.Size), string(e.Name), string(e.Link),
+			Timestamp{int64(e.MTimeSec), e.MTimeNsec}, e.File, uint64(e.Size), string(e.Name), string(e.Link),
 		})
 	}
 	for _, p := range m.Paths {

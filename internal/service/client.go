@@ -251,7 +251,7 @@ func (c *Client) List(
 func entryOf(l negotiate.Listed, names []string) share.Entry {
 	return share.Entry{
 		Kind: l.Kind, Depth: l.Depth, Path: strings.Join(names, "/"), Mode: l.Mode, Modified: disk.Timestamp(l.MTime),
-		Size: int64(l.Size), Link: l.Link,
+		Size: int64(l.Size), Link: l.Link, File: uint64(l.File),
 	}
 }
 
@@ -269,6 +269,13 @@ func (c *Client) RemoveFiles(
 	ctx context.Context, place negotiate.Place, paths []string, each func(path string, result negotiate.Removal) error,
 ) error {
 	return c.remove(ctx, negotiate.RemoveRequest{Place: place, Files: true, Paths: paths}, each)
+}
+
+// RemoveKept is Remove for paths below the directory that the last copy into a share has kept.
+func (c *Client) RemoveKept(
+	ctx context.Context, name string, paths []string, each func(path string, result negotiate.Removal) error,
+) error {
+	return c.remove(ctx, negotiate.RemoveRequest{Place: negotiate.Place{Share: name}, Kept: true, Paths: paths}, each)
 }
 
 func (c *Client) remove(

@@ -80,7 +80,8 @@ func PushFlags(o dmaxfer.Options) negotiate.CopyFlags {
 
 func commonFlags(o dmaxfer.Options) negotiate.CopyFlags {
 	return flag(o.Owner, negotiate.CopyOwner) | flag(o.Xattrs, negotiate.CopyXAttr) |
-		flag(o.HardLinks, negotiate.CopyHardLinks) | flag(o.DryRun, negotiate.CopyDryRun)
+		flag(o.HardLinks, negotiate.CopyHardLinks) | flag(o.DryRun, negotiate.CopyDryRun) |
+		flag(o.Mirror != nil, negotiate.CopyKeep)
 }
 
 func flag(set bool, f negotiate.CopyFlags) negotiate.CopyFlags {

@@ -28,6 +28,7 @@ type connection struct {
 	exchange *exchange          // since the handshake
 	greeted  bool               // Observer.Authenticated was called
 	items    keptItems          // of the next copy
+	kept     *keptDirectory     // of the last copy; nil: none
 
 	running   context.Context // of requests, until interrupt
 	interrupt context.CancelCauseFunc
@@ -74,6 +75,7 @@ func (c *connection) end(reason error) {
 		c.server.config.Observer.Bug(c.session(), bug.Value, bug.Stack)
 	}
 	c.items.release(c.server.memory)
+	c.forget()
 	if err := closeMemory(c.memory); err != nil {
 		c.server.config.Log.Warn().Err(err).Msg("could not release the memory of a connection")
 	}
@@ -266,6 +268,9 @@ func (c *connection) next() (negotiate.ServiceStep, error) {
 
 // handle does what a message of the peer asks for. An error ends the connection; a request that failed is none.
 func (c *connection) handle(step negotiate.ServiceStep) error {
+	if !usesKept(step) {
+		c.forget()
+	}
 	switch step.Event {
 	case negotiate.PeerItems:
 		c.items.add(step.Items, c.server.memory) // the session bounds their number and length

@@ -77,7 +77,12 @@ func (c *connection) copy(r negotiate.CopyRequest) error {
 			return c.refuse(err)
 		}
 		defer side.close()
-		return c.transfer(record, side, releasePermit)
+		defer func() { c.closeMirror(side.options.Mirror) }()
+		failed, fatal = c.transfer(record, side, releasePermit)
+		if fatal == nil && record.Summary.Tree != nil {
+			c.keep(side)
+		}
+		return failed, fatal
 	})
 }
 
@@ -175,6 +180,9 @@ func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (*
 	o.HardLinks, o.DryRun = r.Flags.Has(negotiate.CopyHardLinks), r.Flags.Has(negotiate.CopyDryRun)
 	o.SkipLeftovers = true // other copies into the share are at work
 	o.IdleTimeout = c.server.config.Limits.IdleTimeout
+	if r.Flags.Has(negotiate.CopyKeep) {
+		o.Mirror = &tree.Mirror{}
+	}
 	o.ExitCode = func(err error) int { return int(c.server.code(err)) }
 	return side, c.work(func(ctx context.Context, _ *job.Progress) (err error) {
 		if side.in, err = c.server.open(rights); err != nil {

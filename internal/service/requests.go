@@ -126,9 +126,10 @@ func stalledShare(patience time.Duration) error {
 
 // list answers a LIST.
 func (c *connection) list(r negotiate.ListRequest) error {
-	record := Record{Operation: List, Share: r.Place.Share, Path: r.Place.Path}
+	record := Record{Operation: List}
+	c.recordPlace(&record, r.Place, r.Flags.Has(negotiate.ListKept))
 	return c.perform(record, func(record *Record) (failed, fatal error) {
-		l := &lister{connection: c}
+		l := &lister{connection: c, kept: c.kept, identify: r.Flags.Has(negotiate.ListIdentify)}
 		err := c.work(func(ctx context.Context, progress *job.Progress) error {
 			l.progress = progress
 			return l.list(ctx, r)
@@ -155,6 +156,8 @@ func (c *connection) list(r negotiate.ListRequest) error {
 type lister struct {
 	*connection
 	progress *job.Progress
+	kept     *keptDirectory
+	identify bool
 	batch    []negotiate.Listed
 	sent     uint32
 	left     error // why the first entry that was left out was
@@ -182,10 +185,18 @@ func (l *lister) list(ctx context.Context, r negotiate.ListRequest) error {
 		return err
 	}
 	defer in.Close()
-	if !r.Flags.Has(negotiate.ListItself) {
-		return l.finish(ctx, in.List(ctx, at, r.Flags.Has(negotiate.ListRecursive), add))
+	opened := in
+	if r.Flags.Has(negotiate.ListKept) {
+		if err := l.kept.use(in); err != nil {
+			return err
+		}
+		defer l.kept.using.RUnlock()
+		opened, at = l.kept.at(in, at)
 	}
-	entry, err := in.Stat(at)
+	if !r.Flags.Has(negotiate.ListItself) {
+		return l.finish(ctx, opened.List(ctx, at, r.Flags.Has(negotiate.ListRecursive), add))
+	}
+	entry, err := opened.Stat(at)
 	if err != nil {
 		return err
 	}
@@ -224,10 +235,14 @@ func modeOf(a share.Access) (mode uint32) {
 // add sends an entry when there are enough for a message.
 func (l *lister) add(ctx context.Context, e share.Entry) error {
 	l.progress.Touch()
-	l.batch = append(l.batch, negotiate.Listed{
+	listed := negotiate.Listed{
 		Kind: e.Kind, Depth: e.Depth, Mode: e.Mode, MTime: negotiate.Timestamp(e.Modified),
 		Size: uint64(max(0, e.Size)), Name: e.Name(), Link: e.Link,
-	})
+	}
+	if l.identify {
+		listed.File = uint32(e.File)
+	}
+	l.batch = append(l.batch, listed)
 	if len(l.batch) < listBatch {
 		return nil
 	}
@@ -287,11 +302,13 @@ func cleanPath(path string) (string, error) {
 
 // remove answers a REMOVE.
 func (c *connection) remove(r negotiate.RemoveRequest) error {
-	record := Record{Operation: Remove, Share: r.Place.Share, Path: r.Place.Path}
+	record := Record{Operation: Remove}
+	c.recordPlace(&record, r.Place, r.Kept)
 	return c.perform(record, func(record *Record) (failed, fatal error) {
 		var done removals
+		kept := c.kept
 		err := c.work(func(ctx context.Context, progress *job.Progress) error {
-			return c.removeAll(ctx, r, progress, &done)
+			return c.removeAll(ctx, r, kept, progress, &done)
 		})
 		record.Removed = done.paths() // also of a request that failed
 		record.Entries = int64(len(record.Removed))
@@ -339,7 +356,7 @@ func (d *removals) add(path string, err error, code func(error) negotiate.AbortC
 
 // removeAll removes everything that the key may remove.
 func (c *connection) removeAll(
-	ctx context.Context, r negotiate.RemoveRequest, progress *job.Progress, done *removals,
+	ctx context.Context, r negotiate.RemoveRequest, kept *keptDirectory, progress *job.Progress, done *removals,
 ) error {
 	rights, err := c.authorize(r.Place.Share, share.Write)
 	if err != nil {
@@ -354,7 +371,15 @@ func (c *connection) removeAll(
 		return err
 	}
 	defer in.Close()
-	remover, err := in.Remover(below)
+	opened := in
+	if r.Kept {
+		if err := kept.use(in); err != nil {
+			return err
+		}
+		defer kept.using.RUnlock()
+		opened, below = kept.at(in, below)
+	}
+	remover, err := opened.Remover(below)
 	if err != nil {
 		return err
 	}

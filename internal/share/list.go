@@ -23,6 +23,7 @@ type Entry struct {
 	Modified disk.Timestamp
 	Size     int64  // bytes of a file; 0 for anything else
 	Link     string // the text of a symlink
+	File     uint64 // a number that all names of a file or directory have, and hardly another one
 }
 
 // Name returns the last component of the path.
@@ -134,7 +135,7 @@ func fromTree(found *tree.Entry) Entry {
 
 func entryOf(kind negotiate.EntryKind, info *disk.Info) Entry {
 	const sticky = 0o1000
-	entry := Entry{Kind: kind, Mode: uint32(info.Mode.Perm()), Modified: info.Modified}
+	entry := Entry{Kind: kind, Mode: uint32(info.Mode.Perm()), Modified: info.Modified, File: info.Number()}
 	switch kind {
 	case negotiate.EntryDirectory:
 		if info.Mode&fs.ModeSticky != 0 {

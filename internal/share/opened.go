@@ -31,6 +31,16 @@ func Open(s Share, on disk.FS) (*Opened, error) {
 	return &Opened{Share: s, root: root}, nil
 }
 
+// At returns the same share with an open directory of it in place of its own, with the same rights. It is valid until
+// Close of either, and is not closed itself.
+func (o *Opened) At(dir disk.Dir) *Opened { return At(o.Share, o.root, dir) }
+
+// At returns a share of a directory that is open already. It is valid until the directory is closed, and is not closed
+// itself.
+func At(s Share, on disk.FS, dir disk.Dir) *Opened {
+	return &Opened{Share: s, root: disk.RootAt(on, dir)}
+}
+
 // FS returns the file system of the share: all its paths are relative to the share's directory, "." is that directory,
 // and none leads out of it. It refuses changes unless the access allows Write. It is valid until Close.
 func (o *Opened) FS() disk.FS {

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"os"
@@ -313,6 +314,12 @@ func (i Identity) SameButForChange(other Identity) bool {
 	i.Changed = other.Changed
 	return i == other
 }
+
+// numbers makes those of Identity.Number useless to a peer that would like to know inodes.
+var numbers = maphash.MakeSeed()
+
+// Number returns a number that all names of a file have in this process, and hardly another file.
+func (i Identity) Number() uint64 { return maphash.Comparable(numbers, [2]uint64{i.Device, i.Inode}) }
 
 // Timestamp is a time of a file since 1970, without leap seconds.
 type Timestamp struct {

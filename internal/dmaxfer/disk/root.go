@@ -74,6 +74,18 @@ func OpenRoot(on FS, path string) (*Root, error) {
 	return r, nil
 }
 
+// RootAt returns the Root of a directory that is open already. It is valid until the directory is closed, and is not
+// closed itself. A directory of a Root keeps the rights that it has there.
+func RootAt(on FS, dir Dir) *Root {
+	r := &Root{on: on, dir: dir}
+	if inner, is := dir.(*rootDir); is {
+		r.on, r.dir, r.readOnly = inner.root.on, inner.Dir, inner.root.readOnly
+	}
+	r.users = &users{dir: r.dir}
+	r.users.count.Store(1)
+	return r
+}
+
 // withoutPath returns a directory of the operating system with "." as its path, because errors about what is in it may
 // be shown to a peer.
 func withoutPath(dir Dir) (Dir, error) {

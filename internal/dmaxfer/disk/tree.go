@@ -193,6 +193,10 @@ func parentNotFlushed(path string, err error) error {
 // Root returns the tree's root. It is valid until Close.
 func (t *Tree) Root() *Directory { return t.root }
 
+// Dir returns the open directory of the root, in which the caller must not interfere with a transfer. It is valid until
+// Close.
+func (t *Tree) Dir() Dir { return t.root.dir }
+
 // Renamed returns a sentence that says why the marker does not have the usual name; empty if it has.
 func (t *Tree) Renamed() string {
 	if t.marker == nil {

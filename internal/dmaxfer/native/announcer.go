@@ -108,7 +108,9 @@ func (a *announcer) announce(ctx context.Context) (announced int, err error) {
 	}
 	sent := a.waiting[:used]
 	for i := range sent {
-		a.entries.add(sent[i].outgoing, sent[i].described.Depth)
+		e := &sent[i].described
+		a.entries.add(sent[i].outgoing, e.Depth)
+		a.terms.config.Mirror.Announced(e.Kind, e.Depth, string(e.Name))
 	}
 	if err := a.link.send(ctx, message); err != nil {
 		return 0, err

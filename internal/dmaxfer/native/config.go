@@ -63,6 +63,7 @@ type Config struct {
 	FailFast   bool         // the first entry that fails ends the transfer
 	RefuseSame bool         // if both sides have it and neither may be replaced, fail even if they are the same
 	MaxEntries int64
+	Mirror     *tree.Mirror // gets what is needed to remove from the target what the source lacks; nil: not wanted
 
 	SkipLeftovers bool // a sender leaves out the unfinished files of interrupted copies
 

@@ -488,6 +488,9 @@ func (p *planner) closeTree() error {
 	}
 	tree := p.tree
 	p.tree = nil
+	if m := p.terms.config.Mirror; m != nil {
+		return m.Keep(tree)
+	}
 	return tree.Close(true)
 }
 

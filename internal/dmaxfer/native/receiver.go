@@ -210,6 +210,7 @@ func (r *receiver) announce(ctx context.Context, entries []negotiate.Entry) erro
 			return err
 		}
 		r.account.found(e.size)
+		r.terms.config.Mirror.Announced(e.kind, e.depth, e.name)
 		r.open.add(e)
 		e.awaited = e.hasAttributes && e.kind != negotiate.EntryFile // of that they come when it is needed
 		r.held = append(r.held, e)

@@ -131,6 +131,7 @@ func openTreeSource(t *terms, a *account) (entrySource, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Mirror.Sends(walk)
 	return &treeSource{
 		terms: t, walk: walk, unsent: newFailedPaths(), attributes: weighted.NewWeighted(maxAttributes),
 	}, nil

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -16,6 +17,11 @@ import (
 type Listed struct {
 	Path string // below the root, never empty
 	Kind negotiate.EntryKind
+
+	// The following are known of the entries of a target only.
+	File     uint64 // a number that all names of a file have, and hardly another one
+	Size     int64  // of a file
+	Modified disk.Timestamp
 }
 
 // Listing yields the entries of a directory in the order of Walk, without its root. If there is an error it comes with
@@ -66,10 +72,12 @@ var ErrNotSorted = errors.New("the list is not sorted")
 // everything in it. What protect excludes is left out, with everything below it and the directories above it. Nothing
 // below a directory of the target is extra if the source has something else of its name, such as a symlink that the
 // copy has followed. Errors are those of the two listings, or wrap ErrNotSorted; one in the rest of source comes after
-// all entries, so nothing may be removed before the end. Memory is bounded by the depth.
-func Extra(source, target Listing, protect *Filter) Listing {
+// all entries, so nothing may be removed before the end. Memory is bounded by the depth. missing, unless it is nil, is
+// called for each entry that is in source and not in target; see Folded.
+func Extra(source, target Listing, protect *Filter, missing func(Listed)) Listing {
 	return func(yield func(Listed, error) bool) {
 		in, stop := newCursor(source)
+		in.missing = missing
 		defer stop()
 		e := &extra{source: in, protect: protect, yield: yield}
 		order := sorted{}
@@ -112,7 +120,7 @@ type extra struct {
 
 // openDirectory is a directory that is extra unless it has to stay for something in it.
 type openDirectory struct {
-	path  string
+	Listed
 	stays bool
 }
 
@@ -138,7 +146,7 @@ func (e *extra) take(at Listed) error {
 	case found, isProtected:
 		e.keepOpen()
 	case isDirectory:
-		e.open = append(e.open, openDirectory{path: at.Path})
+		e.open = append(e.open, openDirectory{Listed: at})
 	case !e.yield(at, nil):
 		return errStopped
 	}
@@ -156,11 +164,11 @@ func (e *extra) keepOpen() {
 func (e *extra) leave(path string) error {
 	for len(e.open) > 0 {
 		last := e.open[len(e.open)-1]
-		if isAtOrBelow(path, last.path) {
+		if isAtOrBelow(path, last.Path) {
 			return nil
 		}
 		e.open = e.open[:len(e.open)-1]
-		if !last.stays && !e.yield(Listed{Path: last.path, Kind: negotiate.EntryDirectory}, nil) {
+		if !last.stays && !e.yield(last.Listed, nil) {
 			return errStopped
 		}
 	}
@@ -173,6 +181,9 @@ type cursor struct {
 	order sorted
 	at    Listed // the entry that was read last; without a path before the first
 	ended bool
+
+	missing func(Listed) // is called for the entries that seek has not found; may be nil
+	found   bool         // seek has found at
 }
 
 func newCursor(listing Listing) (c *cursor, stop func()) {
@@ -187,10 +198,15 @@ func (c *cursor) seek(path string) (entry Listed, found bool, err error) {
 			return Listed{}, false, err
 		}
 	}
-	return c.at, !c.ended && c.at.Path == path, nil
+	c.found = !c.ended && c.at.Path == path
+	return c.at, c.found, nil
 }
 
 func (c *cursor) next() error {
+	if c.missing != nil && c.at.Path != "" && !c.found {
+		c.missing(c.at)
+	}
+	c.found = false
 	next, err, more := c.pull()
 	if err == nil && more {
 		err = c.order.check(next.Path)

@@ -118,7 +118,7 @@ func TestExtra(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			filter := mustFilter(t, c.rules...)
 			source, target := listing(c.source...), listing(c.target...)
-			if got, err := collect(tree.Extra(source, target, filter)); err != nil || !slices.Equal(got, c.want) {
+			if got, err := collect(tree.Extra(source, target, filter, nil)); err != nil || !slices.Equal(got, c.want) {
 				t.Errorf("got %q, %v, want %q", got, err, c.want)
 			}
 			mustRemoveExtra(t, c.source, c.target, filter, len(c.want))
@@ -137,7 +137,7 @@ func mustRemoveExtra(t *testing.T, source, target []string, filter *tree.Filter,
 	defer dir.Close()
 	before, err := collect(listOf(to, tree.Options{}))
 	must(t, err)
-	extra := tree.Extra(listOf(from, tree.Options{Filter: filter}), listOf(to, tree.Options{}), filter)
+	extra := tree.Extra(listOf(from, tree.Options{Filter: filter}), listOf(to, tree.Options{}), filter, nil)
 	paths, err := collect(extra)
 	must(t, err)
 	for _, path := range paths {
@@ -156,7 +156,7 @@ func TestExtraNeedsSortedLists(t *testing.T) {
 	for _, wrong := range []tree.Listing{
 		listing("b", "a"), listing("a", "a"), listing("c/d", "c/"), listing("a-b", "a/b"), listing("a", ""),
 	} {
-		for _, extra := range []tree.Listing{tree.Extra(wrong, good, nil), tree.Extra(good, wrong, nil)} {
+		for _, extra := range []tree.Listing{tree.Extra(wrong, good, nil, nil), tree.Extra(good, wrong, nil, nil)} {
 			if _, err := collect(extra); !errors.Is(err, tree.ErrNotSorted) {
 				t.Errorf("the error is %v", err)
 			}
@@ -180,8 +180,8 @@ func broken(names ...string) tree.Listing {
 
 func TestExtraNeedsWholeLists(t *testing.T) {
 	for _, extra := range []tree.Listing{
-		tree.Extra(broken("a"), listing("a", "b"), nil), tree.Extra(listing("a"), broken("a", "b"), nil),
-		tree.Extra(broken(), listing("a"), nil), tree.Extra(listing("a"), broken(), nil),
+		tree.Extra(broken("a"), listing("a", "b"), nil, nil), tree.Extra(listing("a"), broken("a", "b"), nil, nil),
+		tree.Extra(broken(), listing("a"), nil, nil), tree.Extra(listing("a"), broken(), nil, nil),
 	} {
 		if _, err := collect(extra); !errors.Is(err, errList) {
 			t.Errorf("the error is %v", err)
@@ -198,7 +198,7 @@ func TestExtraIsAStream(t *testing.T) {
 		}
 	}
 	want := 0
-	for entry, err := range tree.Extra(numbers(2), numbers(1), nil) {
+	for entry, err := range tree.Extra(numbers(2), numbers(1), nil, nil) {
 		must(t, err)
 		want++
 		if entry.Path != fmt.Sprintf("%012d", 2*want-1) {
@@ -262,7 +262,7 @@ func TestAnyExtra(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := collect(tree.Extra(source.listing(), target.listing(), filter))
+		got, err := collect(tree.Extra(source.listing(), target.listing(), filter, nil))
 		if err != nil {
 			t.Fatal(err)
 		}

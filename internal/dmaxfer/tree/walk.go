@@ -81,7 +81,14 @@ type Walk struct {
 }
 
 // Open opens the directory at path, following symlinks. Errors are a *disk.Error, or that of a path in Options.Only.
-func Open(on disk.FS, path string, o Options) (*Walk, error) {
+func Open(on disk.FS, path string, o Options) (*Walk, error) { return open(on.OpenDir, path, path, o) }
+
+// OpenIn walks a directory that is open, which messages call name. Errors are those of Open.
+func OpenIn(dir disk.Dir, name string, o Options) (*Walk, error) {
+	return open(dir.OpenDir, ".", name, o)
+}
+
+func open(openDir func(path string) (disk.Dir, error), at, path string, o Options) (*Walk, error) {
 	if o.Only != nil {
 		only, err := cleanPaths(o.Only)
 		if err != nil {
@@ -89,7 +96,7 @@ func Open(on disk.FS, path string, o Options) (*Walk, error) {
 		}
 		o.Only = only
 	}
-	dir, err := on.OpenDir(path)
+	dir, err := openDir(at)
 	if err != nil {
 		return nil, disk.NewError(disk.ErrSource, err, "make it readable for this user, or name another directory",
 			"cannot open directory %s: %s", path, disk.Reason(err))

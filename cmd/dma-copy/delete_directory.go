@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/service"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// directory is one end of a sync. After a copy it is the directory that was copied, whatever is at its path by then.
+type directory interface {
+	// list lists everything below it. The target of a dry run may not exist.
+	list(ctx context.Context) tree.Listing
+
+	// lookup returns what is at a path in it; found is false if there is nothing.
+	lookup(ctx context.Context, path string) (entry tree.Listed, found bool, err error)
+
+	// remove removes entries in their order, and calls each for every one.
+	remove(ctx context.Context, entries []tree.Listed, each func(tree.Listed, error)) error
+
+	close()
+}
+
+// target returns the end of a sync that is made the same as the other one.
+func (t *transfers) target(e ends) (directory, error) {
+	if t.settings.Sends {
+		return t.daemonDirectory(e), nil
+	}
+	in := share.Share{Name: "local", Path: e.local, Access: share.ReadWrite}
+	if kept := t.mirror.Target(); kept != nil {
+		return &localDirectory{opened: share.At(in, disk.OS, kept), kept: true}, nil
+	}
+	opened, err := share.Open(in, disk.OS)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &localDirectory{}, nil
+	}
+	return &localDirectory{opened: opened}, err
+}
+
+// daemonDirectory returns the end of a sync that the daemon has.
+func (t *transfers) daemonDirectory(e ends) directory {
+	d := &daemonDirectory{client: t.client, name: t.side.side.Other().String()}
+	d.place = negotiate.Place{Share: e.request.Place.Share}
+	if t.settings.DryRun {
+		d.place.Path, d.mayLack = e.request.Place.Path, t.settings.Sends
+	} else {
+		d.flags = negotiate.ListKept
+	}
+	return d
+}
+
+// localDirectory is on this side.
+type localDirectory struct {
+	opened *share.Opened // nil: there is none
+	kept   bool          // by the copy; otherwise close closes it
+}
+
+func (d *localDirectory) close() {
+	if d.opened != nil && !d.kept {
+		_ = d.opened.Close() // was only read
+	}
+}
+
+func (d *localDirectory) list(ctx context.Context) tree.Listing {
+	return func(yield func(tree.Listed, error) bool) {
+		if d.opened == nil {
+			return
+		}
+		err := d.opened.List(ctx, "", true, yieldEntries(yield))
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(tree.Listed{}, err)
+		}
+	}
+}
+
+// errEnough ends a list whose entries nobody wants any more.
+var errEnough = errors.New("the rest of the list is not needed")
+
+func listedAs(path string, e share.Entry) tree.Listed {
+	return tree.Listed{Path: path, Kind: e.Kind, File: e.File, Size: e.Size, Modified: e.Modified}
+}
+
+// yieldEntries returns a function that yields the entries of a share, but for the listed directory.
+func yieldEntries(yield func(tree.Listed, error) bool) func(share.Entry) error {
+	return func(e share.Entry) error {
+		if e.Path != "" && !yield(listedAs(e.Path, e), nil) {
+			return errEnough
+		}
+		return nil
+	}
+}
+
+func (d *localDirectory) lookup(_ context.Context, path string) (entry tree.Listed, found bool, err error) {
+	if d.opened == nil {
+		return tree.Listed{}, false, nil
+	}
+	e, err := d.opened.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return tree.Listed{}, false, nil
+	}
+	return listedAs(path, e), err == nil, err
+}
+
+func (d *localDirectory) remove(
+	ctx context.Context, entries []tree.Listed, each func(tree.Listed, error),
+) error {
+	in, err := d.opened.Remover("")
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		each(e, in.Remove(e.Path))
+	}
+	return nil
+}
+
+// daemonDirectory is in a share of the daemon.
+type daemonDirectory struct {
+	client  *service.Client
+	name    string // of the daemon's side
+	place   negotiate.Place
+	flags   negotiate.ListFlags
+	mayLack bool // it may not exist
+}
+
+func (d *daemonDirectory) close() {}
+
+func (d *daemonDirectory) list(ctx context.Context) tree.Listing {
+	return func(yield func(tree.Listed, error) bool) {
+		flags := d.flags | negotiate.ListRecursive | negotiate.ListIdentify
+		end, err := d.client.List(ctx, d.place, flags, yieldEntries(yield))
+		if err == nil && end.Code != 0 {
+			err = exit.Errorf(int(end.Code), "nothing is deleted", "the %s could not list everything (%s)",
+				d.name, quote.Printable(end.Text))
+		}
+		if d.mayLack && isAbsent(err) || err == nil || errors.Is(err, errEnough) {
+			return
+		}
+		yield(tree.Listed{}, err)
+	}
+}
+
+// isAbsent reports whether a daemon has refused to list something because it does not exist.
+func isAbsent(err error) bool {
+	refused, is := errors.AsType[*negotiate.Refusal](err)
+	return is && (refused.Code == exit.Source || refused.Code == exit.Target)
+}
+
+func (d *daemonDirectory) lookup(ctx context.Context, below string) (entry tree.Listed, found bool, err error) {
+	at := negotiate.Place{Share: d.place.Share, Path: path.Join(d.place.Path, below)}
+	flags := d.flags | negotiate.ListItself | negotiate.ListIdentify
+	_, err = d.client.List(ctx, at, flags, func(e share.Entry) error {
+		entry = listedAs(below, e)
+		return nil
+	})
+	if below != "" && isAbsent(err) {
+		return tree.Listed{}, false, nil
+	}
+	return entry, err == nil, err
+}
+
+func (d *daemonDirectory) remove(
+	ctx context.Context, entries []tree.Listed, each func(tree.Listed, error),
+) error {
+	paths := make([]string, len(entries))
+	for i, e := range entries {
+		paths[i] = e.Path
+	}
+	return d.client.RemoveKept(ctx, d.place.Share, paths, func(_ string, result negotiate.Removal) error {
+		var err error
+		if result.Code != 0 {
+			err = &negotiate.PeerAborted{Code: result.Code, Text: result.Text}
+		}
+		each(entries[0], err)
+		entries = entries[1:]
+		return nil
+	})
+}
