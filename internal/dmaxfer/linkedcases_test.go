@@ -88,14 +88,14 @@ func TestLinkedRefuses(t *testing.T) {
 		l.mustRefuse(t, sender, negotiate.AbortSource, from.File+" does not exist")
 		must(t, os.Mkdir(from.File, 0o750))
 		jobtest.WriteFile(t, to.File, "a file")
-		l.mustRefuse(t, sender, negotiate.AbortSource, "is a directory, and")
+		l.mustRefuse(t, sender, negotiate.AbortTarget, "is a directory, and")
 		to.File = filepath.Join(t.TempDir(), "missing", "file")
 		l.mustRefuse(t, sender, negotiate.AbortTarget, to.File+" does not exist")
 		to.File = filepath.Join(t.TempDir(), "file")
 		l.mustCopy(t, sender)
 		must(t, os.Remove(from.File))
 		jobtest.WriteFile(t, from.File, "content")
-		l.mustRefuse(t, sender, negotiate.AbortSource, "is a directory, and")
+		l.mustRefuse(t, sender, negotiate.AbortTarget, "is a directory, and")
 	})
 }
 

@@ -33,8 +33,7 @@ type outcomes map[string]job.FileDone
 
 // isTemporary reports whether a side that is stopped may leave a file of this name.
 func isTemporary(name string) bool {
-	return disk.IsLeftover(path.Base(name)) || strings.HasSuffix(name, ".dma-copy-new") ||
-		strings.HasSuffix(name, ".dma-copy-backup")
+	return disk.IsLeftover(path.Base(name)) || strings.HasSuffix(name, ".dma-copy-new")
 }
 
 // target returns what the receiver has.
@@ -92,7 +91,7 @@ func (c *treeChecker) isNew(name string, got treeEntry) bool {
 
 // isBackup reports whether an entry is what was replaced.
 func (c *treeChecker) isBackup(name string, got treeEntry) bool {
-	of, is := strings.CutSuffix(name, "~")
+	of, is := strings.CutSuffix(strings.Replace(name, "~2~", "~", 1), "~")
 	was, existed := c.old[of]
 	return is && c.Backup && (existed && was.same(got) || c.isNew(of, got))
 }
@@ -148,7 +147,7 @@ func (c *treeChecker) mustHave(when string) {
 		case e.first != "" && is.inode != got[e.first].inode:
 			c.t.Errorf("%s %s and %s are different files", when, e.path, e.first)
 		case c.Backup && c.Overwrite && e.action == job.Copied && was.isFile():
-			if kept := got[e.path+"~"]; !kept.same(was) {
+			if first, second := got[e.path+"~"], got[e.path+"~2~"]; !first.same(was) && !second.same(was) {
 				c.t.Errorf("%s the backup of %s is not what it was", when, e.path)
 			}
 		}

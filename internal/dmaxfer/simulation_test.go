@@ -281,7 +281,7 @@ func (c *checker) names(mayKeep bool) {
 		case strings.HasSuffix(name, ".dma-copy-journal"):
 			journal = true
 		case name == "file", name == "stream" && c.ToStream, name == "file~" && c.Backup && c.Overwrite:
-		case (strings.HasSuffix(name, ".dma-copy-backup") || strings.HasSuffix(name, ".dma-copy-new")) && c.untidy:
+		case strings.HasSuffix(name, ".dma-copy-new") && c.untidy:
 		default:
 			c.t.Errorf("the receiver is left with %q", names)
 		}

@@ -19,12 +19,6 @@ func (p *Partial) Commit(durability Durability) error {
 	if err := p.closeAndHold(); err != nil {
 		return err
 	}
-	if err := p.backUp(); err != nil {
-		return err
-	}
-	if err := p.checkPartial(); err != nil {
-		return err
-	}
 	if err := p.rename(); err != nil {
 		return err
 	}
@@ -122,17 +116,28 @@ func (p *Partial) checkTarget() error {
 		"another process replaced or changed %s during the final rename", p.path)
 }
 
+// rename gives the file its final name. If backups are kept nothing is replaced that has not got another name just
+// before: what has the name now may be the backup of another entry.
 func (p *Partial) rename() error {
-	var err error
-	switch {
-	case p.placeholder != nil:
-		err = p.giveName()
-	case p.want.Overwrite:
-		err = p.dir.Rename(p.names.partial, p.base)
-	default:
-		err = p.dir.RenameIfAbsent(p.names.partial, p.base)
+	err := error(fs.ErrExist)
+	for range openAttempts {
+		replaces := p.want.Overwrite
+		if replaces && p.want.Backup {
+			found, err := backUp(p.dir, p.base, p.path)
+			if err != nil {
+				return err
+			}
+			replaces = found
+		}
+		if err := p.checkPartial(); err != nil {
+			return err
+		}
+		err = p.giveName(replaces)
+		if !errors.Is(err, fs.ErrExist) || !p.want.Overwrite {
+			break
+		}
 	}
-	if errors.Is(err, fs.ErrExist) && !p.want.Overwrite {
+	if errors.Is(err, fs.ErrExist) {
 		return NewError(ErrExists, err, nextIfExists,
 			"%s already exists: another process created it during the copy", p.path)
 	}
@@ -142,10 +147,15 @@ func (p *Partial) rename() error {
 	return nil
 }
 
-// giveName names a file that has no name yet. The system call cannot replace a file, so a target to be replaced is
-// renamed over from a temporary link.
-func (p *Partial) giveName() error {
-	if !p.want.Overwrite {
+// giveName gives the file its final name, which fails if that exists and nothing is to be replaced. The system call for
+// a file that has no name yet cannot replace one, so a target to be replaced is renamed over from a temporary link.
+func (p *Partial) giveName(replaces bool) error {
+	switch {
+	case p.placeholder == nil && replaces:
+		return p.dir.Rename(p.names.partial, p.base)
+	case p.placeholder == nil:
+		return p.dir.RenameIfAbsent(p.names.partial, p.base)
+	case !replaces:
 		return p.file.GiveName(p.base)
 	}
 	if err := p.file.GiveName(p.names.link); err != nil {
@@ -156,44 +166,4 @@ func (p *Partial) giveName() error {
 		_ = p.dir.Remove(p.names.link) // the first error is reported
 	}
 	return err
-}
-
-// backUp gives the file that will be replaced a second name, NAME~. NAME exists at every moment.
-func (p *Partial) backUp() error {
-	if !p.want.Backup || !p.want.Overwrite {
-		return nil
-	}
-	return backUp(p.dir, p.base, p.names.backup, p.path)
-}
-
-// backUp gives a file, if there is one, a second name, NAME~, in place of another file of that name. temporary is used
-// on the way; path is for messages.
-func backUp(dir Dir, name, temporary, path string) error {
-	err := dir.Remove(temporary)
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = dir.Link(name, temporary)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // nothing is replaced
-	}
-	if err == nil {
-		err = dir.Rename(temporary, name+"~")
-	}
-	if err == nil {
-		err = dropSecondLink(dir, temporary)
-	}
-	if err != nil {
-		_ = dir.Remove(temporary) // the first error is reported
-		return NewError(kindOfWrite(err), err, "leave out --backup, or choose a file system with hard links",
-			"cannot back up %s as %s~: %s", path, name, Reason(err))
-	}
-	return nil
-}
-
-// dropSecondLink removes the temporary name if NAME~ was already the same file: the rename has no effect then.
-func dropSecondLink(dir Dir, temporary string) error {
-	if err := dir.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }

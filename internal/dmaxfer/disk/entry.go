@@ -12,7 +12,7 @@ func IsReserved(name string) bool {
 	if !strings.HasPrefix(name, ".") {
 		return false
 	}
-	for _, suffix := range []string{partialSuffix, journalSuffix, backupSuffix, linkSuffix} {
+	for _, suffix := range []string{partialSuffix, journalSuffix, linkSuffix} {
 		if strings.HasSuffix(name, suffix) {
 			return true
 		}
@@ -42,7 +42,7 @@ func (d *Directory) nameNew(dir Dir, name string, give func(name string) error) 
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := d.checkReplaceable(dir, name, err); err != nil {
+	if err := d.prepareReplacing(dir, name, err); err != nil {
 		return err
 	}
 	temporary := temporaryOf(name)
@@ -62,15 +62,15 @@ func (d *Directory) renameNew(dir Dir, temporary, name string) error {
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := d.checkReplaceable(dir, name, err); err != nil {
+	if err := d.prepareReplacing(dir, name, err); err != nil {
 		return err
 	}
 	return dir.Rename(temporary, name)
 }
 
-// checkReplaceable returns an error unless an existing entry may be replaced by a file or a symlink. exists is the
-// error that reported it.
-func (d *Directory) checkReplaceable(dir Dir, name string, exists error) error {
+// prepareReplacing returns an error unless an existing entry may be replaced by a file or a symlink, and keeps a file
+// under another name if the tree keeps backups. exists is the error that reported it.
+func (d *Directory) prepareReplacing(dir Dir, name string, exists error) error {
 	found, err := dir.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -85,6 +85,9 @@ func (d *Directory) checkReplaceable(dir Dir, name string, exists error) error {
 		return d.collides(name, exists)
 	case !d.tree.opt.Overwrite:
 		return ErrorExists(d.path(name), found, exists)
+	case d.tree.opt.Backup && found.Mode.IsRegular():
+		_, err := backUp(dir, name, d.path(name))
+		return err
 	default:
 		return nil
 	}

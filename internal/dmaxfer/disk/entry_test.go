@@ -158,7 +158,7 @@ func TestNamesThatAreRefused(t *testing.T) {
 				t.Errorf("a link to %q: %v", name, err)
 			}
 		}
-		for _, suffix := range []string{"part", "journal", "new", "backup"} {
+		for _, suffix := range []string{"part", "journal", "new"} {
 			for _, err := range tryAll(root, ".file.dma-copy-"+suffix) {
 				mustFail(t, err, disk.ErrTarget, "is reserved for unfinished files")
 			}

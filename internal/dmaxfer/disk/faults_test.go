@@ -147,9 +147,9 @@ func mustLeaveNothing(t *testing.T, m *disktest.Memory, fault disktest.Fault, op
 	t.Helper()
 	allowed := []string{"file", "file~"}
 	if fault.Done || strings.HasPrefix(op, "remove ") || strings.HasPrefix(op, "open ") ||
-		strings.HasSuffix(op, journalName) || strings.HasSuffix(op, "file~") || strings.Contains(op, "backup") ||
+		strings.HasSuffix(op, journalName) || strings.HasSuffix(op, "file~") ||
 		named && op == "stat "+partialName {
-		allowed = append(allowed, journalName, partialName, ".file.dma-copy-backup", ".file.dma-copy-new")
+		allowed = append(allowed, journalName, partialName, ".file.dma-copy-new")
 	}
 	for _, name := range memoryPlace(m).names(t) {
 		if !slices.Contains(allowed, name) {
@@ -222,8 +222,7 @@ write .file.dma-copy-part
 truncate .file.dma-copy-part
 chmod .file.dma-copy-part
 sync .file.dma-copy-part
-link file .file.dma-copy-backup
-rename .file.dma-copy-backup file~
+link file file~
 rename .file.dma-copy-part file
 remove .file.dma-copy-journal
 sync /there

@@ -30,9 +30,6 @@ func (d *Directory) Symlink(name, text string, meta Metadata) error {
 	}
 	err = d.setLinkAttributes(dir, temporary, name, meta)
 	if err == nil {
-		err = d.backUpFile(dir, name)
-	}
-	if err == nil {
 		err = d.renameNew(dir, temporary, name)
 	}
 	if err != nil {
@@ -68,21 +65,6 @@ func (d *Directory) setLinkAttributes(dir Dir, temporary, name string, meta Meta
 func (s *system) setsLinks(dir Dir) bool {
 	s.links.Do(func() { s.hasLinkTimes = setsLinks(dir) })
 	return s.hasLinkTimes
-}
-
-// backUpFile keeps a regular file that a link is about to replace, if the tree keeps backups.
-func (d *Directory) backUpFile(dir Dir, name string) error {
-	if !d.tree.opt.Backup || !d.tree.opt.Overwrite || d.fresh {
-		return nil
-	}
-	found, err := dir.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !found.Mode.IsRegular() {
-		return nil
-	}
-	if err != nil {
-		return d.failed("examining", name, err)
-	}
-	return backUp(dir, name, namesOf(name, "").backup, d.path(name))
 }
 
 // Link creates another name of a regular file, which is named by its path below the tree's root. An existing file or
@@ -145,9 +127,6 @@ func (d *Directory) linkFrom(from Dir, base, name string) error {
 		return nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := d.backUpFile(to, name); err != nil {
 		return err
 	}
 	if err := d.nameNew(to, name, func(name string) error { return from.LinkTo(base, to, name) }); err != nil {

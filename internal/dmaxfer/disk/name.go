@@ -13,8 +13,7 @@ import (
 
 const (
 	partialSuffix = ".dma-copy-part"
-	journalSuffix = ".dma-copy-journal" // the longest of the four
-	backupSuffix  = ".dma-copy-backup"
+	journalSuffix = ".dma-copy-journal" // the longest of the three
 	linkSuffix    = ".dma-copy-new"
 )
 
@@ -55,7 +54,6 @@ func (p *Partial) chooseNames() error {
 type names struct {
 	partial string
 	journal string
-	backup  string // of a link that is about to become NAME~
 	link    string // of an unnamed file that is about to replace NAME
 }
 
@@ -64,7 +62,6 @@ func namesOf(base, tag string) names {
 	return names{
 		partial: hidden + partialSuffix,
 		journal: hidden + journalSuffix,
-		backup:  hidden + backupSuffix,
 		link:    hidden + linkSuffix,
 	}
 }
@@ -72,9 +69,6 @@ func namesOf(base, tag string) names {
 // firstForeignName returns the first of the names that belongs to another user; empty if none does.
 func (p *Partial) firstForeignName() (name string, err error) {
 	used := []string{p.names.partial, p.names.journal, p.names.link}
-	if p.want.Backup {
-		used = append(used, p.names.backup)
-	}
 	for _, name := range used {
 		found, err := p.dir.Stat(name)
 		switch {

@@ -178,14 +178,18 @@ func TestBackup(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		want := wanted(len(newText))
 		want.Overwrite, want.Backup = true, true
-		for i, names := range [][]string{{"file"}, {"file", "file~"}, {"file", "file~"}} {
+		for i, names := range [][]string{
+			{"file"}, {"file", "file~"}, {"file", "file~", "file~2~"}, {"file", "file~", "file~2~", "file~3~"},
+		} {
 			p := mustOpen(t, at, "file", want)
 			must(t, receive(t, p, text(i, len(newText)), negotiate.DurabilityFull))
 			must(t, p.Commit(negotiate.DurabilityFull))
 			at.mustHold(t, names...)
 			at.mustContain(t, "file", text(i, len(newText)))
 		}
-		at.mustContain(t, "file~", text(1, len(newText)))
+		at.mustContain(t, "file~", text(0, len(newText)))
+		at.mustContain(t, "file~2~", text(1, len(newText)))
+		at.mustContain(t, "file~3~", text(2, len(newText)))
 	})
 }
 
@@ -195,7 +199,6 @@ func TestBackupThatIsThereAlready(t *testing.T) {
 		dir, err := at.fs.OpenDir(at.folder)
 		must(t, err)
 		must(t, dir.Link("file", "file~"))
-		must(t, dir.Link("file", ".file.dma-copy-backup"))
 		must(t, dir.Close())
 		want := wanted(len(newText))
 		want.Overwrite, want.Backup = true, true

@@ -24,7 +24,7 @@ const (
 // TreeOptions are the properties of the transfer that fills a Tree.
 type TreeOptions struct {
 	Overwrite  bool // existing files and symlinks may be replaced; otherwise entries are only added
-	Backup     bool // a file that a link replaces is kept as NAME~; for a Partial Wanted.Backup counts
+	Backup     bool // a file that is replaced is kept, as NAME~, NAME~2~ ...; for a Partial Wanted.Backup counts
 	Durability Durability
 	Preserve   Preserve // attributes of the source that files, directories and symlinks get
 }

@@ -150,10 +150,9 @@ func TestBackupsOfWhatLinksReplace(t *testing.T) {
 			at.mustContain(t, "tree/hard", "old first")
 			if backup {
 				at.mustContain(t, "tree/symlink~", "old symlink")
-				at.mustContain(t, "tree/hard~", "old hard")
-			} else {
-				at.mustContain(t, "tree/hard~", "old hard~")
+				at.mustContain(t, "tree/hard~2~", "old hard")
 			}
+			at.mustContain(t, "tree/hard~", "old hard~")
 			for name, want := range map[string]bool{"symlink~": backup, "dangling~": false, "new~": false} {
 				if _, err := at.fs.Stat(at.path("tree/" + name)); (err == nil) != want {
 					t.Errorf("with backups %t, %s: %v", backup, name, err)

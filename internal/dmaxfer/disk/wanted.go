@@ -9,7 +9,7 @@ type Wanted struct {
 	Digest   byte     // algorithm of the chunk checksums; 0: none, and nothing can be resumed
 
 	Overwrite bool // an existing file may be replaced
-	Backup    bool // and is kept as NAME~
+	Backup    bool // and is kept as NAME~, or if that exists as NAME~2~ and so on
 	Resume    bool // a partial file may be resumed, and may be kept for a later transfer
 	Sparse    bool // holes stay holes, so nothing is preallocated
 

@@ -163,34 +163,10 @@ func (s *packStore) storeWhole(e *arriving, f *negotiate.PackedFile, content []b
 	}
 	s.account.bytesMoved(int64(len(content)))
 	e.directory.of.RemoveLeftovers(e.name) // of an interrupted transfer for which the file was large
-	if s.terms.config.Backup && !e.directory.of.Fresh() {
-		return nil, s.putWithBackup(e, sum, content)
-	}
 	if s.terms.plan.Durability != negotiate.DurabilityNone {
 		return e.directory.of.Stage(e.name, content, e.meta)
 	}
 	return nil, e.directory.of.Put(e.name, content, e.meta)
-}
-
-// putWithBackup writes a small file like a large one, because only those keep what they replace.
-func (s *packStore) putWithBackup(e *arriving, sum digest.Sum, content []byte) error {
-	t, err := openFileTarget(s.terms, e, false)
-	if err != nil {
-		return err
-	}
-	if len(content) > 0 {
-		err = t.WriteAt(content, 0)
-	}
-	if err == nil {
-		err = t.finish(s.working, sum, e.meta)
-	}
-	if err == nil {
-		err = t.commit()
-	}
-	if err != nil {
-		_ = t.discard() // the first error is the one that counts
-	}
-	return err
 }
 
 // stage has files flushed and renamed in a job, together with those that are staged while it flushes others.

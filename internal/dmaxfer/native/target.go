@@ -48,5 +48,5 @@ func openTarget(ctx context.Context, t *terms, e *arriving) (target, error) {
 	if t.config.File.Stream {
 		return openStreamTarget(ctx, t)
 	}
-	return openFileTarget(t, e, true)
+	return openFileTarget(t, e)
 }

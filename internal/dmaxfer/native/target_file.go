@@ -21,13 +21,13 @@ type fileTarget struct {
 
 var _ target = (*fileTarget)(nil)
 
-func openFileTarget(t *terms, e *arriving, resume bool) (*fileTarget, error) {
+func openFileTarget(t *terms, e *arriving) (*fileTarget, error) {
 	plan, c, known := &t.plan, t.config, e.size != job.Unknown
 	wanted := disk.Wanted{
 		Size: max(e.size, 0), Known: known,
 		Modified: e.meta.Modified, Identity: e.identity,
 		Digest:    byte(plan.Digest),
-		Overwrite: plan.Overwrite, Backup: c.Backup, Resume: resume && !c.NoResume, Sparse: plan.Sparse,
+		Overwrite: plan.Overwrite, Backup: c.Backup, Resume: !c.NoResume, Sparse: plan.Sparse,
 		Fill:        t.layout().Lanes > 1,
 		WriteBehind: plan.Durability != negotiate.DurabilityNone,
 		Preserve:    disk.Preserve{Mode: known, Times: known, Owner: known && plan.Owner, Xattrs: plan.XAttr},

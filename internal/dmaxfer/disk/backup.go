@@ -1,0 +1,50 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// maxBackups is how many backups of a file there may be beside it.
+const maxBackups = 10_000
+
+// backupName returns the name of a backup, numbered from 1: NAME~, NAME~2~, NAME~3~ and so on.
+func backupName(name string, number int) string {
+	if number == 1 {
+		return name + "~"
+	}
+	return fmt.Sprintf("%s~%d~", name, number)
+}
+
+// backUp gives a file that is about to be replaced the first name of a backup that nothing has, and reports whether
+// there is a file. It replaces nothing: a file named like a backup may be one of the source. path is for messages.
+func backUp(dir Dir, name, path string) (found bool, err error) {
+	err = fs.ErrExist
+	for number := 1; errors.Is(err, fs.ErrExist) && number <= maxBackups; number++ {
+		backup := backupName(name, number)
+		if err = dir.Link(name, backup); errors.Is(err, fs.ErrExist) && isSame(dir, name, backup) {
+			return true, nil // from a transfer that was killed before it had replaced the file
+		}
+	}
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case errors.Is(err, fs.ErrExist):
+		return true, NewError(ErrTarget, err, "remove some", "cannot back up %s: it has %d backups", path, maxBackups)
+	}
+	return true, NewError(kindOfWrite(err), err, "leave out --backup, or choose a file system with hard links",
+		"cannot back up %s as %s~: %s", path, name, Reason(err))
+}
+
+// isSame reports whether two names are those of one file.
+func isSame(dir Dir, name, other string) bool {
+	one, err := dir.Stat(name)
+	if err != nil {
+		return false
+	}
+	two, err := dir.Stat(other)
+	return err == nil && two.SameFile(one.Identity)
+}
