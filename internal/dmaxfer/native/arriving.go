@@ -39,6 +39,7 @@ type arriving struct {
 	// The following are set before the sender is told that the entry is needed.
 	chunked bool // it comes in chunks, although it would fit into a slot
 	resume  int64
+	holes   int64               // bytes of them that were announced; the owner of the transfer uses it
 	dropped negotiate.Discarded // why it is 0 although something was left
 	in      *pump.Incoming      // nil: the file comes with others in one slot, or the entry has no content
 	counted bool                // in openEntries.needed

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -258,5 +260,38 @@ func TestInterruptedComparisonClosesDirectories(t *testing.T) {
 		if again.sender.err == nil {
 			t.Error("the sender did not fail")
 		}
+	}
+}
+
+// The limit of either side on the holes of a file fails that file of a tree, and no other one.
+func TestHolesOfAFileOfATree(t *testing.T) {
+	for name, limit := range map[string]func(m *meeting){
+		"sender":   func(m *meeting) { m.sender.config.MaxHoles = 64 << 10 },
+		"receiver": func(m *meeting) { m.receiver.config.MaxHoles = 64 << 10 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := disktest.NewMemory("/", "/src")
+			in, err := from.OpenDir("/src")
+			must(t, err)
+			for path, size := range map[string]int64{"many": 128 << 10, "few": 48 << 10, "others": 48 << 10} {
+				file, err := in.Create(path)
+				must(t, err)
+				must(t, errors.Join(file.Truncate(size), file.Close()))
+			}
+			must(t, in.Close())
+			m := newMeeting(t, from, newTarget())
+			m.config(func(c *Config) { c.Digest = digest.SHA256 })
+			limit(m)
+			m.mustFailInPart("many")
+			for _, p := range []*party{m.sender, m.receiver} {
+				text := p.summary.Tree.Failures[0].Err.Error()
+				if !strings.Contains(text, "many has more than 64 KiB of holes") {
+					t.Error(text)
+				}
+			}
+			if _, found := m.to.Get("/dst/t/.many.dma-copy-part"); found {
+				t.Error("a part of the file is left")
+			}
+		})
 	}
 }

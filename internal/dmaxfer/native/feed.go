@@ -151,6 +151,12 @@ func (f *feed) begin(o *outgoing) error {
 	if err != nil {
 		return err
 	}
+	if c.source != nil && f.terms.plan.Tree { // a single file was checked before
+		if err := f.terms.checkHoles(c.source, o.path); err != nil {
+			c.close()
+			return err
+		}
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.content, o.ledger = c, digest.NewLedger(f.terms.plan.Digest, int(f.terms.plan.Depth))

@@ -40,7 +40,6 @@ type receiver struct {
 	held         []*arriving // announced, and waiting for their extended attributes, or behind one that does
 	entries      int64       // announced
 	announced    int64       // bytes of the files
-	holes        int64       // bytes of holes that were announced
 	allAnnounced bool        // nothing follows
 }
 
@@ -277,10 +276,13 @@ func (r *receiver) addAttributes(number uint32, m negotiate.Metadata) error {
 // takeChunks passes chunks to the lanes. Those of a file that has failed are only acknowledged.
 func (r *receiver) takeChunks(records []negotiate.Record) error {
 	for i := range records {
-		if err := r.countHoles(&records[i]); err != nil {
-			return err
-		}
 		e := r.open.entry(records[i].Entry)
+		if e != nil && r.countsTooManyHoles(e, &records[i]) {
+			if err := r.chunks.failNow(e, r.terms.overHoles(e.path)); err != nil {
+				return err
+			}
+			e = nil
+		}
 		switch {
 		case e == nil:
 			r.lanes.Take(records[i], nil)
@@ -301,16 +303,13 @@ func misuse(message negotiate.Type, entry uint32) error {
 	}
 }
 
-// countHoles bounds what a few records, of up to the whole file each, can have this side read or digest.
-func (r *receiver) countHoles(record *negotiate.Record) error {
+// countsTooManyHoles bounds what a few records, of up to the whole file each, can have this side read or digest.
+func (r *receiver) countsTooManyHoles(e *arriving, record *negotiate.Record) bool {
 	if record.Kind != negotiate.HoleRecord {
-		return nil
+		return false
 	}
-	r.holes += int64(record.Length)
-	if limit := r.terms.config.MaxHoles; limit > 0 && r.holes > limit && r.terms.readsHoles() {
-		return r.terms.overHoles()
-	}
-	return nil
+	e.holes += int64(record.Length)
+	return r.terms.limitsHoles() && e.holes > r.terms.config.MaxHoles
 }
 
 // endFile notes what the sender has read of a file.

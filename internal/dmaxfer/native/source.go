@@ -43,7 +43,7 @@ func (f *fileSource) next(context.Context) ([]sourceEntry, error) {
 	if c.File.Source != nil {
 		err := checkFile(c.File.Path, c.File.Source.Info().Size)
 		if err == nil {
-			err = f.terms.checkHoles()
+			err = f.terms.checkHoles(c.File.Source, c.File.Path)
 		}
 		if err != nil {
 			return nil, err

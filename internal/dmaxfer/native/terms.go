@@ -228,29 +228,32 @@ func (t *terms) readsHoles() bool { return t.plan.Digest.Ordered() || t.plan.Rea
 
 // describesAtOnce reports whether a sender can describe what it sends without a call that may hang.
 func (t *terms) describesAtOnce() bool {
-	return !t.plan.Tree && !t.plan.XAttr && !(t.config.MaxHoles > 0 && t.readsHoles())
+	return !t.plan.Tree && !t.plan.XAttr && !t.limitsHoles()
 }
 
-// checkHoles has a sender refuse before a byte moves what the receiver would refuse as the holes arrive.
-func (t *terms) checkHoles() error {
-	if t.config.MaxHoles == 0 || t.config.File.Source == nil || !t.plan.Sparse || !t.readsHoles() {
+// limitsHoles reports whether this side refuses files with many holes.
+func (t *terms) limitsHoles() bool { return t.config.MaxHoles > 0 && t.readsHoles() }
+
+// checkHoles has a sender refuse before a byte of a file moves what the receiver would refuse as the holes arrive.
+func (t *terms) checkHoles(s *disk.Source, path string) error {
+	if !t.limitsHoles() || !t.plan.Sparse {
 		return nil
 	}
-	exceeded, err := t.config.File.Source.HolesExceed(t.config.MaxHoles)
+	exceeded, err := s.HolesExceed(t.config.MaxHoles)
 	if exceeded {
-		return t.overHoles()
+		return t.overHoles(path)
 	}
 	return err
 }
 
-func (t *terms) overHoles() error {
+func (t *terms) overHoles(path string) error {
 	reader, next := t.plan.Digest.String(), "use --digest crc32c"
 	if t.plan.Readback {
 		reader, next = "--verify readback", "leave it out"
 	}
 	return job.NewError(job.ErrLimit, nil, next+t.bothSides("on")+", or raise --max-holes",
 		"%s has more than %s of holes, which %s would read as zeros",
-		t.config.File.Path, quantity.Bytes(uint64(t.config.MaxHoles)), reader)
+		path, quantity.Bytes(uint64(t.config.MaxHoles)), reader)
 }
 
 // checkContent compares what was transferred with what the user allows.
