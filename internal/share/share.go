@@ -15,7 +15,7 @@ import (
 // Share is a directory that a daemon offers under a name.
 type Share struct {
 	Name   string // as CheckName accepts it
-	Path   string // of the directory, as the operator wrote it
+	Path   string // of the directory: what is there when the share is opened
 	Access Access // of every key, unless the key has less
 
 	NoOverwrite bool  // existing files are never replaced or removed
