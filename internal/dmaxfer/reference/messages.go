@@ -59,7 +59,7 @@ func (t *Transfer) patience() time.Duration {
 
 // longPatience returns how long work on the whole file may take that reports no progress, on either side.
 func (t *Transfer) longPatience() time.Duration {
-	return t.config.IdleTimeout * time.Duration(1+t.agreement.Size/patienceUnit)
+	return t.config.IdleTimeout * time.Duration(1+(t.agreement.Size+patienceUnit-1)/patienceUnit)
 }
 
 func (t *Transfer) silent(patience time.Duration) error {

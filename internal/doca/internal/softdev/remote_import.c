@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,6 +232,21 @@ static int yama_scope(void)
 	return n == 1 ? digit - '0' : 0;
 }
 
+/* The limit on the size of a file of a process, in bytes, which any other process may read; UINT64_MAX: none. */
+static uint64_t file_limit(pid_t pid)
+{
+	char path[sizeof("/proc//limits") + 3 * sizeof(pid)], line[128];
+	uint64_t limit = UINT64_MAX;
+	(void)snprintf(path, sizeof(path), "/proc/%d/limits", (int)pid);
+	FILE *limits = fopen(path, "re");
+	if (limits == NULL)
+		return limit;
+	while (fgets(line, sizeof(line), limits) != NULL && sscanf(line, "Max file size %" SCNu64, &limit) != 1) {
+	}
+	fclose(limits);
+	return limit;
+}
+
 /* Sets the detail: what to change. AGAIN: try the next method. */
 static doca_error_t process_refused(struct soft_import *import, const char *call, int err)
 {
@@ -240,6 +256,10 @@ static doca_error_t process_refused(struct soft_import *import, const char *call
 	}
 	if (import->pid <= 0)
 		soft_detail("the exporter's process is not visible here: run both sides in one PID namespace");
+	else if (file_limit(import->pid) < import->range.len)
+		soft_detail("the limit on file sizes keeps process %d from sharing its memory, and %s is refused (%s): "
+			    "raise the limit there (ulimit -f unlimited)",
+			    (int)import->pid, call, strerror(err));
 	else if (err == EPERM && yama_scope() > 0)
 		soft_detail("%s of process %d refused: set kernel.yama.ptrace_scope to 0, or run both sides as root",
 			    call, (int)import->pid);

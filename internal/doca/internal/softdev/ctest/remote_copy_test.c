@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../mmap.h"
@@ -138,6 +139,30 @@ static void test_refused_process_access(void)
 	in_child(refused_round_trips);
 }
 
+static void limited_exporter(void)
+{
+	struct rlimit before, limit;
+	CHECK(getrlimit(RLIMIT_FSIZE, &before) == 0);
+	limit = (struct rlimit){.rlim_cur = LEN / 2, .rlim_max = before.rlim_max};
+	setup_configure(NULL);
+	CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	struct exporter e = start_exporter(ALLOC, PCI_WRITE);
+	CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
+	forbid_process_vm();
+	struct importer i;
+	open_importer(&i, &e);
+	CHECK_RESULT(DOCA_ERROR_IO_FAILED, fetch(&i, &e));
+	CHECK(strstr(soft_last_detail(), "ulimit -f") != NULL && strstr(soft_last_detail(), "seccomp") == NULL);
+	close_importer(&i);
+	quit_exporter(&e);
+}
+
+/* The limit on file sizes of the exporter is named as the cause, because without it the memory could be mapped. */
+static void test_limited_exporter(void)
+{
+	in_child(limited_exporter);
+}
+
 int main(void)
 {
 	setup_configure(NULL);
@@ -147,5 +172,6 @@ int main(void)
 	RUN(test_file_memory);
 	RUN(test_written_parts_are_mapped);
 	RUN(test_refused_process_access);
+	RUN(test_limited_exporter);
 	return 0;
 }
