@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -58,6 +60,28 @@ func newControl(socket *net.TCPConn, already io.Reader, s *Settings) (*Control, 
 
 // RecordFramed implements secure.RecordFramed.
 func (*Control) RecordFramed() {}
+
+// Stalled implements secure.RecordFramed.
+func (c *Control) Stalled() error {
+	info, err := tcpInfo(c.raw)
+	if err != nil {
+		return nil
+	}
+	return stalled(info)
+}
+
+// stalled returns why an open connection brings nothing. Packets have got lost if those of this side are sent again and
+// again and not acknowledged, or if one of the peer has arrived and the one before it has not.
+func stalled(info *unix.TCPInfo) error {
+	switch {
+	case info.Unacked > 0 && info.Backoff > 0, info.Rcv_ooopack > 0:
+		return secure.ErrPacketsLost
+	case info.Bytes_received == 0:
+		return secure.ErrSilent
+	default:
+		return nil
+	}
+}
 
 // MaxMessage implements comch.Conn.
 func (*Control) MaxMessage() int { return secure.MaxMessage }

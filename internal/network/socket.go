@@ -115,10 +115,14 @@ func unacknowledged(raw syscall.RawConn) (bytes int, err error) {
 // established reports whether neither side of a TCP connection has ended it.
 func established(raw syscall.RawConn) bool {
 	const open = 1 // the state TCP_ESTABLISHED of tcp(7)
-	var info *unix.TCPInfo
-	err := onSocket(raw, "query a socket", func(fd int) (err error) {
+	info, err := tcpInfo(raw)
+	return err == nil && info.State == open
+}
+
+func tcpInfo(raw syscall.RawConn) (info *unix.TCPInfo, err error) {
+	err = onSocket(raw, "query a socket", func(fd int) (err error) {
 		info, err = unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 		return err
 	})
-	return err == nil && info.State == open
+	return info, err
 }

@@ -42,6 +42,9 @@ const (
 type RecordFramed interface {
 	comch.Conn
 	RecordFramed()
+
+	// Stalled returns ErrPacketsLost or ErrSilent if that is why a handshake has timed out, and otherwise nil.
+	Stalled() error
 }
 
 // Overhead is the number of bytes by which a message is longer than what it carries: the header of a TLS record, its
@@ -66,6 +69,12 @@ var (
 
 	// ErrTimeout means that the peer did not complete the handshake in time.
 	ErrTimeout = errors.New("timeout: the peer did not authenticate")
+
+	// ErrPacketsLost means that the connection was made, by small packets, and that larger ones do not arrive.
+	ErrPacketsLost = errors.New("timeout: the connection was made, but larger packets do not arrive")
+
+	// ErrSilent means that the connection was made, and that no byte of the peer has arrived.
+	ErrSilent = errors.New("timeout: the connection was made, but nothing arrives from the peer")
 
 	// ErrRecord means that a message is not authentic, or not one record of data.
 	ErrRecord = errors.New("a message of the peer is not authentic")

@@ -123,7 +123,8 @@ func TestIsData(t *testing.T) {
 // framedPipe is a channel that delivers records.
 type framedPipe struct{ *comch.PipeEnd }
 
-func (framedPipe) RecordFramed() {}
+func (framedPipe) RecordFramed()  {}
+func (framedPipe) Stalled() error { return nil }
 
 // A peer of a channel that delivers records may have more of them in its handshake, and not an unlimited number.
 func TestRecordsOfHandshakeAreBounded(t *testing.T) {

@@ -41,6 +41,9 @@ func authenticate(
 ) (*Conn, error) {
 	secured, err := c.authenticate(ctx, conn, handshake)
 	if err != nil {
+		if framed, is := conn.(RecordFramed); is && errors.Is(err, ErrTimeout) {
+			err = cmp.Or(framed.Stalled(), err)
+		}
 		_ = conn.Close()
 		return nil, fmt.Errorf("authenticate: %w", err)
 	}

@@ -88,7 +88,7 @@ type Client struct {
 // passes reports whether a later attempt to connect may succeed: the daemon may have too many connections, or others
 // of this machine that do not complete their handshakes.
 func passes(err error) bool {
-	return errors.Is(err, ErrTurnedAway) || errors.Is(err, secure.ErrTimeout)
+	return errors.Is(err, ErrTurnedAway) || errors.Is(err, secure.ErrTimeout) || errors.Is(err, secure.ErrSilent)
 }
 
 // Connect authenticates both sides and greets the daemon. It fails with secure.ErrRefused if the daemon does not trust
