@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -66,10 +69,20 @@ func insistOnUCX(s config.Driver) error {
 	return context.Close()
 }
 
+// warnOfDeviceMemory warns of --device-memory on a machine with these RDMA ports, if none is of a device with memory.
+func warnOfDeviceMemory(n config.Network, ports []ucx.Port, log zerolog.Logger) {
+	if n.DeviceMemory > 0 && !slices.ContainsFunc(ports, func(p ucx.Port) bool { return !p.Software }) {
+		log.Warn().Msg("--device-memory has no effect: this machine has no RDMA device with memory of its own")
+	}
+}
+
 // dial connects to a daemon on another machine, and authenticates both sides.
 func dial(ctx context.Context, address string, r reach, c service.ClientConfig) (*service.Client, error) {
 	if err := insistOnUCX(r.driver); err != nil {
 		return nil, err
+	}
+	if !r.warned {
+		warnOfDeviceMemory(r.Network, ucx.RDMAPorts(), c.Log)
 	}
 	var permitted []config.PathChoice
 	if r.Encrypt {
@@ -106,6 +119,7 @@ func (d *daemon) listen(ctx context.Context) (*service.NetworkDaemon, error) {
 			return nil, err
 		}
 	}
+	warnOfDeviceMemory(s.Network, ucx.RDMAPorts(), d.log)
 	settings := networkSettings(s.Network, s.IdleTimeout, s.NetworkPaths())
 	settings.Bandwidth = s.Bandwidth
 	settings.HardwareOnly = func() bool { return d.confined.Apart() } // set before a connection is accepted

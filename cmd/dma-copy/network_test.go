@@ -40,6 +40,26 @@ func TestUCXSettings(t *testing.T) {
 	}
 }
 
+func TestDeviceMemoryWithoutADevice(t *testing.T) {
+	card, softRoCE := ucx.Port{Device: "mlx5_0"}, ucx.Port{Device: "rxe0", Software: true}
+	for name, c := range map[string]struct {
+		size  int64
+		ports []ucx.Port
+		want  bool
+	}{
+		"not asked for": {0, nil, false},
+		"no device":     {2048, nil, true},
+		"soft-RoCE":     {2048, []ucx.Port{softRoCE}, true},
+		"a card":        {2048, []ucx.Port{softRoCE, card}, false},
+	} {
+		var log strings.Builder
+		warnOfDeviceMemory(config.Network{DeviceMemory: c.size}, c.ports, zerolog.New(&log))
+		if got := strings.Contains(log.String(), "--device-memory has no effect"); got != c.want {
+			t.Errorf("%s: logged %q", name, log.String())
+		}
+	}
+}
+
 // Without keys a command connects to this machine only, whatever address localhost has.
 func TestAuthNoneStaysOnThisMachine(t *testing.T) {
 	_, err := dial(t.Context(), "192.0.2.1:7483", reach{
