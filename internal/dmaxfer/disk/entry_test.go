@@ -521,6 +521,53 @@ func TestExtendedAttributesInATree(t *testing.T) {
 	must(t, tree.Close(true))
 }
 
+// Where entries may be replaced, a directory loses the attributes that the source does not have, as far as such
+// attributes are copied.
+func TestOtherXattrsOfADirectoryAreRemoved(t *testing.T) {
+	user := func(name string) disk.Xattr { return disk.Xattr{Name: "user." + name, Value: []byte("v")} }
+	for _, overwrite := range []bool{false, true} {
+		for _, source := range []iter.Seq[disk.Xattr]{nil, xattrs(user("kept"))} {
+			everywhere(t, func(t *testing.T, at testDir) {
+				o := disk.TreeOptions{Overwrite: overwrite, Preserve: disk.Preserve{Xattrs: true}}
+				tree := mustOpenTree(t, at, "tree", o)
+				mustEnter(t, tree.Root(), "dir").Release()
+				must(t, tree.Close(true))
+				tree = mustOpenTree(t, at, "tree", o)
+				dir, err := at.fs.OpenDir(at.path("tree/dir"))
+				must(t, err)
+				defer dir.Close()
+				want := []string{"user.kept", "user.other"}
+				must(t, dir.SetXattr(user("kept")))
+				must(t, dir.SetXattr(user("other")))
+				trusted := 0
+				if dir.SetXattr(disk.Xattr{Name: "trusted.x"}) == nil { // which only root may
+					trusted = 1
+				}
+				if overwrite && source == nil {
+					want = nil
+				} else if overwrite {
+					want = []string{"user.kept"}
+				}
+				again := mustEnter(t, tree.Root(), "dir")
+				must(t, again.SetXattrs(source))
+				again.Release()
+				must(t, tree.Close(true))
+				found, err := dir.Xattrs()
+				must(t, err)
+				var names []string
+				for _, each := range found {
+					if each.Name != "trusted.x" {
+						names = append(names, each.Name)
+					}
+				}
+				if !slices.Equal(names, want) || len(found) != len(names)+trusted {
+					t.Errorf("overwrite %t: there is %q, want %q", overwrite, found, want)
+				}
+			})
+		}
+	}
+}
+
 // Without openat2(2), and without the permission to name a file by its descriptor, the result is the same.
 func TestOldKernel(t *testing.T) {
 	disk.OldKernel(t)

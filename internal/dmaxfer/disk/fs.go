@@ -132,6 +132,9 @@ type Dir interface {
 	// SetXattr sets one extended attribute of the directory.
 	SetXattr(attribute Xattr) error
 
+	// RemoveXattr removes an extended attribute of the directory that Xattrs has returned.
+	RemoveXattr(name string) error
+
 	// IsLocal reports whether an Info has inode number, link count and change time of the file itself. Otherwise, as
 	// with FUSE and on a network, a cache may return earlier ones, or, as with FAT, the file system has none.
 	IsLocal() bool

@@ -155,6 +155,10 @@ func (d *osDir) SetXattr(attribute Xattr) error {
 	}))
 }
 
+func (d *osDir) RemoveXattr(name string) error {
+	return d.failed("removexattr", ".", retry(func() error { return unix.Fremovexattr(d.fd(), name) }))
+}
+
 func (d *osDir) CanSyncFS() bool { return d.isKnown() && syncfsReports() }
 
 // SyncFS also calls fsync(2). syncfs(2) succeeds without doing anything on a file system that is read-only, which ext4

@@ -299,3 +299,10 @@ func (d *rootDir) SetXattr(attribute Xattr) error {
 	}
 	return d.Dir.SetXattr(attribute)
 }
+
+func (d *rootDir) RemoveXattr(name string) error {
+	if keeps, err := d.keepsAttributes("removexattr"); keeps || err != nil {
+		return err
+	}
+	return d.Dir.RemoveXattr(name)
+}

@@ -82,6 +82,10 @@ func (d *faultyDir) SetXattr(attribute disk.Xattr) error {
 	return d.on.do("setxattr", d.path, func() error { return d.dir.SetXattr(attribute) })
 }
 
+func (d *faultyDir) RemoveXattr(name string) error {
+	return d.on.do("removexattr", d.path, func() error { return d.dir.RemoveXattr(name) })
+}
+
 func (d *faultyDir) IsLocal() bool { return d.dir.IsLocal() }
 
 func (d *faultyDir) CanSyncFS() bool { return d.dir.CanSyncFS() }

@@ -243,6 +243,17 @@ func (d *memoryDir) SetXattr(attribute disk.Xattr) error {
 	})
 }
 
+// RemoveXattr implements disk.Dir.
+func (d *memoryDir) RemoveXattr(name string) error {
+	return d.changeSelf("removexattr", func() error {
+		if _, is := d.dir.xattrs[name]; !is {
+			return unix.ENODATA
+		}
+		delete(d.dir.xattrs, name)
+		return nil
+	})
+}
+
 // Lacking are features that a Memory does not have. Its methods fail with errors.ErrUnsupported then.
 type Lacking struct {
 	SyncFS  bool // CanSyncFS reports false
