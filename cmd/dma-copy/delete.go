@@ -21,6 +21,9 @@ const maxDeletePaths = 256 << 20
 
 // mirrorDirectory copies, and deletes from the target what the source does not have.
 func (t *transfers) mirrorDirectory(ctx context.Context, e ends) error {
+	if err := t.prepareDeletion(ctx, e); err != nil {
+		return withSide(t.side.side, err)
+	}
 	t.mirror = &tree.Mirror{Entries: tree.NewRecord(maxDeletePaths)}
 	err := t.copyAll(ctx, []ends{e})
 	if err == nil {
@@ -70,13 +73,23 @@ func (t *transfers) deleteFrom(ctx context.Context, e ends) (entries int, err er
 	if err != nil {
 		return 0, err
 	}
+	if len(rest) > 0 {
+		t.announce(rest)
+	}
 	if t.settings.DryRun {
 		for _, each := range rest {
 			t.deleted(each, nil)
 		}
-		return len(rest), nil
+		return len(rest), t.permit(e, len(rest))
 	}
-	if err := t.checkEnds(ctx, e); err != nil {
+	err = t.permit(e, len(rest))
+	if err == nil && len(rest) > 0 {
+		err = t.confirm(ctx, len(rest), func() error { return t.checkEnds(ctx, e) })
+	}
+	if err == nil {
+		err = t.checkEnds(ctx, e)
+	}
+	if err != nil {
 		return 0, err
 	}
 	return len(rest), target.remove(ctx, rest, t.deleted)
@@ -87,7 +100,7 @@ func (t *transfers) checkEnds(ctx context.Context, e ends) error {
 	if err := t.mirror.Check(disk.OS, e.local); err != nil {
 		return err
 	}
-	_, _, err := t.daemonDirectory(e).lookup(ctx, "")
+	_, _, err := t.daemonDirectory(e, true).lookup(ctx, "")
 	return err
 }
 
@@ -118,12 +131,7 @@ func (t *transfers) rest(ctx context.Context, e ends, target directory) ([]tree.
 		return nil, err
 	}
 	found, err := t.lookUp(ctx, target, missing, rest)
-	rest = tree.WithoutFolded(rest, found)
-	if limit := t.settings.MaxDelete; err == nil && limit > 0 && len(rest) > limit {
-		err = job.NewError(job.ErrLimit, nil, "compare source and target, and raise --max-delete",
-			"more than %d entries would be deleted, so nothing is", limit)
-	}
-	return rest, err
+	return tree.WithoutFolded(rest, found), err
 }
 
 // lookUp returns the entries that the list of the target does not have, and that are there under another name. If one
@@ -162,7 +170,7 @@ func (t *transfers) withoutSkipped(ctx context.Context, e ends, rest []tree.List
 	}
 	source := tree.List(func() (*tree.Walk, error) { return tree.Open(disk.OS, e.local, tree.Options{}) })
 	if !t.settings.Sends {
-		source = t.daemonDirectory(e).list(ctx)
+		source = t.daemonDirectory(e, !t.settings.DryRun).list(ctx)
 	}
 	links := map[string]bool{}
 	for each, err := range source {

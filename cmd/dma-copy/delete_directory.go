@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
@@ -30,26 +32,29 @@ type directory interface {
 }
 
 // target returns the end of a sync that is made the same as the other one.
-func (t *transfers) target(e ends) (directory, error) {
+func (t *transfers) target(e ends) (directory, error) { return t.targetAt(e, !t.settings.DryRun) }
+
+// targetAt returns the target that a copy has kept, or without that the directory at its path.
+func (t *transfers) targetAt(e ends, kept bool) (directory, error) {
 	if t.settings.Sends {
-		return t.daemonDirectory(e), nil
+		return t.daemonDirectory(e, kept), nil
 	}
 	in := share.Share{Name: "local", Path: e.local, Access: share.ReadWrite}
-	if kept := t.mirror.Target(); kept != nil {
-		return &localDirectory{opened: share.At(in, disk.OS, kept), kept: true}, nil
+	if kept {
+		return &localDirectory{opened: share.At(in, disk.OS, t.mirror.Target()), kept: true}, nil
 	}
 	opened, err := share.Open(in, disk.OS)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) { // the copy says what is wrong with a file
 		return &localDirectory{}, nil
 	}
 	return &localDirectory{opened: opened}, err
 }
 
 // daemonDirectory returns the end of a sync that the daemon has.
-func (t *transfers) daemonDirectory(e ends) directory {
+func (t *transfers) daemonDirectory(e ends, kept bool) directory {
 	d := &daemonDirectory{client: t.client, name: t.side.side.Other().String()}
 	d.place = negotiate.Place{Share: e.request.Place.Share}
-	if t.settings.DryRun {
+	if !kept {
 		d.place.Path, d.mayLack = e.request.Place.Path, t.settings.Sends
 	} else {
 		d.flags = negotiate.ListKept

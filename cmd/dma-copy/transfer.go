@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -168,7 +169,11 @@ type transfers struct {
 	total   report.Total
 
 	mirror  *tree.Mirror // of the last copy, if what the source lacks is to be deleted
+	before  int64        // entries that its target had before the copy; 0: not counted
 	summary job.Summary  // of the last copy
+
+	terminal io.Reader // answers questions; nil: there are none
+	question io.Writer
 }
 
 // ends are the two ends of one copy.
@@ -184,6 +189,9 @@ func (t *transfers) run(ctx context.Context, streams streams) error {
 	}
 	s := t.settings
 	t.options = copyOptions(s.Copy, t.device, t.side.side, streams.local, t.log)
+	if streams.terminal && streams.asks() && s.Output != config.OutputJSON {
+		t.terminal, t.question = streams.stdin, streams.stderr
+	}
 	var err error
 	if t.rules, err = selectEntries(ctx, s.Copy, streams.stdin, &t.options); err != nil {
 		return err

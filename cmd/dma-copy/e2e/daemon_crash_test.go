@@ -89,7 +89,7 @@ func TestDaemonDiesWhileItDeletes(t *testing.T) {
 	}
 	must(t, os.Mkdir(f.local("empty"), 0o755))
 	d := f.serve("")
-	const line = "sync --delete host/empty/. :files"
+	const line = "sync --delete=force host/empty/. :files"
 	command, rest := f.commandWithFullPipe(line, "deleted ")
 	d.kill()
 	const lost = "the copy is complete, but the connection to the DPU was lost before everything was deleted"

@@ -103,7 +103,7 @@ func (c soakClient) run() {
 		c.expectCopy("pull", there, here)
 	case 6:
 		c.createTree(c.local(c.name))
-		c.expectCopy("sync --delete", here, there)
+		c.expectCopy("sync --delete=force", here, there)
 	case 7:
 		c.createTree(c.share(c.name))
 		c.expectCopy("pull", there, here)

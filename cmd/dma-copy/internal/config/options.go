@@ -46,6 +46,7 @@ var (
 	jsonText   = jsonShape{`"`, "a string"}
 	jsonNumber = jsonShape{`0"`, "a number or a string"}
 	jsonSwitch = jsonShape{`tf`, "true or false"}
+	jsonForced = jsonShape{`tf"`, `true, false or "force"`}
 	jsonList   = jsonShape{`"[`, "a string or an array of strings"}
 )
 
@@ -135,8 +136,8 @@ func (o option) placeholder() string {
 	return o.value
 }
 
-// isSwitch reports whether the option takes no value.
-func (o option) isSwitch() bool { return o.json == jsonSwitch }
+// isSwitch reports whether the option needs no value.
+func (o option) isSwitch() bool { return o.json == jsonSwitch || o.json == jsonForced }
 
 // optionByName returns an option by its name or its alias.
 func optionByName(table []option, name string) (option, bool) {

@@ -91,13 +91,26 @@ func withNetworkPaths(table []option) []option {
 
 func (s *Transfer) deleteOptions() []option {
 	return []option{
-		switchOption(AddedFlags, "delete", &s.Delete,
-			"After a copy without failures: delete from DST\nwhat SRC does not have, unless a pattern\n"+
-				"excludes it"),
+		{group: AddedFlags, name: "delete", fallback: "false", json: jsonForced, assign: s.setDelete,
+			help: "After a copy without failures: delete from DST\nwhat SRC does not have, unless a pattern\n" +
+				"excludes it. Refused at the root of a share, if\nSRC is empty, and for more than half of DST,\n" +
+				"except with --max-delete or as --delete=force,\nwhich does not ask either"},
 		{group: AddedFlags, name: "max-delete", value: "COUNT", json: jsonNumber,
 			assign: into(&s.MaxDelete, parseAtLeastOne),
-			help:   "Delete nothing if it were more entries"},
+			help:   "Delete up to COUNT entries, and nothing if it\nwere more"},
 	}
+}
+
+// setDelete sets what --delete means.
+func (s *Transfer) setDelete(text string) (err error) {
+	if s.Force = text == "force"; s.Force {
+		s.Delete = true
+		return nil
+	}
+	if s.Delete, err = parseSwitch(text); err != nil {
+		return errors.New("give nothing, or =force")
+	}
+	return nil
 }
 
 // options returns the options of every command that talks to a daemon.

@@ -44,6 +44,7 @@ type Transfer struct {
 	Remote    []share.Remote
 	Expanded  bool // Remote has the names that the patterns of a pull match, and no patterns
 	Delete    bool // what the target has and the source lacks
+	Force     bool // delete whatever there is to delete, without a question
 	MaxDelete int  // entries; 0, which cannot be given, is no limit
 	Fleet
 }

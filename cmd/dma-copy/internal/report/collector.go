@@ -69,7 +69,10 @@ func (c *Collector) SourceFailed(err error) {
 	c.causes = append(c.causes, err)
 }
 
-// Deleted implements Reporter. Nothing is deleted at many peers.
+// Deleting and Deleted implement Reporter. Nothing is deleted at many peers.
+func (c *Collector) Deleting(Deleting) {}
+
+// Deleted implements Reporter.
 func (c *Collector) Deleted(Deletion) {}
 
 // Total implements Reporter.

@@ -46,6 +46,7 @@ func everyEvent(p *jsonReporter) {
 		Sum: sum, Durability: negotiate.DurabilityFull, Shares: pump.Shares{0.5, 0.5},
 		Unconfirmed: "the host did not confirm",
 	})
+	p.Deleting(Deleting{Entries: 2, Of: 9, First: []Deletion{{Path: "old"}, {Path: "older"}}})
 	p.Deleted(Deletion{Path: "old", Kind: negotiate.EntryDirectory})
 	_ = p.Total(Total{Sources: 2, Failed: 1, Files: 1, Bytes: 10, Elapsed: time.Second, Deletes: true, Deleted: 1})
 	p.Fail(&SideError{Side: negotiate.DPU, Err: job.ErrIdle, Kept: 5})

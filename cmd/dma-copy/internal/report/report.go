@@ -39,6 +39,9 @@ type Reporter interface {
 	// SourceFailed is called in place of Fail if other sources follow.
 	SourceFailed(err error)
 
+	// Deleting is called once before the first entry is deleted, or would be.
+	Deleting(d Deleting)
+
 	// Deleted is called for each entry of the target that the source does not have, after Result.
 	Deleted(d Deletion)
 

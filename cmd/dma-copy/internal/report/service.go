@@ -21,6 +21,31 @@ type Deletion struct {
 	Err    error // why it is still there; nil otherwise
 }
 
+// Deleting is what a sync is about to delete.
+type Deleting struct {
+	Entries int
+	Of      int64      // entries that the target had before the copy; 0: unknown
+	First   []Deletion // of these
+	DryRun  bool
+}
+
+// String returns the count and the first names.
+func (d Deleting) String() string {
+	text := quantity.Count(int64(d.Entries), "entry")
+	if d.Of > 0 {
+		text += " of " + quantity.Comma(d.Of)
+	}
+	names := make([]string, len(d.First))
+	for i, each := range d.First {
+		names[i] = deletedName(each)
+	}
+	text += ": " + strings.Join(names, ", ")
+	if more := d.Entries - len(d.First); more > 0 {
+		text += fmt.Sprintf(" and %s more", quantity.Comma(int64(more)))
+	}
+	return text
+}
+
 // Total is what a command has done for all of its sources together.
 type Total struct {
 	Sources int64 // that were tried
@@ -110,6 +135,14 @@ func (e *sourcesFailed) Hint() string {
 	return "see the errors above, and run the same command for the rest"
 }
 
+// Deleting implements Reporter. A dry run lists all of them.
+func (r *textReporter) Deleting(d Deleting) {
+	if !r.quiet && !d.DryRun {
+		r.clear()
+		fmt.Fprintf(r.out, "deleting %s\n", d)
+	}
+}
+
 // Deleted implements Reporter.
 func (r *textReporter) Deleted(d Deletion) {
 	switch {
@@ -186,6 +219,24 @@ type totalEvent struct {
 	Deleted *int64  `json:"deleted,omitempty"`
 	Kept    *int64  `json:"not_deleted,omitempty"`
 	DryRun  bool    `json:"dry_run,omitempty"`
+}
+
+// deletingEvent comes before the first deletion.
+type deletingEvent struct {
+	eventHeader
+	Entries int      `json:"entries"`
+	Of      int64    `json:"of,omitempty"`
+	First   []string `json:"first"`
+	DryRun  bool     `json:"dry_run,omitempty"`
+}
+
+// Deleting implements Reporter.
+func (r *jsonReporter) Deleting(d Deleting) {
+	line := deletingEvent{eventHeader: r.start("deleting"), Entries: d.Entries, Of: d.Of, DryRun: d.DryRun}
+	for _, each := range d.First {
+		line.First = append(line.First, nameInEvent(each.Path).File)
+	}
+	r.write(line)
 }
 
 // Deleted implements Reporter. Every deletion has an event: there is no other record of what was there.

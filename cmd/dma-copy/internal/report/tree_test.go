@@ -353,6 +353,8 @@ func (r *recorder) Begin(Path) {}
 
 func (r *recorder) SourceFailed(error) {}
 
+func (r *recorder) Deleting(Deleting) {}
+
 func (r *recorder) Deleted(Deletion) {}
 
 func (r *recorder) Total(Total) error { return nil }

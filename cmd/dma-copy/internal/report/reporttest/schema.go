@@ -13,7 +13,7 @@ import (
 
 // EventKinds are the types of events, in the order of the schema: those of copies, of ls, of changes and of a ping.
 var EventKinds = []string{
-	"hello", "plan", "progress", "file", "retry", "warning", "error", "summary", "total", "peer", "relay",
+	"hello", "plan", "progress", "file", "retry", "warning", "error", "summary", "total", "deleting", "peer", "relay",
 	"peers", "entry", "change", "text", "ping",
 }
 

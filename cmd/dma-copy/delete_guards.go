@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/quantity"
+)
+
+// This file is what keeps sync --delete from deleting what its user has not meant.
+
+// fewDeleted is how many entries are deleted even if they are more than half of the target.
+const fewDeleted = 10
+
+// nextAfterGuard is the hint of all guards.
+const nextAfterGuard = "check SRC and DST with --dry-run, then give --delete=force, or --max-delete COUNT"
+
+// isForced reports whether the user has said how much may be deleted.
+func (t *transfers) isForced() bool { return t.settings.Force || t.settings.MaxDelete > 0 }
+
+// atRoot returns an error for a target that is a whole share.
+func (t *transfers) atRoot(e ends) error {
+	if t.isForced() || !t.settings.Sends || e.request.Place.Path != "" {
+		return nil
+	}
+	return exit.Usagef("--delete would delete in the root of share %s: %s", e.request.Place.Share, nextAfterGuard)
+}
+
+// prepareDeletion refuses what can be refused before the copy, and counts the entries of the target.
+func (t *transfers) prepareDeletion(ctx context.Context, e ends) error {
+	if err := t.atRoot(e); err != nil && !t.settings.DryRun {
+		return err
+	}
+	if t.isForced() {
+		return nil
+	}
+	target, err := t.targetAt(e, false)
+	if err != nil {
+		return err
+	}
+	defer target.close()
+	for _, err := range target.list(ctx) {
+		if err != nil {
+			return err
+		}
+		t.before++
+	}
+	return nil
+}
+
+// permit returns an error unless so many entries may be deleted.
+func (t *transfers) permit(e ends, entries int) error {
+	limit := t.settings.MaxDelete
+	switch {
+	case entries == 0:
+		return nil
+	case limit > 0 && entries > limit:
+		return job.NewError(job.ErrLimit, nil, "compare source and target, and raise --max-delete",
+			"more than %d entries would be deleted, so nothing is", limit)
+	case t.isForced():
+		return nil
+	case t.mirror.Entries.Len() == 0:
+		return job.NewError(job.ErrLimit, nil, nextAfterGuard,
+			"the source is empty and %s would be deleted, so nothing is", quantity.Count(int64(entries), "entry"))
+	case entries > fewDeleted && int64(entries)*2 > t.before:
+		return job.NewError(job.ErrLimit, nil, nextAfterGuard,
+			"more than half of the target would be deleted (%d of %d entries), so nothing is", entries, t.before)
+	}
+	return t.atRoot(e)
+}
+
+// announce reports what is to be deleted.
+func (t *transfers) announce(rest []tree.Listed) {
+	const most = 5
+	d := report.Deleting{Entries: len(rest), Of: t.before, DryRun: t.settings.DryRun}
+	for _, each := range rest[:min(most, len(rest))] {
+		d.First = append(d.First, report.Deletion{Path: each.Path, Kind: each.Kind})
+	}
+	t.reporter.Deleting(d)
+}
+
+// confirm asks the user at a terminal. Meanwhile it calls keepAlive, as the daemon does not wait for long for the next
+// request.
+func (t *transfers) confirm(ctx context.Context, entries int, keepAlive func() error) error {
+	if t.terminal == nil || t.settings.Force {
+		return nil
+	}
+	answers := make(chan bool, 1)
+	go func() {
+		answers <- ask(t.terminal, t.question, fmt.Sprintf("delete %s?", quantity.Count(int64(entries), "entry")))
+	}()
+	ticker := time.NewTicker(30 * time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case yes := <-answers:
+			if yes {
+				return nil
+			}
+			return exit.Errorf(exit.Usage, "", "nothing was deleted: the answer was not yes")
+		case <-ticker.C:
+			if err := keepAlive(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
