@@ -85,12 +85,14 @@ func (d *Directory) prepareReplacing(dir Dir, name string, exists error) error {
 		return d.collides(name, exists)
 	case !d.tree.opt.Overwrite:
 		return ErrorExists(d.path(name), found, exists)
-	case d.tree.opt.Backup && found.Mode.IsRegular():
-		_, err := backUp(dir, name, d.path(name))
-		return err
-	default:
-		return nil
 	}
+	if err := checkObstacle(dir, name, d.path(name)); err != nil {
+		return err
+	}
+	if d.tree.opt.Backup && found.Mode.IsRegular() {
+		_, err = backUp(dir, name, d.path(name))
+	}
+	return err
 }
 
 // ErrorExists returns the error for what was found at the path of an entry of a tree and may not be replaced. exists is

@@ -107,6 +107,8 @@ func afterFailedWrite(err error) string {
 	switch {
 	case isFull(err):
 		return "free some space, or choose another directory"
+	case errors.Is(err, unix.EBUSY):
+		return afterObstacle(err)
 	case errors.Is(err, unix.EFBIG):
 		return "raise the limit (ulimit -f), or choose a file system that holds such files"
 	default:

@@ -74,6 +74,10 @@ type Dir interface {
 	// can neither exclude that nor make hard links, an entry that is created at the same time may be replaced.
 	RenameIfAbsent(from, to string) error
 
+	// Obstacle returns why an entry cannot be renamed, replaced or removed, or for "." why none of the directory can:
+	// ErrMountPoint, ErrImmutable or ErrAppendOnly. It returns nil if it knows of no reason.
+	Obstacle(name string) error
+
 	// Link creates another name of a file. It fails with fs.ErrExist if the name exists.
 	Link(from, to string) error
 

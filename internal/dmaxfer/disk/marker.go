@@ -30,6 +30,9 @@ func openMarker(on FS, at *Location) (*marker, error) {
 	if at.Name == "." {
 		return nil, errNoMarkerName
 	}
+	if err := checkDirectory(at.Dir, at.Path); err != nil {
+		return nil, err // the marker could not be removed
+	}
 	dir, err := at.Dir.OpenDir(".")
 	if err != nil {
 		return nil, CannotCreate(at.Path, err)

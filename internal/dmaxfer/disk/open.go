@@ -35,6 +35,9 @@ func (p *Partial) open(found *Info) error {
 	if err := p.checkReplaced(found); err != nil {
 		return err
 	}
+	if err := checkDirectory(p.dir, p.path); err != nil {
+		return err
+	}
 	if err := p.chooseNames(); err != nil {
 		return err
 	}
@@ -86,7 +89,7 @@ func (p *Partial) checkReplaced(found *Info) error {
 			"the name of %s is too long to append ~", p.path)
 	}
 	p.replaced = new(uint32(found.Mode.Perm()))
-	return nil
+	return checkObstacle(p.dir, p.base, p.path)
 }
 
 const nextIfExists = "remove it, or replace it with --overwrite"

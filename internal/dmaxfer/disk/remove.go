@@ -34,6 +34,10 @@ func explainRemoval(path string, err error) error {
 		return NewError(ErrTarget, err,
 			"look for unfinished files in it, whose names begin with a dot, and for sockets",
 			"cannot remove directory %s: %s", path, Reason(err))
+	case errors.Is(err, ErrMountPoint):
+		return NewError(ErrTarget, err, "unmount it first", "cannot remove %s: %s", path, err)
+	case errors.Is(err, ErrImmutable), errors.Is(err, ErrAppendOnly):
+		return NewError(ErrTarget, err, "remove that attribute first (chattr)", "cannot remove %s: %s", path, err)
 	default:
 		return NewError(ErrTarget, err, "check its permissions, and that no other process changes the directory",
 			"cannot remove %s: %s", path, Reason(err))
@@ -56,6 +60,9 @@ func removeBeneath(base Dir, path string, removeDir func(Dir, string) error) err
 		in, name = opened, path[cut+1:]
 	}
 	found, err := in.Stat(name)
+	if err == nil {
+		err = in.Obstacle(name)
+	}
 	switch {
 	case err != nil:
 		return err

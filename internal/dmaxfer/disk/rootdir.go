@@ -113,6 +113,13 @@ func (d *rootDir) Stat(name string) (Info, error) {
 	return d.Dir.Stat(name)
 }
 
+func (d *rootDir) Obstacle(name string) error {
+	if name != "." && d.check("stat", name) != nil {
+		return nil
+	}
+	return d.Dir.Obstacle(name)
+}
+
 func (d *rootDir) ReadLink(name string) (Link, error) {
 	if err := d.check("readlink", name); err != nil {
 		return Link{}, err

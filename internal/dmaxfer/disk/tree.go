@@ -229,7 +229,8 @@ func (t *Tree) Close(done bool) error {
 	return err
 }
 
-// cannotMark reports whether an error means that this user cannot create a file beside the root.
+// cannotMark reports whether an error means that this user cannot create, or remove again, a file beside the root.
 func cannotMark(err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnly) || errors.Is(err, errNoMarkerName)
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnly) || errors.Is(err, errNoMarkerName) ||
+		errors.Is(err, ErrImmutable) || errors.Is(err, ErrAppendOnly)
 }

@@ -240,6 +240,8 @@ func (d *faultyDir) RenameIfAbsent(from, to string) error {
 	return d.on.do("rename", to, func() error { return d.dir.RenameIfAbsent(from, to) })
 }
 
+func (d *faultyDir) Obstacle(name string) error { return d.dir.Obstacle(name) }
+
 func (d *faultyDir) Link(from, to string) error {
 	return d.on.do("link", to, func() error { return d.dir.Link(from, to) })
 }

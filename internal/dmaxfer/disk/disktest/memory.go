@@ -466,6 +466,9 @@ func (d *memoryDir) RenameIfAbsent(from, to string) error {
 	return err
 }
 
+// Obstacle implements disk.Dir.
+func (d *memoryDir) Obstacle(string) error { return nil }
+
 // Link implements disk.Dir.
 func (d *memoryDir) Link(from, to string) error {
 	n, unlock, err := d.lookup("link", from)
