@@ -200,7 +200,7 @@ func (p *peersPush) readTargets() error {
 		target = &p.settings.Remote[0]
 	}
 	parse := func(from io.Reader) ([]fleet.Target, error) { return fleet.ParseTargets(from, target) }
-	targets, err := readList("--to", p.settings.To, p.streams.stdin, parse)
+	targets, err := readList("--to", p.settings.To, p.streams.stdin, p.settings.IdleTimeout, parse)
 	p.targets = targets
 	for _, target := range targets {
 		_, refused := p.settings.ForTarget(target.Remote).Ends()

@@ -12,11 +12,13 @@ import (
 	"os/user"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -58,8 +60,8 @@ dpu$  dma-copy keys remove host
 `,
 		settings: &s,
 		complete: keyNames,
-		run: func(_ context.Context, streams streams, args []string, _ zerolog.Logger) error {
-			return runKeys(streams, s, args)
+		run: func(ctx context.Context, streams streams, args []string, _ zerolog.Logger) error {
+			return fileio.Interruptible(ctx, func() error { return runKeys(streams, s, args) })
 		},
 	}
 }
@@ -260,6 +262,9 @@ func trustKey(streams streams, s config.Keys, store *identity.Store, args []stri
 // maxKeyText is the most that is read of a file with the line of a key, in bytes.
 const maxKeyText = 16 << 10
 
+// keyPatience is how long the writer of a FIFO with the line of a key may take to begin.
+const keyPatience = 30 * time.Second
+
 // readKeyLine returns the key of the arguments behind the name, which the shell may have split at blanks.
 func readKeyLine(stdin io.Reader, args []string) (identity.Public, string, error) {
 	if strings.HasPrefix(args[0], identity.LinePrefix) {
@@ -288,7 +293,7 @@ func usageError(err error) error {
 // readKeyText returns the only line of a file, or of stdin, that is neither empty nor a comment.
 func readKeyText(stdin io.Reader, name string) (string, error) {
 	if name != config.Stream {
-		file, err := os.Open(name)
+		file, err := fileio.OpenList(name, keyPatience)
 		if err != nil {
 			return "", exit.Errorf(exit.Source, "", "%w (the line of a key begins with %s)", err, identity.LinePrefix)
 		}

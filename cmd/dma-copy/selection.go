@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -28,7 +29,7 @@ func selectEntries(
 	var filter *tree.Filter
 	var paths []string
 	err := fileio.Interruptible(ctx, func() (err error) {
-		if rules, err = rulesOf(s.Filters); err != nil {
+		if rules, err = rulesOf(s.Filters, s.IdleTimeout); err != nil {
 			return err
 		}
 		if len(s.Filters) > 0 {
@@ -47,14 +48,14 @@ func selectEntries(
 }
 
 // rulesOf returns the rules in their order, with those of the files among them.
-func rulesOf(given []config.FilterRule) ([]tree.Rule, error) {
+func rulesOf(given []config.FilterRule, patience time.Duration) ([]tree.Rule, error) {
 	var rules []tree.Rule
 	for _, rule := range given {
 		if rule.Kind != config.FilterExcludeFrom {
 			rules = append(rules, tree.Rule{Include: rule.Kind == config.FilterInclude, Pattern: rule.Text})
 			continue
 		}
-		more, err := readList("--exclude-from", rule.Text, nil, tree.ParsePatterns)
+		more, err := readList("--exclude-from", rule.Text, nil, patience, tree.ParsePatterns)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +74,7 @@ func pathsOf(s config.Copy, stdin io.Reader) ([]string, error) {
 		separator = 0
 	}
 	parse := func(from io.Reader) ([]string, error) { return tree.ParsePaths(from, separator) }
-	paths, err := readList("--files-from", s.FilesFrom, stdin, parse)
+	paths, err := readList("--files-from", s.FilesFrom, stdin, s.IdleTimeout, parse)
 	if err == nil && len(paths) == 0 {
 		err = exit.Usagef("--files-from %s: the list is empty; leave --files-from out to send all",
 			quote.Text(s.FilesFrom))
@@ -81,11 +82,18 @@ func pathsOf(s config.Copy, stdin io.Reader) ([]string, error) {
 	return paths, err
 }
 
-// readList parses the file that a flag names, or stdin if that is not nil and the name stands for it.
-func readList[T any](flag, path string, stdin io.Reader, parse func(io.Reader) ([]T, error)) ([]T, error) {
+// readList parses the file that a flag names, or stdin if that is not nil and the name stands for it. Patience is how
+// long the writer of a FIFO may take to begin.
+func readList[T any](
+	flag, path string, stdin io.Reader, patience time.Duration, parse func(io.Reader) ([]T, error),
+) ([]T, error) {
 	from := stdin
 	if stdin == nil || path != config.Stream {
-		file, err := os.Open(path)
+		file, err := fileio.OpenList(path, patience)
+		if errors.Is(err, fileio.ErrNoWriter) {
+			return nil, exit.Usagef("%s %s: %w for %s: write the list to it, or name a file", flag, quote.Text(path),
+				err, patience)
+		}
 		if err != nil {
 			return nil, exit.Usagef("%s %s: %s; check the path and its permissions", flag, quote.Text(path),
 				disk.Reason(err))

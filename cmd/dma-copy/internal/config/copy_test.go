@@ -22,7 +22,7 @@ func TestAcceptedCommandLines(t *testing.T) {
 		{"device by the old long flag", "--dev-pci b1:00.1 -f x", func(s *Copy) { s.Device = "b1:00.1" }},
 		{"device by both flags, the same", "-d mlx5_0 -p mlx5_0 -f x", func(s *Copy) { s.Device = "mlx5_0" }},
 		{"device with domain", "--pci-addr=0000:b1:00.1 -f x", func(s *Copy) { s.Device = "0000:b1:00.1" }},
-		{"the last of a repeated flag", "-f y -f x", func(*Copy) {}},
+		{"a repeated switch", "-f x --overwrite --overwrite", func(s *Copy) { s.Overwrite = true }},
 		{"value joined to a short flag", "-fx -l50", func(s *Copy) { s.LogLevel = 50 }},
 		{"level by name", "-f x -l critical", func(s *Copy) { s.LogLevel = LevelCritical }},
 		{"level by name in capitals", "-f x --log-level DISABLE", func(s *Copy) { s.LogLevel = LevelDisable }},

@@ -61,7 +61,7 @@ func Declare(flags *pflag.FlagSet, s Settings) {
 // declareFlag adds one flag. list is nil for a single value.
 func declareFlag(flags *pflag.FlagSet, opt option, name, short string, list *[]given) {
 	if list == nil {
-		flags.StringP(name, short, opt.fallback, opt.help)
+		flags.VarP(&valueFlag{text: opt.fallback}, name, short, opt.help)
 	} else {
 		flags.VarP(&listFlag{option: opt.name, list: list}, name, short, opt.help)
 	}
@@ -69,6 +69,38 @@ func declareFlag(flags *pflag.FlagSet, opt option, name, short string, list *[]g
 	if opt.isSwitch() {
 		flags.Lookup(name).NoOptDefVal = "true"
 	}
+}
+
+// valueFlag is the value of a flag that may be given once.
+type valueFlag struct {
+	text  string
+	given []string // all texts on the command line
+}
+
+var _ pflag.Value = (*valueFlag)(nil)
+
+// Set implements pflag.Value. A flag that is given too often is refused with the settings, when they can be reported.
+func (f *valueFlag) Set(text string) error {
+	f.text, f.given = text, append(f.given, text)
+	return nil
+}
+
+// String implements pflag.Value.
+func (f *valueFlag) String() string { return f.text }
+
+// Type implements pflag.Value.
+func (f *valueFlag) Type() string { return "string" }
+
+// check returns an error if a flag was given twice, since one of the values would have no effect. A switch may be
+// repeated.
+func (f *valueFlag) check(opt option, name string) error {
+	for i := 1; i < len(f.given); i++ {
+		if !opt.isSwitch() || f.given[i] != f.given[0] {
+			return exit.Usagef("--%s is given twice, as %s and %s: leave one of them out", name,
+				quote.Text(f.given[0]), quote.Text(f.given[i]))
+		}
+	}
+	return nil
 }
 
 // listFlag is the value of a flag that may be repeated. All flags of one list append to the same slice, which keeps
@@ -172,6 +204,9 @@ func mergeFlags(merged *viper.Viper, flags *pflag.FlagSet, table []option) error
 			if repeated, is := flag.Value.(*listFlag); is {
 				merged.Set(opt.key(), given{items: *repeated.list})
 				continue
+			}
+			if single, is := flag.Value.(*valueFlag); is {
+				failed = cmp.Or(failed, single.check(opt, name))
 			}
 			failed = cmp.Or(failed, used.add(opt, given{text: flag.Value.String(), origin: "--" + name}))
 			merged.Set(opt.key(), used[opt.key()])

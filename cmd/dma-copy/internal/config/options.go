@@ -55,8 +55,8 @@ var (
 func everyOption() []option {
 	var table []option
 	for _, s := range []Settings{
-		&Copy{}, &Bench{}, &Config{}, &Devices{}, &Doctor{}, &List{}, &Local{}, &Ping{}, &Serve{},
-		&Status{}, &Transfer{Kind: Push}, &Transfer{Kind: Sync}, &Verify{}, &Version{},
+		&Copy{}, &Bench{}, &Config{}, &Devices{}, &Doctor{}, &List{}, &Local{}, &MakeDir{}, &Ping{}, &Remove{},
+		&Serve{}, &Status{}, &Transfer{Kind: Push}, &Transfer{Kind: Sync}, &Verify{}, &Version{},
 	} {
 		for _, opt := range s.options() {
 			if _, known := optionByName(table, opt.name); !known {
