@@ -47,6 +47,9 @@ func TestReadmeCommands(t *testing.T) {
 		t.Errorf("README.md has %d commands and %d recordings only", commands, recordings)
 	}
 	compareReadmeCopies(t, filepath.Join(session.dir, "demo", "host"), filepath.Join(session.dir, "demo", "dpu"))
+	if _, err := os.Stat(filepath.Join(session.dir, "demo", "soft")); err != nil {
+		t.Errorf("the commands do not use a software device of their own: %v", err)
+	}
 }
 
 // compareReadmeCopies checks that the copies have arrived: the file, the tree without what is excluded, and the stream.
