@@ -15,7 +15,8 @@ var ErrDenied = errors.New("not allowed")
 // called concurrently, except for Close.
 type Opened struct {
 	Share
-	root *disk.Root
+	root   *disk.Root
+	remove func(in disk.Dir, path string) error
 }
 
 // Open opens the directory of a share. Its path is the operator's: symlinks in it are followed. Errors are a
@@ -28,7 +29,7 @@ func Open(s Share, on disk.FS) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Opened{Share: s, root: root}, nil
+	return &Opened{Share: s, root: root, remove: disk.RemoveBeneath}, nil
 }
 
 // At returns the same share with an open directory of it in place of its own, with the same rights. It is valid until
@@ -38,7 +39,7 @@ func (o *Opened) At(dir disk.Dir) *Opened { return At(o.Share, o.root, dir) }
 // At returns a share of a directory that is open already. It is valid until the directory is closed, and is not closed
 // itself.
 func At(s Share, on disk.FS, dir disk.Dir) *Opened {
-	return &Opened{Share: s, root: disk.RootAt(on, dir)}
+	return &Opened{Share: s, root: disk.RootAt(on, dir), remove: disk.RemoveExtra}
 }
 
 // FS returns the file system of the share: all its paths are relative to the share's directory, "." is that directory,
@@ -62,7 +63,10 @@ func (o *Opened) allow(wanted Access, to string) error {
 }
 
 // Remover removes entries below one directory of a share. Its methods must be called one at a time.
-type Remover struct{ in disk.Dir }
+type Remover struct {
+	in     disk.Dir
+	remove func(in disk.Dir, path string) error
+}
 
 // Remover returns the Remover for the directory at a path as CleanPath returns it, following symlinks as FS does. It
 // fails with ErrDenied unless the access allows Write, and if existing files may not be replaced. Other errors are a
@@ -78,11 +82,11 @@ func (o *Opened) Remover(directory string) (*Remover, error) {
 	if err != nil {
 		return nil, disk.CannotStat(directory, err)
 	}
-	return &Remover{in: in}, nil
+	return &Remover{in: in, remove: o.remove}, nil
 }
 
-// Remove is disk.RemoveBeneath for a path below the Remover's directory.
-func (r *Remover) Remove(path string) error { return disk.RemoveBeneath(r.in, path) }
+// Remove is disk.RemoveBeneath for a path below the Remover's directory, or disk.RemoveExtra in one of At.
+func (r *Remover) Remove(path string) error { return r.remove(r.in, path) }
 
 // RemoveFile is disk.RemoveFileBeneath.
 func (r *Remover) RemoveFile(path string) error { return disk.RemoveFileBeneath(r.in, path) }

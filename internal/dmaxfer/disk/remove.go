@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"strings"
@@ -13,12 +14,42 @@ import (
 // itself, sockets, FIFOs and devices, and the partial file or journal that a running transfer uses. Errors are an
 // ErrTarget: ErrBusy for the last ones; they wrap fs.ErrNotExist if there is nothing at the path, and unix.ENOTEMPTY.
 func RemoveBeneath(base Dir, path string) error {
-	return explainRemoval(path, removeBeneath(base, path, Dir.RemoveDir))
+	return explainRemoval(path, removeBeneath(base, path, removeEntry))
+}
+
+// RemoveExtra is RemoveBeneath for a user who may not write to a directory of their own: it gets the right for as long
+// as the removal takes.
+func RemoveExtra(base Dir, path string) error {
+	return explainRemoval(path, removeBeneath(base, path, func(in Dir, name string) error {
+		err := removeEntry(in, name)
+		if !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+		return withRights(in, err, func() error { return removeEntry(in, name) })
+	}))
+}
+
+// withRights makes a call that has failed for want of permission again, after it has given the owner of a directory the
+// right to change it, if that is possible. The mode is that of the open directory, wherever it is moved meanwhile.
+func withRights(in Dir, failed error, call func() error) error {
+	const mayChange = 0o300
+	info, err := in.Info()
+	if err != nil || info.Mode.Perm()&mayChange == mayChange {
+		return failed
+	}
+	mode := uint32(info.Mode.Perm())
+	if info.Mode&fs.ModeSticky != 0 {
+		mode |= unix.S_ISVTX
+	}
+	if in.SetMode(mode|mayChange) != nil {
+		return failed
+	}
+	return cmp.Or(call(), in.SetMode(mode))
 }
 
 // RemoveFileBeneath is RemoveBeneath for anything but a directory: for that its error wraps unix.EISDIR.
 func RemoveFileBeneath(base Dir, path string) error {
-	return explainRemoval(path, removeBeneath(base, path, func(Dir, string) error { return unix.EISDIR }))
+	return explainRemoval(path, removeBeneath(base, path, removeFile))
 }
 
 func explainRemoval(path string, err error) error {
@@ -44,7 +75,7 @@ func explainRemoval(path string, err error) error {
 	}
 }
 
-func removeBeneath(base Dir, path string, removeDir func(Dir, string) error) error {
+func removeBeneath(base Dir, path string, remove func(in Dir, name string) error) error {
 	for name := range strings.SplitSeq(path, "/") {
 		if name == "" || name == "." || name == ".." {
 			return ErrOutside
@@ -59,6 +90,17 @@ func removeBeneath(base Dir, path string, removeDir func(Dir, string) error) err
 		defer opened.Close()
 		in, name = opened, path[cut+1:]
 	}
+	return remove(in, name)
+}
+
+func removeEntry(in Dir, name string) error { return removeAs(in, name, Dir.RemoveDir) }
+
+func removeFile(in Dir, name string) error {
+	return removeAs(in, name, func(Dir, string) error { return unix.EISDIR })
+}
+
+// removeAs removes an entry of a directory by what it is.
+func removeAs(in Dir, name string, removeDir func(Dir, string) error) error {
 	found, err := in.Stat(name)
 	if err == nil {
 		err = in.Obstacle(name)

@@ -20,6 +20,7 @@ type Root struct {
 	dir      Dir
 	users    *users // of dir
 	readOnly bool
+	inner    bool // the directory is not a shared one itself, so its attributes may change
 }
 
 // users counts what uses the directory of a Root: the Root itself until Close, the directories that were opened in it,
@@ -77,9 +78,11 @@ func OpenRoot(on FS, path string) (*Root, error) {
 // RootAt returns the Root of a directory that is open already. It is valid until the directory is closed, and is not
 // closed itself. A directory of a Root keeps the rights that it has there.
 func RootAt(on FS, dir Dir) *Root {
-	r := &Root{on: on, dir: dir}
+	r := &Root{on: on, dir: dir, inner: true}
 	if inner, is := dir.(*rootDir); is {
 		r.on, r.dir, r.readOnly = inner.root.on, inner.Dir, inner.root.readOnly
+		keeps, err := inner.keepsAttributes("chmod")
+		r.inner = err == nil && !keeps
 	}
 	r.users = &users{dir: r.dir}
 	r.users.count.Store(1)

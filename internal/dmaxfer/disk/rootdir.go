@@ -269,6 +269,9 @@ func (d *rootDir) keepsAttributes(op string) (bool, error) {
 	if err := d.mayChange(op, "."); err != nil {
 		return false, err
 	}
+	if d.root.inner {
+		return false, nil
+	}
 	is, err := d.Dir.Info()
 	if err != nil {
 		return false, err
