@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
@@ -84,31 +83,15 @@ func (t *transfers) announce(rest []tree.Listed) {
 	t.reporter.Deleting(d)
 }
 
-// confirm asks the user at a terminal. Meanwhile it calls keepAlive, as the daemon does not wait for long for the next
-// request.
+// confirm asks the user at a terminal.
 func (t *transfers) confirm(ctx context.Context, entries int, keepAlive func() error) error {
 	if t.terminal == nil || t.settings.Force {
 		return nil
 	}
-	answers := make(chan bool, 1)
-	go func() {
-		answers <- ask(t.terminal, t.question, fmt.Sprintf("delete %s?", quantity.Count(int64(entries), "entry")))
-	}()
-	ticker := time.NewTicker(30 * time.Second)
-	defer ticker.Stop()
-	for {
-		select {
-		case yes := <-answers:
-			if yes {
-				return nil
-			}
-			return exit.Errorf(exit.Usage, "", "nothing was deleted: the answer was not yes")
-		case <-ticker.C:
-			if err := keepAlive(); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	question := fmt.Sprintf("delete %s?", quantity.Count(int64(entries), "entry"))
+	yes, err := ask(ctx, t.terminal, t.question, question, keepAlive)
+	if err == nil && !yes {
+		err = exit.Errorf(exit.Usage, "", "nothing was deleted: the answer was not yes")
 	}
+	return err
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -85,8 +83,14 @@ func (r *removal) run(ctx context.Context, streams streams) error {
 		}
 	}
 	if r.settings.Recursive && r.count > maxAsked && !r.settings.Force && streams.terminal && streams.asks() {
-		question := fmt.Sprintf("remove %d entries?", r.count)
-		if !ask(streams.stdin, streams.stderr, question) {
+		yes, err := ask(ctx, streams.stdin, streams.stderr, fmt.Sprintf("remove %d entries?", r.count), func() error {
+			_, err := r.client.Ping(ctx, nil)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if !yes {
 			return exit.Errorf(exit.Usage, "", "nothing was removed: the answer was not yes")
 		}
 	}
@@ -196,12 +200,4 @@ func (r *removal) remove(ctx context.Context, d doomed) error {
 		return r.failed(at, refused)
 	}
 	return err
-}
-
-// ask prints a question and reports whether the answer is yes.
-func ask(from io.Reader, to io.Writer, question string) bool {
-	fmt.Fprintf(to, "dma-copy: %s [y/N] ", question)
-	answer, _ := bufio.NewReader(from).ReadString('\n') // the end of the input is no answer
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes"
 }
