@@ -53,3 +53,15 @@ func (d oneByteReader) Read([]byte) (int, error) {
 	time.Sleep(d.pause)
 	return 1, nil
 }
+
+// A process that has been killed keeps the lock of its target until it has freed its memory. The next one waits for
+// that.
+func TestLockOfAKilledProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at, m := inMemory()
+		killed, err := disk.OpenPartial(at.fs, at.path("file"), copies["new"])
+		must(t, err)
+		time.AfterFunc(900*time.Millisecond, func() { killed.Keep() })
+		must(t, copyAll(t, m, copies["new"], (*disk.Partial).Discard))
+	})
+}

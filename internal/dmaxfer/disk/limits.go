@@ -42,7 +42,9 @@ const (
 	// openAttempts is how often a partial file that is renamed or removed while it is opened is opened again.
 	openAttempts = 10
 
-	// lockRetryDelay is how long a process that only lists partial files may hold the lock of one.
+	// lockAttempts is how often the lock of a partial file is tried that another process has, and lockRetryDelay the
+	// time between two attempts: a second in all, in which a process that was killed frees its memory.
+	lockAttempts   = 21
 	lockRetryDelay = 50 * time.Millisecond
 
 	// maxLinks is the number of symlinks that are followed one after the other, as in the kernel.

@@ -174,7 +174,7 @@ func (p *Partial) openReadOnlyMode(self Self, denied error) (File, error) {
 		err = checkReusable(info, self)
 	}
 	if err == nil {
-		err = sealed.Lock()
+		err = lockSoon(sealed)
 	}
 	if err == nil {
 		err = sealed.SetMode(privateMode)
@@ -193,11 +193,7 @@ func (p *Partial) lock(fresh bool) (named bool, err error) {
 		return false, CannotCreate(p.path, err)
 	}
 	p.opened = info.Identity
-	err = p.file.Lock()
-	if errors.Is(err, ErrLocked) {
-		time.Sleep(lockRetryDelay)
-		err = p.file.Lock()
-	}
+	err = lockSoon(p.file)
 	switch {
 	case errors.Is(err, ErrLocked):
 		return false, p.busy()
@@ -209,6 +205,17 @@ func (p *Partial) lock(fresh bool) (named bool, err error) {
 			"cannot lock %s: %s", p.file.Name(), Reason(err))
 	}
 	return p.isNamed()
+}
+
+// lockSoon locks a file of which another process may have the lock for a moment: one that lists partial files, or one
+// that has been killed and still frees its memory.
+func lockSoon(file File) error {
+	err := file.Lock()
+	for tried := 1; errors.Is(err, ErrLocked) && tried < lockAttempts; tried++ {
+		time.Sleep(lockRetryDelay)
+		err = file.Lock()
+	}
+	return err
 }
 
 func (p *Partial) busy() error {
