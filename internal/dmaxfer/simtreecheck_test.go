@@ -357,12 +357,15 @@ func (c *treeChecker) agreement(e results) {
 		if complete || sent == int(negotiate.AbortPeer) && received == int(negotiate.AbortProtocol) {
 			return
 		}
+		if foretold && sent == int(negotiate.AbortProtocol) {
+			return // while the receiver found a difference
+		}
 	case connectionLost, peerSilent:
 		if (complete || foretold) && sent == int(negotiate.AbortPeer) {
 			return // the receiver has finished, or found a difference, and could not say so
 		}
 	case cancelled:
-		if complete && c.fault.Side == sender && sent == int(negotiate.AbortInterrupted) {
+		if (complete || foretold) && c.fault.Side == sender && sent == int(negotiate.AbortInterrupted) {
 			return
 		}
 	}
