@@ -26,10 +26,57 @@ func (t *transfers) mirrorDirectory(ctx context.Context, e ends) error {
 	}
 	t.mirror = &tree.Mirror{Entries: tree.NewRecord(maxDeletePaths)}
 	err := t.copyAll(ctx, []ends{e})
+	if report.ExitCode(err) == exit.SomeFailed && !t.settings.DryRun {
+		cleared, failed := t.clearWay(ctx, e)
+		switch {
+		case failed != nil:
+			err = withSide(t.side.side, failed)
+		case cleared:
+			err = t.copyAgain(ctx, e)
+		}
+	}
 	if err == nil {
 		err = t.deleteRest(ctx, e)
 	}
 	return errors.Join(err, withSide(t.side.side, t.release(ctx)))
+}
+
+// clearWay deletes what is in the way of entries that have failed, and reports whether there was anything.
+func (t *transfers) clearWay(ctx context.Context, e ends) (cleared bool, err error) {
+	if t.mirror.Entries.Len() == 0 {
+		return false, nil
+	}
+	target, err := t.target(e)
+	if err != nil {
+		return false, err
+	}
+	defer target.close()
+	protect, err := t.protected()
+	if err != nil {
+		return false, err
+	}
+	var obstacles []tree.Listed
+	for each, err := range tree.InTheWay(t.mirror.Entries.List(), target.list(ctx), protect) {
+		if err != nil {
+			return false, t.notCompared(err)
+		}
+		obstacles = append(obstacles, each)
+	}
+	if len(obstacles) == 0 {
+		return false, nil
+	}
+	t.announce(obstacles)
+	return true, t.deleteAll(ctx, e, target, obstacles)
+}
+
+// copyAgain copies what could not be copied before its way was cleared. The total is that of this copy.
+func (t *transfers) copyAgain(ctx context.Context, e ends) error {
+	if err := t.release(ctx); err != nil {
+		return withSide(t.side.side, err)
+	}
+	t.total = report.Total{Deleted: t.total.Deleted, Kept: t.total.Kept}
+	t.mirror = &tree.Mirror{Entries: tree.NewRecord(maxDeletePaths)}
+	return t.copyAll(ctx, []ends{e})
 }
 
 // release closes the directories that the copy has kept, on both sides.
@@ -82,7 +129,12 @@ func (t *transfers) deleteFrom(ctx context.Context, e ends) (entries int, err er
 		}
 		return len(rest), t.permit(e, len(rest))
 	}
-	err = t.permit(e, len(rest))
+	return len(rest), t.deleteAll(ctx, e, target, rest)
+}
+
+// deleteAll deletes entries of the target if that is permitted, and if the copy was from here to here.
+func (t *transfers) deleteAll(ctx context.Context, e ends, target directory, rest []tree.Listed) error {
+	err := t.permit(e, len(rest))
 	if err == nil && len(rest) > 0 {
 		err = t.confirm(ctx, len(rest), func() error { return t.checkEnds(ctx, e) })
 	}
@@ -90,9 +142,9 @@ func (t *transfers) deleteFrom(ctx context.Context, e ends) (entries int, err er
 		err = t.checkEnds(ctx, e)
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return len(rest), target.remove(ctx, rest, t.deleted)
+	return target.remove(ctx, rest, t.deleted)
 }
 
 // checkEnds returns an error unless the paths of both sides still lead to the directories of the copy.

@@ -75,11 +75,22 @@ var ErrNotSorted = errors.New("the list is not sorted")
 // all entries, so nothing may be removed before the end. Memory is bounded by the depth. missing, unless it is nil, is
 // called for each entry that is in source and not in target; see Folded.
 func Extra(source, target Listing, protect *Filter, missing func(Listed)) Listing {
+	return compare(source, target, extra{protect: protect}, missing)
+}
+
+// InTheWay returns what keeps entries of source from being created in target, as Extra does: directories of target that
+// source has as something else, with all that is below them, and anything else that source has as a directory.
+func InTheWay(source, target Listing, protect *Filter) Listing {
+	return compare(source, target, extra{protect: protect, inTheWay: true}, nil)
+}
+
+func compare(source, target Listing, wanted extra, missing func(Listed)) Listing {
 	return func(yield func(Listed, error) bool) {
 		in, stop := newCursor(source)
 		in.missing = missing
 		defer stop()
-		e := &extra{source: in, protect: protect, yield: yield}
+		e := &wanted
+		e.source, e.yield = in, yield
 		order := sorted{}
 		for listed, err := range target {
 			if err == nil {
@@ -114,6 +125,9 @@ type extra struct {
 	protect *Filter
 	yield   func(Listed, error) bool
 
+	inTheWay bool   // only what is in the way of the source is wanted
+	obstacle string // path of what was in the way last
+
 	open []openDirectory // of the target alone, the outermost first
 	skip string          // what is below this path is not extra, with a slash at the end; empty: none
 }
@@ -138,6 +152,14 @@ func (e *extra) take(at Listed) error {
 		return err
 	}
 	isDirectory := at.Kind == negotiate.EntryDirectory
+	if e.inTheWay {
+		if found && isDirectory != (other.Kind == negotiate.EntryDirectory) {
+			e.obstacle, found = at.Path, false
+		}
+		if e.obstacle == "" || !isAtOrBelow(at.Path, e.obstacle) {
+			return nil
+		}
+	}
 	isProtected := e.protect.Excludes(at.Path, isDirectory)
 	if isDirectory && (isProtected || found && other.Kind != at.Kind) {
 		e.skip = at.Path + "/"
