@@ -37,6 +37,7 @@ type reach struct {
 	wait        time.Duration
 	idleTimeout time.Duration
 	screen      *report.Screen // shows that the daemon is awaited; may be nil
+	lines       io.Writer      // gets lines about a long wait where there is no screen; may be nil
 	answers     io.Writer      // for requests of progress while the daemon is awaited; nil: they stay for later
 	bandwidth   int64          // bytes per second; 0 is no limit
 
@@ -141,7 +142,7 @@ func connect(
 	if r.answers != nil {
 		asked = progressRequests(ctx)
 	}
-	stop := report.Waiting(r.waitFor(on, peer), r.screen, r.answers, asked)
+	stop := report.Waiting(r.waitFor(on, peer), r.screen, r.lines, r.answers, asked)
 	defer stop()
 	client, err := meet(ctx, on, r, peer, service.ClientConfig{
 		Key: id.key, Verify: id.verify, Anonymous: r.Auth == config.AuthNone, Software: softwareName(),
@@ -149,7 +150,7 @@ func connect(
 		Waiting: func(ahead int) { log.Info().Int("copies", ahead).Msg("waiting until other copies have ended") },
 	})
 	if err != nil {
-		return contact{}, withDaemonHint(err, on.device == nil)
+		return contact{}, withDaemonHint(err, r.waitFor(on, peer), on.device == nil)
 	}
 	c := contact{side: on, client: client, path: pathOf(on, r.driver)}
 	known := client.Peer()
@@ -202,13 +203,13 @@ func (r reach) nameOfKey() string {
 }
 
 // withDaemonHint says what is to be started where no peer has appeared.
-func withDaemonHint(err error, network bool) error {
+func withDaemonHint(err error, wait report.Wait, network bool) error {
 	if !errors.Is(err, comch.ErrPeerAbsent) {
 		return err
 	}
-	next := "start dma-copy serve on the other side, or raise --wait"
+	next := wait.NextStep()
 	if network {
-		next = "start dma-copy serve --listen there, check address and firewall, or raise --wait"
+		next = "check address and firewall, " + next
 	}
 	return exit.Errorf(exit.Peer, next, "no daemon: %w", err)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"sync"
 	"time"
 
@@ -63,14 +64,17 @@ func runPing(
 	ctx, cancel := limitTime(ctx, s.Timeout)
 	defer cancel()
 	screen := streams.screen
+	var lines io.Writer
 	if s.Quiet || s.Output == config.OutputJSON {
 		screen = nil
+	} else {
+		lines = streams.stderr
 	}
 	if s.Daemon {
 		daemon := reach{
 			Contact: s.Contact, driver: s.Driver, daemon: s.Remote, device: s.Device, representor: s.Representor,
 			role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout, screen: screen,
-			answers: streams.stderr,
+			lines: lines, answers: streams.stderr,
 		}
 		err := withDaemon(ctx, streams, daemon, log, func(c contact) error { return pingDaemon(ctx, c, r, s) })
 		return report.InRequest("ping", err)
@@ -78,16 +82,17 @@ func runPing(
 	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
 	return onDevice(s.Driver, chosen, log, func(on side) error {
 		wait := report.WaitForPing(on.side, hostFunction(on, s.Representor), s.Wait)
-		stop := sync.OnceFunc(report.Waiting(wait, screen, streams.stderr, progressRequests(ctx)))
+		stop := sync.OnceFunc(report.Waiting(wait, screen, lines, streams.stderr, progressRequests(ctx)))
 		defer stop()
 		r.Begin(pathOf(on, s.Driver))
-		return pingPeer(ctx, on, r, s, log, stop)
+		return pingPeer(ctx, on, r, s, wait, log, stop)
 	})
 }
 
 // pingPeer exchanges texts and round trips with a process on the other side. It calls met when that has come.
 func pingPeer(
-	ctx context.Context, on side, r report.PingReporter, s config.Ping, log zerolog.Logger, met func(),
+	ctx context.Context, on side, r report.PingReporter, s config.Ping, wait report.Wait, log zerolog.Logger,
+	met func(),
 ) error {
 	summary, err := ping.Run(ctx, ping.Options{
 		Side: on.side, Device: on.device, Representor: s.Representor, Text: s.Text, Count: s.Count, Size: s.Size,
@@ -95,7 +100,7 @@ func pingPeer(
 		Notify: func(e ping.Event) { met(); r.Event(e) },
 	})
 	if err != nil {
-		return &report.SideError{Side: on.side, Err: err}
+		return &report.SideError{Side: on.side, Err: wait.Explain(err)}
 	}
 	return r.Result(summary)
 }

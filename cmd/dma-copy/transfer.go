@@ -141,6 +141,9 @@ func runTransfer(
 		}
 		if s.Output != config.OutputJSON {
 			daemon.answers = streams.stderr
+			if r.Interval() != 0 {
+				daemon.lines = streams.stderr
+			}
 		}
 		return withDaemon(ctx, streams, daemon, log, func(c contact) error {
 			t := &transfers{contact: c, settings: s, reporter: r, log: log}

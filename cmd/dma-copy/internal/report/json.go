@@ -199,6 +199,7 @@ type jsonReporter struct {
 	native  bool
 	planned job.Planned
 	speed   speed
+	said    time.Time // when it was said last that the copy waits
 }
 
 var _ Reporter = (*jsonReporter)(nil)
@@ -218,7 +219,7 @@ func (r *jsonReporter) Begin(path Path) {
 	if path.Warning != "" && r.path.Warning == "" { // once for several sources
 		r.write(warningEvent{r.start("warning"), path.Warning})
 	}
-	r.path, r.planned, r.speed = path, job.Planned{}, speed{}
+	r.path, r.planned, r.speed, r.said = path, job.Planned{}, speed{}, time.Now()
 }
 
 func (r *jsonReporter) Event(e job.Event) {
@@ -297,9 +298,13 @@ func nameInEvent(path string) fileName {
 func (r *jsonReporter) Interval() time.Duration { return r.every }
 
 func (r *jsonReporter) Progress(s job.Sample) {
-	if s.Phase != job.Meeting { // the hello event ends that phase
-		r.Asked(s)
+	if s.Phase == job.Meeting { // which the hello event ends
+		if time.Since(r.said) < lineInterval {
+			return
+		}
+		r.said = time.Now()
 	}
+	r.Asked(s)
 }
 
 func (r *jsonReporter) Asked(s job.Sample) {

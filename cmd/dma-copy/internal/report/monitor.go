@@ -152,6 +152,7 @@ func (m *Monitor) Conclude(s job.Summary, err error) error {
 	if err == nil {
 		return m.Reporter.Result(s)
 	}
+	err = m.path.Wait.Explain(err)
 	if moved := m.Progress.Sample(); m.path.Remote != "" && moved.Moved == 0 && moved.Files == 0 {
 		err = unbegun{err}
 	}

@@ -177,7 +177,7 @@ func TestTextReporterWithoutTerminal(t *testing.T) {
 	}
 }
 
-// A terminal shows what a side waits for; a log and events do not.
+// A terminal shows at once what a side waits for, a log with its first line; there is no event in the first seconds.
 func TestWaitingForThePeer(t *testing.T) {
 	var out, log, events bytes.Buffer
 	terminal := &Screen{out: &out, width: func() int { return 40 }}
@@ -189,7 +189,8 @@ func TestWaitingForThePeer(t *testing.T) {
 		f.Begin(Path{Side: negotiate.Host})
 		f.Progress(job.Sample{Phase: job.Meeting})
 	}
-	if want := eraseLine + "waiting for the DPU"; out.String() != want || log.Len() > 0 || events.Len() > 0 {
+	want := eraseLine + "waiting for the DPU"
+	if out.String() != want || log.String() != "waiting for the DPU\n" || events.Len() > 0 {
 		t.Errorf("terminal %q, want %q; log %q, events %q", out.String(), want, log.String(), events.String())
 	}
 }

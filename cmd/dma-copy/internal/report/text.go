@@ -130,10 +130,14 @@ func (r *textReporter) Asked(s job.Sample) {
 	fmt.Fprintln(r.out, progressLine(s, r.speed.update(s), 0))
 }
 
-// waiting shows on a terminal that the process waits for its peer. A log does not need that line.
+// waiting shows that the process waits for its peer.
 func (r *textReporter) waiting() {
-	if r.screen != nil && !r.path.Local {
+	switch {
+	case r.path.Local:
+	case r.screen != nil:
 		waitFor(r.path).show(r.screen, time.Since(r.began))
+	default:
+		fmt.Fprintln(r.out, waitFor(r.path).lines(time.Since(r.began))[0])
 	}
 }
 

@@ -2,14 +2,24 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/netip"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/background"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // Wait is what a side waits for before it can copy.
@@ -54,6 +64,17 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
+// NextStep returns what to do if the other side has not come.
+func (w Wait) NextStep() string { return "raise --wait, or start there: " + w.Start[0] }
+
+// Explain names what to start there in the error of a side that has met nobody.
+func (w Wait) Explain(err error) error {
+	if len(w.Start) == 0 || !errors.Is(err, comch.ErrPeerAbsent) {
+		return err
+	}
+	return exit.Errorf(exit.Peer, w.NextStep(), "%w", err)
+}
+
 // show shows on a screen the longest form that fits.
 func (w Wait) show(screen *Screen, lasted time.Duration) {
 	for _, line := range w.lines(lasted) {
@@ -65,9 +86,25 @@ func (w Wait) show(screen *Screen, lasted time.Duration) {
 }
 
 // Waiting shows on a screen that the process waits, if that takes longer than a moment, and answers each signal of
-// asked with a line on out, until stop is called. A nil screen shows nothing.
-func Waiting(w Wait, screen *Screen, out io.Writer, asked <-chan os.Signal) (stop func()) {
+// asked with a line on out, until stop is called. Without a screen, lines gets a line every lineInterval; nil: none.
+func Waiting(w Wait, screen *Screen, lines, out io.Writer, asked <-chan os.Signal) (stop func()) {
 	began := time.Now()
+	if screen == nil && lines != nil {
+		return background.Run(func(quit <-chan struct{}) {
+			ticker := time.NewTicker(lineInterval)
+			defer ticker.Stop()
+			for {
+				select {
+				case <-ticker.C:
+					fmt.Fprintln(lines, w.lines(time.Since(began))[0])
+				case <-asked:
+					fmt.Fprintln(out, w.lines(time.Since(began))[0])
+				case <-quit:
+					return
+				}
+			}
+		})
+	}
 	if screen == nil {
 		return background.Answer(asked, func() { fmt.Fprintln(out, w.lines(time.Since(began))[0]) })
 	}
@@ -89,16 +126,36 @@ func Waiting(w Wait, screen *Screen, out io.Writer, asked <-chan os.Signal) (sto
 }
 
 // WaitForPeer returns the wait of a copy without a daemon for the other side, whose device address or name is known
-// only as far as this side has it: host is the PCI address of the host function, empty if it is not known.
-func WaitForPeer(side negotiate.Side, host string, limit time.Duration) Wait {
+// only as far as this side has it: host is the PCI address of the host function, empty if it is not known. file is the
+// file of this side.
+func WaitForPeer(side negotiate.Side, host, file string, limit time.Duration) Wait {
 	return Wait{
-		For: "the " + side.Other().String(), Limit: limit, Start: startThere(side, host, "dma-copy", " -f FILE"),
+		For: "the " + side.Other().String(), Limit: limit,
+		Start: startThere(side, host, "dma-copy", " -f "+fileThere(file)),
 	}
 }
 
+// fileThere proposes a name for the file of the other side, quoted for a shell.
+func fileThere(file string) string {
+	name := filepath.Base(file)
+	if file == "" || slices.Contains([]string{config.Stream, ".", "..", "/"}, name) || quote.Printable(name) != name {
+		return "FILE"
+	}
+	if !plainName.MatchString(name) {
+		name = "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+	}
+	if name[0] == '-' {
+		name = "./" + name
+	}
+	return name
+}
+
+// plainName matches names that a shell takes as they are.
+var plainName = regexp.MustCompile(`^[\w.,:@%+=-]+$`)
+
 // WaitForPing is WaitForPeer for a ping without a daemon.
 func WaitForPing(side negotiate.Side, host string, limit time.Duration) Wait {
-	w := WaitForPeer(side, host, limit)
+	w := WaitForPeer(side, host, "", limit)
 	w.Start = startThere(side, host, "dma-copy ping", "")
 	return w
 }
@@ -108,13 +165,26 @@ func WaitForPing(side negotiate.Side, host string, limit time.Duration) Wait {
 func WaitForDaemon(side negotiate.Side, host, address string, limit time.Duration) Wait {
 	const share = " --share NAME=DIR"
 	if address != "" {
-		start := []string{"dma-copy serve --listen ADDRESS:PORT" + share}
+		start := []string{"dma-copy serve --listen " + listenThere(address) + share}
 		return Wait{For: "the daemon at " + address, Limit: limit, Start: start}
 	}
 	return Wait{
 		For: "the daemon on the " + side.Other().String(), Limit: limit,
 		Start: startThere(side, host, "dma-copy serve", share),
 	}
+}
+
+// listenThere returns the address to listen on for commands that connect to an address: all of that machine unless
+// they connect to their own.
+func listenThere(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "ADDRESS:PORT"
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
+		return address
+	}
+	return ":" + port
 }
 
 // startThere returns a command for the other side, with what is behind its device, from the longest form to the

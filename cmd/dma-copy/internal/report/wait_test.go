@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -25,12 +26,12 @@ func TestWaitingForADaemon(t *testing.T) {
 		var out bytes.Buffer
 		terminal := &Screen{out: &out, width: func() int { return 120 }}
 		w := WaitForDaemon(negotiate.Host, "b1:00.1", "", 30*time.Second)
-		Waiting(w, terminal, terminal, nil)() // found at once
+		Waiting(w, terminal, nil, terminal, nil)() // found at once
 		if out.Len() > 0 {
 			t.Errorf("wrote %q", out.String())
 		}
 		asked := make(chan os.Signal)
-		stop := Waiting(w, terminal, terminal, asked)
+		stop := Waiting(w, terminal, nil, terminal, asked)
 		time.Sleep(12 * time.Second)
 		synctest.Wait()
 		out.Reset()
@@ -42,7 +43,7 @@ func TestWaitingForADaemon(t *testing.T) {
 		if want := eraseLine + line + "\n" + line + eraseLine; out.String() != want {
 			t.Errorf("wrote %q, want %q", out.String(), want)
 		}
-		Waiting(w, nil, nil, nil)()
+		Waiting(w, nil, nil, nil, nil)()
 	})
 }
 
@@ -50,7 +51,7 @@ func TestWaitingForADaemon(t *testing.T) {
 func TestWaitingWithoutATerminal(t *testing.T) {
 	var out bytes.Buffer
 	asked := make(chan os.Signal)
-	stop := Waiting(Wait{For: "the DPU"}, nil, &out, asked)
+	stop := Waiting(Wait{For: "the DPU"}, nil, nil, &out, asked)
 	asked <- syscall.SIGUSR1
 	stop()
 	if out.String() != "waiting for the DPU\n" {
@@ -61,7 +62,7 @@ func TestWaitingWithoutATerminal(t *testing.T) {
 // The line says how long and what to start there, as far as it fits.
 func TestLinesOfWaits(t *testing.T) {
 	const lasted = 12*time.Second + 700*time.Millisecond
-	host := WaitForPeer(negotiate.Host, "b1:00.1", time.Minute)
+	host := WaitForPeer(negotiate.Host, "b1:00.1", "", time.Minute)
 	for _, tc := range []struct {
 		wait  Wait
 		width int
@@ -72,9 +73,9 @@ func TestLinesOfWaits(t *testing.T) {
 		{host, 70, "waiting for the DPU (12s of 1m)"},
 		{host, 30, "waiting for the DPU"},
 		{host, 10, ""},
-		{WaitForPeer(negotiate.DPU, "b1:00.1", 90*time.Second), 100,
+		{WaitForPeer(negotiate.DPU, "b1:00.1", "", 90*time.Second), 100,
 			"waiting for the host (12s of 1m30s): start there: dma-copy -p b1:00.1 -f FILE"},
-		{WaitForPeer(negotiate.DPU, "", 10*time.Second), 100,
+		{WaitForPeer(negotiate.DPU, "", "", 10*time.Second), 100,
 			"waiting for the host (10s of 10s): start there: dma-copy -p DEVICE -f FILE"},
 		{WaitForPing(negotiate.Host, "b1:00.1", 10*time.Second), 100,
 			"waiting for the DPU (10s of 10s): start there: dma-copy ping -p DEVICE -r b1:00.1"},
@@ -83,7 +84,7 @@ func TestLinesOfWaits(t *testing.T) {
 		{WaitForDaemon(negotiate.DPU, "b1:00.0", "", time.Hour), 110,
 			"waiting for the daemon on the host (12s of 1h): start there: dma-copy serve -p b1:00.0 --share NAME=DIR"},
 		{WaitForDaemon(negotiate.Client, "", "lab:7483", 20*time.Second), 120, "waiting for the daemon at lab:7483 " +
-			"(12s of 20s): start there: dma-copy serve --listen ADDRESS:PORT --share NAME=DIR"},
+			"(12s of 20s): start there: dma-copy serve --listen :7483 --share NAME=DIR"},
 		{Wait{For: "the DPU"}, 80, "waiting for the DPU"},
 	} {
 		var out bytes.Buffer
@@ -109,7 +110,7 @@ func TestRequestsAreAnswered(t *testing.T) {
 		for _, r := range []Reporter{
 			newText(io.Discard, &text, nil, s, zerolog.Nop()), newJSON(&events, s, zerolog.Nop()),
 		} {
-			r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", time.Minute)})
+			r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", "", time.Minute)})
 			r.Asked(meeting)
 			r.Asked(moving)
 		}
@@ -167,6 +168,50 @@ func TestFleetAnswersRequests(t *testing.T) {
 		}
 		if kind, err := checkEvent(stdout.String()); kind != "progress" || err != nil || stderr.Len() > 0 {
 			t.Errorf("wrote %q: %v", stdout.String(), err)
+		}
+	}
+}
+
+// Without a terminal a long wait is said every 10 seconds, by the wait for a daemon as by a copy.
+func TestLinesOfLongWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var daemon, copying bytes.Buffer
+		stop := Waiting(WaitForDaemon(negotiate.Client, "", "lab:7483", time.Minute), nil, &daemon, nil, nil)
+		r := newText(io.Discard, &copying, nil, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
+		r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", "a b", time.Minute)})
+		var events bytes.Buffer
+		machine := newJSON(&events, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
+		machine.Begin(Path{Side: negotiate.Host})
+		for range 20 {
+			time.Sleep(time.Second)
+			machine.Progress(job.Sample{})
+			if time.Since(r.began)%r.Interval() == 0 {
+				r.Progress(job.Sample{})
+			}
+		}
+		if got := strings.Count(events.String(), `"phase":"meeting"`); got != 2 {
+			t.Errorf("%d events:\n%s", got, events.String())
+		}
+		time.Sleep(time.Second)
+		stop()
+		const daemonLine = "waiting for the daemon at lab:7483 (%s of 1m): " +
+			"start there: dma-copy serve --listen :7483 --share NAME=DIR\n"
+		const peerLine = "waiting for the DPU (%s of 1m): start there: dma-copy -p DEVICE -r b1:00.1 -f 'a b'\n"
+		for got, line := range map[string]string{daemon.String(): daemonLine, copying.String(): peerLine} {
+			if want := fmt.Sprintf(line, "10s") + fmt.Sprintf(line, "20s"); got != want {
+				t.Errorf("wrote %q, want %q", got, want)
+			}
+		}
+	})
+}
+
+func TestFileThere(t *testing.T) {
+	for file, want := range map[string]string{
+		"": "FILE", "-": "FILE", ".": "FILE", "/": "FILE", "a/../..": "FILE", "a\nb": "FILE",
+		"/home/x/image.bin": "image.bin", "photos/": "photos", "it's": `'it'\''s'`, "./-x": "./-x", "$(x)": "'$(x)'",
+	} {
+		if got := fileThere(file); got != want {
+			t.Errorf("%q: %q, want %q", file, got, want)
 		}
 	}
 }
