@@ -34,6 +34,7 @@ type Status int32
 // Statuses that callers handle.
 const (
 	StatusOK              Status = 0
+	StatusNoResource      Status = -2
 	StatusNoMemory        Status = -4
 	StatusInvalid         Status = -5
 	StatusUnreachable     Status = -6
@@ -71,6 +72,7 @@ func (s Status) Is(target error) bool {
 }
 
 var statusErrors = map[Status]syscall.Errno{
+	StatusNoResource:      syscall.ENOSPC,
 	StatusNoMemory:        syscall.ENOMEM,
 	StatusInvalid:         syscall.EINVAL,
 	StatusUnreachable:     syscall.ENETUNREACH,

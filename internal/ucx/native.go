@@ -19,6 +19,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Sizeof(event{})-unsafe.Sizeof(C.struct_ucx_event{})]
 	_ = [1]struct{}{}[statusBusy-C.UCS_ERR_BUSY]
 	_ = [1]struct{}{}[statusQueueFull-C.UCX_QUEUE_FULL]
+	_ = [1]struct{}{}[StatusNoResource-C.UCS_ERR_NO_RESOURCE]
 	_ = [1]struct{}{}[StatusNoMemory-C.UCS_ERR_NO_MEMORY]
 	_ = [1]struct{}{}[StatusInvalid-C.UCS_ERR_INVALID_PARAM]
 	_ = [1]struct{}{}[StatusUnreachable-C.UCS_ERR_UNREACHABLE]

@@ -256,9 +256,19 @@ func (p *Path) build(l native.Layout, fill func(*builder) error) (*native.Window
 	}
 	b.window.AddCloser(b.resources)
 	if err := fill(b); err != nil {
-		return nil, errors.Join(err, b.window.Close())
+		return nil, errors.Join(p.explain(err), b.window.Close())
 	}
 	return b.window, nil
+}
+
+// explain returns the error for a window for which there is no memory: UCX takes it from /dev/shm, if no device has it.
+func (p *Path) explain(err error) error {
+	if !errors.Is(err, ucx.StatusNoMemory) && !errors.Is(err, ucx.StatusNoResource) {
+		return err
+	}
+	return job.NewError(job.ErrCapability, err,
+		"enlarge /dev/shm or remove files there, give less with --depth or --chunk, or use --path tls",
+		"path %s: no shared memory for the window (%v)", p.path, err)
 }
 
 func (p *Path) openContext() (*ucx.Context, error) {
