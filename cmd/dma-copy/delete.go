@@ -144,7 +144,7 @@ func (t *transfers) deleteAll(ctx context.Context, e ends, target directory, res
 	if err != nil {
 		return err
 	}
-	return target.remove(ctx, rest, t.deleted)
+	return target.remove(ctx, rest, t.settings.Backup, t.deleted)
 }
 
 // checkEnds returns an error unless the paths of both sides still lead to the directories of the copy.
@@ -183,7 +183,29 @@ func (t *transfers) rest(ctx context.Context, e ends, target directory) ([]tree.
 		return nil, err
 	}
 	found, err := t.lookUp(ctx, target, missing, rest)
-	return tree.WithoutFolded(rest, found), err
+	rest = tree.WithoutFolded(rest, found)
+	if t.settings.Backup {
+		rest = withoutHolders(rest)
+	}
+	return rest, err
+}
+
+// withoutHolders returns the entries without directories that have something else, which is kept in them.
+func withoutHolders(rest []tree.Listed) (kept []tree.Listed) {
+	holders := map[string]bool{}
+	for _, e := range rest {
+		if e.Kind != negotiate.EntryDirectory {
+			for above := path.Dir(e.Path); above != "." && !holders[above]; above = path.Dir(above) {
+				holders[above] = true
+			}
+		}
+	}
+	for _, e := range rest {
+		if e.Kind != negotiate.EntryDirectory || !holders[e.Path] {
+			kept = append(kept, e)
+		}
+	}
+	return kept
 }
 
 // lookUp returns the entries that the list of the target does not have, and that are there under another name. If one

@@ -25,8 +25,9 @@ type directory interface {
 	// lookup returns what is at a path in it; found is false if there is nothing.
 	lookup(ctx context.Context, path string) (entry tree.Listed, found bool, err error)
 
-	// remove removes entries in their order, and calls each for every one.
-	remove(ctx context.Context, entries []tree.Listed, each func(tree.Listed, error)) error
+	// remove removes entries in their order, and calls each for every one. If aside, files and symlinks are renamed
+	// like backups.
+	remove(ctx context.Context, entries []tree.Listed, aside bool, each func(tree.Listed, error)) error
 
 	close()
 }
@@ -115,7 +116,7 @@ func (d *localDirectory) lookup(_ context.Context, path string) (entry tree.List
 }
 
 func (d *localDirectory) remove(
-	ctx context.Context, entries []tree.Listed, each func(tree.Listed, error),
+	ctx context.Context, entries []tree.Listed, aside bool, each func(tree.Listed, error),
 ) error {
 	in, err := d.opened.Remover("")
 	if err != nil {
@@ -126,7 +127,11 @@ func (d *localDirectory) remove(
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		each(e, in.Remove(e.Path))
+		if aside {
+			each(e, in.SetAside(e.Path))
+		} else {
+			each(e, in.Remove(e.Path))
+		}
 	}
 	return nil
 }
@@ -177,13 +182,13 @@ func (d *daemonDirectory) lookup(ctx context.Context, below string) (entry tree.
 }
 
 func (d *daemonDirectory) remove(
-	ctx context.Context, entries []tree.Listed, each func(tree.Listed, error),
+	ctx context.Context, entries []tree.Listed, aside bool, each func(tree.Listed, error),
 ) error {
 	paths := make([]string, len(entries))
 	for i, e := range entries {
 		paths[i] = e.Path
 	}
-	return d.client.RemoveKept(ctx, d.place.Share, paths, func(_ string, result negotiate.Removal) error {
+	return d.client.RemoveKept(ctx, d.place.Share, paths, aside, func(_ string, result negotiate.Removal) error {
 		var err error
 		if result.Code != 0 {
 			err = &negotiate.PeerAborted{Code: result.Code, Text: result.Text}

@@ -9,6 +9,7 @@ const (
 	// The flags of a REMOVE.
 	removeKept  = 1
 	removeFiles = 2
+	removeAside = 4
 )
 
 // MaxRemovedText is how many bytes the text of a Removal has at most.
@@ -19,13 +20,14 @@ type RemoveRequest struct {
 	Place Place
 	Kept  bool     // Place is below the directory that the last copy has kept
 	Files bool     // a directory is not removed, and a path at which nothing is has the code AbortSource
+	Aside bool     // files and symlinks are renamed like backups instead; not with Files
 	Paths []string // below Place, none of them empty; removed in this order
 }
 
 // AppendRemove appends a REMOVE without checking it.
 func AppendRemove(dst []byte, r RemoveRequest) []byte {
 	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeRemove), uint32(len(r.Paths)))
-	flags := byte(removeKept*wireBool(r.Kept) | removeFiles*wireBool(r.Files))
+	flags := byte(removeKept*wireBool(r.Kept) | removeFiles*wireBool(r.Files) | removeAside*wireBool(r.Aside))
 	dst = appendPlace(append(dst, byte(len(r.Place.Share)), flags), r.Place)
 	for _, path := range r.Paths {
 		dst = binary.BigEndian.AppendUint16(dst, uint16(len(path)))
@@ -40,7 +42,8 @@ func DecodeRemove(dst []string, msg []byte) (RemoveRequest, error) {
 	if err != nil {
 		return RemoveRequest{}, err
 	}
-	if msg[9]&^(removeKept|removeFiles) != 0 {
+	const exclusive = removeFiles | removeAside
+	if flags := msg[9]; flags&^(removeKept|exclusive) != 0 || flags&exclusive == exclusive {
 		return RemoveRequest{}, malformed(TypeRemove, "unknown flags %#x", msg[9])
 	}
 	share, path := int(msg[8]), int(binary.BigEndian.Uint16(msg[10:]))
@@ -49,7 +52,8 @@ func DecodeRemove(dst []string, msg []byte) (RemoveRequest, error) {
 	}
 	r := RemoveRequest{
 		Place: Place{rest[:share], rest[share : share+path]},
-		Kept:  msg[9]&removeKept != 0, Files: msg[9]&removeFiles != 0, Paths: dst,
+		Kept:  msg[9]&removeKept != 0, Files: msg[9]&removeFiles != 0, Aside: msg[9]&removeAside != 0,
+		Paths: dst,
 	}
 	if err := r.Place.check(TypeRemove); err != nil {
 		return RemoveRequest{}, err

@@ -57,6 +57,7 @@ type serviceMessage struct {
 	UpToDate      bool           `json:"up_to_date"`
 	Unfinished    bool           `json:"unfinished"`
 	FilesOnly     bool           `json:"files_only"` // of a REMOVE
+	Aside         bool           `json:"aside"`      // of a REMOVE
 	Parents       bool           `json:"parents"`
 }
 
@@ -168,6 +169,7 @@ func (m serviceMessage) list(t testing.TB, place Place) any {
 		remove  = RemoveRequest{Place: place, Kept: slices.Contains(m.Flags, "kept"), Files: m.FilesOnly}
 		results []Removal
 	)
+	remove.Aside = m.Aside
 	for _, i := range m.Items {
 		items = append(items, Item{named[ItemKind](t, i.Kind, ItemPath), string(i.Text)})
 	}

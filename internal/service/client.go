@@ -271,11 +271,14 @@ func (c *Client) RemoveFiles(
 	return c.remove(ctx, negotiate.RemoveRequest{Place: place, Files: true, Paths: paths}, each)
 }
 
-// RemoveKept is Remove for paths below the directory that the last copy into a share has kept.
+// RemoveKept is Remove for paths below the directory that the last copy into a share has kept. If aside, files and
+// symlinks are renamed like backups.
 func (c *Client) RemoveKept(
-	ctx context.Context, name string, paths []string, each func(path string, result negotiate.Removal) error,
+	ctx context.Context, name string, paths []string, aside bool,
+	each func(path string, result negotiate.Removal) error,
 ) error {
-	return c.remove(ctx, negotiate.RemoveRequest{Place: negotiate.Place{Share: name}, Kept: true, Paths: paths}, each)
+	r := negotiate.RemoveRequest{Place: negotiate.Place{Share: name}, Kept: true, Aside: aside, Paths: paths}
+	return c.remove(ctx, r, each)
 }
 
 func (c *Client) remove(

@@ -393,6 +393,8 @@ func (c *connection) removeAll(
 		case err != nil:
 		case r.Files:
 			err = removeFile(remover, at)
+		case r.Aside:
+			err = remover.SetAside(at)
 		default:
 			err = remover.Remove(at)
 		}

@@ -91,6 +91,9 @@ func (r *Remover) Remove(path string) error { return r.remove(r.in, path) }
 // RemoveFile is disk.RemoveFileBeneath.
 func (r *Remover) RemoveFile(path string) error { return disk.RemoveFileBeneath(r.in, path) }
 
+// SetAside is disk.SetAsideExtra.
+func (r *Remover) SetAside(path string) error { return disk.SetAsideExtra(r.in, path) }
+
 // Close closes the directory.
 func (r *Remover) Close() error { return r.in.Close() }
 

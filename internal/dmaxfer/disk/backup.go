@@ -39,6 +39,15 @@ func backUp(dir Dir, name, path string) (found bool, err error) {
 		"cannot back up %s as %s~: %s", path, name, Reason(err))
 }
 
+// setAside renames an entry to the first name of a backup that nothing has.
+func setAside(in Dir, name string) error {
+	err := error(fs.ErrExist)
+	for number := 1; errors.Is(err, fs.ErrExist) && number <= maxBackups; number++ {
+		err = in.RenameIfAbsent(name, backupName(name, number))
+	}
+	return err
+}
+
 // isSame reports whether two names are those of one file.
 func isSame(dir Dir, name, other string) bool {
 	one, err := dir.Stat(name)

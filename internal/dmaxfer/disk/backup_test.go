@@ -1,6 +1,7 @@
 package disk_test
 
 import (
+	"io/fs"
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -69,6 +70,29 @@ func mustHaveAll(t *testing.T, at testDir, source, before map[string]string) {
 			t.Errorf("the %s that was there is lost", name)
 		}
 	}
+}
+
+// What is set aside gets the next free name of a backup. Directories are removed if they are empty.
+func TestSetAside(t *testing.T) {
+	everywhere(t, func(t *testing.T, at testDir) {
+		must(t, mustOpenTree(t, at, "tree", disk.TreeOptions{}).Close(true))
+		tree := mustOpenTree(t, at, "tree", disk.TreeOptions{})
+		mustEnter(t, tree.Root(), "empty").Release()
+		must(t, tree.Root().Symlink("link", "nowhere", metaOf("")))
+		must(t, tree.Close(true))
+		at.put("tree/x", "x")
+		at.put("tree/x~", "x~")
+		dir, err := at.fs.OpenDir(at.path("tree"))
+		must(t, err)
+		defer dir.Close()
+		for _, name := range []string{"x", "link", "empty"} {
+			must(t, disk.SetAsideExtra(dir, name))
+		}
+		inside(at, "tree").mustHold(t, "link~", "x~", "x~2~")
+		at.mustContain(t, "tree/x~", "x~")
+		at.mustContain(t, "tree/x~2~", "x")
+		mustBe(t, disk.SetAsideExtra(dir, "absent"), fs.ErrNotExist)
+	})
 }
 
 // What links replace is kept in the same way.

@@ -20,13 +20,22 @@ func RemoveBeneath(base Dir, path string) error {
 // RemoveExtra is RemoveBeneath for a user who may not write to a directory of their own: it gets the right for as long
 // as the removal takes.
 func RemoveExtra(base Dir, path string) error {
-	return explainRemoval(path, removeBeneath(base, path, func(in Dir, name string) error {
-		err := removeEntry(in, name)
+	return explainRemoval(path, removeBeneath(base, path, mayGetRights(removeEntry)))
+}
+
+// SetAsideExtra is RemoveExtra, except that a file or a symlink is not removed but renamed like a backup.
+func SetAsideExtra(base Dir, path string) error {
+	return explainRemoval(path, removeBeneath(base, path, mayGetRights(setEntryAside)))
+}
+
+func mayGetRights(remove func(in Dir, name string) error) func(in Dir, name string) error {
+	return func(in Dir, name string) error {
+		err := remove(in, name)
 		if !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
-		return withRights(in, err, func() error { return removeEntry(in, name) })
-	}))
+		return withRights(in, err, func() error { return remove(in, name) })
+	}
 }
 
 // withRights makes a call that has failed for want of permission again, after it has given the owner of a directory the
@@ -93,14 +102,16 @@ func removeBeneath(base Dir, path string, remove func(in Dir, name string) error
 	return remove(in, name)
 }
 
-func removeEntry(in Dir, name string) error { return removeAs(in, name, Dir.RemoveDir) }
+func removeEntry(in Dir, name string) error { return removeAs(in, name, Dir.RemoveDir, Dir.Remove) }
 
 func removeFile(in Dir, name string) error {
-	return removeAs(in, name, func(Dir, string) error { return unix.EISDIR })
+	return removeAs(in, name, func(Dir, string) error { return unix.EISDIR }, Dir.Remove)
 }
 
+func setEntryAside(in Dir, name string) error { return removeAs(in, name, Dir.RemoveDir, setAside) }
+
 // removeAs removes an entry of a directory by what it is.
-func removeAs(in Dir, name string, removeDir func(Dir, string) error) error {
+func removeAs(in Dir, name string, removeDir, remove func(Dir, string) error) error {
 	found, err := in.Stat(name)
 	if err == nil {
 		err = in.Obstacle(name)
@@ -111,13 +122,13 @@ func removeAs(in Dir, name string, removeDir func(Dir, string) error) error {
 	case found.Mode.IsDir():
 		return removeDir(in, name)
 	case found.Mode&fs.ModeSymlink != 0:
-		return in.Remove(name)
+		return remove(in, name)
 	case !found.Mode.IsRegular():
 		return errNotRemovable
 	case IsLeftover(name):
 		return removeLeftover(in, name)
 	default:
-		return in.Remove(name)
+		return remove(in, name)
 	}
 }
 
