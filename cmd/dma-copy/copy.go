@@ -3,6 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -74,6 +78,10 @@ func copyOnDevice(
 	ctx context.Context, on side, r *report.Monitor, streams streams, s config.Copy, log zerolog.Logger,
 ) error {
 	options := copyOptions(s, on.device, on.side, streams.data, log)
+	options.Location = locationOf(s.File)
+	if s.With != "" {
+		options.Word = negotiate.WordOf(s.With)
+	}
 	_, err := selectEntries(ctx, s, streams.stdin, &options)
 	if err == nil {
 		err = placement.Apply(placement.ThisMachine, on.place(), s.Placement, log)
@@ -87,6 +95,18 @@ func copyOnDevice(
 	path.Wait = report.WaitForPeer(on.side, hostFunction(on, s.Representor), s.File, s.Wait)
 	r.Begin(path)
 	return r.Conclude(transfer(ctx, r, options, dmaxfer.Run))
+}
+
+// locationOf says whose file this side has, for the user of the other side.
+func locationOf(file string) negotiate.Location {
+	l := negotiate.Location{Machine: machineName()}
+	if account, err := user.LookupId(strconv.Itoa(os.Geteuid())); err == nil {
+		l.User = nameForPeers(account.Username)
+	}
+	if path, err := filepath.Abs(file); err == nil && file != config.Stream {
+		l.Path = path
+	}
+	return l
 }
 
 // transfer makes the copy, within --max-duration, and lets the monitor sample its progress.

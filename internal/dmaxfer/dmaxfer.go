@@ -78,6 +78,8 @@ type Options struct {
 
 	Stdin, Stdout func() (disk.File, error) // open what a File of "-" stands for; nil: those of this process
 	Software      string                    // name and version for the peer: printable ASCII, at most 64 bytes
+	Word          negotiate.Word            // the peer must have the same; zero: none
+	Location      negotiate.Location        // of File, for the peer's user
 	Progress      *job.Progress             // updated during the transfer; may be nil
 	Notify        func(job.Event)           // called by one goroutine at a time, which waits for it; may be nil
 	ExitCode      func(error) int           // of this program after an error, for the peer; nil: 1

@@ -48,7 +48,7 @@ func (p peer) reference() reference.Config {
 	c := reference.Config{
 		Side: o.Side, Conn: p.conn, Device: o.Device, File: p.file, Chunk: o.Chunk, Depth: o.Depth,
 		MaxFileSize: maxFileSize, MaxBytes: o.MaxBytes, Expect: o.Expect, DryRun: o.DryRun, Backup: o.Backup,
-		IdleTimeout: o.IdleTimeout, Log: o.Log, Progress: o.Progress, Notify: o.Notify,
+		Word: o.Word, IdleTimeout: o.IdleTimeout, Log: o.Log, Progress: o.Progress, Notify: o.Notify,
 	}
 	if !o.ReferenceOnly {
 		config := p.native()
@@ -72,6 +72,7 @@ func (o *Options) native(file *job.LocalFile, conn comch.Conn, memory native.Mem
 		RefuseSame:  o.RefuseSame || o.HideContent && !file.Directory,
 		IdleTimeout: o.IdleTimeout, Bandwidth: o.Bandwidth, Limiters: o.Limiters, MaxBytes: o.MaxBytes,
 		MaxHoles: o.MaxHoles, SkipLeftovers: o.SkipLeftovers,
-		Software: o.Software, Log: o.Log, Progress: o.Progress, Notify: o.Notify, ExitCode: o.ExitCode,
+		Software: o.Software, Word: o.Word, Location: o.Location,
+		Log: o.Log, Progress: o.Progress, Notify: o.Notify, ExitCode: o.ExitCode,
 	}
 }

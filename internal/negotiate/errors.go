@@ -8,6 +8,8 @@ import (
 // The reasons for the end of a session. Every error of this package is an *Error that wraps one of them or a
 // *PeerAborted.
 var (
+	// ErrWordsDiffer is a pair of sides with different Words, of which one may have none.
+	ErrWordsDiffer    = errors.New("the other side was given another word, or none")
 	ErrBothHaveFile   = errors.New("both the host and the DPU have the file")
 	ErrNeitherHasFile = errors.New("neither the host nor the DPU has the file")
 	// ErrKindMismatch is a file on one side and a directory on the other.

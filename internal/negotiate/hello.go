@@ -1,11 +1,17 @@
 package negotiate
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
+	"strings"
 )
 
-const helloSize = 40 // without the software's name
+const (
+	helloSize    = 40 // without the software's name and what follows it
+	wordSize     = 16
+	locationSize = wordSize + 2 // of what follows the name, without its texts
+)
 
 // Hello is the content of a HELLO: a side's limits and options, and what it has.
 type Hello struct {
@@ -17,6 +23,51 @@ type Hello struct {
 	Depth      uint32   // largest supported depth, from 1 to MaxDepth
 	Session    [16]byte // random
 	Software   string   // name and version of the program: printable ASCII, at most MaxSoftwareName
+	Word       Word     // both sides have the same
+	Location   Location
+}
+
+// Word is a digest of what both users have agreed on to find each other; the zero one: nothing.
+type Word [wordSize]byte
+
+// WordOf returns the digest of a text. It is for telling texts apart: a short one can be found by trying.
+func WordOf(text string) Word {
+	sum := sha256.Sum256([]byte("dma-copy word\x00" + text))
+	return Word(sum[:])
+}
+
+// Location says whose file a side has or creates, for the user of the other side. Every text may be empty.
+type Location struct {
+	Machine string // printable ASCII, at most MaxSoftwareName bytes
+	User    string // likewise
+	Path    string // of the file or directory; any bytes but NUL, at most MaxLocationPath; empty for a stream
+}
+
+// within returns the location with a path that is cut at its beginning, so that all texts fit in that many bytes.
+// Without room for the other texts it is empty.
+func (l Location) within(room int) Location {
+	room = min(room-len(l.Machine)-len(l.User), MaxLocationPath)
+	const mark = "..."
+	switch {
+	case room < len(mark):
+		return Location{}
+	case len(l.Path) > room:
+		l.Path = mark + l.Path[len(l.Path)-room+len(mark):]
+	}
+	return l
+}
+
+func (l Location) check() error {
+	switch {
+	case len(l.Path) > MaxLocationPath:
+		return malformed(TypeHello, "a path of %d bytes, limit %d", len(l.Path), MaxLocationPath)
+	case strings.Contains(l.Path, "\x00"):
+		return malformed(TypeHello, "a path with a NUL")
+	}
+	return firstError(
+		checkPrintable(TypeHello, "machine", l.Machine, MaxSoftwareName),
+		checkPrintable(TypeHello, "user", l.User, MaxSoftwareName),
+	)
 }
 
 // AppendHello appends a HELLO without checking it. NewNative finds what a peer would refuse.
@@ -28,8 +79,13 @@ func AppendHello(dst []byte, h Hello) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, h.Depth)
 	dst = append(dst, h.Session[:]...)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(h.Software)))
-	dst = appendPadding(dst, 2)
-	return append(dst, h.Software...)
+	if h.Word == (Word{}) && h.Location == (Location{}) {
+		return append(appendPadding(dst, 2), h.Software...)
+	}
+	location := h.Location.Machine + "\x00" + h.Location.User + "\x00" + h.Location.Path
+	dst = binary.BigEndian.AppendUint16(dst, uint16(wordSize+len(location)))
+	dst = append(append(dst, h.Software...), h.Word[:]...)
+	return append(dst, location...)
 }
 
 // DecodeHello decodes a HELLO and checks all its values. It fails with ErrMalformed.
@@ -37,19 +93,43 @@ func DecodeHello(msg []byte) (Hello, error) {
 	if err := checkType(msg, TypeHello, helloSize); err != nil {
 		return Hello{}, err
 	}
+	software, rest := binary.BigEndian.Uint16(msg[36:]), binary.BigEndian.Uint16(msg[38:])
 	err := firstError(
-		checkTail(msg, TypeHello, helloSize, uint64(binary.BigEndian.Uint16(msg[36:]))),
+		checkTail(msg, TypeHello, helloSize, uint64(software)+uint64(rest)),
 		checkPadding(TypeHello, msg[11:12]),
-		checkPadding(TypeHello, msg[38:40]),
 	)
 	if err != nil {
 		return Hello{}, err
 	}
+	texts := msg[helloSize:]
 	h := readHello(msg)
+	h.Software = string(texts[:software])
+	if rest > 0 {
+		if h.Word, h.Location, err = readLocation(texts[software:]); err != nil {
+			return Hello{}, err
+		}
+	}
 	if err := h.check(); err != nil {
 		return Hello{}, err
 	}
 	return h, nil
+}
+
+// readLocation reads what follows the name of the software.
+func readLocation(from []byte) (word Word, l Location, err error) {
+	if len(from) < locationSize {
+		return word, l, malformed(TypeHello, "%d bytes about the file, less than %d", len(from), locationSize)
+	}
+	parts := strings.SplitN(string(from[wordSize:]), "\x00", 3)
+	if len(parts) != 3 {
+		return word, l, malformed(TypeHello, "%d texts about the file; 3 are required", len(parts))
+	}
+	l = Location{Machine: parts[0], User: parts[1], Path: parts[2]}
+	word = Word(from)
+	if word == (Word{}) && l == (Location{}) {
+		return word, l, malformed(TypeHello, "nothing about the file, in %d bytes", len(from))
+	}
+	return word, l, nil
 }
 
 func readHello(msg []byte) Hello {
@@ -61,7 +141,6 @@ func readHello(msg []byte) Hello {
 		Chunk:      binary.BigEndian.Uint32(msg[12:]),
 		Depth:      binary.BigEndian.Uint32(msg[16:]),
 		Session:    [16]byte(msg[20:]),
-		Software:   string(msg[helloSize:]),
 	}
 }
 
@@ -88,5 +167,5 @@ func (h Hello) check() error {
 	case h.Depth < 1 || h.Depth > MaxDepth:
 		return malformed(TypeHello, "%d slots; 1 to %d are required", h.Depth, MaxDepth)
 	}
-	return checkPrintable(TypeHello, "software", h.Software, MaxSoftwareName)
+	return firstError(checkPrintable(TypeHello, "software", h.Software, MaxSoftwareName), h.Location.check())
 }

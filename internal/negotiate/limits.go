@@ -7,10 +7,12 @@ const (
 	MaxDepth = 1024    // the depth of the largest window
 	MaxSize  = 1 << 46 // bytes of a file
 
-	MaxAttempt = 3                           // number of times that a chunk is retransmitted
-	MaxPhase   = 15                          // of a heartbeat, so that a side cannot count phases in place of work
-	MaxMode    = 0o7777                      // permission bits of a file
-	MaxHello   = helloSize + MaxSoftwareName // bytes of the message
+	MaxAttempt = 3      // number of times that a chunk is retransmitted
+	MaxPhase   = 15     // of a heartbeat, so that a side cannot count phases in place of work
+	MaxMode    = 0o7777 // permission bits of a file
+
+	// MaxHello is the size of a HELLO in bytes, without the texts of its Location.
+	MaxHello = helloSize + MaxSoftwareName + locationSize
 
 	MaxOpen  = 1024 // entries from the oldest undecided one to the newest
 	MaxName  = 255  // bytes of an entry's name
@@ -19,7 +21,8 @@ const (
 	maxLevel = 2048 // depth of an entry; MaxPath permits no more
 
 	MaxMetadata     = 256 << 10 // bytes of an entry's extended attributes
-	MaxSoftwareName = 64        // bytes
+	MaxSoftwareName = 64        // bytes, also of the names of a machine and a user
+	MaxLocationPath = 512       // bytes
 	MaxTransport    = 64        // bytes of the transport's name in FINISH and FINISHED
 	MaxAbortText    = 512       // bytes, also of a FAILURE
 	MaxDigestSize   = 32        // bytes of the longest digest

@@ -86,6 +86,7 @@ func NewNative(side Side, version uint8, own Hello, limits Limits) (*NativeSessi
 	if limits.MaxMessage < MaxHello {
 		return nil, tooLarge(TypeHello, "the message may have", MaxHello, uint64(max(0, limits.MaxMessage)))
 	}
+	own.Location = own.Location.within(limits.MaxMessage - MaxHello)
 	// A larger size would be negative as a file offset.
 	limits.MaxFileSize = min(limits.MaxFileSize, math.MaxInt64)
 	return &NativeSession{side: side, own: own, limits: limits, state: Idle}, nil

@@ -63,7 +63,9 @@ func (n *NativeSession) receiveHello(msg []byte) (NativeStep, error) {
 
 // nothingToCopy reports whether the peer derives the same error from the HELLOs.
 func nothingToCopy(err error) bool {
-	for _, shared := range [...]error{ErrBothHaveFile, ErrNeitherHasFile, ErrKindMismatch, ErrTreeStream, ErrNoPath} {
+	for _, shared := range [...]error{
+		ErrWordsDiffer, ErrBothHaveFile, ErrNeitherHasFile, ErrKindMismatch, ErrTreeStream, ErrNoPath,
+	} {
 		if errors.Is(err, shared) {
 			return true
 		}

@@ -80,6 +80,10 @@ type vectorHello struct {
 	Depth      uint32   `json:"depth"`
 	Session    octets   `json:"session"`
 	Software   string   `json:"software"`
+	Word       octets   `json:"word"`
+	Machine    string   `json:"machine"`
+	User       string   `json:"user"`
+	Path       string   `json:"path"`
 }
 
 type vectorEntry struct {
@@ -167,6 +171,8 @@ func (v vectorHello) hello(t testing.TB) Hello {
 		Durability: named[Durability](t, v.Durability, 2), Chunk: v.Chunk, Depth: v.Depth, Software: v.Software,
 	}
 	copy(h.Session[:], v.Session)
+	copy(h.Word[:], v.Word)
+	h.Location = Location{Machine: v.Machine, User: v.User, Path: v.Path}
 	return h
 }
 

@@ -60,14 +60,17 @@ func (p Plan) Resumable() bool { return !p.StreamSource && !p.StreamTarget && p.
 func (p Plan) SumDigest() Digest { return max(p.Digest, DigestCRC32C) }
 
 // Decide computes the plan from both HELLOs: own is that of side, peer that of the other one. Both sides call it and
-// get the same result. It fails with ErrBothHaveFile, ErrNeitherHasFile, ErrKindMismatch, ErrTreeStream, ErrNoPath or
-// ErrMalformed.
+// get the same result. It fails with ErrWordsDiffer, ErrBothHaveFile, ErrNeitherHasFile, ErrKindMismatch,
+// ErrTreeStream, ErrNoPath or ErrMalformed.
 func Decide(side Side, own, peer Hello) (Plan, error) {
 	if err := firstError(own.check(), peer.check()); err != nil {
 		return Plan{}, err
 	}
 	if own.Version != peer.Version {
 		return Plan{}, malformed(TypeHello, "the two sides name versions %d and %d", own.Version, peer.Version)
+	}
+	if own.Word != peer.Word {
+		return Plan{}, &Error{Message: TypeHello, Err: ErrWordsDiffer}
 	}
 	if !side.Initiates() {
 		side, own, peer = side.Other(), peer, own

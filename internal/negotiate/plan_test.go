@@ -2,6 +2,7 @@ package negotiate
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -355,5 +356,42 @@ func TestDecideRefuses(t *testing.T) {
 		if plan, err := Decide(Host, host, dpu); !errors.Is(err, ErrMalformed) || plan != (Plan{}) {
 			t.Errorf("%s: %+v, %v", name, plan, err)
 		}
+	}
+}
+
+// Without the same word, or with one on one side only, nothing else matters.
+func TestWordsMustBeEqual(t *testing.T) {
+	from, to := Hello{Flags: FlagFile}, Hello{}
+	for _, h := range []*Hello{&from, &to} {
+		h.Version, h.Chunk, h.Depth = Supported.Max, MinChunk, 1
+	}
+	for _, c := range []struct {
+		host, dpu Word
+		want      error
+	}{
+		{Word{}, Word{}, nil}, {WordOf("a"), WordOf("a"), nil},
+		{WordOf("a"), WordOf("b"), ErrWordsDiffer}, {WordOf("a"), Word{}, ErrWordsDiffer},
+		{Word{}, WordOf("a"), ErrWordsDiffer},
+	} {
+		from.Word, to.Word = c.host, c.dpu
+		_, onHost := Decide(Host, from, to)
+		_, onDPU := Decide(DPU, to, from)
+		if !errors.Is(onHost, c.want) || !errors.Is(onDPU, c.want) {
+			t.Errorf("%x and %x: %v on the host, %v on the DPU, want %v", c.host, c.dpu, onHost, onDPU, c.want)
+		}
+	}
+}
+
+func TestLongLocation(t *testing.T) {
+	l := Location{Machine: "dpu1", User: "alice", Path: "/" + strings.Repeat("x", 600) + "/end"}
+	if got := l.within(4000); len(got.Path) != MaxLocationPath || !strings.HasPrefix(got.Path, "...x") ||
+		!strings.HasSuffix(got.Path, "/end") || got.check() != nil {
+		t.Errorf("4000 bytes: %+v", got)
+	}
+	if got := l.within(20); got.Path != "...xxxx/end" {
+		t.Errorf("20 bytes: %+v", got)
+	}
+	if got := l.within(11); got != (Location{}) {
+		t.Errorf("11 bytes: %+v", got)
 	}
 }

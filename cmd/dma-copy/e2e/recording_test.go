@@ -94,11 +94,15 @@ func (p pane) lines() (lines []string) {
 	for _, command := range p.commands {
 		lines = append(lines, "$ "+command.typed)
 		for line := range strings.Lines(command.output) {
-			lines = append(lines, strings.TrimRight(line, "\n"))
+			line = strings.TrimRight(line, "\n")
+			lines = append(lines, readersFile.ReplaceAllString(line, "alice@$1:/home/alice/demo/$1/"))
 		}
 	}
 	return lines
 }
+
+// readersFile is where the user of the tests has the files of a side.
+var readersFile = regexp.MustCompile(`\S+@\S+:\S*/demo/(host|dpu)/`)
 
 var (
 	textOfRecording = regexp.MustCompile(`(?m)^<text[^>]*>(.*)</text>$`)

@@ -14,6 +14,8 @@ type PeerKnown struct {
 	Protocol negotiate.Protocol
 	Version  int    // of the native protocol; 0 in the reference protocol
 	Software string // name and version that the peer reports, printable ASCII; empty in the reference protocol
+
+	Location negotiate.Location // of the peer's file, as it says; zero in the reference protocol
 }
 
 // Planned reports what is about to be transferred, and how.

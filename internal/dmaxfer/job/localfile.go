@@ -321,6 +321,9 @@ func (f *LocalFile) Explain(side negotiate.Side, err error) error {
 		return err
 	}
 	switch {
+	case errors.Is(err, negotiate.ErrWordsDiffer):
+		return NewError(negotiate.ErrWordsDiffer, nil, "give the same --with on both sides, or on none",
+			"the %s was given another --with WORD, or only one side was given one: it may be another copy", peer)
 	case errors.Is(err, negotiate.ErrNeedsNative) && f.Unsized != nil:
 		why := fmt.Sprintf("the %s uses the reference protocol, which does not support streams", peer)
 		return f.NeedsNative(why, err)

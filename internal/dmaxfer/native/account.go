@@ -47,7 +47,9 @@ func (a *account) planned(peer negotiate.Hello) {
 	a.terms.config.Log.Info().Stringer("sender", plan.Sender).Stringer("path", plan.Path).
 		Bool("tree", plan.Tree).Stringer("digest", plan.Digest).Stringer("durability", plan.Durability).
 		Str("peer", peer.Software).Msg("agreed")
-	a.notify(job.PeerKnown{Protocol: negotiate.Native, Version: int(plan.Version), Software: peer.Software})
+	a.notify(job.PeerKnown{
+		Protocol: negotiate.Native, Version: int(plan.Version), Software: peer.Software, Location: peer.Location,
+	})
 	if a.terms.sends() && a.terms.config.File.Unfinished {
 		a.notify(job.Incomplete(a.terms.config.File.Path))
 	}

@@ -74,6 +74,8 @@ type Config struct {
 	MaxHoles    int64           // bytes of holes whose zeros have to be digested or read back
 
 	Software string // name and version for the peer: printable ASCII, at most 64 bytes
+	Word     negotiate.Word
+	Location negotiate.Location
 	Log      zerolog.Logger
 	Progress *job.Progress
 	Notify   func(job.Event) // called by one goroutine at a time, which waits for it; may be nil
@@ -95,7 +97,7 @@ func (c *Config) Hello() negotiate.Hello {
 	chunk, depth := c.window(0, c.sizing())
 	h := negotiate.Hello{
 		Digest: c.digest(), Durability: c.Durability, Flags: c.flags(),
-		Chunk: chunk, Depth: depth, Software: c.Software,
+		Chunk: chunk, Depth: depth, Software: c.Software, Word: c.Word, Location: c.Location,
 	}
 	_, _ = rand.Read(h.Session[:]) // never fails
 	return h

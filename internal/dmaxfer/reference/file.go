@@ -42,6 +42,10 @@ func (t *Transfer) checkAllowed() error {
 			"the %s uses the reference protocol, which has no digest to compare with %s",
 			t.config.Side.Other(), t.config.Expect)
 	}
+	if t.config.Word != (negotiate.Word{}) {
+		return job.NewError(negotiate.ErrWordsDiffer, nil, "run dma-copy on the other side too, or leave out --with",
+			"the %s uses the reference protocol, which has no --with", t.config.Side.Other())
+	}
 	if t.config.DryRun {
 		const next = "run dma-copy on the other side too, or leave out --dry-run"
 		return job.NewError(negotiate.ErrNeedsNative, nil, next,

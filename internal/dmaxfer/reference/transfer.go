@@ -28,6 +28,7 @@ type Config struct {
 	MaxBytes    int64            // of the file, by the user's wish
 	Expect      *digest.Sum      // makes this protocol impossible, because it has no digests
 	DryRun      bool             // makes it impossible, too: it can only copy
+	Word        negotiate.Word   // likewise, unless it is zero: no message has one
 	Backup      bool             // keep what is replaced as NAME~
 	IdleTimeout time.Duration
 	Log         zerolog.Logger

@@ -45,6 +45,7 @@ var samples = map[string][][3]string{
 	"progress":        {{"never", "always", "auto"}},
 	"digest":          {{"none", "xxh3", "sha256"}, {"xxh3", "none", "blake3"}},
 	"expect":          {{"crc32c:00000001", "crc32c:00000002", "sha256:" + strings.Repeat("0a", 32)}},
+	"with":            {{"red", "green", "blue"}},
 	"verify":          {{"readback", "digest", "readback"}, {"digest", "readback", "digest"}},
 	"durability":      {{"none", "file", "full"}, {"file", "none", "file"}},
 	"sparse":          {{"never", "auto", "never"}, {"auto", "never", "auto"}},
@@ -164,7 +165,8 @@ func TestVariableNames(t *testing.T) {
 		DMA_COPY_ROLE DMA_COPY_CHUNK DMA_COPY_DEPTH DMA_COPY_PATH DMA_COPY_NUMA DMA_COPY_CORES DMA_COPY_WAIT
 		DMA_COPY_TIMEOUT DMA_COPY_MAX_DURATION DMA_COPY_MAX_BYTES DMA_COPY_MAX_HOLES DMA_COPY_IDLE_TIMEOUT
 		DMA_COPY_OVERWRITE DMA_COPY_IGNORE_EXISTING DMA_COPY_BACKUP DMA_COPY_PROTOCOL DMA_COPY_OUTPUT DMA_COPY_PROGRESS
-		DMA_COPY_EVENTS DMA_COPY_QUIET DMA_COPY_DIGEST DMA_COPY_EXPECT DMA_COPY_VERIFY DMA_COPY_ALLOW_CHANGING
+		DMA_COPY_EVENTS DMA_COPY_QUIET DMA_COPY_DIGEST DMA_COPY_EXPECT DMA_COPY_WITH DMA_COPY_VERIFY
+		DMA_COPY_ALLOW_CHANGING
 		DMA_COPY_DURABILITY DMA_COPY_SPARSE DMA_COPY_PRESERVE DMA_COPY_NO_RESUME
 		DMA_COPY_INCLUDE DMA_COPY_EXCLUDE DMA_COPY_EXCLUDE_FROM DMA_COPY_FILES_FROM DMA_COPY_NULL DMA_COPY_LINKS
 		DMA_COPY_CHECKSUM DMA_COPY_IF_SAME DMA_COPY_DRY_RUN DMA_COPY_FAIL_FAST DMA_COPY_MAX_ENTRIES DMA_COPY_BWLIMIT

@@ -87,6 +87,8 @@ func (s *Copy) contentOptions() []option {
 		{group: NativeFlags, name: "expect", value: "ALGORITHM:HEX", json: jsonText, words: digestPrefixes,
 			assign: into(&s.Expect, digest.ParseSum),
 			help:   "Expected digest, such as crc32c:1f0e22c4, else\nfail; implies its --digest"},
+		{group: NativeFlags, name: "with", value: "WORD", json: jsonText, assign: into(&s.With, parseWord),
+			help: "Copy only with a side that was given the same\nWORD, and not with somebody else's"},
 		choiceOption(NativeFlags, "verify", &s.Verify, verifyDigest,
 			"readback: the receiver also reads the file back\nfrom its disk before the final rename",
 			verifyDigest, VerifyReadback),

@@ -67,6 +67,7 @@ type Copy struct {
 	Digest         digest.Algorithm
 	autoDigest     bool       // Digest was not chosen
 	Expect         digest.Sum // digest of the only content that may be copied; zero: any
+	With           string     // what both sides must be given; empty: nothing
 	Path           PathChoice
 	Verify         Verification
 	Durability     negotiate.Durability

@@ -141,6 +141,8 @@ func (s Copy) validateProtocol() error {
 		return exit.Usagef("-f - conflicts with --protocol reference: %s", next)
 	case s.Expects():
 		return exit.Usagef("--expect %s conflicts with --protocol reference: %s", s.Expect, next)
+	case s.With != "":
+		return exit.Usagef("--with conflicts with --protocol reference: %s", next)
 	case s.DryRun:
 		return exit.Usagef("--dry-run conflicts with --protocol reference: %s", next)
 	case s.IgnoreExisting:

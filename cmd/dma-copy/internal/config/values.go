@@ -313,3 +313,13 @@ func parsePingSize(text string) (uint32, error) {
 	}
 	return uint32(size), err
 }
+
+// longestWord is the limit of --with, in bytes.
+const longestWord = 200
+
+func parseWord(text string) (string, error) {
+	if text == "" || len(text) > longestWord {
+		return "", fmt.Errorf("%d bytes long; give a word of 1 to %d bytes", len(text), longestWord)
+	}
+	return text, nil
+}

@@ -42,6 +42,9 @@ type (
 		Protocol        string `json:"protocol"`
 		ProtocolVersion int    `json:"protocol_version,omitempty"`
 		Peer            string `json:"peer,omitempty"`
+		PeerMachine     string `json:"peer_machine,omitempty"`
+		PeerUser        string `json:"peer_user,omitempty"`
+		PeerFile        string `json:"peer_file,omitempty"`
 		Authenticated   *bool  `json:"authenticated,omitempty"`
 		PeerKey         string `json:"peer_key,omitempty"`
 		PeerFingerprint string `json:"peer_fingerprint,omitempty"`
@@ -226,7 +229,9 @@ func (r *jsonReporter) Event(e job.Event) {
 	switch e := e.(type) {
 	case job.PeerKnown:
 		r.native = e.Protocol == negotiate.Native
-		r.write(r.hello(r.path, e.Protocol.String(), e.Version, e.Software))
+		hello := r.hello(r.path, e.Protocol.String(), e.Version, e.Software)
+		hello.PeerMachine, hello.PeerUser, hello.PeerFile = e.Location.Machine, e.Location.User, e.Location.Path
+		r.write(hello)
 	case job.Planned:
 		r.planned = e
 		r.write(r.plan(e))

@@ -79,6 +79,7 @@ var libraryOutcomes = []struct {
 		nil}},
 	{one(secure.ErrRefused), outcome{exit.Refused,
 		"run dma-copy keys trust there with the key that dma-copy keys show prints here", nil}},
+	{one(negotiate.ErrWordsDiffer), outcome{exit.Refused, "", nil}},
 	{one(secure.ErrTimeout), outcome{exit.Peer, "check the other side", nil}},
 	{one(secure.ErrPacketsLost), outcome{exit.Peer,
 		"check the MTU on the way to the other side, also of tunnels, and that ICMP is let through", nil}},

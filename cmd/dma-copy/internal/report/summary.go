@@ -31,7 +31,9 @@ type Path struct {
 	File   string // of this side, as given
 	Remote string // what the peer's file is called, of a copy with a daemon; otherwise empty
 	Peer   *Peer  // the daemon; nil for any other copy
-	Wait   Wait   // for the other side; may be zero
+
+	Location negotiate.Location // of the peer's file, as the peer says; zero if it does not, or has not yet
+	Wait     Wait               // for the other side; may be zero
 }
 
 // Peer describes a daemon to the user of a command.
@@ -88,10 +90,21 @@ func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 	}
 	if path.Peer != nil {
 		fmt.Fprintf(w, "peer  %s\n", path.peerTitle())
+	} else if where := locationTitle(path.Location); where != "" {
+		fmt.Fprintf(w, "peer  %s\n", where)
 	}
 	if path.Reason != "" {
 		fmt.Fprintf(w, "why   %s\n", quote.Printable(path.Reason))
 	}
+}
+
+// locationTitle returns where the peer's file is, as scp and rsync write it: USER@MACHINE:PATH.
+func locationTitle(l negotiate.Location) string {
+	at := l.Machine
+	if l.User != "" && at != "" {
+		at = l.User + "@" + at
+	}
+	return quote.Printable(joined(":", at, l.Path))
 }
 
 // writeTreeSummary prints the two lines about a tree: what was copied, and what else there was.

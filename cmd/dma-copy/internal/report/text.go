@@ -67,6 +67,8 @@ func (r *textReporter) Begin(path Path) {
 
 func (r *textReporter) Event(e job.Event) {
 	switch e := e.(type) {
+	case job.PeerKnown:
+		r.path.Location = e.Location
 	case job.Planned:
 		r.planned = e
 		if e.Resumed > 0 && !r.quiet {
