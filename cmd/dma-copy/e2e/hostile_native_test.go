@@ -614,7 +614,11 @@ func (c *hostileCase) expectRecovered(f *fixture, own string) {
 	}
 	expectOnly(f.t, filepath.Join(f.dir, own), "outside", "tree", ".tree.dma-copy-part")
 	f.writeTree(peerOf(own), "", "later", "under/later")
-	f.expectTree(peerOf(own), treeFlags{receiver: c.flags})
+	flags := c.flags
+	if c.ends && !strings.Contains(flags, "--overwrite") {
+		flags += "--ignore-existing " // both have the directory, and nothing says any more that it is unfinished
+	}
+	f.expectTree(peerOf(own), treeFlags{receiver: flags})
 	for _, name := range []string{"later", "under/later"} {
 		must(f.t, compareFiles(f.tree("host", name), f.tree("dpu", name)))
 	}
