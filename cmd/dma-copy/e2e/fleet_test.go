@@ -19,7 +19,7 @@ func (f *daemonFixture) pushToFleet(flags string) side {
 	} {
 		must(f.t, os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o644))
 	}
-	return f.start("push", "dma-copy push --keys host.keys --json peers.json "+flags+"host/a --to peers.txt")
+	return f.start("push", "dma-copy push --mkpath --keys host.keys --json peers.json "+flags+"host/a --to peers.txt")
 }
 
 // waitForCopies waits until some of each path has been copied.

@@ -172,6 +172,7 @@ func (f *daemonFixture) expectServed() {
 	run("push HERE/file HERE/tree :files/")
 	f.expectPushed("file")
 	same(sameTree, f.local("tree"), f.share("tree"))
+	must(f.t, os.Mkdir(f.local("back"), 0o755))
 	run("pull :files/file :files/tree HERE/back/")
 	must(f.t, compareFiles(f.share("file"), f.local("back", "file")))
 	same(sameTree, f.share("tree"), f.local("back", "tree"))
@@ -182,9 +183,9 @@ func (f *daemonFixture) expectServed() {
 	must(f.t, writeRandomFile(f.local("tree", "added"), "added", 70_000))
 	// Without times: the deletion comes last, and changes that of the directory.
 	afterDeletion := filetree.Comparison{Modes: true}
-	run("sync --delete HERE/tree :files/tree")
+	run("sync --delete --max-delete 1000 HERE/tree :files/tree")
 	same(afterDeletion, f.local("tree"), f.share("tree"))
-	run("sync --delete :files/tree HERE/back/tree")
+	run("sync --delete --max-delete 1000 :files/tree HERE/back/tree")
 	same(afterDeletion, f.share("tree"), f.local("back", "tree"))
 	list := f.command("ls --recursive :files")
 	list.expectExitIn(exitOK)

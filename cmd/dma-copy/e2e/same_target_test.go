@@ -10,7 +10,7 @@ func TestTwoReceiversOfOneTarget(t *testing.T) {
 		f.createFile(sender, slowSize)
 		must(f.t, writeRandomFile(f.path(sender)+"2", "another", slowSize-1))
 		files := map[string]string{sender: sender + "/file2 ", peerOf(sender): peerOf(sender) + "/file "}
-		const flags = slowFlags + "--bwlimit 1M "
+		flags := paced(slowFlags, "--bwlimit 1M ")
 		first := sidePair{"host": f.start("host 1", hostCommand), "dpu": f.start("DPU 1", dpuCommand+flags)}
 		second := sidePair{
 			"host": f.start("host 2", "dma-copy -p b1:00.0 -f "+files["host"]),

@@ -118,12 +118,23 @@ const slowFlags = "-l INFO --chunk 64KiB --depth 2 --bwlimit 2M "
 // slowerFlags make it take eight seconds: a transfer that the test ends, however busy the machine is.
 var slowerFlags = map[string]string{"dpu": "--bwlimit 512K "}
 
+// bandwidth matches the limit of the bandwidth among flags.
+var bandwidth = regexp.MustCompile(`--bwlimit \S+ `)
+
+// paced returns the flags of a slow transfer and others, of which the limit of the bandwidth takes precedence.
+func paced(slow, others string) string {
+	if bandwidth.MatchString(others) {
+		slow = bandwidth.ReplaceAllString(slow, "")
+	}
+	return slow + others
+}
+
 // startSlowTransfer starts both sides of a transfer that takes two seconds, and waits until it has begun.
 func (f *fixture) startSlowTransfer(flags map[string]string) sidePair {
 	f.t.Helper()
 	sides := sidePair{
 		"host": f.start("host", hostCommand+flags["host"]),
-		"dpu":  f.start("dpu", dpuCommand+slowFlags+flags["dpu"]),
+		"dpu":  f.start("dpu", dpuCommand+paced(slowFlags, flags["dpu"])),
 	}
 	sides["dpu"].waitForLog(logCopying)
 	return sides

@@ -17,7 +17,7 @@ import (
 // treeMarker is what a receiver keeps beside a tree that a later transfer may continue.
 const treeMarker = ".tree.dma-copy-part"
 
-// slowTree makes the transfer of the tree of startSlowTree take eight seconds, and fasterTree behind it two.
+// slowTree makes the transfer of the tree of startSlowTree take eight seconds, and with fasterTree two.
 const (
 	slowTree   = "--chunk 16KiB --depth 2 --bwlimit 128K "
 	fasterTree = "--bwlimit 500K "
@@ -33,7 +33,9 @@ func (f *fixture) startSlowTree(sender string, flags map[string]string) sidePair
 	f.t.Helper()
 	f.makeTree(sender, filetree.Small, 150)
 	must(f.t, writeRandomFile(f.tree(sender, "large"), "large", 400_000))
-	sides := f.startBoth(map[string]string{"host": hostTree + flags["host"], "dpu": dpuTree + slowTree + flags["dpu"]})
+	sides := f.startBoth(map[string]string{
+		"host": hostTree + flags["host"], "dpu": dpuTree + paced(slowTree, flags["dpu"]),
+	})
 	f.waitForFiles(peerOf(sender), 30)
 	return sides
 }
@@ -174,7 +176,9 @@ func TestTreeOnAFullDisk(t *testing.T) {
 					f.t.Errorf("%d files were copied", len(committed))
 				}
 				f.enlargeDisk(receiver)
-				f.expectRepaired(sender, func() sidePair { return f.startTree(sender, treeFlags{}) })
+				f.expectRepaired(sender, func(receiver string) sidePair {
+					return f.startTree(sender, treeFlags{receiver: receiver})
+				})
 			})
 		})
 	}

@@ -192,7 +192,7 @@ func (f *fixture) expectDryRun(sender string, flags treeFlags, paths ...string) 
 	}
 	printed := sides[asked].stdout.String()
 	for _, path := range paths {
-		if !regexp.MustCompile(`(?m)^copy +\S+  ` + regexp.QuoteMeta(path) + "$").MatchString(printed) {
+		if !regexp.MustCompile(`(?m)^copy +\w+ +\S+  ` + regexp.QuoteMeta(path) + "$").MatchString(printed) {
 			f.t.Errorf("the dry run does not print that %s would be copied:\n%s", path, printed)
 		}
 	}
@@ -319,8 +319,8 @@ func TestTreeEntriesInTheWay(t *testing.T) {
 		f.writeTree(receiver, "own", "file/below", "dir")
 		own := filepath.Join(f.dir, "own")
 		must(f.t, writeRandomFile(own, "owndir", 3000))
-		start := func() sidePair { return f.startTree(sender, treeFlags{receiver: "--overwrite "}) }
-		start().expectSomeFailed("file", "dir")
+		start := func(string) sidePair { return f.startTree(sender, treeFlags{receiver: "--overwrite "}) }
+		start("").expectSomeFailed("file", "dir")
 		f.expectPaths(receiver, "a", "dir", "file", "file/below", "z")
 		must(f.t, compareFiles(own, f.tree(receiver, "dir")))
 		must(f.t, compareFiles(f.tree(sender, "z"), f.tree(receiver, "z")))
@@ -339,7 +339,7 @@ func TestTreeUnreadableEntries(t *testing.T) {
 		must(f.t, os.Chmod(f.tree(sender, "dir"), 0))
 		f.t.Cleanup(func() { _ = os.Chmod(f.tree(sender, "dir"), 0o755) }) // so that it can be removed
 		start := f.unprivilegedTree(sender)
-		start().expectSomeFailed("secret", "dir")
+		start("").expectSomeFailed("secret", "dir")
 		for _, name := range []string{"a", "z"} {
 			must(f.t, compareFiles(f.tree(sender, name), f.tree(peerOf(sender), name)))
 		}
@@ -355,7 +355,7 @@ func TestTreeUnreadableEntries(t *testing.T) {
 }
 
 // unprivilegedTree returns startTree with both sides as user nobody, if the test runs as root.
-func (f *fixture) unprivilegedTree(sender string) (start func() sidePair) {
+func (f *fixture) unprivilegedTree(sender string) (start func(receiver string) sidePair) {
 	f.t.Helper()
 	f.unprivileged = true
 	prefix := ""
@@ -367,8 +367,11 @@ func (f *fixture) unprivilegedTree(sender string) (start func() sidePair) {
 		}
 		prefix = "env DMA_COPY_SOFT_DIR=shared " // in place of the one of its own that such a process has
 	}
-	return func() sidePair {
-		return sidePair{"host": f.start("host", prefix+hostTree), "dpu": f.start("dpu", prefix+dpuTree)}
+	return func(receiver string) sidePair {
+		flags := map[string]string{peerOf(sender): receiver}
+		return sidePair{
+			"host": f.start("host", prefix+hostTree+flags["host"]), "dpu": f.start("dpu", prefix+dpuTree+flags["dpu"]),
+		}
 	}
 }
 
@@ -383,8 +386,10 @@ func TestTreeSourceChanges(t *testing.T) {
 				f.writeTree(sender, "", "a", "dir/below", "z")
 				changed := f.tree(sender, "file")
 				must(f.t, writeRandomFile(changed, "file", slowSize))
-				start := func() sidePair { return f.startTree(sender, treeFlags{"--bwlimit 2M ", "--chunk 64KiB "}) }
-				sides := start()
+				start := func(receiver string) sidePair {
+					return f.startTree(sender, treeFlags{"--bwlimit 2M ", "--chunk 64KiB " + receiver})
+				}
+				sides := start("")
 				f.waitForBytes(f.tree(receiver), slowSize/4)
 				sides[sender].stop() // so that the file is still being sent when it has changed
 				must(f.t, change.apply(changed))
