@@ -20,6 +20,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/network"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
@@ -203,12 +204,16 @@ func (r reach) nameOfKey() string {
 }
 
 // withDaemonHint says what is to be started where no peer has appeared.
-func withDaemonHint(err error, wait report.Wait, network bool) error {
+func withDaemonHint(err error, wait report.Wait, overNetwork bool) error {
+	if errors.Is(err, network.ErrNotListening) {
+		next := "start it there, or give --wait to wait for it: " + wait.Start[0]
+		return exit.Errorf(exit.Peer, next, "no daemon: %w", err)
+	}
 	if !errors.Is(err, comch.ErrPeerAbsent) {
 		return err
 	}
 	next := wait.NextStep()
-	if network {
+	if overNetwork {
 		next = "check address and firewall, " + next
 	}
 	return exit.Errorf(exit.Peer, next, "no daemon: %w", err)

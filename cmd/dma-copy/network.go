@@ -90,6 +90,7 @@ func dial(ctx context.Context, address string, r reach, c service.ClientConfig) 
 	}
 	settings := networkSettings(r.Network, r.idleTimeout, permitted)
 	settings.Bandwidth, settings.OnlyLoopback = r.bandwidth, r.Auth == config.AuthNone
+	settings.RefusedAtOnce = !r.WaitGiven
 	client, err := service.DialNetwork(ctx, service.NetworkMeeting{
 		Address: address, Wait: r.wait, Settings: settings,
 	}, c)

@@ -20,11 +20,20 @@ const (
 	retryJitter           = 0.25
 )
 
-// Dial connects to a daemon: "HOST:PORT". If nothing listens there, it tries again until wait is over. The errors are
-// comch.ErrPeerAbsent with the reason of the last attempt, the cause of ctx, or at once that of the resolver for a name
-// that does not exist.
+// ErrNotListening means that the machine answers and nothing listens at the port.
+var ErrNotListening = errors.New("connection refused: nothing listens there")
+
+// Dial connects to a daemon: "HOST:PORT". If nothing listens there, it tries again until wait is over, or fails at once
+// with ErrNotListening if the settings say so. The other errors are comch.ErrPeerAbsent with the reason of the last
+// attempt, the cause of ctx, or at once that of the resolver for a name that does not exist.
 func Dial(ctx context.Context, address string, wait time.Duration, s Settings) (*Control, error) {
-	return retry(ctx, wait, func(waiting context.Context) (*Control, error) { return dialOnce(waiting, address, &s) })
+	return retry(ctx, wait, func(waiting context.Context) (*Control, error) {
+		c, err := dialOnce(waiting, address, &s)
+		if s.RefusedAtOnce && errors.Is(err, syscall.ECONNREFUSED) {
+			err = ErrNotListening
+		}
+		return c, err
+	})
 }
 
 // retry is Dial with any attempt to connect. If the end of the wait cuts an attempt short, the reason is that of the

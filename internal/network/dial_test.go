@@ -119,3 +119,14 @@ func TestDataConnectionCannotBeMade(t *testing.T) {
 		}
 	}
 }
+
+// A machine that answers and has no listener is not waited for, if that is not wanted.
+func TestRefusedAtOnce(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	address := listener.Addr().String()
+	must(t, listener.Close())
+	if _, err := Dial(patient(t), address, time.Hour, Settings{RefusedAtOnce: true}); !errors.Is(err, ErrNotListening) {
+		t.Errorf("error %v", err)
+	}
+}

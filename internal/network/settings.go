@@ -22,6 +22,9 @@ type Settings struct {
 	// whatever addresses a name has.
 	OnlyLoopback bool
 
+	// RefusedAtOnce lets Dial fail with ErrNotListening where it would otherwise wait for a daemon to listen.
+	RefusedAtOnce bool
+
 	// TrafficClass is the ToS byte of IPv4 and the traffic class of IPv6: six bits DSCP, two bits ECN, 0 to 255. 0
 	// leaves the default of the system.
 	TrafficClass int

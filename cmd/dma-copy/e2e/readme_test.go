@@ -117,6 +117,7 @@ func newReadmeSession(t *testing.T) *readmeSession {
 	must(t, err)
 	environment := slices.Concat(os.Environ(), variables, []string{
 		"HOME=" + dir,
+		"DMA_COPY_WAIT=1m",        // the commands of both sides start at once, and so before a daemon listens
 		"DMA_COPY_PROGRESS=never", // how often it is printed depends on the speed of the machine
 	})
 	s := &readmeSession{dir: dir, port: fmt.Sprint(port), shells: map[string]*shell{}}

@@ -139,6 +139,7 @@ func Load(flags *pflag.FlagSet, env Environment, s Settings) (notes []string, er
 	switch of := s.(type) {
 	case contacting:
 		of.contact().set(merged.peers, flags)
+		of.contact().WaitGiven = winner(merged.values, "wait").origin != originDefault
 	case *Serve:
 		of.file = winner(merged.values, "json").text
 		of.reloadFrom(flags, env)

@@ -17,6 +17,8 @@ type Contact struct {
 	Peers      Peers // by the parameter files
 	Network
 
+	WaitGiven bool // --wait is not the default: a daemon may be started later
+
 	deviceByFlag, representorByFlag bool // these were named on the command line
 }
 
