@@ -52,10 +52,10 @@ func (t *transfer) stepToCommit(ctx context.Context) error {
 }
 
 // explain finds the cause behind what was noticed first. A side that cannot send any more may still receive the peer's
-// last messages, and the device notices the loss of the peer before the control channel does. It returns nil if there
-// is no reason to end.
+// last messages, and the device notices the loss of the peer before the control channel does: so does a look for memory
+// of a peer that was killed. It returns nil if there is no reason to end.
 func (t *transfer) explain(ctx context.Context, err error) error {
-	if job.MayFollowLoss(err) {
+	if job.MayFollowLoss(err) || errors.Is(err, ErrUnreachable) {
 		return t.awaitCause(ctx, err)
 	}
 	return err
