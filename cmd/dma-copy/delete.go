@@ -16,7 +16,7 @@ import (
 )
 
 // maxDeletePaths bounds the memory of the paths to delete, in bytes: all of them are found before the first is deleted.
-// It also bounds that of the entries of the source.
+// It also bounds the memory of the source's entries.
 const maxDeletePaths = 256 << 20
 
 // mirrorDirectory copies, and deletes from the target what the source does not have.

@@ -69,7 +69,7 @@ func runList(
 	return report.InRequest("list", err)
 }
 
-// reachForPlaces returns how the daemon is reached of which something else than a copy is asked.
+// reachForPlaces returns how a command that copies nothing reaches its daemon.
 func reachForPlaces(s *config.Places, screen *report.Screen) reach {
 	return reach{
 		Contact: s.Contact, driver: s.Driver, daemon: s.Remote[0], device: s.Device, representor: s.Representor,

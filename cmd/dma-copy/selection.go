@@ -48,14 +48,14 @@ func selectEntries(
 }
 
 // rulesOf returns the rules in their order, with those of the files among them.
-func rulesOf(given []config.FilterRule, patience time.Duration) ([]tree.Rule, error) {
+func rulesOf(given []config.FilterRule, grace time.Duration) ([]tree.Rule, error) {
 	var rules []tree.Rule
 	for _, rule := range given {
 		if rule.Kind != config.FilterExcludeFrom {
 			rules = append(rules, tree.Rule{Include: rule.Kind == config.FilterInclude, Pattern: rule.Text})
 			continue
 		}
-		more, err := readList("--exclude-from", rule.Text, nil, patience, tree.ParsePatterns)
+		more, err := readList("--exclude-from", rule.Text, nil, grace, tree.ParsePatterns)
 		if err != nil {
 			return nil, err
 		}
@@ -85,14 +85,14 @@ func pathsOf(s config.Copy, stdin io.Reader) ([]string, error) {
 // readList parses the file that a flag names, or stdin if that is not nil and the name stands for it. Patience is how
 // long the writer of a FIFO may take to begin.
 func readList[T any](
-	flag, path string, stdin io.Reader, patience time.Duration, parse func(io.Reader) ([]T, error),
+	flag, path string, stdin io.Reader, grace time.Duration, parse func(io.Reader) ([]T, error),
 ) ([]T, error) {
 	from := stdin
 	if stdin == nil || path != config.Stream {
-		file, err := fileio.OpenList(path, patience)
+		file, err := fileio.OpenList(path, grace)
 		if errors.Is(err, fileio.ErrNoWriter) {
 			return nil, exit.Usagef("%s %s: %w for %s: write the list to it, or name a file", flag, quote.Text(path),
-				err, patience)
+				err, grace)
 		}
 		if err != nil {
 			return nil, exit.Usagef("%s %s: %s; check the path and its permissions", flag, quote.Text(path),

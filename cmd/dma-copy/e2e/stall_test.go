@@ -121,7 +121,7 @@ var slowerFlags = map[string]string{"dpu": "--bwlimit 512K "}
 // bandwidth matches the limit of the bandwidth among flags.
 var bandwidth = regexp.MustCompile(`--bwlimit \S+ `)
 
-// paced returns the flags of a slow transfer and others, of which the limit of the bandwidth takes precedence.
+// paced returns slow and others joined. A --bwlimit in others replaces the one in slow.
 func paced(slow, others string) string {
 	if bandwidth.MatchString(others) {
 		slow = bandwidth.ReplaceAllString(slow, "")

@@ -14,15 +14,15 @@ var ErrNoWriter = errors.New("nothing is written to the FIFO")
 
 // OpenList opens a file that is read once from its beginning to its end, which may be a FIFO. It waits until something
 // has been written to a FIFO, or its writer has closed it, and fails with ErrNoWriter if that takes longer than
-// patience.
-func OpenList(path string, patience time.Duration) (*os.File, error) {
+// grace.
+func OpenList(path string, grace time.Duration) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // otherwise this call waits for a writer
 	if err != nil {
 		return nil, err
 	}
 	info, err := file.Stat()
 	if err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
-		err = awaitWriter(file, patience)
+		err = awaitWriter(file, grace)
 	}
 	if err != nil {
 		_ = file.Close() // was only read
@@ -31,12 +31,12 @@ func OpenList(path string, patience time.Duration) (*os.File, error) {
 	return file, nil
 }
 
-func awaitWriter(fifo *os.File, patience time.Duration) error {
+func awaitWriter(fifo *os.File, grace time.Duration) error {
 	raw, err := fifo.SyscallConn() // File.Fd would make reads block
 	if err != nil {
 		return err
 	}
-	deadline, ready := time.Now().Add(patience), 0
+	deadline, ready := time.Now().Add(grace), 0
 	var failed error
 	err = raw.Control(func(fd uintptr) {
 		asked := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
