@@ -176,7 +176,7 @@ func (t *transfer) tell(err error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
 	defer cancel()
-	if sendErr := t.config.Conn.Send(ctx, message); sendErr != nil {
+	if sendErr := t.transmit(ctx, message); sendErr != nil {
 		t.config.Log.Debug().Err(sendErr).Msg("could not report the failure to the peer")
 	}
 	for t.session.State() == negotiate.Cancelling {
@@ -185,6 +185,7 @@ func (t *transfer) tell(err error) error {
 			return job.OutcomeUnknown(t.config.Side.Other(), err)
 		}
 		step, failure := t.session.Receive(message)
+		t.trace.Received(message, t.session.State())
 		switch {
 		case toldWhy(failure):
 			return err // what it has not reported by then it has not committed
@@ -251,7 +252,7 @@ func (t *transfer) partWith(message []byte) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
 	defer cancel()
-	if err := t.config.Conn.Send(ctx, message); err != nil {
+	if err := t.transmit(ctx, message); err != nil {
 		t.config.Log.Debug().Err(err).Msg("could not report the failure to the peer")
 		return
 	}

@@ -40,7 +40,13 @@ func (t *transfer) send(ctx context.Context, message []byte) error {
 	t.account.messages++
 	sending := t.watch.untilSilent(ctx)
 	defer sending.end()
-	return t.config.Conn.Send(sending, message)
+	return t.transmit(sending, message)
+}
+
+// transmit gives a message to the channel. All that this side sends comes here.
+func (t *transfer) transmit(ctx context.Context, message []byte) error {
+	t.trace.Sent(message, t.session.State())
+	return t.config.Conn.Send(ctx, message)
 }
 
 // outbox returns that of the role, or nil.

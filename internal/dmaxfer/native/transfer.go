@@ -64,6 +64,7 @@ type transfer struct {
 	config   *Config
 	terms    *terms // the plan is set by the agreement
 	session  *negotiate.NativeSession
+	trace    job.Trace // of the session's messages
 	inbox    inbox
 	role     role    // nil until the agreement
 	opened   *Window // set by the job that opens it; released after all jobs have returned
@@ -92,6 +93,7 @@ func newTransfer(c Config, session *negotiate.NativeSession) *transfer {
 	return &transfer{
 		owner: make(semaphore, 1), settling: make(semaphore, 1),
 		config: &c, terms: agreed, session: session, inbox: newInbox(c.Conn),
+		trace:   job.Trace{Log: c.Log, Protocol: "native"},
 		account: &account{terms: agreed, started: time.Now()},
 		message: make([]byte, 0, c.Conn.MaxMessage()),
 		posted:  newMailbox(),
@@ -322,9 +324,11 @@ func (t *transfer) servePosted(ctx context.Context) error {
 // take lets the session judge a message and does what it asks for.
 func (t *transfer) take(ctx context.Context, message []byte) error {
 	if t.ofEarlierSession(message) {
+		t.trace.Received(message, t.session.State())
 		return nil
 	}
 	step, err := t.session.Receive(message)
+	t.trace.Received(message, t.session.State())
 	if err != nil {
 		t.partWith(step.Reply)
 		return err

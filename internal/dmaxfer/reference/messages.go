@@ -18,7 +18,20 @@ func (t *Transfer) send(ctx context.Context, message []byte) error {
 	}
 	ctx, stop := t.untilSilent(ctx, t.config.IdleTimeout)
 	defer stop()
+	return t.transmit(ctx, message)
+}
+
+// transmit gives a message to the channel. All that this side sends comes here.
+func (t *Transfer) transmit(ctx context.Context, message []byte) error {
+	t.trace.Sent(message, t.session.State())
 	return t.config.Conn.Send(ctx, message)
+}
+
+// hear passes a message to the session. All that arrives comes here.
+func (t *Transfer) hear(message []byte) (negotiate.Step, error) {
+	step, err := t.session.Receive(message)
+	t.trace.Received(message, t.session.State())
+	return step, err
 }
 
 func (t *Transfer) receive(ctx context.Context) ([]byte, error) {
@@ -81,7 +94,7 @@ var waitedFor = map[negotiate.State]string{
 func (t *Transfer) tell(message []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), noticeTime)
 	defer cancel()
-	if err := t.config.Conn.Send(ctx, message); err != nil {
+	if err := t.transmit(ctx, message); err != nil {
 		t.config.Log.Debug().Err(err).Msg("could not report the failure to the peer")
 	}
 }

@@ -52,6 +52,7 @@ type Outcome struct {
 type Transfer struct {
 	config    Config
 	session   *negotiate.Session
+	trace     job.Trace // of the session's messages
 	agreement negotiate.Agreement
 	calls     job.Calls
 	partial   *disk.Partial // of a receiver, set by the call that opens it; released after all calls have returned
@@ -70,7 +71,10 @@ func New(c Config) *Transfer {
 	if c.Progress == nil {
 		c.Progress = &job.Progress{}
 	}
-	return &Transfer{config: c, session: negotiate.NewSession(c.Side, local, limits), started: time.Now()}
+	return &Transfer{
+		config: c, session: negotiate.NewSession(c.Side, local, limits),
+		trace: job.Trace{Log: c.Log, Protocol: "reference"}, started: time.Now(),
+	}
 }
 
 // Run opens the conversation and, unless the peer speaks the native protocol, follows it to its end. It tells the peer
@@ -165,7 +169,7 @@ func (t *Transfer) lastMessage(ctx context.Context) error {
 
 // take lets the session judge a message, answers it, and does what it asks for.
 func (t *Transfer) take(ctx context.Context, message []byte) error {
-	step, err := t.session.Receive(message)
+	step, err := t.hear(message)
 	if err != nil {
 		if step.Reply != nil {
 			t.tell(step.Reply)
@@ -234,7 +238,7 @@ func (t *Transfer) awaitNative(err error) bool {
 	if recvErr != nil {
 		return false
 	}
-	step, recvErr := t.session.Receive(message)
+	step, recvErr := t.hear(message)
 	native := recvErr == nil && step.Event == negotiate.ToNative
 	if step.Reply != nil && (native || recvErr != nil) {
 		t.tell(step.Reply)

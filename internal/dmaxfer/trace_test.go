@@ -1,0 +1,172 @@
+//go:build cgo
+
+package dmaxfer
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
+)
+
+// capturedLog keeps the lines of a logger.
+type capturedLog struct {
+	mu    sync.Mutex
+	lines bytes.Buffer
+}
+
+func (c *capturedLog) Write(line []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lines.Write(line)
+}
+
+// tracedMessage is a line of level TRACE about a message, without its direction and states.
+type tracedMessage struct {
+	Protocol, Type string
+	Bytes          int
+	Entry          *uint32 `json:",omitempty"`
+	Items          uint32
+}
+
+func (m tracedMessage) String() string {
+	text, _ := json.Marshal(m)
+	return string(text)
+}
+
+// traced are the messages of one side.
+type traced struct {
+	sent, received []string // of tracedMessage
+}
+
+func (c *capturedLog) messages(t *testing.T) (of traced) {
+	t.Helper()
+	state := map[string]string{} // by protocol
+	for line := range strings.Lines(c.lines.String()) {
+		var read struct {
+			tracedMessage
+			Level, Message, From, To string
+		}
+		must(t, json.Unmarshal([]byte(line), &read))
+		if read.Level != "trace" {
+			continue
+		}
+		switch read.Message {
+		case "message sent":
+			of.sent = append(of.sent, read.tracedMessage.String())
+		case "message received":
+			of.received = append(of.received, read.tracedMessage.String())
+		default:
+			t.Errorf("an unknown line at level TRACE: %s", line)
+		}
+		if read.From != cmp.Or(state[read.Protocol], "idle") {
+			t.Errorf("after state %s: %s", state[read.Protocol], line)
+		}
+		state[read.Protocol] = read.To
+	}
+	return of
+}
+
+// withoutLateBeats leaves out the heartbeats at the end, which nobody waits for.
+func withoutLateBeats(messages []string) []string {
+	for len(messages) > 0 && strings.Contains(messages[len(messages)-1], `"HEARTBEAT"`) {
+		messages = messages[:len(messages)-1]
+	}
+	return messages
+}
+
+// At level TRACE each message has one line on the side that sends it and one on the side that receives it, in the same
+// order, and the states of each side follow from each other.
+func TestTraceHasEachMessage(t *testing.T) {
+	setup := newSetup(t, "")
+	for name, c := range map[string]struct {
+		prepare func(t *testing.T, sender, receiver *Options)
+		fails   bool
+		types   string // of the sender's messages: those that this copy has, in this order
+	}{
+		"file":      {traceFile, false, "DIRECTION HELLO TRANSFER ENTRIES CHUNKS END FINISH"},
+		"tree":      {traceTree, false, "DIRECTION HELLO TRANSFER ENTRIES PACK FINISH"},
+		"stream":    {traceStream, false, "DIRECTION HELLO TRANSFER ENTRIES CHUNKS END FINISH"},
+		"refused":   {traceRefused, true, "DIRECTION HELLO"},
+		"reference": {traceReference, false, "DIRECTION"},
+	} {
+		for way, sides := range setup.directions() {
+			t.Run(name+" "+way, func(t *testing.T) {
+				sender, receiver := *sides[0], *sides[1]
+				sender.File, receiver.File = filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "file")
+				logs := [2]*capturedLog{{}, {}}
+				sender.Log, receiver.Log = zerolog.New(logs[0]), zerolog.New(logs[1])
+				c.prepare(t, &sender, &receiver)
+				for side, err := range setup.runAs(t.Context(), sender, receiver).errs {
+					if (err != nil) != c.fails {
+						t.Errorf("the %s: %v", side, err)
+					}
+				}
+				from, to := logs[0].messages(t), logs[1].messages(t)
+				mustEqualMessages(t, "by the sender", from.sent, to.received)
+				mustEqualMessages(t, "by the receiver", to.sent, from.received)
+				mustHaveTypes(t, from.sent, strings.Fields(c.types))
+			})
+		}
+	}
+}
+
+func traceFile(t *testing.T, sender, _ *Options) {
+	jobtest.WriteFile(t, sender.File, content(10*testChunk))
+}
+
+func traceTree(t *testing.T, sender, _ *Options) {
+	must(t, os.Mkdir(sender.File, 0o750))
+	for _, name := range []string{"a", "b", "c"} {
+		jobtest.WriteFile(t, filepath.Join(sender.File, name), "content of "+name)
+	}
+	jobtest.WriteFile(t, filepath.Join(sender.File, "large"), content(10*testChunk))
+}
+
+func traceStream(_ *testing.T, sender, _ *Options) {
+	memory := disktest.NewMemory("/", "/streams")
+	memory.Put("/streams/in", content(3*testChunk+1))
+	sender.File, sender.Stdin = job.StreamName, memoryFile(memory, "/streams/in")
+}
+
+func traceRefused(t *testing.T, sender, receiver *Options) {
+	jobtest.WriteFile(t, sender.File, "one")
+	jobtest.WriteFile(t, receiver.File, "another")
+	sender.RefuseSame, receiver.RefuseSame = true, true
+}
+
+func traceReference(t *testing.T, sender, _ *Options) {
+	jobtest.WriteFile(t, sender.File, content(10*testChunk))
+	sender.ReferenceOnly = true
+}
+
+func mustEqualMessages(t *testing.T, by string, sent, received []string) {
+	t.Helper()
+	if len(sent) == 0 || !slices.Equal(withoutLateBeats(sent), withoutLateBeats(received)) {
+		t.Errorf("sent %s:\n%s\nand received:\n%s", by, strings.Join(sent, "\n"), strings.Join(received, "\n"))
+	}
+}
+
+// mustHaveTypes fails unless the messages have these types in this order, with others between them.
+func mustHaveTypes(t *testing.T, messages, types []string) {
+	t.Helper()
+	rest := messages
+	for _, want := range types {
+		at := slices.IndexFunc(rest, func(m string) bool { return strings.Contains(m, `"Type":"`+want+`"`) })
+		if at < 0 {
+			t.Fatalf("no %s in its place among:\n%s", want, strings.Join(messages, "\n"))
+		}
+		rest = rest[at+1:]
+	}
+}
