@@ -347,7 +347,10 @@ func (c *treeChecker) agreement(e results) {
 	}
 	switch c.fault.Kind {
 	case crashed:
-		if code(e.errs[c.fault.Side.Other()]) != int(jobtest.SomeFailed) { // it has finished then, as entries has seen
+		switch survivor := code(e.errs[c.fault.Side.Other()]); {
+		case survivor == int(jobtest.SomeFailed): // it has finished, as entries has seen
+		case slices.Contains(c.model.codes(), survivor): // or found a difference before it lost its peer
+		default:
 			c.survivor(e)
 		}
 		return

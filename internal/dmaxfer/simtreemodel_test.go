@@ -246,12 +246,11 @@ func (m *treeModel) cannotCompare(e *modelEntry) bool {
 	return own != nil && own.action == job.Failed && e.is.mode != fs.ModeSymlink
 }
 
-// decideLink decides about a hard link to an earlier file. A dry run looks neither whether it is there, nor what has
-// become of the file.
+// decideLink decides about a hard link to an earlier file.
 func (m *treeModel) decideLink(e, first *modelEntry, was treeEntry) {
 	e.want, e.keeps = first.want, first.keeps
 	same := was.isFile() && was.inode == m.target[first.path].inode && first.action == job.Unchanged
-	if e.action = m.copies(!same || m.DryRun && !m.compares); first.action == job.Failed && !m.DryRun {
+	if e.action = m.copies(!same); first.action == job.Failed {
 		e.fail()
 	}
 }

@@ -2,6 +2,7 @@ package native
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
@@ -129,17 +130,17 @@ func TestLateHardLinkFailsWithItsFile(t *testing.T) {
 }
 
 // With too many failed files every further hard link fails, so that they take a bounded amount of memory.
-func TestFailedPathsAreBounded(t *testing.T) {
-	failed := newFailedPaths()
-	for i := range maxFailedPaths {
+func TestPathSetsAreBounded(t *testing.T) {
+	failed := newPathSet()
+	for i := range maxPaths {
 		failed.add(fmt.Sprint(i))
 	}
-	if !failed.has("0") || !failed.has(fmt.Sprint(maxFailedPaths-1)) || failed.has("another") {
+	if !failed.has("0") || !failed.has(fmt.Sprint(maxPaths-1)) || failed.has("another") {
 		t.Error("the set does not have what was added, or has more")
 	}
 	failed.add("one too many")
 	failed.add("and one more")
-	if !failed.has("another") || len(failed.hashes) > maxFailedPaths+1 {
+	if !failed.has("another") || len(failed.hashes) > maxPaths+1 {
 		t.Errorf("%d paths are kept", len(failed.hashes))
 	}
 }
@@ -154,5 +155,64 @@ func TestHardLinksOfAChangedFile(t *testing.T) {
 		again.receiver.search.Overwrite = true
 		again.mustSucceed()
 		again.mustHaveSame()
+	}
+}
+
+// A dry run foretells each hard link as the transfer makes it. After a file has been replaced, the target's other names
+// of it are those of another file. With Checksum a file is decided after its hard links are announced.
+func TestDryRunOfHardLinks(t *testing.T) {
+	sets := map[string]func(to *disktest.Memory){
+		"nothing": func(*disktest.Memory) {},
+		"the same": func(to *disktest.Memory) {
+			to.Put("/dst/t/file", repeated("linked", 100))
+			to.Link("/dst/t/file", "/dst/t/link")
+		},
+		"another size": func(to *disktest.Memory) {
+			to.Put("/dst/t/file", "old")
+			to.Link("/dst/t/file", "/dst/t/link")
+		},
+		"another content": func(to *disktest.Memory) {
+			to.Put("/dst/t/file", repeated("other", 100))
+			to.Link("/dst/t/file", "/dst/t/link")
+		},
+		"two files": func(to *disktest.Memory) {
+			to.Put("/dst/t/file", repeated("linked", 100))
+			to.Put("/dst/t/link", repeated("linked", 100))
+		},
+		"a symlink": func(to *disktest.Memory) {
+			to.Put("/dst/t/file", repeated("linked", 100))
+			to.Symlink("file", "/dst/t/link", 1000)
+		},
+	}
+	for name, put := range sets {
+		for _, checksum := range []bool{false, true} {
+			for _, keeps := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, checksum %t, ignore existing %t", name, checksum, keeps), func(t *testing.T) {
+					m := newLinkMeeting(t, newLinkedSource(100), disktest.NewMemory("/", "/dst", "/dst/t", "/dst/t/z"))
+					put(m.to)
+					m.receiver.search.Overwrite, m.receiver.search.IgnoreExisting = !keeps, keeps
+					m.receiver.config.Checksum = checksum
+					mustForetell(t, m)
+				})
+			}
+		}
+	}
+}
+
+// mustForetell runs a meeting dry, and then again, and expects both sides to be told the same of each entry.
+func mustForetell(t *testing.T, m *meeting) {
+	t.Helper()
+	again := newLinkMeeting(t, m.from, m.to)
+	again.receiver.search, again.receiver.config.Checksum = m.receiver.search, m.receiver.config.Checksum
+	m.receiver.config.DryRun = true
+	m.run()
+	again.run()
+	for side, foretold := range []map[string]string{m.sender.actions(), m.receiver.actions()} {
+		done := []map[string]string{again.sender.actions(), again.receiver.actions()}[side]
+		for path, is := range done {
+			if want := strings.Replace(is, job.Copied.String(), job.WouldCopy.String(), 1); foretold[path] != want {
+				t.Errorf("%q was foretold to be %s, and was %s", path, foretold[path], is)
+			}
+		}
 	}
 }

@@ -14,9 +14,10 @@ type openEntries struct {
 	mu          sync.Mutex
 	table       [negotiate.MaxOpen]*arriving // by number; nil: decided, or being decided
 	undecided   int
-	needed      int   // those of them whose content the sender is to send
-	failed      int64 // entries
-	failedFiles failedPaths
+	needed      int                // those of them whose content the sender is to send
+	failed      int64              // entries
+	failedFiles pathSet            // what hard links cannot be made to
+	neededFiles pathSet            // in a dry run: what hard links would be made to again
 	openable    *weighted.Weighted // has a permit for each file of a tree that is open and comes in chunks
 
 	// Each has maxAttributes permits, one for each byte of the extended attributes of needed files, and of other
@@ -26,7 +27,7 @@ type openEntries struct {
 
 func newOpenEntries(targets int64) openEntries {
 	return openEntries{
-		failedFiles: newFailedPaths(), openable: weighted.NewWeighted(targets),
+		failedFiles: newPathSet(), neededFiles: newPathSet(), openable: weighted.NewWeighted(targets),
 		fileAttributes: weighted.NewWeighted(maxAttributes), otherAttributes: weighted.NewWeighted(maxAttributes),
 	}
 }
@@ -136,6 +137,26 @@ func (o *openEntries) claimFailed(e *arriving, remember bool) bool {
 		o.failedFiles.add(e.path)
 	}
 	return true
+}
+
+// claimNeeded is claim for an entry that a dry run finds to be needed.
+func (o *openEntries) claimNeeded(e *arriving) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.claimLocked(e) {
+		return false
+	}
+	if e.kind == negotiate.EntryFile {
+		o.neededFiles.add(e.path)
+	}
+	return true
+}
+
+// neededFile reports whether a dry run has found that the file at a path is needed.
+func (o *openEntries) neededFile(path string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.neededFiles.has(path)
 }
 
 // claimLocked is claim for a caller that has locked mu.

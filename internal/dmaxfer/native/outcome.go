@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync/atomic"
@@ -69,7 +70,7 @@ func (o *outcomes) have(e *arriving) {
 
 // wouldNeed answers in a dry run that an entry would be needed, and why.
 func (o *outcomes) wouldNeed(e *arriving, change negotiate.Change) {
-	if o.open.claim(e) {
+	if o.open.claimNeeded(e) {
 		e.change = change
 		o.replies.answer(e, negotiate.Answer{Kind: negotiate.AnswerNeed, Change: change})
 		o.decided(e, job.WouldCopy, nil)
@@ -138,7 +139,7 @@ func (o *outcomes) decided(e *arriving, action job.Action, err error) {
 	for _, l := range links {
 		done, linkErr := job.Failed, errFileFailed(l)
 		if err == nil && action != job.Existing {
-			done, linkErr = hardLink(l)
+			done, linkErr = o.hardLink(l)
 		}
 		if err := o.linked(l, done, linkErr); err != nil {
 			o.link.post(failWith(err))
@@ -192,8 +193,8 @@ func (o *outcomes) failLate(e *arriving, err error) {
 	o.account.report(job.FileDone{Path: e.path, Kind: e.kind, Action: job.Failed, Err: err})
 }
 
-// makeLink makes a hard link, at once or when the file that it is another name of is decided. It fails with that file,
-// in whose place the target may have another one.
+// makeLink makes a hard link, or would in a dry run, at once or when the file that it is another name of is decided. It
+// fails with that file, in whose place the target may have another one.
 func (o *outcomes) makeLink(l *arriving) error {
 	waits, failed := o.open.awaitFile(l)
 	switch {
@@ -202,14 +203,20 @@ func (o *outcomes) makeLink(l *arriving) error {
 	case failed:
 		return o.linked(l, job.Failed, errFileFailed(l))
 	}
-	action, err := hardLink(l)
+	action, err := o.hardLink(l)
 	return o.linked(l, action, err)
 }
 
-// hardLink makes a hard link, and returns whether the target had it already.
-func hardLink(l *arriving) (job.Action, error) {
+// hardLink makes a hard link, or would make it in a dry run, and returns whether the target had it already. A file that
+// is needed is replaced, and then what was another name of it is another file.
+func (o *outcomes) hardLink(l *arriving) (job.Action, error) {
 	in := l.directory.of
-	if in.Fresh() {
+	switch {
+	case o.terms.plan.DryRun && l.change == negotiate.ChangeNone && !o.open.neededFile(l.link):
+		return job.Unchanged, nil
+	case o.terms.plan.DryRun:
+		return job.WouldCopy, nil
+	case in.Fresh():
 		return job.Copied, in.Link(l.name, l.link)
 	}
 	before, absent := in.Stat(l.name)
@@ -225,11 +232,15 @@ func hardLink(l *arriving) (job.Action, error) {
 // linked reports a hard link that has been made, or why it has not.
 func (o *outcomes) linked(l *arriving, action job.Action, err error) error {
 	if err != nil {
+		l.change = negotiate.ChangeNone
 		return o.fail(l, err)
 	}
-	if action == job.Unchanged {
+	switch action {
+	case job.Unchanged:
 		o.have(l)
-	} else {
+	case job.WouldCopy:
+		o.wouldNeed(l, cmp.Or(l.change, negotiate.ChangeContent))
+	default:
 		o.commit(l)
 	}
 	return nil

@@ -243,7 +243,8 @@ func (p *planner) linkChange(e *arriving) (negotiate.Change, *disk.Info, error) 
 	}
 }
 
-// planLink makes a hard link, at once or when the file that it is another name of has been committed.
+// planLink makes a hard link, at once or when the file that it is another name of has been committed. In a dry run it
+// looks for what the target has in its place.
 func (p *planner) planLink(e *arriving) error {
 	plan := &p.terms.plan
 	if plan.Compare {
@@ -258,18 +259,19 @@ func (p *planner) planLink(e *arriving) error {
 		return p.fail(e, err)
 	case found && plan.IgnoreExisting:
 		p.keep(e)
+		return nil
 	case !plan.DryRun:
-		return p.makeLink(e)
 	case !found:
-		p.wouldNeed(e, negotiate.ChangeNew)
+		e.change = negotiate.ChangeNew
 	case p.isNameOf(e.link, info):
-		p.have(e)
 	case !plan.Overwrite:
 		return p.fail(e, disk.ErrorExists(e.path, info, nil))
+	case !info.Mode.IsRegular():
+		e.change = negotiate.ChangeType
 	default:
-		p.wouldNeed(e, negotiate.ChangeContent)
+		e.change = negotiate.ChangeContent
 	}
-	return nil
+	return p.makeLink(e)
 }
 
 // isNameOf reports whether there is the same file at a path below the root, which is looked into.

@@ -70,8 +70,8 @@ const (
 	// fails to set their attributes. They take 16 MiB at most.
 	maxSettling = 4 * negotiate.MaxOpen
 
-	// maxFailedPaths is how many failed files are known to later hard links. They take 16 MiB at most.
-	maxFailedPaths = 256 << 10
+	// maxPaths is how many paths a pathSet tells apart. They take 16 MiB at most.
+	maxPaths = 256 << 10
 
 	// maxAttributes is how many bytes of extended attributes a receiver holds of needed files, and of directories and
 	// symlinks that it has not planned yet, each; and how many a sender holds of entries that it has found.

@@ -111,8 +111,8 @@ func newSourceEntry(o *outgoing, e negotiate.Entry) sourceEntry {
 type treeSource struct {
 	terms   *terms
 	walk    *tree.Walk
-	omitted int         // depth of a directory that cannot be sent, nor what is below it; 0: none
-	unsent  failedPaths // files that are not announced, nor hard links to them
+	omitted int     // depth of a directory that cannot be sent, nor what is below it; 0: none
+	unsent  pathSet // files that are not announced, nor hard links to them
 
 	attributes *weighted.Weighted // has maxAttributes permits, one for each byte of those that were passed on
 	waiting    *sourceEntry       // for permits; nil: none
@@ -133,7 +133,7 @@ func openTreeSource(t *terms, a *account) (entrySource, error) {
 	}
 	c.Mirror.Sends(walk)
 	return &treeSource{
-		terms: t, walk: walk, unsent: newFailedPaths(), attributes: weighted.NewWeighted(maxAttributes),
+		terms: t, walk: walk, unsent: newPathSet(), attributes: weighted.NewWeighted(maxAttributes),
 	}, nil
 }
 
