@@ -180,7 +180,7 @@ func (c completer) list(at share.Remote, base, word string) (offered []cobra.Com
 	defer cancel()
 	s := c.settings()
 	s.Remote = []share.Remote{at}
-	err = withDaemon(ctx, c.streams, reachForPlaces(&s.Places, nil), zerolog.Nop(), func(daemon contact) error {
+	err = withDaemon(ctx, c.streams, reachForPlaces(&s.Places), zerolog.Nop(), func(daemon contact) error {
 		_, err := daemon.client.List(ctx, placeOf(at), 0, func(e share.Entry) error {
 			name := base + path.Base(e.Path)
 			if e.Path == "" || !strings.HasPrefix(name, word) || !canOffer(name) {

@@ -37,10 +37,8 @@ type reach struct {
 	role        config.Role
 	wait        time.Duration
 	idleTimeout time.Duration
-	screen      *report.Screen // shows that the daemon is awaited; may be nil
-	lines       io.Writer      // gets lines about a long wait where there is no screen; may be nil
-	answers     io.Writer      // for requests of progress while the daemon is awaited; nil: they stay for later
-	bandwidth   int64          // bytes per second; 0 is no limit
+	waits       report.WaitOutput // says that the daemon is awaited
+	bandwidth   int64             // bytes per second; 0 is no limit
 
 	validate func(network bool) error // checks the other settings; may be nil
 
@@ -139,11 +137,7 @@ func withSide(side negotiate.Side, err error) error {
 func connect(
 	ctx context.Context, on side, r reach, peer config.Peer, id identification, log zerolog.Logger,
 ) (contact, error) {
-	var asked <-chan os.Signal
-	if r.answers != nil {
-		asked = progressRequests(ctx)
-	}
-	stop := report.Waiting(r.waitFor(on, peer), r.screen, r.lines, r.answers, asked)
+	stop := report.Waiting(r.waitFor(on, peer), r.waits, progressRequests(ctx))
 	defer stop()
 	client, err := meet(ctx, on, r, peer, service.ClientConfig{
 		Key: id.key, Verify: id.verify, Anonymous: r.Auth == config.AuthNone, Software: softwareName(),
@@ -162,9 +156,14 @@ func connect(
 	return c, nil
 }
 
+// waitOutput returns how a command with one peer says that it waits.
+func waitOutput(s streams, form config.OutputForm, quiet bool, log zerolog.Logger) report.WaitOutput {
+	return report.NewWaitOutput(s.stdout, s.stderr, s.screen, form, quiet, log)
+}
+
 // waitFor describes the wait for the daemon.
 func (r reach) waitFor(on side, peer config.Peer) report.Wait {
-	return report.WaitForDaemon(on.side, hostFunction(on, peer.Representor), peer.Address, r.wait)
+	return report.WaitForDaemon(on.side, hostFunction(on, peer.Representor), peer.Address, r.Auth, r.wait)
 }
 
 // hostFunction returns the PCI address of the host function over which both sides meet, in its short form, or an empty

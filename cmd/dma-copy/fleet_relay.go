@@ -26,7 +26,7 @@ const (
 	// maxRelays bounds the connections of a command to peers that serve others.
 	maxRelays = 512
 
-	// relayWait is for a peer that was reached before.
+	// relayWait is for a peer that was reached before. One that refuses connections may be starting again.
 	relayWait = 5 * time.Second
 
 	// slowestTarget is how many bytes a target at least compares or flushes in a second, during which it reports no
@@ -317,7 +317,7 @@ func (p networkCalls) copyTo(
 	ctx context.Context, target fleet.Target, collector *report.Collector, result *report.PeerResult,
 ) (peer service.Peer, err error) {
 	s := p.settings.ForTarget(target.Remote)
-	err = p.withPeer(ctx, s, s.Wait, result.Name, func(c contact, log zerolog.Logger) error {
+	err = p.withPeer(ctx, s, target, func(c contact, log zerolog.Logger) error {
 		result.Path, peer = c.path, c.client.Peer()
 		if c.movesNothing() {
 			return errMovesNothing
@@ -339,7 +339,7 @@ func (p networkCalls) meet(
 	ctx context.Context, target fleet.Target, result *report.PeerResult,
 ) (peer service.Peer, err error) {
 	s := p.settings.ForTarget(target.Remote)
-	err = p.withPeer(ctx, s, s.Wait, result.Name, func(c contact, _ zerolog.Logger) error {
+	err = p.withPeer(ctx, s, target, func(c contact, _ zerolog.Logger) error {
 		result.Path, peer = c.path, c.client.Peer()
 		return nil
 	})
@@ -351,7 +351,8 @@ func (p networkCalls) ask(
 	ctx context.Context, from fleet.Target, key identity.Public, r negotiate.RelayRequest, moved func(uint64),
 ) (end negotiate.Relayed, err error) {
 	s := p.settings.ForTarget(from.Remote)
-	err = p.withPeer(ctx, s, min(s.Wait, relayWait), from.Remote.String(), func(c contact, log zerolog.Logger) error {
+	s.Wait, s.WaitGiven = min(s.Wait, relayWait), true
+	err = p.withPeer(ctx, s, from, func(c contact, log zerolog.Logger) error {
 		if c.client.Peer().Key != key {
 			return exit.Errorf(exit.Refused, "", "another daemon answers at its address: the key is %s",
 				c.client.Peer().Key)
@@ -370,10 +371,12 @@ func (p networkCalls) ask(
 
 // withPeer connects to one peer of the list and calls run with the connection and the log of the peer.
 func (p *peersPush) withPeer(
-	ctx context.Context, s *config.Transfer, wait time.Duration, name string, run func(contact, zerolog.Logger) error,
+	ctx context.Context, s *config.Transfer, peer fleet.Target, run func(contact, zerolog.Logger) error,
 ) error {
+	name := peer.Remote.String()
 	log := p.log.With().Str("peer", name).Logger()
 	daemon := reachOf(s)
-	daemon.open, daemon.warned, daemon.wait = p.driver.open, true, wait
+	daemon.open, daemon.warned = p.driver.open, true
+	daemon.waits = p.reporter.WaitOutput(name, peer.Line)
 	return withDaemon(ctx, p.streams, daemon, log, func(c contact) error { return run(c, log) })
 }

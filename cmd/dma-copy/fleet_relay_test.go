@@ -21,10 +21,12 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fleet"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/network"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -199,6 +201,26 @@ func (f *fakePeers) expect(sent, asked string) {
 }
 
 var errRefusedRelay = &negotiate.Refusal{Code: negotiate.AbortRefused, Text: "no relay"}
+
+// A relay that was reached before and refuses connections may be starting again, so it is waited for.
+func TestRelayThatRestartsIsAwaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakePeers{t: t}
+		push := f.pushTo(1)
+		push.settings.Auth, push.settings.Wait = config.AuthNone, time.Minute
+		push.settings.Path = config.PathAuto
+		relay := fleet.Target{Remote: share.Remote{Address: "127.0.0.1:1", Share: "in"}}
+		began := time.Now()
+		_, err := networkCalls{push.peersPush}.ask(t.Context(), relay, identity.Public{}, negotiate.RelayRequest{}, nil)
+		if waited := time.Since(began); waited < relayWait || !errors.Is(err, comch.ErrPeerAbsent) {
+			t.Errorf("%v after %s", err, waited)
+		}
+		_, err = networkCalls{push.peersPush}.meet(t.Context(), relay, &report.PeerResult{})
+		if !errors.Is(err, network.ErrNotListening) {
+			t.Errorf("a peer at first: %v", err)
+		}
+	})
+}
 
 // TestRelays lets each of two peers serve another one after the first one has the file.
 func TestRelays(t *testing.T) {

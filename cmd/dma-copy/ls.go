@@ -55,8 +55,8 @@ func runList(
 	}
 	ctx, cancel := limitTime(ctx, s.Timeout)
 	defer cancel()
-	daemon := reachForPlaces(&s.Places, streams.screen)
-	daemon.answers = streams.stderr
+	daemon := reachForPlaces(&s.Places)
+	daemon.waits = waitOutput(streams, s.Output, false, log)
 	err := withDaemon(ctx, streams, daemon, log, func(c contact) error {
 		w.Begin(c.path)
 		for _, place := range s.Remote {
@@ -70,10 +70,10 @@ func runList(
 }
 
 // reachForPlaces returns how a command that copies nothing reaches its daemon.
-func reachForPlaces(s *config.Places, screen *report.Screen) reach {
+func reachForPlaces(s *config.Places) reach {
 	return reach{
 		Contact: s.Contact, driver: s.Driver, daemon: s.Remote[0], device: s.Device, representor: s.Representor,
-		role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout, screen: screen,
+		role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout,
 	}
 }
 

@@ -58,8 +58,8 @@ func changeShares(
 ) error {
 	ctx, cancel := limitTime(ctx, s.Timeout)
 	defer cancel()
-	daemon := reachForPlaces(s, streams.screen)
-	daemon.answers = streams.stderr
+	daemon := reachForPlaces(s)
+	daemon.waits = waitOutput(streams, s.Output, false, log)
 	err := withDaemon(ctx, streams, daemon, log, func(c contact) error {
 		w.Begin(c.path)
 		return run(c)

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -11,7 +15,9 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/service"
+	"github.com/dma-copy/dma-copy/internal/share"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
@@ -75,4 +81,82 @@ func TestReachTime(t *testing.T) {
 	if got := networkSettings(config.Network{}, 20*time.Second, nil).ReachTime; got != 10*time.Second {
 		t.Errorf("the first read may take %s", got)
 	}
+}
+
+// The daemon that a command proposes to start is one that the program starts.
+func TestProposedDaemonIsAccepted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		url    string
+		auth   config.AuthChoice
+		listen string
+	}{
+		{"ucx://localhost/in", config.AuthNone, "127.0.0.1:7483"},
+		{"ucx://localhost:9000/in", config.AuthKeys, "127.0.0.1:9000"},
+		{"ucx://127.0.0.1/in", config.AuthNone, "127.0.0.1:7483"},
+		{"ucx://127.1.2.3:9000/in", config.AuthNone, "127.1.2.3:9000"},
+		{"ucx://[::1]/in", config.AuthNone, "[::1]:7483"},
+		{"ucx://[::ffff:127.0.0.1]:9000/in", config.AuthNone, "[::ffff:127.0.0.1]:9000"},
+		{"ucx://lab.example/in", config.AuthKeys, ":7483"},
+		{"ucx://192.0.2.1:9000/in", config.AuthKeys, ":9000"},
+		{"ucx://[2001:db8::1]/in", config.AuthKeys, ":7483"},
+		{"ucx://[fe80::1%eth0]:9000/in", config.AuthKeys, ":9000"},
+	} {
+		at, _, err := share.ParseRemote(c.url)
+		must(t, err)
+		r := reach{Contact: config.Contact{Auth: c.auth}, wait: time.Minute}
+		start := r.waitFor(side{side: negotiate.Client}, config.Peer{Address: at.Address}).Start[0]
+		args, ours := strings.CutPrefix(start, "dma-copy ")
+		if !ours || !strings.Contains(start, " --listen "+c.listen+" ") ||
+			strings.Contains(start, "--auth none") != (c.auth == config.AuthNone) {
+			t.Errorf("%s: proposes %q", c.url, start)
+		}
+		if err := validateServe(strings.Fields(strings.Replace(args, "NAME=DIR", "in=.", 1))); err != nil {
+			t.Errorf("%s: %q: %v", c.url, start, err)
+		}
+	}
+	if validateServe(words("serve --auth none --listen :7483 --share in=.")) == nil {
+		t.Error("every daemon is accepted")
+	}
+}
+
+// Every command says that it waits for a daemon, without a terminal: as text and as an event.
+func TestEveryCommandSaysThatItWaits(t *testing.T) {
+	inNewDir(t, "x", "")
+	writeFile(t, "peers", "ucx://127.0.0.1:1/in/\n")
+	for _, line := range []string{
+		"ls ucx://127.0.0.1:1/", "mkdir ucx://127.0.0.1:1/in/d", "rm ucx://127.0.0.1:1/in/x", "ping ucx://127.0.0.1:1/",
+		"push x ucx://127.0.0.1:1/in/", "pull ucx://127.0.0.1:1/in/y .", "pull ucx://127.0.0.1:1/in/y -",
+		"sync x ucx://127.0.0.1:1/in/", "push x --to peers",
+	} {
+		for form, want := range map[string]string{
+			"text": `waiting for the daemon at 127.0.0.1:1 (10s of 15s): start there: ` +
+				`dma-copy serve --listen 127.0.0.1:1 --auth none --share NAME=DIR` + "\n",
+			"json": `"elapsed_seconds":10,"wait_seconds":15}` + "\n",
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				var out bytes.Buffer
+				stdio := streams{stdout: &out, stderr: &out, env: func(string) (string, bool) { return "", false }}
+				args := append(strings.Fields(line), "--auth", "none", "--wait", "15s", "-o", form)
+				root := newRootCommand(stdio, args, nil)
+				addCommands(root, commands(), stdio, args)
+				err := root.Execute()
+				if got := strings.Count(out.String(), want); got != 1 || report.ExitCode(err) != exit.Peer {
+					t.Errorf("%s -o %s: %v\n%s", line, form, err, out.String())
+				}
+			})
+		}
+	}
+}
+
+// validateServe returns the error of a daemon's command line before the daemon starts.
+func validateServe(args []string) error {
+	stdio := streams{stdout: io.Discard, stderr: io.Discard, env: func(string) (string, bool) { return "", false }}
+	serve := serveCommand()
+	serve.run = func(context.Context, streams, []string, zerolog.Logger) error {
+		return serve.settings.(*config.Serve).Validate()
+	}
+	root := newRootCommand(stdio, args, nil)
+	addCommands(root, []command{serve}, stdio, args)
+	return root.Execute()
 }

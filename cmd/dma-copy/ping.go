@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"sync"
 	"time"
 
@@ -63,18 +62,11 @@ func runPing(
 ) error {
 	ctx, cancel := limitTime(ctx, s.Timeout)
 	defer cancel()
-	screen := streams.screen
-	var lines io.Writer
-	if s.Quiet || s.Output == config.OutputJSON {
-		screen = nil
-	} else {
-		lines = streams.stderr
-	}
+	waits := waitOutput(streams, s.Output, s.Quiet, log)
 	if s.Daemon {
 		daemon := reach{
 			Contact: s.Contact, driver: s.Driver, daemon: s.Remote, device: s.Device, representor: s.Representor,
-			role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout, screen: screen,
-			lines: lines, answers: streams.stderr,
+			role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout, waits: waits,
 		}
 		err := withDaemon(ctx, streams, daemon, log, func(c contact) error { return pingDaemon(ctx, c, r, s) })
 		return report.InRequest("ping", err)
@@ -82,7 +74,7 @@ func runPing(
 	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
 	return onDevice(s.Driver, chosen, log, func(on side) error {
 		wait := report.WaitForPing(on.side, hostFunction(on, s.Representor), s.Wait)
-		stop := sync.OnceFunc(report.Waiting(wait, screen, lines, streams.stderr, progressRequests(ctx)))
+		stop := sync.OnceFunc(report.Waiting(wait, waits, progressRequests(ctx)))
 		defer stop()
 		r.Begin(pathOf(on, s.Driver))
 		return pingPeer(ctx, on, r, s, wait, log, stop)

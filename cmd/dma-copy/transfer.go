@@ -135,16 +135,7 @@ func runTransfer(
 		ctx, cancel := limitTime(ctx, s.Timeout)
 		defer cancel()
 		daemon := reachOf(s)
-		daemon.screen = streams.screen
-		if r.Interval() == 0 || s.Output == config.OutputJSON {
-			daemon.screen = nil
-		}
-		if s.Output != config.OutputJSON {
-			daemon.answers = streams.stderr
-			if r.Interval() != 0 {
-				daemon.lines = streams.stderr
-			}
-		}
+		daemon.waits = waitOutput(streams, s.Output, r.Interval() == 0, log)
 		return withDaemon(ctx, streams, daemon, log, func(c contact) error {
 			t := &transfers{contact: c, settings: s, reporter: r, log: log}
 			return t.run(ctx, streams)

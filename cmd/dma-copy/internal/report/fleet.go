@@ -66,6 +66,7 @@ type Fleet struct {
 	screen *Screen // nil: no progress
 	json   bool
 	quiet  bool
+	silent bool // about progress
 
 	mu       sync.Mutex
 	total    FleetTotal
@@ -81,7 +82,8 @@ func NewFleet(stdout, stderr io.Writer, screen *Screen, s config.Copy, log zerol
 		events: newEventWriter(stdout, log), out: stderr, screen: screen, json: s.Output == config.OutputJSON,
 		quiet: s.Quiet, moved: map[int]int64{},
 	}
-	if f.json || s.Progress == config.ProgressNever || s.Progress == config.ProgressAuto && s.Quiet {
+	f.silent = s.Progress == config.ProgressNever || s.Progress == config.ProgressAuto && s.Quiet
+	if f.json || f.silent {
 		f.screen = nil
 	}
 	return f
@@ -137,6 +139,25 @@ func (f *Fleet) RelayGivenUp(name string, line, served int, err error) {
 	}
 	fmt.Fprintf(f.out, "warn  %s: serves no other peer: %s\n", quote.Printable(name), Sentence(err))
 	f.show()
+}
+
+// WaitOutput returns how the wait for the peer at a line of the list is said: with its name, by the line or event that
+// is written every 10 s where there is no progress line.
+func (f *Fleet) WaitOutput(name string, line int) WaitOutput {
+	if f.screen != nil || f.silent {
+		return WaitOutput{}
+	}
+	return WaitOutput{Say: func(w Wait, lasted time.Duration) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if !f.json {
+			fmt.Fprintf(f.out, "wait  %s: %s\n", quote.Printable(name), w.lines(lasted)[0])
+			return
+		}
+		event := f.events.waiting(w, lasted)
+		event.Peer, event.Line = name, line
+		f.events.write(event)
+	}}
 }
 
 // NotRelayed is called when another peer could not serve the one at a line of the list, which is tried again.

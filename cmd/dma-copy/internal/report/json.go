@@ -202,6 +202,7 @@ type jsonReporter struct {
 	native  bool
 	planned job.Planned
 	speed   speed
+	began   time.Time // when the wait for the peer began
 	said    time.Time // when it was said last that the copy waits
 }
 
@@ -222,7 +223,9 @@ func (r *jsonReporter) Begin(path Path) {
 	if path.Warning != "" && r.path.Warning == "" { // once for several sources
 		r.write(warningEvent{r.start("warning"), path.Warning})
 	}
-	r.path, r.planned, r.speed, r.said = path, job.Planned{}, speed{}, time.Now()
+	r.path, r.planned, r.speed = path, job.Planned{}, speed{}
+	r.began = time.Now()
+	r.said = r.began
 }
 
 func (r *jsonReporter) Event(e job.Event) {
@@ -313,6 +316,10 @@ func (r *jsonReporter) Progress(s job.Sample) {
 }
 
 func (r *jsonReporter) Asked(s job.Sample) {
+	if s.Phase == job.Meeting && r.path.Wait.For != "" {
+		r.write(r.waiting(r.path.Wait, time.Since(r.began)))
+		return
+	}
 	line := progressEvent{
 		eventHeader: r.start("progress"), Phase: s.Phase.String(), Bytes: s.Moved, Total: totalOf(s),
 		Rate: r.speed.update(s), Elapsed: s.Elapsed.Seconds(), Stages: stagesOf(s.Shares),

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/background"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -85,92 +87,147 @@ func (w Wait) show(screen *Screen, lasted time.Duration) {
 	}
 }
 
-// Waiting shows on a screen that the process waits, if that takes longer than a moment, and answers each signal of
-// asked with a line on out, until stop is called. Without a screen, lines gets a line every lineInterval; nil: none.
-func Waiting(w Wait, screen *Screen, lines, out io.Writer, asked <-chan os.Signal) (stop func()) {
-	began := time.Now()
-	if screen == nil && lines != nil {
-		return background.Run(func(quit <-chan struct{}) {
-			ticker := time.NewTicker(lineInterval)
-			defer ticker.Stop()
-			for {
-				select {
-				case <-ticker.C:
-					fmt.Fprintln(lines, w.lines(time.Since(began))[0])
-				case <-asked:
-					fmt.Fprintln(out, w.lines(time.Since(began))[0])
-				case <-quit:
-					return
-				}
-			}
-		})
+// WaitOutput is how a command says that it waits.
+type WaitOutput struct {
+	Screen *Screen                            // shows it; nil: there is none
+	Say    func(w Wait, lasted time.Duration) // says it on request, and without a screen every 10 s
+	Quiet  bool                               // only on request
+}
+
+// NewWaitOutput returns the output of a command that waits for one peer: events on stdout, or text on stderr, whose
+// screen is as for New.
+func NewWaitOutput(
+	stdout, stderr io.Writer, screen *Screen, form config.OutputForm, quiet bool, log zerolog.Logger,
+) WaitOutput {
+	if form == config.OutputJSON {
+		events := newEventWriter(stdout, log)
+		return WaitOutput{Quiet: quiet, Say: func(w Wait, lasted time.Duration) {
+			events.write(events.waiting(w, lasted))
+		}}
 	}
-	if screen == nil {
-		return background.Answer(asked, func() { fmt.Fprintln(out, w.lines(time.Since(began))[0]) })
+	if quiet {
+		screen = nil
+	}
+	return WaitOutput{Screen: screen, Quiet: quiet, Say: func(w Wait, lasted time.Duration) {
+		fmt.Fprintln(stderr, w.lines(lasted)[0])
+	}}
+}
+
+// Waiting says that the process waits, from a moment on, and each time that asked delivers a signal, until stop is
+// called. Without a Say it does nothing.
+func Waiting(w Wait, to WaitOutput, asked <-chan os.Signal) (stop func()) {
+	if to.Say == nil {
+		return func() {}
+	}
+	began := time.Now()
+	say := func() { to.Say(w, time.Since(began)) }
+	show, interval := say, lineInterval
+	switch {
+	case to.Screen != nil:
+		show, interval = func() { w.show(to.Screen, time.Since(began)) }, barInterval
+	case to.Quiet:
+		return background.Answer(asked, say)
 	}
 	return background.Run(func(quit <-chan struct{}) {
-		ticker := time.NewTicker(barInterval)
+		ticker := time.NewTicker(interval)
 		defer ticker.Stop()
 		for {
 			select {
 			case <-ticker.C:
-				w.show(screen, time.Since(began))
+				show()
 			case <-asked:
-				fmt.Fprintln(out, w.lines(time.Since(began))[0])
+				say()
 			case <-quit:
-				screen.show("")
+				if to.Screen != nil {
+					to.Screen.show("")
+				}
 				return
 			}
 		}
 	})
 }
 
+// waitingEvent says that a command waits for its peer.
+type waitingEvent struct {
+	eventHeader
+	For     string  `json:"for"`
+	Peer    string  `json:"peer,omitempty"`
+	Line    int     `json:"line,omitempty"`
+	Start   string  `json:"start,omitempty"`
+	Elapsed float64 `json:"elapsed_seconds"`
+	Limit   float64 `json:"wait_seconds,omitempty"`
+}
+
+func (w *eventWriter) waiting(wait Wait, lasted time.Duration) waitingEvent {
+	e := waitingEvent{
+		eventHeader: w.start("waiting"), For: wait.For, Elapsed: lasted.Seconds(), Limit: wait.Limit.Seconds(),
+	}
+	if len(wait.Start) > 0 {
+		e.Start = wait.Start[0]
+	}
+	return e
+}
+
 // WaitForPeer returns the wait of a copy without a daemon for the other side, whose device address or name is known
 // only as far as this side has it: host is the PCI address of the host function, empty if it is not known. file is the
-// file of this side.
-func WaitForPeer(side negotiate.Side, host, file string, limit time.Duration) Wait {
+// file of this side, and word what both sides must be given, empty for nothing.
+func WaitForPeer(side negotiate.Side, host, file, word string, limit time.Duration) Wait {
+	behind := " -f " + fileThere(file)
+	if word != "" {
+		behind += " --with=" + shellQuoted(word, "WORD")
+	}
 	return Wait{
-		For: "the " + side.Other().String(), Limit: limit,
-		Start: startThere(side, host, "dma-copy", " -f "+fileThere(file)),
+		For: "the " + side.Other().String(), Limit: limit, Start: startThere(side, host, "dma-copy", behind),
 	}
 }
 
 // fileThere proposes a name for the file of the other side, quoted for a shell.
 func fileThere(file string) string {
 	name := filepath.Base(file)
-	if file == "" || slices.Contains([]string{config.Stream, ".", "..", "/"}, name) || quote.Printable(name) != name {
+	if file == "" || slices.Contains([]string{config.Stream, ".", "..", "/"}, name) {
 		return "FILE"
-	}
-	if !plainName.MatchString(name) {
-		name = "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 	}
 	if name[0] == '-' {
 		name = "./" + name
 	}
-	return name
+	return shellQuoted(name, "FILE")
 }
 
-// plainName matches names that a shell takes as they are.
-var plainName = regexp.MustCompile(`^[\w.,:@%+=-]+$`)
+// shellQuoted quotes a text for a shell. One that would not be shown as it is, is replaced by a placeholder.
+func shellQuoted(text, placeholder string) string {
+	switch {
+	case quote.Printable(text) != text:
+		return placeholder
+	case plainWord.MatchString(text):
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// plainWord matches what a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[\w.,:@%+=/-]+$`)
 
 // WaitForPing is WaitForPeer for a ping without a daemon.
 func WaitForPing(side negotiate.Side, host string, limit time.Duration) Wait {
-	w := WaitForPeer(side, host, "", limit)
+	w := WaitForPeer(side, host, "", "", limit)
 	w.Start = startThere(side, host, "dma-copy ping", "")
 	return w
 }
 
 // WaitForDaemon returns the wait of a command for the daemon on the other side of a device, or at an address. host is
 // as for WaitForPeer.
-func WaitForDaemon(side negotiate.Side, host, address string, limit time.Duration) Wait {
-	const share = " --share NAME=DIR"
+func WaitForDaemon(side negotiate.Side, host, address string, auth config.AuthChoice, limit time.Duration) Wait {
+	behind := " --share NAME=DIR"
+	if auth == config.AuthNone {
+		behind = " --auth none" + behind
+	}
 	if address != "" {
-		start := []string{"dma-copy serve --listen " + listenThere(address) + share}
+		start := []string{"dma-copy serve --listen " + listenThere(address) + behind}
 		return Wait{For: "the daemon at " + address, Limit: limit, Start: start}
 	}
 	return Wait{
 		For: "the daemon on the " + side.Other().String(), Limit: limit,
-		Start: startThere(side, host, "dma-copy serve", share),
+		Start: startThere(side, host, "dma-copy serve", behind),
 	}
 }
 
@@ -180,6 +237,9 @@ func listenThere(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return "ADDRESS:PORT"
+	}
+	if host == "localhost" {
+		return net.JoinHostPort("127.0.0.1", port) // a daemon listens on addresses, not on names
 	}
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
 		return address

@@ -25,13 +25,14 @@ func TestWaitingForADaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		terminal := &Screen{out: &out, width: func() int { return 120 }}
-		w := WaitForDaemon(negotiate.Host, "b1:00.1", "", 30*time.Second)
-		Waiting(w, terminal, nil, terminal, nil)() // found at once
+		w := WaitForDaemon(negotiate.Host, "b1:00.1", "", config.AuthKeys, 30*time.Second)
+		to := NewWaitOutput(nil, terminal, terminal, config.OutputText, false, zerolog.Nop())
+		Waiting(w, to, nil)() // found at once
 		if out.Len() > 0 {
 			t.Errorf("wrote %q", out.String())
 		}
 		asked := make(chan os.Signal)
-		stop := Waiting(w, terminal, nil, terminal, asked)
+		stop := Waiting(w, to, asked)
 		time.Sleep(12 * time.Second)
 		synctest.Wait()
 		out.Reset()
@@ -43,15 +44,16 @@ func TestWaitingForADaemon(t *testing.T) {
 		if want := eraseLine + line + "\n" + line + eraseLine; out.String() != want {
 			t.Errorf("wrote %q, want %q", out.String(), want)
 		}
-		Waiting(w, nil, nil, nil, nil)()
+		Waiting(w, WaitOutput{}, nil)()
 	})
 }
 
-// Without a terminal a request is answered, too, and nothing wakes the process in between.
+// A quiet command answers a request, too, and nothing wakes the process in between.
 func TestWaitingWithoutATerminal(t *testing.T) {
 	var out bytes.Buffer
 	asked := make(chan os.Signal)
-	stop := Waiting(Wait{For: "the DPU"}, nil, nil, &out, asked)
+	to := NewWaitOutput(nil, &out, nil, config.OutputText, true, zerolog.Nop())
+	stop := Waiting(Wait{For: "the DPU"}, to, asked)
 	asked <- syscall.SIGUSR1
 	stop()
 	if out.String() != "waiting for the DPU\n" {
@@ -62,7 +64,7 @@ func TestWaitingWithoutATerminal(t *testing.T) {
 // The line says how long and what to start there, as far as it fits.
 func TestLinesOfWaits(t *testing.T) {
 	const lasted = 12*time.Second + 700*time.Millisecond
-	host := WaitForPeer(negotiate.Host, "b1:00.1", "", time.Minute)
+	host := WaitForPeer(negotiate.Host, "b1:00.1", "", "", time.Minute)
 	for _, tc := range []struct {
 		wait  Wait
 		width int
@@ -73,18 +75,19 @@ func TestLinesOfWaits(t *testing.T) {
 		{host, 70, "waiting for the DPU (12s of 1m)"},
 		{host, 30, "waiting for the DPU"},
 		{host, 10, ""},
-		{WaitForPeer(negotiate.DPU, "b1:00.1", "", 90*time.Second), 100,
+		{WaitForPeer(negotiate.DPU, "b1:00.1", "", "", 90*time.Second), 100,
 			"waiting for the host (12s of 1m30s): start there: dma-copy -p b1:00.1 -f FILE"},
-		{WaitForPeer(negotiate.DPU, "", "", 10*time.Second), 100,
+		{WaitForPeer(negotiate.DPU, "", "", "", 10*time.Second), 100,
 			"waiting for the host (10s of 10s): start there: dma-copy -p DEVICE -f FILE"},
 		{WaitForPing(negotiate.Host, "b1:00.1", 10*time.Second), 100,
 			"waiting for the DPU (10s of 10s): start there: dma-copy ping -p DEVICE -r b1:00.1"},
-		{WaitForDaemon(negotiate.DPU, "", "", time.Hour), 110,
+		{WaitForDaemon(negotiate.DPU, "", "", config.AuthKeys, time.Hour), 110,
 			"waiting for the daemon on the host (12s of 1h): start there: dma-copy serve -p DEVICE --share NAME=DIR"},
-		{WaitForDaemon(negotiate.DPU, "b1:00.0", "", time.Hour), 110,
+		{WaitForDaemon(negotiate.DPU, "b1:00.0", "", config.AuthKeys, time.Hour), 110,
 			"waiting for the daemon on the host (12s of 1h): start there: dma-copy serve -p b1:00.0 --share NAME=DIR"},
-		{WaitForDaemon(negotiate.Client, "", "lab:7483", 20*time.Second), 120, "waiting for the daemon at lab:7483 " +
-			"(12s of 20s): start there: dma-copy serve --listen :7483 --share NAME=DIR"},
+		{WaitForDaemon(negotiate.Client, "", "lab:7483", config.AuthKeys, 20*time.Second), 120,
+			"waiting for the daemon at lab:7483 (12s of 20s): start there: " +
+				"dma-copy serve --listen :7483 --share NAME=DIR"},
 		{Wait{For: "the DPU"}, 80, "waiting for the DPU"},
 	} {
 		var out bytes.Buffer
@@ -110,7 +113,7 @@ func TestRequestsAreAnswered(t *testing.T) {
 		for _, r := range []Reporter{
 			newText(io.Discard, &text, nil, s, zerolog.Nop()), newJSON(&events, s, zerolog.Nop()),
 		} {
-			r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", "", time.Minute)})
+			r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", "", "", time.Minute)})
 			r.Asked(meeting)
 			r.Asked(moving)
 		}
@@ -121,7 +124,7 @@ func TestRequestsAreAnswered(t *testing.T) {
 		t.Errorf("wrote %q, want %q", text.String(), want)
 	}
 	lines := slices.Collect(strings.Lines(events.String()))
-	if len(lines) != 2 || !strings.Contains(lines[0], `"phase":"meeting","bytes":0,"bytes_per_second"`) ||
+	if len(lines) != 2 || !strings.Contains(lines[0], `"type":"waiting",`) ||
 		!strings.Contains(lines[1], `"phase":"moving","bytes":1073741824,"total_bytes":4294967296,`) {
 		t.Errorf("events\n%s", events.String())
 	}
@@ -172,16 +175,23 @@ func TestFleetAnswersRequests(t *testing.T) {
 	}
 }
 
-// Without a terminal a long wait is said every 10 seconds, by the wait for a daemon as by a copy.
+// Without a terminal a long wait is said every 10 seconds, as a line or an event.
 func TestLinesOfLongWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var daemon, copying bytes.Buffer
-		stop := Waiting(WaitForDaemon(negotiate.Client, "", "lab:7483", time.Minute), nil, &daemon, nil, nil)
+		var daemon, copying, fleet bytes.Buffer
+		w := WaitForDaemon(negotiate.Client, "", "lab:7483", config.AuthKeys, time.Minute)
+		to := NewWaitOutput(nil, &daemon, nil, config.OutputText, false, zerolog.Nop())
+		stop := Waiting(w, to, nil)
+		peers := NewFleet(nil, &fleet, nil, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
+		stopFleet := Waiting(w, peers.WaitOutput("lab:in/", 3), nil)
 		r := newText(io.Discard, &copying, nil, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
-		r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", "a b", time.Minute)})
-		var events bytes.Buffer
+		r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", "a b", "", time.Minute)})
+		var events, fleetEvents bytes.Buffer
 		machine := newJSON(&events, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
-		machine.Begin(Path{Side: negotiate.Host})
+		machine.Begin(Path{Side: negotiate.Host, Wait: w})
+		s := config.Copy{Progress: config.ProgressAuto, Output: config.OutputJSON}
+		peers = NewFleet(&fleetEvents, nil, nil, s, zerolog.Nop())
+		stopFleetEvents := Waiting(w, peers.WaitOutput("lab:in/", 3), nil)
 		for range 20 {
 			time.Sleep(time.Second)
 			machine.Progress(job.Sample{})
@@ -189,20 +199,48 @@ func TestLinesOfLongWaits(t *testing.T) {
 				r.Progress(job.Sample{})
 			}
 		}
-		if got := strings.Count(events.String(), `"phase":"meeting"`); got != 2 {
-			t.Errorf("%d events:\n%s", got, events.String())
-		}
 		time.Sleep(time.Second)
 		stop()
+		stopFleet()
+		stopFleetEvents()
+		for _, all := range []string{events.String(), fleetEvents.String()} {
+			for line := range strings.Lines(all) {
+				if kind, err := checkEvent(line); kind != "waiting" || err != nil {
+					t.Errorf("%s: %v", line, err)
+				}
+			}
+			const second = `"start":"dma-copy serve --listen :7483 --share NAME=DIR",` +
+				`"elapsed_seconds":20,"wait_seconds":60}`
+			if strings.Count(all, "\n") != 2 || !strings.HasSuffix(all, second+"\n") {
+				t.Errorf("events:\n%s", all)
+			}
+		}
+		if want := `"peer":"lab:in/","line":3,`; strings.Count(fleetEvents.String(), want) != 2 {
+			t.Errorf("events of peers:\n%s", fleetEvents.String())
+		}
 		const daemonLine = "waiting for the daemon at lab:7483 (%s of 1m): " +
 			"start there: dma-copy serve --listen :7483 --share NAME=DIR\n"
 		const peerLine = "waiting for the DPU (%s of 1m): start there: dma-copy -p DEVICE -r b1:00.1 -f 'a b'\n"
-		for got, line := range map[string]string{daemon.String(): daemonLine, copying.String(): peerLine} {
+		for got, line := range map[string]string{daemon.String(): daemonLine, copying.String(): peerLine,
+			fleet.String(): "wait  lab:in/: " + daemonLine} {
 			if want := fmt.Sprintf(line, "10s") + fmt.Sprintf(line, "20s"); got != want {
 				t.Errorf("wrote %q, want %q", got, want)
 			}
 		}
 	})
+}
+
+// A side that was given a word proposes a side with the same word.
+func TestWordThere(t *testing.T) {
+	for word, want := range map[string]string{
+		"": "", "blue": " --with=blue", "-x": " --with=-x", "two words": " --with='two words'",
+		"it's": ` --with='it'\''s'`, "a\nb": " --with=WORD",
+	} {
+		w := WaitForPeer(negotiate.DPU, "b1:00.1", "x", word, time.Second)
+		if got := w.Start[0]; got != "dma-copy -p b1:00.1 -f x"+want {
+			t.Errorf("%q: %q", word, got)
+		}
+	}
 }
 
 func TestFileThere(t *testing.T) {
