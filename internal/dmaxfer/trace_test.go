@@ -18,6 +18,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // capturedLog keeps the lines of a logger.
@@ -67,6 +68,8 @@ func (c *capturedLog) messages(t *testing.T) (of traced) {
 			of.sent = append(of.sent, read.tracedMessage.String())
 		case "message received":
 			of.received = append(of.received, read.tracedMessage.String())
+		case "content sent", "content received":
+			continue
 		default:
 			t.Errorf("an unknown line at level TRACE: %s", line)
 		}
@@ -169,4 +172,38 @@ func mustHaveTypes(t *testing.T, messages, types []string) {
 		}
 		rest = rest[at+1:]
 	}
+}
+
+// On every data path each unit of content has one line on the side that sends it and one on the side that receives it.
+func TestTraceHasContent(t *testing.T) {
+	eachWay(t, func(t *testing.T, l *linkedPair, sender negotiate.Side) {
+		from, to := l.files(sender)
+		logs := [2]*capturedLog{{}, {}}
+		from.Log, to.Log = zerolog.New(logs[0]), zerolog.New(logs[1])
+		must(t, os.Mkdir(from.File, 0o750))
+		jobtest.WriteFile(t, filepath.Join(from.File, "small"), "content")
+		jobtest.WriteFile(t, filepath.Join(from.File, "large"), content(10*testChunk))
+		l.mustCopy(t, sender)
+		sent, received := logs[0].contents(t, "content sent"), logs[1].contents(t, "content received")
+		if len(sent) < 11 || !slices.Equal(sent, received) {
+			t.Errorf("sent:\n%s\nreceived:\n%s", strings.Join(sent, "\n"), strings.Join(received, "\n"))
+		}
+	})
+}
+
+// contents returns what the lines with a text say, sorted: lanes are independent of each other.
+func (c *capturedLog) contents(t *testing.T, text string) (lines []string) {
+	t.Helper()
+	for line := range strings.Lines(c.lines.String()) {
+		read := map[string]any{}
+		must(t, json.Unmarshal([]byte(line), &read))
+		if read["message"] != text {
+			continue
+		}
+		delete(read, "message")
+		sorted, _ := json.Marshal(read)
+		lines = append(lines, string(sorted))
+	}
+	slices.Sort(lines)
+	return lines
 }

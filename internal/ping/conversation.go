@@ -33,6 +33,7 @@ type conversation struct {
 	options Options
 	conn    comch.Conn
 	session *negotiate.PingSession
+	trace   job.Trace // of the session's messages
 	inbox   inbox
 	fast    *fastPath     // nil: the path is the control channel, or not known yet
 	scratch []byte        // a message to be sent, reused
@@ -46,6 +47,7 @@ func newConversation(o Options, conn comch.Conn) *conversation {
 	local := negotiate.PingLocal{Greeting: o.greeting(), Text: o.Text}
 	return &conversation{
 		options: o, conn: conn, session: negotiate.NewPing(o.Side, local, conn.MaxMessage()),
+		trace: job.Trace{Log: o.Log, Protocol: "ping"},
 		inbox: channelInbox{conn}, trips: make([]time.Duration, 0, o.Count),
 	}
 }
@@ -93,7 +95,7 @@ func (c *conversation) converse(ctx context.Context) error {
 }
 
 func (c *conversation) exchange(ctx context.Context) error {
-	if err := c.conn.Send(ctx, c.session.Start()); err != nil {
+	if err := c.transmit(ctx, c.session.Start()); err != nil {
 		return err
 	}
 	for c.session.State() != negotiate.Done {
@@ -119,6 +121,7 @@ func (c *conversation) take(ctx context.Context, received arrival) error {
 		receive = c.session.ReceiveFast
 	}
 	step, err := receive(received.message, c.buffer())
+	c.trace.Received(received.message, c.session.State())
 	if err != nil {
 		return err
 	}
@@ -156,7 +159,7 @@ func (c *conversation) openFast(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.conn.Send(ctx, message)
+	return c.transmit(ctx, message)
 }
 
 // sendNext sends what this side sends by itself now.
@@ -183,11 +186,18 @@ func (c *conversation) buffer() []byte {
 
 func (c *conversation) send(ctx context.Context, message []byte, onPath bool) error {
 	if onPath && c.fast != nil {
+		c.trace.Sent(message, c.session.State())
 		return c.fast.send(ctx, message)
 	}
 	if c.fast == nil {
 		c.scratch = message
 	}
+	return c.transmit(ctx, message)
+}
+
+// transmit sends a message over the control channel.
+func (c *conversation) transmit(ctx context.Context, message []byte) error {
+	c.trace.Sent(message, c.session.State())
 	return c.conn.Send(ctx, message)
 }
 
@@ -207,9 +217,12 @@ func (c *conversation) explain(ctx context.Context, failed error) error {
 			return failed
 		}
 		if !ends(received.message) {
+			c.trace.Received(received.message, c.session.State())
 			continue
 		}
-		if _, err := c.session.Receive(received.message, nil); err != nil || c.session.State() == negotiate.Done {
+		_, err = c.session.Receive(received.message, nil)
+		c.trace.Received(received.message, c.session.State())
+		if err != nil || c.session.State() == negotiate.Done {
 			return err
 		}
 	}
@@ -229,7 +242,7 @@ func (c *conversation) tell(err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
 	defer cancel()
-	if err := c.conn.Send(ctx, message); err != nil {
+	if err := c.transmit(ctx, message); err != nil {
 		c.options.Log.Debug().Err(err).Msg("could not report the failure to the peer")
 		return
 	}
@@ -238,6 +251,7 @@ func (c *conversation) tell(err error) {
 		if err != nil {
 			return
 		}
+		c.trace.Received(received, c.session.State())
 		if _, err := negotiate.DecodeAbort(received); err == nil {
 			return
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/identity"
 )
@@ -21,6 +23,9 @@ type Config struct {
 
 	// Timeout is for the whole handshake; 0 is 10 seconds.
 	Timeout time.Duration
+
+	// Log has a line at level TRACE for each message of the handshake, and for that which ends the connection.
+	Log zerolog.Logger
 }
 
 // AnyKey is a Config.Verify that accepts every key.

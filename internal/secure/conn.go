@@ -94,15 +94,19 @@ func (c *Conn) transmit(ctx context.Context, message []byte) error {
 	if _, err := c.tls.Write(message); err != nil {
 		return c.explain(err)
 	}
-	return c.explain(c.sendRecords(ctx))
+	return c.explain(c.sendRecords(ctx, ""))
 }
 
 // sendRecords sends all that was written, each record as a message, even if ctx ends: the next record would not be
-// authentic without the one before it. So after one that the channel did not take, nothing follows.
-func (c *Conn) sendRecords(ctx context.Context) (first error) {
+// authentic without the one before it. So after one that the channel did not take, nothing follows. kind is what the
+// log calls them; empty: messages of the connection, which its user logs.
+func (c *Conn) sendRecords(ctx context.Context, kind string) (first error) {
 	for _, record := range c.stream.take() {
 		if c.unsent != nil {
 			return c.unsent
+		}
+		if kind != "" {
+			c.stream.trace("message sent", kind, record)
 		}
 		err := c.raw.Send(ctx, record)
 		if first == nil {
@@ -172,6 +176,7 @@ func (c *Conn) decrypt(record []byte) ([]byte, error) {
 	message := make([]byte, len(record)-Overhead)
 	n, err := c.tls.Read(message)
 	if errors.Is(err, io.EOF) {
+		c.stream.trace("message received", "alert", record)
 		return nil, ErrPeerClosed
 	}
 	if err != nil {
@@ -207,7 +212,7 @@ func (c *Conn) end() {
 		ctx, cancel := context.WithTimeout(context.Background(), alertTime)
 		defer cancel()
 		_ = c.tls.CloseWrite()
-		_ = c.sendRecords(ctx)
+		_ = c.sendRecords(ctx, "alert")
 		defer c.releaseSends()
 	}
 	_ = c.raw.Close()

@@ -68,6 +68,7 @@ func (c Config) authenticate(
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(c.Timeout, DefaultTimeout), ErrTimeout)
 	defer cancel()
 	s := newStream(ctx, conn)
+	s.log = c.Log
 	t, err := handshake(s, config)
 	if err == nil && !v.verified {
 		err = errors.New("the key of the peer was not checked") // package tls has not called verify

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/comch"
 )
 
@@ -20,6 +22,7 @@ import (
 // a record may be split, and a message may have several records.
 type stream struct {
 	raw comch.Conn
+	log zerolog.Logger
 
 	// Of the handshake.
 	ctx      context.Context // nil when it is over
@@ -82,6 +85,7 @@ func (s *stream) exchange() error {
 	if err != nil {
 		return err
 	}
+	s.trace("message received", "handshake", message)
 	s.messages++
 	s.bytes += len(message)
 	if s.messages > s.most || s.bytes > MaxHandshakeBytes {
@@ -91,9 +95,15 @@ func (s *stream) exchange() error {
 	return nil
 }
 
+// trace logs a message that is none of those which the connection carries.
+func (s *stream) trace(text, kind string, message []byte) {
+	s.log.Trace().Str("protocol", "tls").Str("type", kind).Int("bytes", len(message)).Msg(text)
+}
+
 // flush sends what was written during the handshake, in as few messages as possible.
 func (s *stream) flush(ctx context.Context) error {
 	for message := range slices.Chunk(bytes.Join(s.take(), nil), s.raw.MaxMessage()) {
+		s.trace("message sent", "handshake", message)
 		if err := s.raw.Send(ctx, message); err != nil {
 			return err
 		}

@@ -114,7 +114,9 @@ func Connect(ctx context.Context, config ClientConfig) (*Client, error) {
 func (c *Client) enter(ctx context.Context) error {
 	ctx, cancel := c.config.entering(ctx)
 	defer cancel()
-	conn, err := secure.Client(ctx, c.conn, secure.Config{Key: c.config.Key, Verify: c.config.Verify})
+	conn, err := secure.Client(ctx, c.conn, secure.Config{
+		Key: c.config.Key, Verify: c.config.Verify, Log: c.config.Log,
+	})
 	if errors.Is(err, comch.ErrPeerLost) {
 		return ErrTurnedAway
 	}
@@ -128,10 +130,9 @@ func (c *Client) enter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.exchange = newExchange(conn, session, c.config.IdleTimeout)
-	sending, cancelSending := c.exchange.patient(ctx)
-	defer cancelSending()
-	if err := conn.Send(sending, session.Start()); err != nil {
+	c.exchange = newExchange(conn, session, c.config.IdleTimeout, c.config.Log)
+	err = c.exchange.send(ctx, func(s *negotiate.Service, _ []byte) ([]byte, error) { return s.Start(), nil })
+	if err != nil {
 		return err
 	}
 	if _, err := c.answer(ctx); err != nil {

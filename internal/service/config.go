@@ -38,7 +38,7 @@ type ServerConfig struct {
 	Text string // the answer to the text of a ping: UTF-8, at most negotiate.MaxPingText bytes; may be empty
 
 	// Copy has the daemon's part of every copy: Path, Chunk, Depth, Digest, Durability, Placement,
-	// Readback, NoSparse, MaxHoles, Software, Log and ExitCode. The rest is set for each copy.
+	// Readback, NoSparse, MaxHoles, Software and ExitCode. The rest is set for each copy.
 	Copy dmaxfer.Options
 
 	Relay RelayConfig // what it pushes to other daemons; not with AuthNone

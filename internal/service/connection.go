@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
@@ -26,6 +28,7 @@ type connection struct {
 	memory   *native.KeptMemory // since the handshake
 	key      identity.Public    // since the handshake
 	exchange *exchange          // since the handshake
+	log      zerolog.Logger     // with the number of the connection
 	greeted  bool               // Observer.Authenticated was called
 	items    keptItems          // of the next copy
 	kept     *keptDirectory     // of the last copy; nil: none
@@ -58,6 +61,7 @@ func (s *Server) Serve(ctx context.Context, in Incoming) (err error) {
 		return errors.Join(err, in.Conn.Close())
 	}
 	defer s.serving.Done()
+	c.log = s.config.Log.With().Uint64("connection", c.info.ID).Logger()
 	s.config.Observer.Connected(c.info)
 	defer func() { c.end(err) }()
 	defer job.Recover(&err)
@@ -77,10 +81,10 @@ func (c *connection) end(reason error) {
 	c.items.release(c.server.memory)
 	c.forget()
 	if err := closeMemory(c.memory); err != nil {
-		c.server.config.Log.Warn().Err(err).Msg("could not release the memory of a connection")
+		c.log.Warn().Err(err).Msg("could not release the memory of a connection")
 	}
 	if err := c.in.Conn.Close(); err != nil {
-		c.server.config.Log.Warn().Err(err).Msg("could not close a connection")
+		c.log.Warn().Err(err).Msg("could not close a connection")
 	}
 	c.server.dismiss(c)
 	if !c.greeted {
@@ -185,7 +189,7 @@ func whileConnected(ctx context.Context, conn comch.Conn) (context.Context, cont
 func (c *connection) authenticate(ctx context.Context) error {
 	config := &c.server.config
 	conn, err := secure.Server(ctx, c.in.Conn, secure.Config{
-		Key: config.Key, Verify: c.server.verify, Timeout: config.Limits.Handshake,
+		Key: config.Key, Verify: c.server.verify, Timeout: config.Limits.Handshake, Log: c.log,
 	})
 	if err != nil {
 		return err
@@ -197,7 +201,7 @@ func (c *connection) authenticate(ctx context.Context) error {
 	}
 	session.Start()
 	c.memory = native.Keep(budgetedMemory{c.in.Memory(conn), c.server.memory})
-	c.key, c.exchange = conn.Peer(), newExchange(conn, session, config.Limits.IdleTimeout)
+	c.key, c.exchange = conn.Peer(), newExchange(conn, session, config.Limits.IdleTimeout, c.log)
 	c.mu.Lock()
 	c.info.Fingerprint = c.key.String()
 	c.mu.Unlock()
@@ -230,7 +234,7 @@ func (c *connection) part(reason error) error {
 		return s.Refuse(dst, refusal)
 	})
 	if err != nil { // the session may have failed, and have told the peer why
-		c.server.config.Log.Debug().Err(err).Msg("could not tell the peer why the connection ends")
+		c.log.Debug().Err(err).Msg("could not tell the peer why the connection ends")
 	}
 	select {
 	case <-c.in.Conn.Done():

@@ -178,6 +178,7 @@ func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (*
 	o.Limiters, o.MaxBytes, o.MaxEntries = rights.limiters, rights.maxBytes, rights.maxEntries
 	o.Owner, o.Xattrs = r.Flags.Has(negotiate.CopyOwner), r.Flags.Has(negotiate.CopyXAttr)
 	o.HardLinks, o.DryRun = r.Flags.Has(negotiate.CopyHardLinks), r.Flags.Has(negotiate.CopyDryRun)
+	o.Log = c.log.With().Uint64("request", c.requests).Logger()
 	o.SkipLeftovers = true // other copies into the share are at work
 	o.IdleTimeout = c.server.config.Limits.IdleTimeout
 	if r.Flags.Has(negotiate.CopyKeep) {

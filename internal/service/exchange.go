@@ -5,7 +5,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -25,12 +28,16 @@ type exchange struct {
 	// session has allowed them. Those of a native session have an order of their own, which a stream ends.
 	sending lock
 
-	mu      sync.Mutex // guards session
+	mu      sync.Mutex // guards session and trace
 	session *negotiate.Service
+	trace   job.Trace
 }
 
-func newExchange(conn channel, session *negotiate.Service, idle time.Duration) *exchange {
-	return &exchange{conn: conn, session: session, idle: idle, sending: make(lock, 1)}
+func newExchange(conn channel, session *negotiate.Service, idle time.Duration, log zerolog.Logger) *exchange {
+	return &exchange{
+		conn: conn, session: session, idle: idle, sending: make(lock, 1),
+		trace: job.Trace{Log: log, Protocol: "service"},
+	}
 }
 
 // encoding is a method of negotiate.Service that appends the message to send.
@@ -54,7 +61,11 @@ func (e *exchange) send(ctx context.Context, encode encoding) error {
 func (e *exchange) encode(encode encoding) ([]byte, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return encode(e.session, nil)
+	message, err := encode(e.session, nil)
+	if err == nil {
+		e.trace.Sent(message, e.session.State())
+	}
+	return message, err
 }
 
 // patient returns a context that ends when the peer takes no message for too long.
@@ -88,7 +99,21 @@ func (e *exchange) take(ctx context.Context, message []byte) (negotiate.ServiceS
 func (e *exchange) judge(message []byte) (negotiate.ServiceStep, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.session.Receive(message)
+	step, err := e.session.Receive(message)
+	if step.Event != negotiate.PeerNative { // which is that session's to log
+		e.trace.Received(message, e.session.State())
+	}
+	if step.Reply != nil {
+		e.trace.Sent(step.Reply, e.session.State())
+	}
+	return step, err
+}
+
+// leave logs a message of a native session that has ended here.
+func (e *exchange) leave(message []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.trace.Received(message, e.session.State())
 }
 
 // native checks a message of this side's native session.

@@ -53,7 +53,7 @@ func (c *connection) forget() {
 // closeMirror closes the target of a copy.
 func (c *connection) closeMirror(m *tree.Mirror) {
 	if err := m.Close(); err != nil {
-		c.server.config.Log.Warn().Err(err).Msg("could not close the directory of a copy")
+		c.log.Warn().Err(err).Msg("could not close the directory of a copy")
 	}
 }
 

@@ -225,7 +225,7 @@ func (c *connection) pushTo(
 	limit := &permitLimit{timeout: timeout, giveUp: giveUp}
 	client, err := c.server.dialTarget(ctx, r.Address, timeout, ClientConfig{
 		Key: config.Key, Verify: onlyKey(r.Key), Software: o.Software, Name: config.Name,
-		IdleTimeout: o.IdleTimeout, Waiting: limit.waiting, Log: config.Log,
+		IdleTimeout: o.IdleTimeout, Waiting: limit.waiting, Log: o.Log,
 	})
 	if err != nil {
 		return job.Summary{}, err

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/network"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -37,7 +39,7 @@ func (l *liar) serve(ctx context.Context, listener *network.Listener, key secure
 		return err
 	}
 	session.Start()
-	e := newExchange(conn, session, 10*time.Second)
+	e := newExchange(conn, session, 10*time.Second, zerolog.Nop())
 	for {
 		step, err := e.receive(ctx)
 		if err != nil {

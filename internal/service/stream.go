@@ -231,7 +231,10 @@ func (s *stream) finish(copied error) error {
 func (s *stream) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.exchange.idle, errNoClose)
 	defer cancel()
-	_, err := s.Recv(ctx)
+	message, err := s.Recv(ctx)
+	if err == nil {
+		s.exchange.leave(message)
+	}
 	return err
 }
 

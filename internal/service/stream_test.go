@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -52,7 +54,7 @@ func copying(t *testing.T, conn channel) *exchange {
 	must(t, err)
 	_, err = command.Receive(accepted)
 	must(t, err)
-	return newExchange(conn, command, closeTime)
+	return newExchange(conn, command, closeTime, zerolog.Nop())
 }
 
 // A message that is being sent when the stream is closed leaves before its CLOSE, and none after it.

@@ -101,7 +101,7 @@ func (r *receiver) start(ctx context.Context) error {
 		InOrder: r.terms.inOrder(), Pushed: r.terms.plan.Path.Pushed(),
 		Digest: r.terms.plan.Digest, Stages: r.terms.config.Progress.Stages(), Outbox: r.replies.box,
 		Pinning: r.terms.pinning(r.announced), Pace: r.link.pace(), Poller: r.link.poller(ctx),
-		StorePack: r.packs.storePack, Retransmit: r.account.retransmitting,
+		StorePack: r.packs.storePack, Retransmit: r.account.retransmitting, Log: r.terms.contentLog(),
 	})
 	r.link.run(func() func() error {
 		err := r.terms.corrupted(r.terms.config.File.Path, r.lanes.Run(ctx))

@@ -104,7 +104,7 @@ func (s *sender) start() {
 		Feed: s.feed, Slots: w.Slots, Size: max(s.terms.localSize(), 0), Engines: w.Engines,
 		Lanes: s.terms.layout().Lanes, Digest: s.terms.plan.Digest, Stages: s.terms.config.Progress.Stages(),
 		Outbox: s.transmitter.box, Pinning: s.terms.pinning(s.terms.localSize()), Pace: s.link.pace(),
-		Poller: s.link.poller(ctx),
+		Poller: s.link.poller(ctx), Log: s.terms.contentLog(),
 	})
 	s.transmitter.acknowledge = s.lanes.Acknowledge
 	s.link.run(func() func() error {

@@ -3,6 +3,8 @@ package native
 import (
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -50,6 +52,11 @@ func (t *terms) localSize() int64 {
 		return t.config.File.Source.Info().Size
 	}
 	return job.Unknown
+}
+
+// contentLog returns the logger of the lanes.
+func (t *terms) contentLog() zerolog.Logger {
+	return t.config.Log.With().Str("data_path", t.plan.Path.String()).Logger()
 }
 
 // bothSides returns the end of an advice that is for both sides. The user of a copy within one process knows of none.

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -41,6 +43,9 @@ type ReceiverConfig struct {
 
 	// Pinning pins the lanes to CPUs. If nil, the lanes are not pinned.
 	Pinning Pinning
+
+	// Log has a line at level TRACE for each unit whose content has arrived.
+	Log zerolog.Logger
 
 	// Outbox takes the acknowledgements.
 	Outbox *Batch[Reply]

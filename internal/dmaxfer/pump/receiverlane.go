@@ -295,6 +295,7 @@ func (l *receiverLane) handleMoved(ctx context.Context, copied []Moved) error {
 			return c.moveFailed(m.Err)
 		}
 		for _, u := range c.units {
+			u.trace(&l.receiver.config.Log, "content received")
 			if ignored(&u.Unit) {
 				l.acknowledge(u, false)
 				continue

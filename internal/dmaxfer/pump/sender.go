@@ -7,6 +7,8 @@ import (
 	"io"
 	"sync/atomic"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -59,6 +61,9 @@ type SenderConfig struct {
 
 	// Pinning pins the lanes to CPUs. If nil, the lanes are not pinned.
 	Pinning Pinning
+
+	// Log has a line at level TRACE for each unit with content that is sent.
+	Log zerolog.Logger
 
 	// Outbox takes the announcements. The Feed may add the ends of files to it.
 	Outbox *Batch[Announcement]
@@ -229,6 +234,7 @@ func (l *senderLane) send(ctx context.Context, slot int) error {
 	if err := l.peer.pace(ctx, l.sender.config.Pace, used); err != nil {
 		return err
 	}
+	unit.trace(&l.sender.config.Log, "content sent")
 	if l.copies.engine == nil {
 		l.sender.config.Outbox.Add(Announcement{Unit: unit})
 		return nil

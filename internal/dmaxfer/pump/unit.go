@@ -3,6 +3,8 @@ package pump
 import (
 	"fmt"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -75,6 +77,22 @@ func (u *Unit) attempted() int {
 	u.Record.Attempt++
 	u.Pack.Attempt++
 	return int(u.Record.Attempt)
+}
+
+// trace logs at level TRACE that content has moved.
+func (u *Unit) trace(log *zerolog.Logger, text string) {
+	event := log.Trace()
+	if event == nil {
+		return
+	}
+	entry := u.Record.Entry
+	if u.Packed() {
+		entry = u.Pack.Files[0].Entry
+		event.Int("items", len(u.Pack.Files))
+	} else {
+		event.Uint64("offset", u.Record.Offset)
+	}
+	event.Uint16("slot", u.Record.Slot).Uint32("entry", entry).Int64("bytes", u.Used()).Msg(text)
 }
 
 // String describes the unit in errors.
