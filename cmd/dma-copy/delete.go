@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -21,10 +22,10 @@ const maxDeletePaths = 256 << 20
 
 // mirrorDirectory copies, and deletes from the target what the source does not have.
 func (t *transfers) mirrorDirectory(ctx context.Context, e ends) error {
-	if err := t.prepareDeletion(ctx, e); err != nil {
+	if err := t.checkDeletion(ctx, e); err != nil {
 		return withSide(t.side.side, err)
 	}
-	t.mirror = &tree.Mirror{Entries: tree.NewRecord(maxDeletePaths)}
+	t.newMirror()
 	err := t.copyAll(ctx, []ends{e})
 	if report.ExitCode(err) == exit.SomeFailed && !t.settings.DryRun {
 		cleared, failed := t.clearWay(ctx, e)
@@ -40,6 +41,8 @@ func (t *transfers) mirrorDirectory(ctx context.Context, e ends) error {
 	}
 	return errors.Join(err, withSide(t.side.side, t.release(ctx)))
 }
+
+func (t *transfers) newMirror() { t.mirror = &tree.Mirror{Entries: tree.NewRecord(maxDeletePaths)} }
 
 // clearWay deletes what is in the way of entries that have failed, and reports whether there was anything.
 func (t *transfers) clearWay(ctx context.Context, e ends) (cleared bool, err error) {
@@ -60,7 +63,9 @@ func (t *transfers) clearWay(ctx context.Context, e ends) (cleared bool, err err
 		if err != nil {
 			return false, t.notCompared(err)
 		}
-		obstacles = append(obstacles, each)
+		if !each.Mounted { // whose entry has failed for good
+			obstacles = append(obstacles, each)
+		}
 	}
 	if len(obstacles) == 0 {
 		return false, nil
@@ -75,7 +80,7 @@ func (t *transfers) copyAgain(ctx context.Context, e ends) error {
 		return withSide(t.side.side, err)
 	}
 	t.total = report.Total{Deleted: t.total.Deleted, Kept: t.total.Kept}
-	t.mirror = &tree.Mirror{Entries: tree.NewRecord(maxDeletePaths)}
+	t.newMirror()
 	return t.copyAll(ctx, []ends{e})
 }
 
@@ -116,7 +121,7 @@ func (t *transfers) deleteFrom(ctx context.Context, e ends) (entries int, err er
 		return 0, err
 	}
 	defer target.close()
-	rest, err := t.rest(ctx, e, target)
+	rest, mounted, err := t.rest(ctx, e, target, !t.settings.DryRun)
 	if err != nil {
 		return 0, err
 	}
@@ -124,12 +129,25 @@ func (t *transfers) deleteFrom(ctx context.Context, e ends) (entries int, err er
 		t.announce(rest)
 	}
 	if t.settings.DryRun {
+		err = t.permit(e, len(rest))
 		for _, each := range rest {
 			t.deleted(each, nil)
 		}
-		return len(rest), t.permit(e, len(rest))
+	} else {
+		err = t.deleteAll(ctx, e, target, rest)
 	}
-	return len(rest), t.deleteAll(ctx, e, target, rest)
+	if err == nil {
+		t.keepMounted(mounted)
+	}
+	return len(rest) + len(mounted), err
+}
+
+// keepMounted reports mount points that the source does not have, which nobody can remove.
+func (t *transfers) keepMounted(mounted []tree.Listed) {
+	for _, each := range mounted {
+		t.deleted(each, disk.NewError(disk.ErrTarget, nil, "unmount it, or exclude it",
+			"cannot remove %s: it is a mount point, so nothing in it was deleted", each.Path))
+	}
 }
 
 // deleteAll deletes entries of the target if that is permitted, and if the copy was from here to here.
@@ -156,45 +174,71 @@ func (t *transfers) checkEnds(ctx context.Context, e ends) error {
 	return err
 }
 
-// rest finds what is to be deleted, each directory after its content.
-func (t *transfers) rest(ctx context.Context, e ends, target directory) ([]tree.Listed, error) {
+// rest finds what is to be deleted, each directory after its content, and mount points, which cannot be. Before the
+// copy that is also what is in the way of it, and it counts the entries of the target.
+func (t *transfers) rest(
+	ctx context.Context, e ends, target directory, copied bool,
+) (rest, mounted []tree.Listed, err error) {
 	protect, err := t.protected()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var rest, missing []tree.Listed
+	find, listing := tree.Extra, target.list(ctx)
+	if !copied {
+		find, listing = tree.ExtraOrInTheWay, t.counted(listing)
+	}
+	var missing []tree.Listed
 	bytes := 0
 	isMissing := func(e tree.Listed) {
 		if last := len(missing) - 1; last < 0 || !strings.HasPrefix(e.Path, missing[last].Path+"/") {
 			missing, bytes = append(missing, e), bytes+len(e.Path)
 		}
 	}
-	for each, err := range tree.Extra(t.mirror.Entries.List(), target.list(ctx), protect, isMissing) {
+	for each, err := range find(t.mirror.Entries.List(), listing, protect, isMissing) {
 		if err != nil {
-			return nil, t.notCompared(err)
+			return nil, nil, t.notCompared(err)
 		}
-		rest, bytes = append(rest, each), bytes+len(each.Path)
-		if bytes > maxDeletePaths {
-			return nil, job.NewError(job.ErrLimit, nil, "remove a part of them first",
+		if each.Mounted {
+			mounted = append(mounted, each)
+		} else {
+			rest = append(rest, each)
+		}
+		if bytes += len(each.Path); bytes > maxDeletePaths {
+			return nil, nil, job.NewError(job.ErrLimit, nil, "remove a part of them first",
 				"the paths to delete have more than %d bytes, so nothing is deleted", maxDeletePaths)
 		}
 	}
-	if rest, err = t.withoutSkipped(ctx, e, rest); err != nil {
-		return nil, err
+	if rest, err = t.withoutSkipped(ctx, e, rest, copied); err != nil {
+		return nil, nil, err
 	}
-	found, err := t.lookUp(ctx, target, missing, rest)
+	found, err := t.lookUp(ctx, target, missing, rest, copied)
 	rest = tree.WithoutFolded(rest, found)
 	if t.settings.Backup {
 		rest = withoutHolders(rest)
 	}
-	return rest, err
+	return rest, mounted, err
 }
 
-// withoutHolders returns the entries without directories that have something else, which is kept in them.
+// counted counts the entries of a target before the copy.
+func (t *transfers) counted(listing tree.Listing) tree.Listing {
+	t.before = 0
+	return func(yield func(tree.Listed, error) bool) {
+		for each, err := range listing {
+			if err == nil {
+				t.before++
+			}
+			if !yield(each, err) {
+				return
+			}
+		}
+	}
+}
+
+// withoutHolders returns the entries without directories that have files or symlinks, which are kept in them.
 func withoutHolders(rest []tree.Listed) (kept []tree.Listed) {
 	holders := map[string]bool{}
 	for _, e := range rest {
-		if e.Kind != negotiate.EntryDirectory {
+		if e.Kind == negotiate.EntryFile || e.Kind == negotiate.EntrySymlink {
 			for above := path.Dir(e.Path); above != "." && !holders[above]; above = path.Dir(above) {
 				holders[above] = true
 			}
@@ -209,17 +253,17 @@ func withoutHolders(rest []tree.Listed) (kept []tree.Listed) {
 }
 
 // lookUp returns the entries that the list of the target does not have, and that are there under another name. If one
-// is not there, another process has changed the target during the copy. Before the copy of a dry run only those count
-// that may be one of the rest.
+// is not there after the copy, another process has changed the target meanwhile. Before the copy only those count that
+// may be one of the rest.
 func (t *transfers) lookUp(
-	ctx context.Context, target directory, missing, rest []tree.Listed,
+	ctx context.Context, target directory, missing, rest []tree.Listed, copied bool,
 ) (found []tree.Listed, err error) {
 	directories := map[string]bool{}
 	for _, e := range rest {
 		directories[path.Dir(e.Path)] = true
 	}
 	for _, e := range missing {
-		if t.settings.DryRun && !directories[path.Dir(e.Path)] {
+		if !copied && !directories[path.Dir(e.Path)] {
 			continue
 		}
 		entry, exists, err := target.lookup(ctx, e.Path)
@@ -228,7 +272,7 @@ func (t *transfers) lookUp(
 			return nil, err
 		case exists:
 			found = append(found, entry)
-		case !t.settings.DryRun:
+		case copied:
 			return nil, disk.NewError(disk.ErrSourceChanged, nil,
 				"run the same command again when no other process changes it",
 				"nothing is deleted: %s vanished from the target during the copy", e.Path)
@@ -237,24 +281,34 @@ func (t *transfers) lookUp(
 	return found, nil
 }
 
-// withoutSkipped returns the entries that are not symlinks of the source, which --links skip leaves out of the copy.
-func (t *transfers) withoutSkipped(ctx context.Context, e ends, rest []tree.Listed) ([]tree.Listed, error) {
-	if t.options.Links != tree.LinksSkip || len(rest) == 0 {
+// withoutSkipped returns the entries without those that only the copy leaves out: special files that the source has,
+// too, and with --links skip what it has as a symlink.
+func (t *transfers) withoutSkipped(
+	ctx context.Context, e ends, rest []tree.Listed, copied bool,
+) ([]tree.Listed, error) {
+	isSpecial := func(e tree.Listed) bool { return e.Kind == negotiate.EntrySpecial }
+	skipsLinks := t.options.Links == tree.LinksSkip
+	if len(rest) == 0 || !skipsLinks && !slices.ContainsFunc(rest, isSpecial) {
 		return rest, nil
 	}
-	source := tree.List(func() (*tree.Walk, error) { return tree.Open(disk.OS, e.local, tree.Options{}) })
+	source := tree.List(func() (*tree.Walk, error) {
+		return tree.Open(disk.OS, e.local, tree.Options{All: true, Filter: t.options.Filter})
+	})
 	if !t.settings.Sends {
-		source = t.daemonDirectory(e, !t.settings.DryRun).list(ctx)
+		source = t.daemonDirectory(e, copied).list(ctx)
 	}
-	links := map[string]bool{}
+	links, special := map[string]bool{}, map[string]bool{}
 	for each, err := range source {
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if each.Kind == negotiate.EntrySymlink {
+		case isSpecial(each):
+			special[each.Path] = true
+		case skipsLinks && each.Kind == negotiate.EntrySymlink:
 			links[each.Path] = true
 		}
 	}
+	rest = slices.DeleteFunc(rest, func(e tree.Listed) bool { return isSpecial(e) && special[e.Path] })
 	return tree.Without(rest, links), nil
 }
 
@@ -277,7 +331,7 @@ func (t *transfers) protected() (*tree.Filter, error) {
 
 // deleted reports one entry.
 func (t *transfers) deleted(e tree.Listed, err error) {
-	d := report.Deletion{Path: e.Path, Kind: e.Kind, DryRun: t.settings.DryRun, Err: err}
+	d := report.Deletion{Path: e.Path, Kind: e.Kind, InTheWay: e.InTheWay, DryRun: t.settings.DryRun, Err: err}
 	t.total.Delete(d)
 	t.reporter.Deleted(d)
 }

@@ -80,7 +80,7 @@ func (d *localDirectory) list(ctx context.Context) tree.Listing {
 		if d.opened == nil {
 			return
 		}
-		err := d.opened.List(ctx, "", true, yieldEntries(yield))
+		err := d.opened.List(ctx, "", share.ListOptions{Recursive: true, All: true}, yieldEntries(yield))
 		if err != nil && !errors.Is(err, errEnough) {
 			yield(tree.Listed{}, err)
 		}
@@ -91,7 +91,9 @@ func (d *localDirectory) list(ctx context.Context) tree.Listing {
 var errEnough = errors.New("the rest of the list is not needed")
 
 func listedAs(path string, e share.Entry) tree.Listed {
-	return tree.Listed{Path: path, Kind: e.Kind, File: e.File, Size: e.Size, Modified: e.Modified}
+	return tree.Listed{
+		Path: path, Kind: e.Kind, File: e.File, Size: e.Size, Modified: e.Modified, Mounted: e.Mounted,
+	}
 }
 
 // yieldEntries returns a function that yields the entries of a share, but for the listed directory.
@@ -149,7 +151,7 @@ func (d *daemonDirectory) close() {}
 
 func (d *daemonDirectory) list(ctx context.Context) tree.Listing {
 	return func(yield func(tree.Listed, error) bool) {
-		flags := d.flags | negotiate.ListRecursive | negotiate.ListIdentify
+		flags := d.flags | negotiate.ListRecursive | negotiate.ListIdentify | negotiate.ListAll
 		end, err := d.client.List(ctx, d.place, flags, yieldEntries(yield))
 		if err == nil && end.Code != 0 {
 			err = exit.Errorf(int(end.Code), "nothing is deleted", "the %s could not list everything (%s)",

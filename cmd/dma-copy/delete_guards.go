@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -30,33 +31,54 @@ func (t *transfers) atRoot(e ends) error {
 	return exit.Usagef("--delete would delete in the root of share %s: %s", e.request.Place.Share, nextAfterGuard)
 }
 
-// prepareDeletion refuses what can be refused before the copy, and counts the entries of the target.
-func (t *transfers) prepareDeletion(ctx context.Context, e ends) error {
-	if err := t.atRoot(e); err != nil && !t.settings.DryRun {
-		return err
-	}
-	if t.isForced() {
+// checkDeletion refuses what can be refused before the copy: what a refused command has copied would count as entries
+// of the target when it is repeated. A dry run changes nothing, and checks at its end.
+func (t *transfers) checkDeletion(ctx context.Context, e ends) error {
+	if t.settings.DryRun {
 		return nil
+	}
+	if err := t.atRoot(e); err != nil || t.settings.Force {
+		return err
 	}
 	target, err := t.targetAt(e, false)
 	if err != nil {
 		return err
 	}
 	defer target.close()
-	for _, err := range target.list(ctx) {
-		if err != nil {
-			return err
-		}
-		t.before++
+	if _, exists, err := target.lookup(ctx, ""); err != nil || !exists {
+		return nil // the copy says what is wrong
 	}
-	return nil
+	complete, err := t.preview(ctx, e)
+	if err != nil {
+		return nil // the copy fails, too, and reports it
+	}
+	rest, _, err := t.rest(ctx, e, target, false)
+	if err == nil && complete {
+		err = t.permit(e, len(rest))
+	}
+	return err
 }
 
-// permit returns an error unless so many entries may be deleted.
-func (t *transfers) permit(e ends, entries int) error {
+// preview sets the mirror of a copy without making or reporting it. If it is not complete because some entries cannot
+// be sent, nothing will be deleted either.
+func (t *transfers) preview(ctx context.Context, e ends) (complete bool, err error) {
+	t.newMirror()
+	e.request.Options = t.options
+	o := &e.request.Options
+	o.File, o.Mirror, o.DryRun, o.Checksum = e.local, t.mirror, true, false
+	_, err = t.request(ctx, e.request)
+	if errors.Is(err, job.ErrSomeFailed) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// permit returns an error unless so many entries more may be deleted.
+func (t *transfers) permit(e ends, more int) error {
+	entries := more + int(t.total.Deleted)
 	limit := t.settings.MaxDelete
 	switch {
-	case entries == 0:
+	case more == 0:
 		return nil
 	case limit > 0 && entries > limit:
 		return job.NewError(job.ErrLimit, nil, "compare source and target, and raise --max-delete",

@@ -250,17 +250,21 @@ func (t *transfers) copy(ctx context.Context, e ends) error {
 	monitor.Begin(at)
 	options := t.options
 	options.File, options.Mirror = e.local, t.mirror
-	call := t.client.Pull
-	if t.settings.Sends {
-		call = t.client.Push
-	}
 	summary, err := transfer(ctx, monitor, options, func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {
 		e.request.Options = o
-		return call(ctx, e.request)
+		return t.request(ctx, e.request)
 	})
 	t.summary = summary
 	t.total.Add(summary, err)
 	return monitor.Conclude(summary, err)
+}
+
+// request pushes or pulls.
+func (t *transfers) request(ctx context.Context, r service.CopyRequest) (job.Summary, error) {
+	if t.settings.Sends {
+		return t.client.Push(ctx, r)
+	}
+	return t.client.Pull(ctx, r)
 }
 
 // expandSources puts what the patterns of a pull match in their place. By then the target is known to be a directory to

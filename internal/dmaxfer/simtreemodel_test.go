@@ -212,10 +212,8 @@ func (m *treeModel) decide() {
 			e.fail()
 		case m.cannotCompare(e):
 			e.action, e.code = job.Failed, negotiate.AbortSource
-		case e.isDirectory() && existed && was.mode != fs.ModeDir:
+		case existed && e.isDirectory() != (was.mode == fs.ModeDir):
 			e.fail() // something is in the way
-		case !e.isDirectory() && was.mode == fs.ModeDir && !m.DryRun: // which does not look so closely
-			e.fail()
 		case e.isDirectory():
 			e.action = m.copies(!existed)
 		case e.first != "":

@@ -18,11 +18,13 @@ const (
 	EntryDirectory
 	EntrySymlink
 	EntryHardLink // another name of an earlier file of the transfer
+	EntrySpecial  // a FIFO, socket or device, in lists only
 )
 
 // entryKindNames is the only table of the names.
 var entryKindNames = [...]string{
 	EntryFile: "file", EntryDirectory: "directory", EntrySymlink: "symlink", EntryHardLink: "hard link",
+	EntrySpecial: "special file",
 }
 
 // Known reports whether k is one of the kinds above.
@@ -159,7 +161,7 @@ func decodeEntry(b []byte) (e Entry, rest []byte, err error) {
 // check checks everything that does not depend on the plan or on other entries.
 func (e *Entry) check() error {
 	switch {
-	case !e.Kind.Known():
+	case !e.Kind.Known(), e.Kind == EntrySpecial:
 		return malformed(TypeEntries, "an entry of unknown %s", e.Kind)
 	case e.Flags&^knownEntryFlags != 0:
 		return malformed(TypeEntries, "unknown flags %#x of an entry", uint8(e.Flags&^knownEntryFlags))

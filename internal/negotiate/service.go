@@ -340,8 +340,11 @@ func (s *Service) Listed(dst []byte, entries []Listed) (msg []byte, used int, er
 func (l *listing) add(e *Listed) error {
 	l.name = append(l.name[:0], e.Name...)
 	entry := Entry{Kind: e.Kind, Depth: e.Depth, Name: l.name}
-	if e.Depth > l.flags.depth() {
+	switch {
+	case e.Depth > l.flags.depth():
 		return malformed(TypeListed, "an entry at depth %d, limit %d", e.Depth, l.flags.depth())
+	case !l.flags.Has(ListAll) && (e.Kind == EntrySpecial || e.Mounted):
+		return malformed(TypeListed, "a %s with what was not asked for", e.Kind)
 	}
 	if err := l.order.check(&entry); err != nil {
 		return err

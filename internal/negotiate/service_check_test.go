@@ -358,6 +358,7 @@ func TestServiceListsAtTheirBoundaries(t *testing.T) {
 	file := func(depth int, name string) Listed { return listedAt(depth, EntryFile, name) }
 	directory := func(depth int, name string) Listed { return listedAt(depth, EntryDirectory, name) }
 	link := Listed{Kind: EntrySymlink, Depth: 1, Name: "l", Link: "x"}
+	special, mounted := listedAt(1, EntrySpecial, "a"), Listed{Kind: EntryDirectory, Depth: 1, Name: "b", Mounted: true}
 	long := strings.Repeat("n", 255)
 	deep := listedRoot()
 	for i := range 16 {
@@ -372,6 +373,10 @@ func TestServiceListsAtTheirBoundaries(t *testing.T) {
 		"a symlink":              {0, []Listed{{Kind: EntrySymlink, Link: "x"}}, nil},
 		"a directory":            {0, listedRoot(directory(1, "a"), file(1, "b"), link), nil},
 		"itself":                 {ListItself, listedRoot(), nil},
+		"all":                    {ListAll, listedRoot(special, mounted), nil},
+		"a special file":         {0, listedRoot(special), ErrMalformed},
+		"a mount point":          {0, listedRoot(mounted), ErrMalformed},
+		"below a special file":   {ListAll | ListRecursive, listedRoot(special, file(2, "a")), ErrMalformed},
 		"more than itself":       {ListItself, listedRoot(file(1, "a")), ErrMalformed},
 		"below a directory":      {0, listedRoot(directory(1, "a"), file(2, "a")), ErrMalformed},
 		"recursive":              {ListRecursive, listedRoot(directory(1, "a"), file(2, "a"), file(1, "b")), nil},

@@ -20,8 +20,9 @@ const (
 	ListItself                          // only the entry itself, even if it is a directory
 	ListIdentify                        // Listed.File is set
 	ListKept                            // Place is below the directory that the last copy has kept
+	ListAll                             // FIFOs, sockets and devices, too, and Listed.Mounted is set
 
-	knownListFlags = ListKept<<1 - 1
+	knownListFlags = ListAll<<1 - 1
 )
 
 // Has reports whether all of the wanted flags are set.
@@ -99,7 +100,7 @@ func (l ListRequest) check() error {
 // the shares, it is a directory that has the shares as its entries. An entry's parent is the last one of the previous
 // depth that was listed before it.
 type Listed struct {
-	Kind  EntryKind // but EntryHardLink
+	Kind  EntryKind // but EntryHardLink; EntrySpecial with ListAll only
 	Depth int       // at most 2048
 	// Mode has permission bits, at most MaxMode. Those of a share are what the key may do: 0o400 read, 0o200 write.
 	Mode  uint32
@@ -110,6 +111,9 @@ type Listed struct {
 	Size uint64 // bytes of a file; otherwise 0
 	Name string // the last component of the path; empty at depth 0. May have any bytes but '/' and zero
 	Link string // text of a symlink, 1 to MaxLink bytes; otherwise empty
+
+	// Mounted is, with ListAll, whether a file system is mounted on a directory below the listed one.
+	Mounted bool
 }
 
 // AppendListed appends a LISTED without checking it.
@@ -122,7 +126,7 @@ func AppendListed(dst []byte, entries []Listed) []byte {
 }
 
 func appendListed(dst []byte, e *Listed) []byte {
-	dst = append(dst, byte(e.Kind), 0)
+	dst = append(dst, byte(e.Kind), wireBool(e.Mounted))
 	dst = binary.BigEndian.AppendUint16(dst, uint16(e.Depth))
 	dst = binary.BigEndian.AppendUint32(dst, e.Mode)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(e.MTime.Sec))
@@ -173,8 +177,14 @@ func decodeListed(b []byte, text string) (e Listed, length int, err error) {
 		Size:  binary.BigEndian.Uint64(b[24:]),
 		Name:  text[listedSize:name],
 		Link:  text[name:length],
+
+		Mounted: b[1] == 1,
 	}
-	if err := firstError(checkPadding(TypeListed, b[1:2]), e.check()); err != nil {
+	err = e.check()
+	if b[1] > 1 {
+		err = malformed(TypeListed, "unknown flags %#x of an entry", b[1])
+	}
+	if err != nil {
 		return Listed{}, 0, err
 	}
 	return e, length, nil
@@ -183,8 +193,10 @@ func decodeListed(b []byte, text string) (e Listed, length int, err error) {
 // check checks everything that does not depend on other entries.
 func (e *Listed) check() error {
 	switch {
-	case e.Kind < EntryFile || e.Kind > EntrySymlink:
+	case !e.Kind.Known(), e.Kind == EntryHardLink:
 		return malformed(TypeListed, "a listed %s", e.Kind)
+	case e.Mounted && e.Kind != EntryDirectory:
+		return malformed(TypeListed, "a %s that is a mount point", e.Kind)
 	case e.Mode > MaxMode:
 		return malformed(TypeListed, "mode %#o, limit %#o", e.Mode, MaxMode)
 	case e.MTime.Nsec >= 1e9:

@@ -76,6 +76,7 @@ type vectorListed struct {
 	Size      number `json:"size"`
 	Name      octets `json:"name"`
 	Link      octets `json:"link"`
+	Mounted   bool   `json:"mounted"`
 }
 
 type vectorResult struct {
@@ -89,7 +90,7 @@ var (
 		"links", "dry-run", "ignore-existing",
 		"keep",
 	}
-	listFlagNames = []string{"recursive", "itself", "identify", "kept"}
+	listFlagNames = []string{"recursive", "itself", "identify", "kept", "all"}
 )
 
 // What decodeService returns where it is not one value of the package.
@@ -175,8 +176,9 @@ func (m serviceMessage) list(t testing.TB, place Place) any {
 	}
 	for _, e := range m.Entries {
 		entries = append(entries, Listed{
-			named[EntryKind](t, e.Kind, EntrySymlink), e.Depth, uint32(e.Mode),
+			named[EntryKind](t, e.Kind, EntrySpecial), e.Depth, uint32(e.Mode),
 			Timestamp{int64(e.MTimeSec), e.MTimeNsec}, e.File, uint64(e.Size), string(e.Name), string(e.Link),
+			e.Mounted,
 		})
 	}
 	for _, p := range m.Paths {

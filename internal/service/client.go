@@ -252,7 +252,7 @@ func (c *Client) List(
 func entryOf(l negotiate.Listed, names []string) share.Entry {
 	return share.Entry{
 		Kind: l.Kind, Depth: l.Depth, Path: strings.Join(names, "/"), Mode: l.Mode, Modified: disk.Timestamp(l.MTime),
-		Size: int64(l.Size), Link: l.Link, File: uint64(l.File),
+		Size: int64(l.Size), Link: l.Link, File: uint64(l.File), Mounted: l.Mounted,
 	}
 }
 

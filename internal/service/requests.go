@@ -194,7 +194,9 @@ func (l *lister) list(ctx context.Context, r negotiate.ListRequest) error {
 		opened, at = l.kept.at(in, at)
 	}
 	if !r.Flags.Has(negotiate.ListItself) {
-		return l.finish(ctx, opened.List(ctx, at, r.Flags.Has(negotiate.ListRecursive), add))
+		return l.finish(ctx, opened.List(ctx, at, share.ListOptions{
+			Recursive: r.Flags.Has(negotiate.ListRecursive), All: r.Flags.Has(negotiate.ListAll),
+		}, add))
 	}
 	entry, err := opened.Stat(at)
 	if err != nil {
@@ -237,7 +239,7 @@ func (l *lister) add(ctx context.Context, e share.Entry) error {
 	l.progress.Touch()
 	listed := negotiate.Listed{
 		Kind: e.Kind, Depth: e.Depth, Mode: e.Mode, MTime: negotiate.Timestamp(e.Modified),
-		Size: uint64(max(0, e.Size)), Name: e.Name(), Link: e.Link,
+		Size: uint64(max(0, e.Size)), Name: e.Name(), Link: e.Link, Mounted: e.Mounted,
 	}
 	if l.identify {
 		listed.File = uint32(e.File)

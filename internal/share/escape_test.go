@@ -290,7 +290,7 @@ func (u *user) list(path string) error {
 	if err != nil {
 		return err
 	}
-	return u.o.List(context.Background(), clean, true, func(e share.Entry) error {
+	return u.o.List(context.Background(), clean, share.ListOptions{Recursive: true}, func(e share.Entry) error {
 		if strings.Contains(e.Path, unseen) {
 			u.t.Errorf("%s was listed below %s", e.Path, path)
 		}

@@ -16,7 +16,7 @@ import (
 
 // Entry is a file, directory or symlink of a share.
 type Entry struct {
-	Kind     negotiate.EntryKind // but EntryHardLink
+	Kind     negotiate.EntryKind // but EntryHardLink; EntrySpecial with ListOptions.All only
 	Depth    int                 // 0 for what was asked for
 	Path     string              // below what was asked for; empty at depth 0
 	Mode     uint32              // permission bits, and the sticky bit of a directory
@@ -24,6 +24,13 @@ type Entry struct {
 	Size     int64  // bytes of a file; 0 for anything else
 	Link     string // the text of a symlink
 	File     uint64 // a number that all names of a file or directory have, and hardly another one
+	Mounted  bool   // something is mounted on this directory; with ListOptions.All only
+}
+
+// ListOptions say what List lists.
+type ListOptions struct {
+	Recursive bool // what is below directories of the listed one, too
+	All       bool // sockets, FIFOs and devices in it, too, and which directories are mount points
 }
 
 // Name returns the last component of the path.
@@ -76,18 +83,18 @@ func (o *Opened) stat(path string) (Entry, error) {
 var errNotListed = errors.New("it is neither a file, a directory nor a symlink")
 
 // List calls each for the entry at a path as CleanPath returns it. If that is a directory, or a symlink to a directory
-// of the share, it then calls each for every entry in it, or with recursive also for those below, depth first and
-// sorted bytewise by component. Symlinks are listed as themselves. Sockets, FIFOs, devices and unfinished files of
-// interrupted copies are left out. It fails with ErrDenied unless the access allows Read. An error of each, or of ctx,
-// ends the listing and is returned. What cannot be read is left out, with everything below it, and the first
+// of the share, it then calls each for every entry in it, or with Recursive also for those below, depth first and
+// sorted bytewise by component. Symlinks are listed as themselves. Unfinished files of interrupted copies are left out,
+// and without All sockets, FIFOs and devices. It fails with ErrDenied unless the access allows Read. An error of each,
+// or of ctx, ends the listing and is returned. What cannot be read is left out, with everything below it, and the first
 // *disk.Error about that is returned after everything else. If the path itself cannot be read, each is not called.
-func (o *Opened) List(ctx context.Context, path string, recursive bool, each func(Entry) error) error {
+func (o *Opened) List(ctx context.Context, path string, options ListOptions, each func(Entry) error) error {
 	if err := o.allow(Read, "list"); err != nil {
 		return err
 	}
 	info, err := o.root.Stat(orSelf(path))
 	if err == nil && info.Mode.IsDir() {
-		return o.listDirectory(ctx, orSelf(path), recursive, each)
+		return o.listDirectory(ctx, orSelf(path), options, each)
 	}
 	entry, err := o.stat(path) // also finds a dangling symlink
 	if err != nil {
@@ -96,8 +103,8 @@ func (o *Opened) List(ctx context.Context, path string, recursive bool, each fun
 	return each(entry)
 }
 
-func (o *Opened) listDirectory(ctx context.Context, path string, recursive bool, each func(Entry) error) error {
-	w, err := tree.Open(o.root, path, tree.Options{Shallow: !recursive, SkipLeftovers: true})
+func (o *Opened) listDirectory(ctx context.Context, path string, opt ListOptions, each func(Entry) error) error {
+	w, err := tree.Open(o.root, path, tree.Options{Shallow: !opt.Recursive, SkipLeftovers: true, All: opt.All})
 	if err != nil {
 		return err
 	}
@@ -129,7 +136,7 @@ func (o *Opened) listDirectory(ctx context.Context, path string, recursive bool,
 
 func fromTree(found *tree.Entry) Entry {
 	entry := entryOf(found.Kind, &found.Info)
-	entry.Depth, entry.Path, entry.Link = found.Depth, found.Path(), found.Link
+	entry.Depth, entry.Path, entry.Link, entry.Mounted = found.Depth, found.Path(), found.Link, found.Mounted
 	return entry
 }
 

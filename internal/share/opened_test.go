@@ -15,6 +15,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -50,7 +51,7 @@ func mustOpen(t testing.TB, parent string, access share.Access, names ...string)
 // list returns a line for each entry.
 func list(t testing.TB, o *share.Opened, path string, recursive bool) (lines []string, err error) {
 	t.Helper()
-	err = o.List(context.Background(), path, recursive, func(e share.Entry) error {
+	err = o.List(context.Background(), path, share.ListOptions{Recursive: recursive}, func(e share.Entry) error {
 		lines = append(lines, describe(e))
 		return nil
 	})
@@ -101,6 +102,33 @@ func TestList(t *testing.T) {
 		if got, err := list(t, o, path, true); !errors.Is(err, want) || !errors.Is(err, disk.ErrSource) || got != nil {
 			t.Errorf("%q: %q, %v, want %v", path, got, err, want)
 		}
+	}
+}
+
+// What a deletion has to know is listed on request: special files, and which directories are mount points.
+func TestListAll(t *testing.T) {
+	o := mustOpen(t, t.TempDir(), share.Read, "a/b/file", "a/c/", "f")
+	must(t, unix.Mkfifo(filepath.Join(o.Path, "a/pipe"), 0o600))
+	mounted := filepath.Join(o.Path, "a/b")
+	isMounted := unix.Mount(mounted, mounted, "", unix.MS_BIND, "") == nil // takes CAP_SYS_ADMIN
+	if isMounted {
+		t.Cleanup(func() { must(t, unix.Unmount(mounted, unix.MNT_DETACH)) })
+	}
+	want := map[string]share.Entry{
+		"": {Kind: negotiate.EntryDirectory}, "a": {Kind: negotiate.EntryDirectory},
+		"a/b": {Kind: negotiate.EntryDirectory, Mounted: isMounted}, "a/b/file": {Kind: negotiate.EntryFile},
+		"a/c": {Kind: negotiate.EntryDirectory}, "a/pipe": {Kind: negotiate.EntrySpecial},
+		"f": {Kind: negotiate.EntryFile},
+	}
+	must(t, o.List(t.Context(), "", share.ListOptions{Recursive: true, All: true}, func(e share.Entry) error {
+		if w, found := want[e.Path]; !found || w.Kind != e.Kind || w.Mounted != e.Mounted {
+			t.Errorf("%s is a %s, mounted %t", e.Path, e.Kind, e.Mounted)
+		}
+		delete(want, e.Path)
+		return nil
+	}))
+	if len(want) > 0 {
+		t.Errorf("%v are not listed", want)
 	}
 }
 
@@ -166,12 +194,13 @@ func TestListEndsWithItsCaller(t *testing.T) {
 	o := mustOpen(t, t.TempDir(), share.Read, "a", "b", "c")
 	wrong := errors.New("wrong")
 	calls := 0
-	err := o.List(t.Context(), "", true, func(share.Entry) error { calls++; return wrong })
+	recursive := share.ListOptions{Recursive: true}
+	err := o.List(t.Context(), "", recursive, func(share.Entry) error { calls++; return wrong })
 	if !errors.Is(err, wrong) || calls != 1 {
 		t.Errorf("after %d calls: %v", calls, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	err = o.List(ctx, "", true, func(e share.Entry) error {
+	err = o.List(ctx, "", share.ListOptions{Recursive: true}, func(e share.Entry) error {
 		if e.Depth > 0 {
 			t.Errorf("%s was listed", e.Path)
 		}

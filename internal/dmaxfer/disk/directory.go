@@ -142,8 +142,7 @@ func (d *Directory) openChild(name string, create bool) (dir Dir, created bool, 
 	case err == nil:
 		return dir, created, nil
 	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
-		return nil, false, NewError(ErrTarget, err, nextIfInTheWay,
-			"cannot create the directory %s: something else has its name", d.path(name))
+		return nil, false, NotADirectory(d.path(name), err)
 	default:
 		return nil, created, d.cannotCreate(name, err)
 	}

@@ -77,10 +77,11 @@ func (d *Directory) prepareReplacing(dir Dir, name string, exists error) error {
 		return nil // it was removed meanwhile
 	case err != nil:
 		return d.failed("examining", name, err)
-	case found.Mode.IsDir():
-		return ErrorExists(d.path(name), found, exists)
-	case !found.Mode.IsRegular() && found.Mode&fs.ModeSymlink == 0:
-		return NewError(ErrTarget, exists, nextIfInTheWay, "cannot replace %s: it is not a regular file", d.path(name))
+	}
+	err = InTheWay(d.path(name), found, exists)
+	switch {
+	case err != nil:
+		return err
 	case d.fresh:
 		return d.collides(name, exists)
 	case !d.tree.opt.Overwrite:
@@ -93,6 +94,24 @@ func (d *Directory) prepareReplacing(dir Dir, name string, exists error) error {
 		_, err = backUp(dir, name, d.path(name))
 	}
 	return err
+}
+
+// InTheWay returns the error for what no file or symlink of a tree can replace, even if the tree may replace entries:
+// directories, sockets, FIFOs and devices. path and exists are those of ErrorExists.
+func InTheWay(path string, found Info, exists error) error {
+	switch {
+	case found.Mode.IsDir():
+		return ErrorExists(path, found, exists)
+	case !found.Mode.IsRegular() && found.Mode&fs.ModeSymlink == 0:
+		return NewError(ErrTarget, exists, nextIfInTheWay, "cannot replace %s: it is not a regular file", path)
+	}
+	return nil
+}
+
+// NotADirectory returns the error for what has the name of a directory of a tree.
+func NotADirectory(path string, err error) error {
+	return NewError(ErrTarget, err, nextIfInTheWay,
+		"cannot create the directory %s: something else has its name", path)
 }
 
 // ErrorExists returns the error for what was found at the path of an entry of a tree and may not be replaced. exists is

@@ -17,10 +17,10 @@ func RemoveBeneath(base Dir, path string) error {
 	return explainRemoval(path, removeBeneath(base, path, removeEntry))
 }
 
-// RemoveExtra is RemoveBeneath for a user who may not write to a directory of their own: it gets the right for as long
-// as the removal takes.
+// RemoveExtra is RemoveBeneath for sockets, FIFOs and devices, too, and for a user who may not write to a directory of
+// their own: it gets the right for as long as the removal takes.
 func RemoveExtra(base Dir, path string) error {
-	return explainRemoval(path, removeBeneath(base, path, mayGetRights(removeEntry)))
+	return explainRemoval(path, removeBeneath(base, path, mayGetRights(removeAny)))
 }
 
 // SetAsideExtra is RemoveExtra, except that a file or a symlink is not removed but renamed like a backup.
@@ -102,16 +102,26 @@ func removeBeneath(base Dir, path string, remove func(in Dir, name string) error
 	return remove(in, name)
 }
 
-func removeEntry(in Dir, name string) error { return removeAs(in, name, Dir.RemoveDir, Dir.Remove) }
-
-func removeFile(in Dir, name string) error {
-	return removeAs(in, name, func(Dir, string) error { return unix.EISDIR }, Dir.Remove)
+func removeEntry(in Dir, name string) error {
+	return removeAs(in, name, Dir.RemoveDir, Dir.Remove, refuseSpecial)
 }
 
-func setEntryAside(in Dir, name string) error { return removeAs(in, name, Dir.RemoveDir, setAside) }
+func removeAny(in Dir, name string) error {
+	return removeAs(in, name, Dir.RemoveDir, Dir.Remove, Dir.Remove)
+}
+
+func removeFile(in Dir, name string) error {
+	return removeAs(in, name, func(Dir, string) error { return unix.EISDIR }, Dir.Remove, refuseSpecial)
+}
+
+func setEntryAside(in Dir, name string) error {
+	return removeAs(in, name, Dir.RemoveDir, setAside, Dir.Remove)
+}
+
+func refuseSpecial(Dir, string) error { return errNotRemovable }
 
 // removeAs removes an entry of a directory by what it is.
-func removeAs(in Dir, name string, removeDir, remove func(Dir, string) error) error {
+func removeAs(in Dir, name string, removeDir, remove, removeSpecial func(Dir, string) error) error {
 	found, err := in.Stat(name)
 	if err == nil {
 		err = in.Obstacle(name)
@@ -124,7 +134,7 @@ func removeAs(in Dir, name string, removeDir, remove func(Dir, string) error) er
 	case found.Mode&fs.ModeSymlink != 0:
 		return remove(in, name)
 	case !found.Mode.IsRegular():
-		return errNotRemovable
+		return removeSpecial(in, name)
 	case IsLeftover(name):
 		return removeLeftover(in, name)
 	default:

@@ -62,6 +62,7 @@ func TestUnfinishedFilesInUseAreNotRemoved(t *testing.T) {
 	})
 }
 
+// Only the deletion of a sync removes special files.
 func TestSpecialFilesAreNotRemoved(t *testing.T) {
 	at := onDisk(t, t.TempDir())
 	must(t, unix.Mkfifo(at.path("pipe"), 0o600))
@@ -69,7 +70,13 @@ func TestSpecialFilesAreNotRemoved(t *testing.T) {
 	must(t, err)
 	defer dir.Close()
 	mustFail(t, disk.RemoveBeneath(dir, "pipe"), disk.ErrTarget, "pipe", "neither a file")
+	mustFail(t, disk.RemoveFileBeneath(dir, "pipe"), disk.ErrTarget, "pipe", "neither a file")
 	at.mustHold(t, "pipe")
+	must(t, disk.RemoveExtra(dir, "pipe"))
+	at.mustHold(t)
+	must(t, unix.Mkfifo(at.path("pipe"), 0o600))
+	must(t, disk.SetAsideExtra(dir, "pipe")) // there is no content to keep
+	at.mustHold(t)
 }
 
 // Each call that fails is reported, and nothing else than the entry is removed.

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 
@@ -46,7 +47,7 @@ func (p *planner) planDirectory(e *arriving, in *directory) error {
 	case p.terms.plan.Compare:
 		return p.differs(e.path)
 	case p.terms.plan.DryRun:
-		p.wouldNeed(e, negotiate.ChangeNew)
+		p.wouldNeed(e, cmp.Or(e.change, negotiate.ChangeNew))
 	default:
 		p.commit(e)
 	}
@@ -104,6 +105,9 @@ func (p *planner) lookInto(d *directory) (absent bool, err error) {
 	switch {
 	case own != nil && (err == nil || d.parent != nil && noDirectory(err)):
 		return !own.Info.Mode.IsDir(), own.Err
+	case p.terms.plan.DryRun && d.parent != nil && noDirectory(err):
+		d.entry.change = negotiate.ChangeType
+		return true, p.unlessRemoved(disk.NotADirectory(d.entry.path, err))
 	case errors.Is(err, fs.ErrNotExist), p.terms.plan.Compare && noDirectory(err), d.seen == nil && err == nil:
 		return true, nil
 	case err != nil:

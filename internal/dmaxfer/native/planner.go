@@ -183,7 +183,10 @@ func cannotExamine(e *arriving, err error) error {
 
 func (p *planner) planSymlink(e *arriving) error {
 	change, found, err := p.linkChange(e)
-	plan := &p.terms.plan
+	plan, refused := &p.terms.plan, error(nil)
+	if found != nil {
+		refused = p.mayReplace(e, *found)
+	}
 	switch {
 	case err != nil:
 		return p.fail(e, err)
@@ -193,8 +196,8 @@ func (p *planner) planSymlink(e *arriving) error {
 		p.have(e)
 	case plan.Compare:
 		return p.differs(e.path)
-	case found != nil && !plan.Overwrite:
-		return p.fail(e, disk.ErrorExists(e.path, *found, nil))
+	case refused != nil:
+		return p.fail(e, refused)
 	case plan.DryRun:
 		p.wouldNeed(e, change)
 	default:
@@ -264,14 +267,36 @@ func (p *planner) planLink(e *arriving) error {
 	case !found:
 		e.change = negotiate.ChangeNew
 	case p.isNameOf(e.link, info):
-	case !plan.Overwrite:
-		return p.fail(e, disk.ErrorExists(e.path, info, nil))
-	case !info.Mode.IsRegular():
-		e.change = negotiate.ChangeType
 	default:
+		if err := p.mayReplace(e, info); err != nil {
+			return p.fail(e, err)
+		}
 		e.change = negotiate.ChangeContent
+		if !info.Mode.IsRegular() {
+			e.change = negotiate.ChangeType
+		}
 	}
 	return p.makeLink(e)
+}
+
+// mayReplace returns an error unless a file or a symlink of a tree may take the place of what was found.
+func (p *planner) mayReplace(e *arriving, found disk.Info) error {
+	if err := p.unlessRemoved(disk.InTheWay(e.path, found, nil)); err != nil {
+		return err
+	}
+	if !p.terms.plan.Overwrite {
+		return disk.ErrorExists(e.path, found, nil)
+	}
+	return nil
+}
+
+// unlessRemoved returns the error for what is in the way of an entry, but nil in the dry run of a sync that removes
+// such things before it copies again.
+func (p *planner) unlessRemoved(inTheWay error) error {
+	if p.terms.plan.DryRun && p.terms.config.Mirror != nil {
+		return nil
+	}
+	return inTheWay
 }
 
 // isNameOf reports whether there is the same file at a path below the root, which is looked into.
@@ -355,8 +380,10 @@ func (p *planner) comparesContent(same bool) bool {
 
 // needNew is need unless what the target has in place of the file may not be replaced.
 func (p *planner) needNew(ctx context.Context, e *arriving, found disk.Info, change negotiate.Change) error {
-	if plan := &p.terms.plan; plan.Tree && !plan.Overwrite && change != negotiate.ChangeNew {
-		return p.fail(e, disk.ErrorExists(e.path, found, nil))
+	if p.terms.plan.Tree && change != negotiate.ChangeNew {
+		if err := p.mayReplace(e, found); err != nil {
+			return p.fail(e, err)
+		}
 	}
 	return p.need(ctx, e, change)
 }

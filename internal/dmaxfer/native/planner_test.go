@@ -10,6 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -70,7 +71,7 @@ var (
 	corrected = decision{answers: "sum need", action: job.Copied}
 	planned   = decision{answers: "need", action: job.WouldCopy}
 	checked   = decision{answers: "sum need", action: job.WouldCopy}
-	inTheWay  = decision{answers: "need", action: job.Failed, failed: disk.ErrTarget}
+	inTheWay  = decision{action: job.Failed, failed: disk.ErrTarget}
 	differed  = decision{differs: true}
 	refused   = decision{answers: "sum", differs: true}
 )
@@ -78,17 +79,22 @@ var (
 // wish is what the user of both sides wants.
 type wish struct {
 	overwrite, checksum, dryRun bool
+	mirror                      bool // what is in the way is removed before the copy that is planned
 }
 
 func (w wish) of(m *meeting) {
 	m.receiver.search.Overwrite = w.overwrite
 	m.receiver.config.Checksum, m.receiver.config.DryRun = w.checksum, w.dryRun
+	if w.mirror {
+		m.receiver.config.Mirror = &tree.Mirror{}
+	}
 }
 
 // What a receiver decides about a file of a tree by what it has in its place.
 func TestDecisionsAboutFilesOfATree(t *testing.T) {
 	overwrite, checksum := wish{overwrite: true}, wish{overwrite: true, checksum: true}
 	dryRun, dryChecksum := wish{overwrite: true, dryRun: true}, wish{overwrite: true, checksum: true, dryRun: true}
+	dryMirror := wish{overwrite: true, dryRun: true, mirror: true}
 	compare, compareSums := wish{}, wish{checksum: true}
 	for _, c := range []struct {
 		wish wish
@@ -104,11 +110,15 @@ func TestDecisionsAboutFilesOfATree(t *testing.T) {
 		}},
 		{dryRun, map[found]decision{
 			missing: planned, same: had, otherSize: planned, otherTime: planned, otherMode: planned, otherBytes: had,
+			changed: planned, symlink: planned, subtree: inTheWay,
+		}},
+		{dryMirror, map[found]decision{
+			missing: planned, same: had, otherSize: planned, otherTime: planned, otherMode: planned, otherBytes: had,
 			changed: planned, symlink: planned, subtree: planned,
 		}},
 		{dryChecksum, map[found]decision{
 			missing: planned, same: compared, otherSize: planned, otherTime: compared, otherMode: compared,
-			otherBytes: checked, changed: checked, symlink: planned, subtree: planned,
+			otherBytes: checked, changed: checked, symlink: planned, subtree: inTheWay,
 		}},
 		{compare, map[found]decision{
 			missing: differed, same: had, otherSize: differed, otherTime: compared, otherMode: compared,

@@ -7,14 +7,17 @@ import (
 
 // Entry is a file, directory or symlink of the tree.
 type Entry struct {
-	Kind  negotiate.EntryKind
-	Depth int    // 0 for the root
-	Name  string // in its directory, any bytes but '/' and zero; empty for the root
+	Kind  negotiate.EntryKind // EntrySpecial with Options.All only
+	Depth int                 // 0 for the root
+	Name  string              // in its directory, any bytes but '/' and zero; empty for the root
 	Info  disk.Info
 	Link  string // the text of a symlink; for a hard link, the path of the file's first entry
 
 	// Xattrs are those of a directory, if Options.Xattrs is set. Those of a file are read from its Source.
 	Xattrs []disk.Xattr
+
+	// Mounted is whether something is mounted on a directory below the root, if Options.All is set.
+	Mounted bool
 
 	// Dir is the folder of a regular file, held until Release; nil for other kinds.
 	Dir *Folder

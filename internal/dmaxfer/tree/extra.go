@@ -22,6 +22,9 @@ type Listed struct {
 	File     uint64 // a number that all names of a file have, and hardly another one
 	Size     int64  // of a file
 	Modified disk.Timestamp
+
+	Mounted  bool // a directory on which a file system is mounted
+	InTheWay bool // of an entry of the source; set by Extra and InTheWay
 }
 
 // Listing yields the entries of a directory in the order of Walk, without its root. If there is an error it comes with
@@ -60,7 +63,7 @@ func nextListed(w *Walk) (Listed, error) {
 		case entry.Err != nil:
 			return Listed{}, entry.Err
 		case entry.Depth > 0:
-			return Listed{Path: entry.Path(), Kind: entry.Kind}, nil
+			return Listed{Path: entry.Path(), Kind: entry.Kind, Mounted: entry.Mounted}, nil
 		}
 	}
 }
@@ -69,19 +72,26 @@ func nextListed(w *Walk) (Listed, error) {
 var ErrNotSorted = errors.New("the list is not sorted")
 
 // Extra returns what is in target and not in source, in an order in which it can be removed: a directory comes after
-// everything in it. What protect excludes is left out, with everything below it and the directories above it. Nothing
-// below a directory of the target is extra if the source has something else of its name, such as a symlink that the
-// copy has followed. Errors are those of the two listings, or wrap ErrNotSorted; one in the rest of source comes after
-// all entries, so nothing may be removed before the end. Memory is bounded by the depth. missing, unless it is nil, is
-// called for each entry that is in source and not in target; see Folded.
+// everything in it. What protect excludes is left out, with everything below it and the directories above it. A mount
+// point is returned, but nothing below it, nor the directories above it: none of them can be removed. Nothing below a
+// directory of the target is extra if the source has something else of its name. Errors are those of the two listings,
+// or wrap ErrNotSorted; one in the rest of source comes after all entries, so nothing may be removed before the end.
+// Memory is bounded by the depth. missing, unless it is nil, is called for each entry that is in source and not in
+// target; see Folded.
 func Extra(source, target Listing, protect *Filter, missing func(Listed)) Listing {
-	return compare(source, target, extra{protect: protect}, missing)
+	return compare(source, target, extra{protect: protect, rest: true}, missing)
 }
 
 // InTheWay returns what keeps entries of source from being created in target, as Extra does: directories of target that
-// source has as something else, with all that is below them, and anything else that source has as a directory.
+// source has as something else, with all that is below them, anything else that source has as a directory, and special
+// files.
 func InTheWay(source, target Listing, protect *Filter) Listing {
-	return compare(source, target, extra{protect: protect, inTheWay: true}, nil)
+	return compare(source, target, extra{protect: protect, obstacles: true}, nil)
+}
+
+// ExtraOrInTheWay returns what Extra and InTheWay do.
+func ExtraOrInTheWay(source, target Listing, protect *Filter, missing func(Listed)) Listing {
+	return compare(source, target, extra{protect: protect, rest: true, obstacles: true}, missing)
 }
 
 func compare(source, target Listing, wanted extra, missing func(Listed)) Listing {
@@ -125,8 +135,9 @@ type extra struct {
 	protect *Filter
 	yield   func(Listed, error) bool
 
-	inTheWay bool   // only what is in the way of the source is wanted
-	obstacle string // path of what was in the way last
+	rest      bool   // what the source does not have is wanted
+	obstacles bool   // what is in the way of the source is wanted
+	obstacle  string // path of what was in the way last
 
 	open []openDirectory // of the target alone, the outermost first
 	skip string          // what is below this path is not extra, with a slash at the end; empty: none
@@ -152,21 +163,29 @@ func (e *extra) take(at Listed) error {
 		return err
 	}
 	isDirectory := at.Kind == negotiate.EntryDirectory
-	if e.inTheWay {
-		if found && isDirectory != (other.Kind == negotiate.EntryDirectory) {
+	if e.obstacles {
+		isObstacle := isDirectory != (other.Kind == negotiate.EntryDirectory) || at.Kind == negotiate.EntrySpecial
+		if found && isObstacle {
 			e.obstacle, found = at.Path, false
 		}
-		if e.obstacle == "" || !isAtOrBelow(at.Path, e.obstacle) {
+		at.InTheWay = e.obstacle != "" && isAtOrBelow(at.Path, e.obstacle)
+		if !at.InTheWay && !e.rest {
 			return nil
 		}
 	}
 	isProtected := e.protect.Excludes(at.Path, isDirectory)
-	if isDirectory && (isProtected || found && other.Kind != at.Kind) {
+	if isDirectory && (isProtected || found && other.Kind != at.Kind || !found && at.Mounted) {
 		e.skip = at.Path + "/"
+	}
+	if found || isProtected || at.Mounted {
+		e.keepOpen()
 	}
 	switch {
 	case found, isProtected:
-		e.keepOpen()
+	case at.Mounted:
+		if !e.yield(at, nil) {
+			return errStopped
+		}
 	case isDirectory:
 		e.open = append(e.open, openDirectory{Listed: at})
 	case !e.yield(at, nil):

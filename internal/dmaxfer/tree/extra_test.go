@@ -18,7 +18,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// listing returns the Listing of names in the form of build: one with a slash at the end is a directory.
+// listing returns the Listing of names in the form of build: one with a slash at the end is a directory. One that ends
+// with "|" is special, and with "/@" a mount point.
 func listing(names ...string) tree.Listing {
 	return func(yield func(tree.Listed, error) bool) {
 		for _, name := range names {
@@ -30,11 +31,15 @@ func listing(names ...string) tree.Listing {
 }
 
 func listed(name string) tree.Listed {
+	if path, isSpecial := strings.CutSuffix(name, "|"); isSpecial {
+		return tree.Listed{Path: path, Kind: negotiate.EntrySpecial}
+	}
+	name, isMounted := strings.CutSuffix(name, "@")
 	path, isDirectory := strings.CutSuffix(name, "/")
 	path, _, isLink := strings.Cut(path, " -> ")
 	switch {
 	case isDirectory:
-		return tree.Listed{Path: path, Kind: negotiate.EntryDirectory}
+		return tree.Listed{Path: path, Kind: negotiate.EntryDirectory, Mounted: isMounted}
 	case isLink:
 		return tree.Listed{Path: path, Kind: negotiate.EntrySymlink}
 	default:
@@ -108,9 +113,72 @@ var extraCases = map[string]struct {
 		source: []string{"cache/"}, target: []string{"cache/", "cache/a", "x"}, rules: rules{exclude("cache/")},
 		want: []string{"x"},
 	},
+	"special files": {
+		source: []string{"f"}, target: []string{"d/", "d/pipe|", "f", "pipe|"}, want: []string{"d/pipe", "d/", "pipe"},
+	},
+	"special file in place of a file":      {source: []string{"f"}, target: []string{"f|"}},
+	"special file in place of a directory": {source: []string{"f/", "f/x"}, target: []string{"f|"}},
 	"included again": {
 		target: []string{"a.o", "b.o"}, rules: rules{include("a.o"), exclude("*.o")}, want: []string{"a.o"},
 	},
+}
+
+// What is in the way of entries of the source, and with it what is extra. Nothing below a mount point is either.
+func TestInTheWay(t *testing.T) {
+	for name, c := range map[string]struct {
+		source, target []string
+		rules          rules
+		want, both     []string
+	}{
+		"nothing": {
+			source: []string{"a", "d/", "l -> a"}, target: []string{"a -> d", "d/", "d/x", "l", "x"},
+			both: []string{"d/x", "x"},
+		},
+		"directories": {
+			source: []string{"a", "l -> a"}, target: []string{"a/", "a/b/", "a/b/c", "a/p|", "a-", "l/", "l/x"},
+			want: []string{"a/b/c", "a/b/", "a/p", "a/", "l/x", "l/"},
+			both: []string{"a/b/c", "a/b/", "a/p", "a/", "a-", "l/x", "l/"},
+		},
+		"no directories": {
+			source: []string{"a/", "b/", "c/"}, target: []string{"a", "b -> a", "c|", "d|"},
+			want: []string{"a", "b", "c"}, both: []string{"a", "b", "c", "d"},
+		},
+		"special files": {
+			source: []string{"a", "l -> a"}, target: []string{"a|", "l|", "x|"},
+			want: []string{"a", "l"}, both: []string{"a", "l", "x"},
+		},
+		"excluded": {
+			source: []string{"a"}, target: []string{"a/", "a/b.o", "a/x"}, rules: rules{exclude("*.o")},
+			want: []string{"a/x"}, both: []string{"a/x"},
+		},
+		"one after the other": {
+			source: []string{"a", "b/", "b/c", "d -> x", "e/", "f -> y"},
+			target: []string{"a/", "a/x/", "a/x/y", "b", "d/", "d/z", "e/", "e/extra", "extra/", "extra/x", "f"},
+			want:   []string{"a/x/y", "a/x/", "a/", "b", "d/z", "d/"},
+			both:   []string{"a/x/y", "a/x/", "a/", "b", "d/z", "d/", "e/extra", "extra/x", "extra/"},
+		},
+		"mount points": {
+			source: []string{"a", "d/", "m/"},
+			target: []string{"a/@", "a/x", "d/", "d/e/", "d/e/m/@", "d/e/m/x", "m/@", "m/x"},
+			want:   []string{"a/"}, both: []string{"a/", "d/e/m/", "m/x"},
+		},
+		"mount point in what is in the way": {
+			source: []string{"a"}, target: []string{"a/", "a/m/@", "a/m/x", "a/x"},
+			want: []string{"a/m/", "a/x"}, both: []string{"a/m/", "a/x"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			filter := mustFilter(t, c.rules...)
+			source, target := listing(c.source...), listing(c.target...)
+			if got, err := collect(tree.InTheWay(source, target, filter)); err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("got %q, %v, want %q", got, err, c.want)
+			}
+			got, err := collect(tree.ExtraOrInTheWay(source, target, filter, nil))
+			if err != nil || !slices.Equal(got, c.both) {
+				t.Errorf("with the extra ones got %q, %v, want %q", got, err, c.both)
+			}
+		})
+	}
 }
 
 func TestExtra(t *testing.T) {
@@ -135,15 +203,16 @@ func mustRemoveExtra(t *testing.T, source, target []string, filter *tree.Filter,
 	dir, err := disk.OS.OpenDir(to)
 	must(t, err)
 	defer dir.Close()
-	before, err := collect(listOf(to, tree.Options{}))
+	all := tree.Options{All: true}
+	before, err := collect(listOf(to, all))
 	must(t, err)
-	extra := tree.Extra(listOf(from, tree.Options{Filter: filter}), listOf(to, tree.Options{}), filter, nil)
+	extra := tree.Extra(listOf(from, tree.Options{Filter: filter}), listOf(to, all), filter, nil)
 	paths, err := collect(extra)
 	must(t, err)
 	for _, path := range paths {
-		must(t, disk.RemoveBeneath(dir, strings.TrimSuffix(path, "/")))
+		must(t, disk.RemoveExtra(dir, strings.TrimSuffix(path, "/")))
 	}
-	after, err := collect(listOf(to, tree.Options{}))
+	after, err := collect(listOf(to, all))
 	must(t, err)
 	if len(paths) != want || len(after) != len(before)-len(paths) {
 		t.Errorf("%q were removed, and %q remain of %q", paths, after, before)

@@ -94,16 +94,3 @@ func TestRecord(t *testing.T) {
 	add(nil)
 	(&tree.Mirror{}).Announced(negotiate.EntryFile, 1, "not recorded")
 }
-
-// Only what has another kind than in the source is in the way, with what is below it and unless it is excluded.
-func TestInTheWay(t *testing.T) {
-	source := listing("a", "b/", "b/c", "d -> x", "e/", "f -> y", "g", "h")
-	target := listing("a/", "a/x/", "a/x/y", "b", "d/", "d/z", "e/", "e/extra", "extra/", "extra/x", "f", "g/",
-		"g/keep", "g/x", "h")
-	filter := mustFilter(t, exclude("keep"))
-	got, err := collect(tree.InTheWay(source, target, filter))
-	must(t, err)
-	if want := []string{"a/x/y", "a/x/", "a/", "b", "d/z", "d/", "g/x"}; !slices.Equal(got, want) {
-		t.Errorf("%q are in the way, want %q", got, want)
-	}
-}

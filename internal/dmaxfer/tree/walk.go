@@ -57,6 +57,9 @@ type Options struct {
 	// counted as skipped.
 	SkipLeftovers bool
 
+	// All lists FIFOs, sockets and devices, too, which can be removed but not sent, and sets Entry.Mounted.
+	All bool
+
 	// MaxEntries is the largest number of entries; 0 is unlimited.
 	MaxEntries int64
 
@@ -275,6 +278,7 @@ func (w *Walk) complete(in *Folder, entry *Entry, below []string) error {
 	case err != nil:
 		return w.cannotStat(entry, err)
 	case entry.Info.Mode.IsDir():
+		entry.Mounted = w.options.All && errors.Is(dir.Obstacle(entry.Name), disk.ErrMountPoint)
 		return w.enter(in, entry, below)
 	case entry.Info.Mode&fs.ModeSymlink != 0:
 		return w.symlink(in, dir, entry, below)
@@ -379,6 +383,10 @@ func (w *Walk) follow(in *Folder, text string, entry *Entry, below []string) err
 // file completes the entry of a file, which stays where it is until it is opened.
 func (w *Walk) file(in *Folder, entry *Entry, below []string) error {
 	if !entry.Info.Mode.IsRegular() {
+		if w.options.All {
+			entry.Kind = negotiate.EntrySpecial
+			return checkParent(entry, below)
+		}
 		w.skipped++
 		w.warn(entry.Path(), "is "+kindOf(entry.Info.Mode)+", which cannot be copied")
 		return errLeftOut

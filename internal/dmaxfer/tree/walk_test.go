@@ -43,6 +43,8 @@ func build(t testing.TB, root string, names ...string) {
 			must(t, os.Symlink(text, path))
 		case isLink:
 			must(t, os.Link(filepath.Join(root, first), path))
+		case strings.HasSuffix(name, "|"):
+			must(t, unix.Mkfifo(strings.TrimSuffix(path, "|"), 0o644))
 		case strings.HasSuffix(name, "/"):
 			must(t, os.MkdirAll(path, 0o755))
 		default:

@@ -275,7 +275,7 @@ func (r *jsonReporter) plan(e job.Planned) planEvent {
 
 var entryKinds = map[negotiate.EntryKind]string{
 	negotiate.EntryFile: "file", negotiate.EntryDirectory: "directory", negotiate.EntrySymlink: "symlink",
-	negotiate.EntryHardLink: "hard-link",
+	negotiate.EntryHardLink: "hard-link", negotiate.EntrySpecial: "special",
 }
 
 // entry returns the event of an entry of a tree.

@@ -19,6 +19,16 @@ type Deletion struct {
 	Kind   negotiate.EntryKind
 	DryRun bool  // it would be deleted
 	Err    error // why it is still there; nil otherwise
+
+	InTheWay bool // the source has something else of its name, or of the name of a directory above it
+}
+
+// reason returns why it is deleted, if the source has its name.
+func (d Deletion) reason() string {
+	if d.InTheWay {
+		return negotiate.ChangeType.String()
+	}
+	return ""
 }
 
 // Deleting is what a sync is about to delete.
@@ -151,7 +161,7 @@ func (r *textReporter) Deleted(d Deletion) {
 		fmt.Fprintf(r.out, "dma-copy: %s\n", entrySentence(r.path.Side, d.Path, d.Err))
 	case r.plan != nil:
 		r.clear()
-		fmt.Fprintln(r.plan, planRow("delete", "", "-", deletedName(d)))
+		fmt.Fprintln(r.plan, planRow("delete", d.reason(), "-", deletedName(d)))
 	case !r.quiet:
 		r.clear()
 		fmt.Fprintf(r.out, "deleted %s\n", deletedName(d))
@@ -243,7 +253,7 @@ func (r *jsonReporter) Deleting(d Deleting) {
 func (r *jsonReporter) Deleted(d Deletion) {
 	line := fileEvent{
 		eventHeader: r.start("file"), fileName: nameInEvent(d.Path), Direction: r.direction(r.planned.Sent),
-		Kind: entryKinds[d.Kind], Action: "deleted",
+		Kind: entryKinds[d.Kind], Action: "deleted", Reason: d.reason(),
 	}
 	switch {
 	case d.Err != nil:
