@@ -34,9 +34,13 @@ func TestEveryMessageFails(t *testing.T) {
 	setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
 	for fault, make := range messageFaults {
 		for _, faulty := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
-			for name, way := range setup.directions() {
+			for name := range setup.directions() {
 				t.Run(fmt.Sprint(fault, " of the ", faulty, " ", name), func(t *testing.T) {
-					setup.sweepMessages(t, make, faulty, way[0], way[1])
+					t.Parallel() // they wait for idle timeouts
+					own := *setup
+					own.host.File, own.dpu.File = filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "file")
+					way := own.directions()[name]
+					own.sweepMessages(t, make, faulty, way[0], way[1])
 				})
 			}
 		}

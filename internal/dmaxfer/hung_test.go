@@ -151,7 +151,7 @@ func sweepHangs(
 	t *testing.T, sc scenario, inject func(h *hanging) injection, held func(h *hanging, a *attempt),
 ) (kept int64) {
 	t.Helper()
-	for n := 0; n < sweepLimit; n += sweepStep {
+	for n := firstOfSweep(); n < sweepLimit; n += sweepStep {
 		h := &hanging{n: n}
 		c := newOracle(t, sc, fault{Kind: diskFails})
 		a := c.attempts()

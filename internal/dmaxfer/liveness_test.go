@@ -91,7 +91,7 @@ func stoppingPeer(from negotiate.Side, n int, stop silencing) (with injection, s
 
 func stopEverywhere(t *testing.T, sc scenario, from negotiate.Side, stop silencing) {
 	t.Helper()
-	for n := stop.from; n < sweepLimit; n += sweepStep {
+	for n := stop.from + firstOfSweep(); n < sweepLimit; n += sweepStep {
 		c := newOracle(t, sc, fault{Kind: peerSilent})
 		disks := c.stage()
 		with, stopped := stoppingPeer(from, n, stop)
