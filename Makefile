@@ -15,7 +15,7 @@ KILLSEED      ?= 0
 COPIES        ?= 1000
 FLIPS         ?= 1000000
 ARM64_CC      ?= aarch64-linux-gnu-gcc
-TESTS         ?= lint test test-interop reproducible
+TESTS         ?= lint test test-interop reproducible test-long
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # What supported systems have at least: Ubuntu 22.04 has 2.35, RHEL 9 has 2.34.
 GLIBC         := 2.34
@@ -131,12 +131,16 @@ test: ## all Go tests, then the C tests
 test-arm64: build build-arm64 ## the arm64 build under emulation; also needs qemu-user-static
 	GOFLAGS='$(PORTABLE_GOFLAGS)' GO='$(GO)' ARM64_CC='$(ARM64_CC)' scripts/test-arm64.sh
 
-test-sim: ## SIMSEEDS simulations of files, trees and a daemon (default 10000 each) with faults, from seed SIMFIRST on
-	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer -run 'Test(Tree)?Simulation' \
-		-sim.first=$(SIMFIRST) -sim.seeds=$(SIMSEEDS)
-	$(GO) test -count=1 -timeout 0 ./internal/service -run TestSimulation \
-		-sim.first=$(SIMFIRST) -sim.seeds=$(SIMSEEDS)
-	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer/pump -run TestAny -rapid.checks=$(SIMSEEDS)
+# A daemon takes as long as six files or trees. RACE=-race runs them under the race detector.
+SIM_TEST = $(GO) test $(RACE) -count=1 -timeout 0
+test-sim: ## SIMSEEDS simulations of files and trees with faults (default 10000), a sixth of a daemon; from SIMFIRST on
+	$(SIM_TEST) ./internal/dmaxfer -run 'Test(Tree)?Simulation' -sim.first=$(SIMFIRST) -sim.seeds=$(SIMSEEDS)
+	$(SIM_TEST) ./internal/service -run TestSimulation -sim.first=$(SIMFIRST) -sim.seeds=$$(($(SIMSEEDS) / 6 + 1))
+	$(SIM_TEST) ./internal/dmaxfer/pump -run TestAny -rapid.checks=$(SIMSEEDS)
+
+# What takes too long for CI; a release runs it.
+test-long: ## each sweep and simulation LONG times (default 100), plain and under race; long tests in full; hours
+	GO='$(GO)' LONG='$(LONG)' FIRST='$(FIRST)' ONLY='$(ONLY)' scripts/test-long.sh
 
 fleet-sim: ## simulate a push to PEERS peers (default 1000): from the source alone, and with peers that relay
 	$(GO) test -count=1 -v ./cmd/dma-copy/internal/fleet -run TestFanoutSimulation -fleet.peers=$(PEERS) -fleet.seeds=20
