@@ -39,7 +39,10 @@ func (l *sessionLog) Refused(s service.Session, code int, reason error) {
 }
 
 // Began implements service.Observer.
-func (l *sessionLog) Began(service.Record) {}
+func (l *sessionLog) Began(r service.Record) {
+	l.with(l.log.Debug(), r.Session).Uint64("request", r.Request).Str("operation", string(r.Operation)).
+		Str("share", quote.Printable(r.Share)).Str("path", quote.Printable(r.Path)).Msg("request received")
+}
 
 // Ended implements service.Observer.
 func (l *sessionLog) Ended(r service.Record) {
@@ -53,8 +56,9 @@ func (l *sessionLog) Ended(r service.Record) {
 	if r.Operation == service.Relay {
 		event = event.Str("target", quote.Printable(r.Target)).Str("target_key", quote.Printable(r.TargetKey))
 	}
-	l.with(event, r.Session).Str("operation", string(r.Operation)).Str("share", quote.Printable(r.Share)).
-		Str("path", quote.Printable(r.Path)).Int64("bytes", r.Bytes).Int64("entries", r.Entries).
+	l.with(event, r.Session).Uint64("request", r.Request).Str("operation", string(r.Operation)).
+		Str("share", quote.Printable(r.Share)).Str("path", quote.Printable(r.Path)).
+		Int64("bytes", r.Bytes).Int64("entries", r.Entries).
 		Dur("duration", r.Duration).Int("code", r.Code).AnErr("error", printable(r.Err)).Msg("request")
 }
 

@@ -55,7 +55,12 @@ func (s side) place() placement.Copy {
 
 // onDevice opens the driver and the device that the settings select, and calls run with them.
 func onDevice(s config.Driver, chosen inventory.Selection, log zerolog.Logger, run func(side) error) error {
-	return withDriver(s, log, func(driver *doca.Driver) error { return onDriver(driver, chosen, run) })
+	return withDriver(s, log, func(driver *doca.Driver) error {
+		return onDriver(driver, chosen, func(on side) error {
+			log.Debug().Str("device", on.device.Info().Name()).Stringer("side", on.side).Msg("device opened")
+			return run(on)
+		})
+	})
 }
 
 // onDriver opens the device of a driver that the settings select, and calls run with it.

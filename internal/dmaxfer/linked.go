@@ -86,7 +86,7 @@ func (t *linkedTransfer) run(ctx context.Context) (job.Summary, error) {
 		if !leavesPath(err, t.options.paths) {
 			return result.Summary, t.explain(err)
 		}
-		t.options.leavePath()
+		t.options.leavePath(err)
 		config = t.config()
 		config.Restarted, config.Early = true, result.Early
 	}

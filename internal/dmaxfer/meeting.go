@@ -27,7 +27,7 @@ func call(ctx context.Context, o Options, file *job.LocalFile) (job.Summary, err
 				"it may be serving another host")
 			level = zerolog.DebugLevel // after the first time
 		case leavesPath(err, o.paths):
-			o.leavePath()
+			o.leavePath(err)
 		default:
 			return summary, err
 		}
@@ -46,13 +46,14 @@ func leavesPath(err error, p job.Paths) bool {
 	return errors.Is(err, job.ErrOtherPath) || is && aborted.Code == negotiate.AbortOtherPath
 }
 
-// leavePath has the next attempt use another path.
-func (o *Options) leavePath() {
+// leavePath has the next attempt use another path, for a reason.
+func (o *Options) leavePath(reason error) {
 	path, _ := o.paths.Fragile()
 	if path == negotiate.PathDMA {
-		o.Log.Warn().Msg("the DPU may not import the host's memory: copying over producers and consumers instead")
+		o.Log.Warn().Err(reason).
+			Msg("the DPU may not import the host's memory: copying over producers and consumers instead")
 	} else {
-		o.Log.Warn().Stringer("path", path).
+		o.Log.Warn().Err(reason).Stringer("data_path", path).
 			Msg("the memory of the other machine is not within reach: copying on another path instead")
 	}
 	o.paths = o.paths.Without(path)
@@ -79,7 +80,7 @@ func serve(ctx context.Context, o Options, file *job.LocalFile) (job.Summary, er
 		if !leavesPath(err, o.paths) {
 			return summary, err
 		}
-		o.leavePath()
+		o.leavePath(err)
 	}
 }
 
@@ -98,8 +99,11 @@ func offer(o Options) comch.Offer {
 func transferOver(
 	ctx context.Context, o Options, file *job.LocalFile, conn comch.Conn, disconnect func() error,
 ) (job.Summary, error) {
+	o.Log.Debug().Int("max_message", conn.MaxMessage()).Msg("connection made")
 	summary, err := peer{o, file, conn, native.NewMemory(o.Device, o.Side, conn)}.transfer(ctx)
-	if closeErr := disconnect(); err == nil && closeErr != nil {
+	closeErr := disconnect()
+	o.Log.Debug().Err(closeErr).Msg("connection ended")
+	if err == nil && closeErr != nil {
 		o.Log.Warn().Err(closeErr).Msg("the control channel did not close cleanly")
 	}
 	return summary, err

@@ -143,6 +143,8 @@ func (c *Client) enter(ctx context.Context) error {
 		Key: conn.Peer(), Software: greeting.Software, Name: greeting.Name, Authenticates: greeting.Authenticates,
 		Version: session.Version(),
 	}
+	c.config.Log.Debug().Str("software", c.peer.Software).Str("machine", c.peer.Name).
+		Stringer("fingerprint", c.peer.Key).Uint8("version", c.peer.Version).Msg("connection made")
 	if !c.peer.Authenticates && !c.config.Anonymous {
 		return job.NewError(ErrRefused, nil, "give it trusted keys, or use --auth none on this side, too",
 			"the daemon accepts any key (--auth none)")
@@ -155,7 +157,9 @@ func (c *Client) Peer() Peer { return c.peer }
 
 // Close ends the connection, also during a request, and releases its memory. Closing twice is harmless.
 func (c *Client) Close() error {
-	return errors.Join(closeMemory(c.memory), c.conn.Close(), c.disconnect())
+	err := errors.Join(closeMemory(c.memory), c.conn.Close(), c.disconnect())
+	c.config.Log.Debug().Err(err).Msg("connection ended")
+	return err
 }
 
 // answer returns the daemon's next message that is not a sign of life. A request that the daemon has refused is a

@@ -135,6 +135,7 @@ func (c *Client) copy(
 	if accepted.Unfinished && r.Options.Notify != nil {
 		r.Options.Notify(job.Incomplete(r.nameOf(accepted.Path)))
 	}
+	r.Options.Log.Debug().Str("share", r.Place.Share).Str("path", accepted.Path).Msg("copy accepted")
 	messages := newStream(ctx, c.exchange)
 	summary, err := dmaxfer.RunLinked(ctx, r.Options, dmaxfer.Link{
 		Conn: messages, Memory: c.memory, Use: use, PeerName: r.nameOf(accepted.Path),

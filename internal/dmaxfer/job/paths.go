@@ -1,6 +1,10 @@
 package job
 
-import "github.com/dma-copy/dma-copy/internal/negotiate"
+import (
+	"strings"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
 
 // PathChoice is which data paths the user permits.
 type PathChoice uint8
@@ -45,6 +49,17 @@ func PathsOf(paths ...negotiate.Path) Paths {
 
 // Has reports whether the path is in the set.
 func (p Paths) Has(path negotiate.Path) bool { return p&(1<<path) != 0 }
+
+// String returns the names of the paths for a log, separated by commas.
+func (p Paths) String() string {
+	var names []string
+	for path := negotiate.Path(0); path <= negotiate.PathTCP; path++ {
+		if p.Has(path) {
+			names = append(names, path.String())
+		}
+	}
+	return strings.Join(names, ",")
+}
 
 // Without returns the set without a path.
 func (p Paths) Without(path negotiate.Path) Paths { return p &^ (1 << path) }

@@ -44,7 +44,8 @@ func (a *account) planned(peer negotiate.Hello) {
 	}
 	a.mu.Unlock()
 	a.terms.config.Progress.SetTotal(size)
-	a.terms.config.Log.Info().Stringer("sender", plan.Sender).Stringer("path", plan.Path).
+	a.terms.logPeer(peer)
+	a.terms.config.Log.Info().Stringer("sender", plan.Sender).Stringer("data_path", plan.Path).
 		Bool("tree", plan.Tree).Stringer("digest", plan.Digest).Stringer("durability", plan.Durability).
 		Str("peer", peer.Software).Msg("agreed")
 	a.notify(job.PeerKnown{
@@ -216,12 +217,14 @@ func (a *account) report(done job.FileDone) {
 
 // skipped counts an entry of a kind that is not transferred.
 func (a *account) skipped(path string) {
+	a.terms.config.Log.Debug().Str("path", path).Msg(decisions[job.Skipped])
 	a.found(0)
 	a.decided(job.FileDone{Path: path, Action: job.Skipped})
 }
 
 // missing counts an entry of the sender's that is not announced.
 func (a *account) missing(path string, kind negotiate.EntryKind, err error) {
+	a.terms.config.Log.Debug().Str("path", path).Stringer("kind", kind).Err(err).Msg(decisions[job.Failed])
 	a.found(0)
 	a.decided(job.FileDone{Path: path, Kind: kind, Action: job.Failed, Err: err})
 }

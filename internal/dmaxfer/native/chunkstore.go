@@ -69,6 +69,7 @@ func (s *chunkStore) end(e *arriving, size int64, sum digest.Sum) {
 
 // complete follows the last byte of a file.
 func (s *chunkStore) complete(e *arriving) error {
+	s.debug(e).Msg("entry stored")
 	if s.terms.plan.Tree {
 		return s.finish(e)
 	}

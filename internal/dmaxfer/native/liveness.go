@@ -133,6 +133,11 @@ func (l *liveness) renaming() time.Duration {
 // missedBeat reports whether the peer has left out a heartbeat.
 func (l *liveness) missedBeat() bool { return l.since(l.silent) >= 2*job.LongestPulse }
 
+// justMissedBeat reports whether missedBeat is true since this pulse.
+func (l *liveness) justMissedBeat() bool {
+	return l.missedBeat() && l.since(l.silent-1) < 2*job.LongestPulse
+}
+
 // since returns how long that many pulses take.
 func (l *liveness) since(pulses int) time.Duration { return time.Duration(pulses) * l.interval }
 

@@ -125,6 +125,7 @@ func (o *outcomes) abandonEntry(e *arriving, err error) {
 // decided ends a claimed entry.
 func (o *outcomes) decided(e *arriving, action job.Action, err error) {
 	e.action = action
+	o.debug(e).Err(err).Msg(decisions[action])
 	links, in := o.open.decided(e, err != nil), e.directory
 	if e.own != nil {
 		e.own.Release()
@@ -188,6 +189,7 @@ func (o *outcomes) failLate(e *arriving, err error) {
 		o.link.post(failWith(err))
 		return
 	}
+	o.debug(e).Err(err).Msg(decisions[job.Failed])
 	o.replies.failed(failure{e.number, err, true})
 	o.open.failedLate()
 	o.account.report(job.FileDone{Path: e.path, Kind: e.kind, Action: job.Failed, Err: err})

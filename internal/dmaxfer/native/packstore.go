@@ -103,6 +103,9 @@ func (s *packStore) storeFiles(
 		}
 		s.terms.config.Progress.Touch()
 		file, err := s.storeWhole(e, &pack.Files[i], pump.ContentOf(&pack.Files[i], content))
+		if err == nil {
+			s.debug(e).Msg("entry stored")
+		}
 		switch {
 		case err != nil:
 			if err := s.fail(e, err); err != nil {

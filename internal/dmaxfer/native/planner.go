@@ -123,6 +123,7 @@ func (p *planner) plan(ctx context.Context, e *arriving) error {
 	} else if e.kind == negotiate.EntryFile {
 		e.path = p.terms.config.File.Path
 	}
+	p.debug(e).Int64("bytes", e.size).Msg("entry planned")
 	if e.directory = in; in != nil {
 		p.directories.await(in)
 	}
@@ -339,6 +340,7 @@ func (p *planner) planContent(ctx context.Context, e *arriving, info disk.Info, 
 	case c.HideContent && (plan.Checksum || uncertain):
 		return p.needNew(ctx, e, info, cmp.Or(change, negotiate.ChangeContent))
 	case uncertain, (same || change > negotiate.ChangeContent) && p.comparesContent(same):
+		p.debug(e).Msg("entry compared")
 		p.replies.answer(e, negotiate.Answer{Kind: negotiate.AnswerSum})
 	case plan.Compare && !same:
 		return p.differs(e.path)
@@ -462,6 +464,7 @@ func (p *planner) need(ctx context.Context, e *arriving, change negotiate.Change
 			return p.fail(e, err)
 		}
 	}
+	logNeeded(p.debug(e), e.resume)
 	p.account.begins(e.size, e.resume)
 	p.open.expect(e)
 	p.replies.answer(e, negotiate.Answer{

@@ -103,8 +103,10 @@ func (r *receiver) start(ctx context.Context) error {
 		Pinning: r.terms.pinning(r.announced), Pace: r.link.pace(), Poller: r.link.poller(ctx),
 		StorePack: r.packs.storePack, Retransmit: r.account.retransmitting, Log: r.terms.contentLog(),
 	})
+	r.terms.config.Log.Debug().Int("lanes", len(w.Engines)).Msg("lanes started")
 	r.link.run(func() func() error {
 		err := r.terms.corrupted(r.terms.config.File.Path, r.lanes.Run(ctx))
+		r.terms.config.Log.Debug().Err(err).Msg("lanes ended")
 		if err != nil && ctx.Err() != nil {
 			return nothing
 		}

@@ -107,8 +107,10 @@ func (s *sender) start() {
 		Poller: s.link.poller(ctx), Log: s.terms.contentLog(),
 	})
 	s.transmitter.acknowledge = s.lanes.Acknowledge
+	s.terms.config.Log.Debug().Int("lanes", s.terms.layout().Lanes).Msg("lanes started")
 	s.link.run(func() func() error {
 		err := s.terms.corrupted(s.terms.config.File.Path, s.lanes.Run(ctx))
+		s.terms.config.Log.Debug().Err(err).Msg("lanes ended")
 		if err == nil && s.feed.delivered.Load() { // otherwise the DPU may be about to import the window
 			err = closeWindow(w)
 		}
@@ -198,11 +200,13 @@ func (s *sender) answered(ctx context.Context, answers []negotiate.Answer) error
 		case a.Kind == negotiate.AnswerExists:
 			s.entries.decide(o, job.Existing, nil)
 		case a.Kind == negotiate.AnswerSum:
+			s.entries.debug(o).Msg("entry compared")
 			s.digests.want(ctx, o)
 		case s.terms.plan.DryRun:
 			o.change = a.Change
 			s.entries.decide(o, job.WouldCopy, nil)
 		default:
+			logNeeded(s.entries.debug(o), int64(a.Offset))
 			s.entries.answered(o)
 			s.account.begins(o.size, int64(a.Offset))
 			o.resume = int64(a.Offset)

@@ -21,12 +21,13 @@ type sentEntries struct {
 }
 
 func newSentEntries(t *terms, a *account) *sentEntries {
-	return &sentEntries{terms: t, account: a, settling: settling{report: a.report}}
+	return &sentEntries{terms: t, account: a, settling: settling{terms: t, report: a.report}}
 }
 
 // add adds an entry that is being announced, and gives it its number.
 func (s *sentEntries) add(o *outgoing, depth int) {
 	o.number = s.announced
+	s.debug(o).Int64("bytes", o.size).Msg("entry planned")
 	s.settling.announced(o, depth)
 	s.announced++
 	s.table[o.number%negotiate.MaxOpen] = o
@@ -65,6 +66,7 @@ func (s *sentEntries) answered(o *outgoing) {
 
 // ended notes that the receiver may flush and commit a file.
 func (s *sentEntries) ended(o *outgoing) {
+	s.debug(o).Msg("entry sent")
 	o.flushing = true
 	s.owed += max(o.size, 0)
 }
@@ -80,6 +82,7 @@ func (s *sentEntries) decide(o *outgoing, action job.Action, err error) {
 		s.owed -= max(o.size, 0)
 	}
 	o.decide()
+	s.debug(o).Err(err).Msg(decisions[action])
 	if err == nil && s.terms.failsLate(o.kind) {
 		s.account.decidedEntry()
 		o.directory.decided(action)

@@ -12,6 +12,7 @@ import (
 // maxSettling others have come after its last entry is reported twice, and then without a path. The owner of the
 // transfer uses it.
 type settling struct {
+	terms  *terms
 	report func(job.FileDone)
 	open   []*settlingDirectory // that contain the entry announced last; by depth
 	past   []*settlingDirectory // that contain no further entry, in the order in which they were left
@@ -51,6 +52,7 @@ func (s *settling) failed(number uint32, err error) {
 	if d := s.find(number); d != nil {
 		done.Path, d.exists = d.path, false
 	}
+	s.terms.debug(number, done.Path, done.Kind).Err(err).Msg(decisions[job.Failed])
 	s.report(done)
 }
 

@@ -39,6 +39,7 @@ func Run(ctx context.Context, c Config, session *negotiate.NativeSession, hostSi
 	if err == nil {
 		err = t.account.someFailed()
 	}
+	t.logEnd(err)
 	return Result{Summary: t.account.result(), Reference: t.reference, Early: t.inbox.close()}, err
 }
 
@@ -423,6 +424,7 @@ func (t *transfer) windowOpened(ctx context.Context, w *Window) error {
 			return err
 		}
 	}
+	t.terms.logWindow(w)
 	t.account.windowOpened(w.Transport)
 	t.carried = w.Carried
 	return t.role.windowOpened(ctx, w)

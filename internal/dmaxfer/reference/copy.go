@@ -112,6 +112,7 @@ func (t *Transfer) copyFile(ctx context.Context, e negotiate.Export, cut shape) 
 		return fmt.Errorf("starting the DMA engine: %w", err)
 	}
 	defer closing(&err, engine) // first of the three: nothing may be freed while it copies
+	t.config.Log.Debug().Int64("chunk", cut.chunk).Int("depth", cut.depth).Msg("window opened")
 	return t.runPipeline(ctx, pipelineConfig{
 		engine: engine, slots: slots, remote: remote, size: size, chunk: cut.chunk,
 	})

@@ -16,7 +16,8 @@ func (t *Transfer) prepare(ctx context.Context, a negotiate.Agreement) error {
 	t.outcome.Summary = job.Summary{
 		Sent: t.sends(), Path: t.config.File.Path, Size: int64(a.Size), Protocol: a.Protocol,
 	}
-	t.config.Log.Info().Stringer("sender", a.Sender).Uint64("bytes", a.Size).Msg("agreed")
+	t.config.Log.Info().Stringer("sender", a.Sender).Uint64("bytes", a.Size).Stringer("protocol", a.Protocol).
+		Msg("agreed")
 	if err := t.checkAllowed(); err != nil {
 		return err
 	}
@@ -81,6 +82,7 @@ func (t *Transfer) createTarget(ctx context.Context, size int64) error {
 			return err
 		}
 		t.partial = partial
+		t.config.Log.Debug().Str("path", t.config.File.Path).Int64("bytes", size).Msg("entry needed")
 		return partial.Allocate(ctx, t.config.Progress.Worked)
 	})
 	if err != nil {
@@ -99,6 +101,7 @@ func (t *Transfer) expose(ctx context.Context) error {
 		memory, err := t.exposed(ctx)
 		if err == nil {
 			t.memory = memory
+			t.config.Log.Debug().Bool("anonymous", memory.anonymous).Msg("window opened")
 		}
 		return err
 	})
@@ -194,12 +197,16 @@ func (t *Transfer) commitTarget(ctx context.Context) error {
 		return err
 	}
 	t.target = nil
+	t.config.Log.Debug().Str("path", t.config.File.Path).Msg("entry stored")
 	patience := max(t.config.IdleTimeout, job.LongestRename)
 	err = t.calls.Do(job.Overtime(ctx, job.RenameGrace), patience, t.config.Progress.Beat, func(context.Context) error {
 		return target.Commit(negotiate.DurabilityFull)
 	})
 	if t.calls.Hung() {
 		return job.RenameHung(t.config.File.Path, err)
+	}
+	if err == nil {
+		t.config.Log.Debug().Str("path", t.config.File.Path).Msg("entry committed")
 	}
 	return err
 }

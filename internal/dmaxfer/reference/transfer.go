@@ -108,10 +108,13 @@ func (t *Transfer) end(err error) (Outcome, error) {
 
 func (t *Transfer) lead(ctx context.Context, begin func() error) error {
 	err := t.afterSuccess(ctx, t.converse(ctx, begin))
-	if err == nil {
-		return nil
+	if err != nil {
+		err = t.giveUp(ctx, err)
 	}
-	return t.giveUp(ctx, err)
+	if t.outcome.Native == nil {
+		t.config.Log.Debug().Err(err).Stringer("state", t.session.Reached()).Msg("transfer ended")
+	}
+	return err
 }
 
 // converse follows the session to its end, or to the native protocol. What cannot be undone is not interrupted: the
