@@ -39,6 +39,7 @@ type scenario struct {
 	Linked, OldLinked map[string]string // hard links in them: the first name of the file, by each other one
 	HardLinks         bool              // are preserved
 	Links             tree.LinkMode
+	IgnoreExisting    bool     // of a directory, instead of Overwrite
 	Rules             []rule   // of the filter
 	Only              []string // list of files; nil: all
 

@@ -128,6 +128,9 @@ func newTreeScenario(seed uint64) (scenario, *rand.Rand) {
 		sc.OldTree = sc.Tree.other(random)
 		sc.OldLinked = keptLinks(sc.Linked, sc.OldTree)
 	}
+	if sc.Overwrite && seed%4 == 0 {
+		sc.IgnoreExisting, sc.Overwrite, sc.Backup = true, false, false
+	}
 	return sc, random
 }
 

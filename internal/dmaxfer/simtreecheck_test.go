@@ -64,7 +64,8 @@ func (c *treeChecker) look(disks [2]*disktest.Memory) {
 	if c.new == nil {
 		c.old, c.new = target, map[string][]treeEntry{}
 	}
-	compares := !c.Overwrite && target != nil && !slices.Contains(c.list(c.Sender.Other()), ".tree.dma-copy-part")
+	interrupted := slices.Contains(c.list(c.Sender.Other()), ".tree.dma-copy-part")
+	compares := !c.Overwrite && !c.IgnoreExisting && target != nil && !interrupted
 	if compares && c.Sender == negotiate.DPU { // then the host sends
 		source, target = target, source
 	}
@@ -149,9 +150,9 @@ func (c *treeChecker) mustHave(when string) {
 		sent[e.path] = true
 		is, was := got[e.path], c.model.target[e.path]
 		switch want := e.want; {
-		case e.action == job.Failed:
+		case e.action == job.Failed, e.action == job.Existing:
 			if !is.same(was) {
-				c.t.Errorf("%s %s has failed, and the target has changed", when, e.path)
+				c.t.Errorf("%s %s is %s, and the target has changed", when, e.path, e.action)
 			}
 		case !is.same(want):
 			c.t.Errorf("%s %s is not that of the source", when, e.path)
@@ -269,7 +270,7 @@ func (c *treeChecker) mustCount(when string, side negotiate.Side, got *job.TreeS
 func equalSummaries(a, b job.TreeSummary) bool {
 	return a.Files == b.Files && a.Directories == b.Directories && a.Symlinks == b.Symlinks &&
 		a.HardLinks == b.HardLinks && a.Unchanged == b.Unchanged && a.Skipped == b.Skipped && a.Failed == b.Failed &&
-		a.Bytes == b.Bytes
+		a.Existing == b.Existing && a.Bytes == b.Bytes
 }
 
 // judge checks what holds for any fault.
@@ -417,7 +418,7 @@ func (c *treeChecker) sameOutcomes(e results) {
 // removeEmpty removes a new root that was created by a call which reported that it failed.
 func (c *treeChecker) removeEmpty() {
 	got := c.target()
-	if c.fault.Kind != diskFails || !c.fault.Done || c.Overwrite || got == nil || len(got) > 0 {
+	if c.fault.Kind != diskFails || !c.fault.Done || c.Overwrite || c.IgnoreExisting || got == nil || len(got) > 0 {
 		return
 	}
 	dir, err := c.disks[c.Sender.Other()].OpenDir(path.Dir(simTree))

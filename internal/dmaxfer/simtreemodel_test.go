@@ -210,6 +210,8 @@ func (m *treeModel) decide() {
 			e.action = m.copies(!existed)
 		case failed[parent(e.path)]:
 			e.fail()
+		case m.IgnoreExisting && existed && !e.isDirectory():
+			e.action, e.want = job.Existing, was
 		case m.cannotCompare(e):
 			e.action, e.code = job.Failed, negotiate.AbortSource
 		case existed && e.isDirectory() != (was.mode == fs.ModeDir):
@@ -248,7 +250,7 @@ func (m *treeModel) cannotCompare(e *modelEntry) bool {
 func (m *treeModel) decideLink(e, first *modelEntry, was treeEntry) {
 	e.want, e.keeps = first.want, first.keeps
 	same := was.isFile() && was.inode == m.target[first.path].inode && first.action == job.Unchanged
-	if e.action = m.copies(!same); first.action == job.Failed {
+	if e.action = m.copies(!same); first.action == job.Failed || first.action == job.Existing {
 		e.fail()
 	}
 }

@@ -451,6 +451,8 @@ func (a *attempt) addTreeOptions(o *Options, side negotiate.Side) {
 	}
 	if side == a.Sender {
 		o.Links, o.FilesFrom, o.Filter = a.Links, a.Only, a.filter()
+	} else {
+		o.IgnoreExisting = a.IgnoreExisting
 	}
 	a.done[side] = outcomes{}
 	o.Notify = func(e job.Event) {
