@@ -23,6 +23,9 @@
 // directory that contains them, which was itself opened by its name in the directory above, never through a symlink.
 // The marker is .NAME.dma-copy-part beside the root.
 //
+// The directory of a target, or the root of a tree, and those above it are locked (LockMode), so that no transfer
+// deletes what another one stores.
+//
 // With DurabilityFull small files are made durable in batches:
 //
 //	Stage, Stage ... ─► Sync: content ─► Commit, Commit ... ─► Sync: names ─► all of them may be acknowledged

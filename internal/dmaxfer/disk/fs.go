@@ -146,6 +146,11 @@ type Dir interface {
 	// CanSyncFS reports whether SyncFS keeps its promise here. Otherwise each file and directory has to be flushed.
 	CanSyncFS() bool
 
+	// Lock locks this directory in one mode, and in another one each directory above it, at most 64 of them, until the
+	// result is closed. NoLock leaves out the one or the others. It fails with ErrLocked if another Lock of one of
+	// them excludes the mode. Directories that cannot be locked, or that this user may not read, are left out.
+	Lock(own, above LockMode) (io.Closer, error)
+
 	// SyncFS makes everything durable that was written to the directory's file system before, content and names. It
 	// fails if anything could not be written since the directory was opened, by any process; it reports that once.
 	SyncFS() error

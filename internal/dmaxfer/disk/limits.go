@@ -42,8 +42,11 @@ const (
 	// openAttempts is how often a partial file that is renamed or removed while it is opened is opened again.
 	openAttempts = 10
 
-	// lockAttempts is how often the lock of a partial file is tried that another process has, and lockRetryDelay the
-	// time between two attempts: a second in all, in which a process that was killed frees its memory.
+	// maxLocked is the number of directories above one that are locked with it. Each is open as long.
+	maxLocked = 64
+
+	// lockAttempts is how often a lock is tried that another process has, and lockRetryDelay the time between two
+	// attempts: a second in all, in which a process that was killed frees its memory.
 	lockAttempts   = 21
 	lockRetryDelay = 50 * time.Millisecond
 

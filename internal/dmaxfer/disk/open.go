@@ -4,19 +4,33 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"time"
 
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // OpenPartial creates or resumes the partial file of the target at path, following symlinks like Locate. Errors are
-// an ErrTarget: ErrBusy if another process is receiving the target.
-func OpenPartial(on FS, path string, want Wanted) (*Partial, error) {
+// an ErrTarget: ErrBusy if another process is receiving the target, or may delete it.
+func OpenPartial(on FS, path string, want Wanted) (opened *Partial, err error) {
 	at, err := Locate(on, path)
 	if err != nil {
 		return nil, CannotCreate(path, err)
 	}
-	return openPartial(on, at, want)
+	locks, err := lockDir(at.Dir, LockStore, LockStore, at.Path)
+	if err != nil {
+		_ = at.Dir.Close() // was only read
+		return nil, err
+	}
+	defer func() {
+		if opened == nil { // also after a panic
+			_ = locks.Close() // the first error is reported
+		}
+	}()
+	p, err := openPartial(on, at, want)
+	if err != nil {
+		return nil, err
+	}
+	p.locks = locks
+	return p, nil
 }
 
 // openPartial creates or resumes the partial file at a location, whose Dir it closes at the end or if it fails.
@@ -174,7 +188,7 @@ func (p *Partial) openReadOnlyMode(self Self, denied error) (File, error) {
 		err = checkReusable(info, self)
 	}
 	if err == nil {
-		err = lockSoon(sealed)
+		err = soon(sealed.Lock)
 	}
 	if err == nil {
 		err = sealed.SetMode(privateMode)
@@ -193,7 +207,7 @@ func (p *Partial) lock(fresh bool) (named bool, err error) {
 		return false, CannotCreate(p.path, err)
 	}
 	p.opened = info.Identity
-	err = lockSoon(p.file)
+	err = soon(p.file.Lock)
 	switch {
 	case errors.Is(err, ErrLocked):
 		return false, p.busy()
@@ -205,17 +219,6 @@ func (p *Partial) lock(fresh bool) (named bool, err error) {
 			"cannot lock %s: %s", p.file.Name(), Reason(err))
 	}
 	return p.isNamed()
-}
-
-// lockSoon locks a file of which another process may have the lock for a moment: one that lists partial files, or one
-// that has been killed and still frees its memory.
-func lockSoon(file File) error {
-	err := file.Lock()
-	for tried := 1; errors.Is(err, ErrLocked) && tried < lockAttempts; tried++ {
-		time.Sleep(lockRetryDelay)
-		err = file.Lock()
-	}
-	return err
 }
 
 func (p *Partial) busy() error {

@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"sync"
 	"sync/atomic"
@@ -33,8 +34,9 @@ type Partial struct {
 	opened      Identity // of the file with the partial's name; only device and inode are used
 	writers     writers
 	names       names
-	journal     *journal // nil: this transfer cannot be resumed
-	renamed     string   // why the names are not the usual ones
+	locks       io.Closer // of directories; nil: a Tree has them
+	journal     *journal  // nil: this transfer cannot be resumed
+	renamed     string    // why the names are not the usual ones
 
 	resumed     int64  // bytes of an earlier transfer that can be verified
 	discarded   string // a sentence that says why an earlier transfer's file is not used
@@ -391,4 +393,7 @@ func (p *Partial) close() {
 		_ = p.placeholder.Close() // empty
 	}
 	_ = p.dir.Close() // opened for reading
+	if p.locks != nil {
+		_ = p.locks.Close() // they end with the process
+	}
 }

@@ -3,6 +3,7 @@ package disk
 import (
 	"container/list"
 	"errors"
+	"io"
 	"io/fs"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ const (
 // TreeOptions are the properties of the transfer that fills a Tree.
 type TreeOptions struct {
 	Overwrite  bool // existing files and symlinks may be replaced; otherwise entries are only added
+	Deletes    bool // what the source does not have is deleted before Close: no other transfer may store it meanwhile
 	Backup     bool // a file that is replaced is kept, as NAME~, NAME~2~ ...; for a Partial Wanted.Backup counts
 	Durability Durability
 	Preserve   Preserve // attributes of the source that files, directories and symlinks get
@@ -37,13 +39,15 @@ type TreeOptions struct {
 // While it is filled, a marker beside the root, named like a Partial of the root's name, is locked, so that only one
 // transfer fills the directory. It names the directory by device and inode, and remains if the transfer is interrupted,
 // so that FindTree reports TreeUnfinished. It permits nothing. If this user cannot create files beside an existing
-// root, or the root is named by "." or "..", there is no marker, and nothing keeps two transfers from filling the
-// directory at once.
+// root, or the root is named by "." or "..", there is no marker, and two transfers may fill the directory at once.
+// Locks of the directories themselves keep every other transfer from deleting in it meanwhile, and from storing
+// anything in it if this one deletes.
 type Tree struct {
 	fs      FS
 	self    Self
 	opt     TreeOptions
-	marker  *marker // nil: it could not be created
+	locks   []io.Closer // of the root, and of the directories above it
+	marker  *marker     // nil: it could not be created
 	root    *Directory
 	flusher flusher
 
@@ -84,8 +88,8 @@ func locateTree(on FS, path string) (*Location, error) {
 }
 
 // OpenTree opens the directory at path, following symlinks like Locate, or creates it with mode 0700. Errors are an
-// ErrTarget: ErrBusy if another process is receiving it.
-func OpenTree(on FS, path string, o TreeOptions) (*Tree, error) {
+// ErrTarget: ErrBusy if another process is receiving it, or deletes where this one stores something.
+func OpenTree(on FS, path string, o TreeOptions) (opened *Tree, err error) {
 	at, err := locateTree(on, path)
 	if err != nil {
 		return nil, err
@@ -97,14 +101,63 @@ func OpenTree(on FS, path string, o TreeOptions) (*Tree, error) {
 	}
 	t := &Tree{fs: on, self: on.Self(), opt: o, idle: list.New()}
 	t.flusher.syncing = make(chan struct{}, 1)
-	if err := t.openMarker(at); err != nil {
-		return nil, err
-	}
-	if err := t.openRoot(at); err != nil {
-		t.removeNewMarker()
+	defer func() {
+		if opened == nil { // also after a panic
+			t.unlock()
+		}
+	}()
+	if err := t.begin(at); err != nil {
 		return nil, err
 	}
 	return t, nil
+}
+
+func (t *Tree) begin(at *Location) error {
+	if err := t.lockAbove(at); err != nil {
+		return err
+	}
+	if err := t.openMarker(at); err != nil {
+		return err
+	}
+	err := t.openRoot(at)
+	if err != nil {
+		t.removeNewMarker()
+	}
+	return err
+}
+
+// lockAbove locks the directories above the root before anything is created in them.
+func (t *Tree) lockAbove(at *Location) error {
+	above := LockStore
+	if t.opt.Deletes {
+		above = LockDeleteBelow
+	}
+	own := above
+	if at.Name == "." {
+		own = NoLock
+	}
+	return t.lock(at.Dir, own, above, at.Path)
+}
+
+func (t *Tree) lockRoot(dir Dir, path string) error {
+	if t.opt.Deletes {
+		return t.lock(dir, LockDelete, NoLock, path)
+	}
+	return t.lock(dir, LockFill, NoLock, path)
+}
+
+func (t *Tree) lock(dir Dir, own, above LockMode, path string) error {
+	locks, err := lockDir(dir, own, above, path)
+	if err == nil {
+		t.locks = append(t.locks, locks)
+	}
+	return err
+}
+
+func (t *Tree) unlock() {
+	for _, locks := range t.locks {
+		_ = locks.Close() // they end with the process
+	}
 }
 
 func (t *Tree) openMarker(at *Location) (err error) {
@@ -152,7 +205,10 @@ func (t *Tree) enterRoot(at *Location) error {
 	// The root is in use until Close, so that its handle stays open.
 	t.root = &Directory{tree: t, refs: 1, fresh: at.Found == nil, name: at.Path, dir: dir, users: 1}
 	t.open = 1
-	err = t.root.begin(dir)
+	err = t.lockRoot(dir, at.Path)
+	if err == nil {
+		err = t.root.begin(dir)
+	}
 	if err == nil && t.marker != nil {
 		err = t.marker.name(t.root.was)
 	}
@@ -226,6 +282,7 @@ func (t *Tree) Close(done bool) error {
 	t.open = 0
 	t.mu.Unlock()
 	closeAll(closed)
+	t.unlock()
 	return err
 }
 

@@ -79,7 +79,7 @@ func (p *planner) enter(d *directory) (created bool, err error) {
 	}
 	c, plan := p.terms.config, &p.terms.plan
 	p.tree, err = disk.OpenTree(c.File.FS, c.File.Name, disk.TreeOptions{
-		Overwrite: plan.Overwrite, Backup: c.Backup, Durability: plan.Durability,
+		Overwrite: plan.Overwrite, Deletes: c.Mirror != nil, Backup: c.Backup, Durability: plan.Durability,
 		Preserve: disk.Preserve{Mode: true, Times: true, Owner: plan.Owner, Xattrs: plan.XAttr},
 	})
 	if err != nil {

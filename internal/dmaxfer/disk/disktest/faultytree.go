@@ -1,6 +1,8 @@
 package disktest
 
 import (
+	"io"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
@@ -84,6 +86,18 @@ func (d *faultyDir) SetXattr(attribute disk.Xattr) error {
 
 func (d *faultyDir) RemoveXattr(name string) error {
 	return d.on.do("removexattr", d.path, func() error { return d.dir.RemoveXattr(name) })
+}
+
+func (d *faultyDir) Lock(own, above disk.LockMode) (locks io.Closer, err error) {
+	err = d.on.do("lock directory", d.path, func() (err error) {
+		locks, err = d.dir.Lock(own, above)
+		return err
+	})
+	if err != nil && locks != nil {
+		_ = locks.Close() // the caller has none
+		locks = nil
+	}
+	return locks, err
 }
 
 func (d *faultyDir) IsLocal() bool { return d.dir.IsLocal() }

@@ -45,6 +45,7 @@ type directory struct {
 	device       uint64 // of its file system; 1 unless Mount has changed it
 	root         bool   // it was there from the beginning
 	removed      bool
+	locks        [disk.LockDeleteBelow + 1]int // how many there are of each mode
 	now, durable map[string]*node
 }
 
