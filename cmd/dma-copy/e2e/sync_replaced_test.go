@@ -5,13 +5,19 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/dma-copy/dma-copy/internal/identity"
 )
 
 // TestSyncOfReplacedDirectory replaces the source or the target of a sync --delete that is running. Nothing is deleted
-// then: neither from what was copied nor from what is in its place.
+// then: neither from what was copied nor from what is in its place. The key has a bandwidth at which no copy ends until
+// everything has been replaced.
 func TestSyncOfReplacedDirectory(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, "dpu")
+	key, err := f.keys("host").Public()
+	must(t, err)
+	must(t, f.keys("dpu").Trust(identity.Grant{Name: "peer", Key: key, Bandwidth: 256 << 10}, true))
 	d := f.serve("")
 	var commands []func()
 	for _, push := range []bool{true, false} {
@@ -25,9 +31,9 @@ func TestSyncOfReplacedDirectory(t *testing.T) {
 			}
 			must(t, os.Mkdir(source, 0o755))
 			must(t, os.Mkdir(target, 0o755))
-			must(t, os.WriteFile(source+"/large", make([]byte, 3<<20), 0o644)) // takes seconds
+			must(t, os.WriteFile(source+"/large", make([]byte, 32<<20), 0o644)) // takes minutes
 			must(t, os.WriteFile(target+"/extra", nil, 0o644))
-			command := f.command("sync --quiet --delete --bwlimit 1MiB --sparse never " + line)
+			command := f.command("sync --quiet --delete --chunk 64KiB --sparse never " + line)
 			for len(namesIn(t, target)) < 2 && !command.hasEnded() { // until the copy has begun
 				time.Sleep(5 * time.Millisecond)
 			}
@@ -51,6 +57,8 @@ func TestSyncOfReplacedDirectory(t *testing.T) {
 			})
 		}
 	}
+	f.trust("dpu", key) // without a limit
+	d.reload(1)
 	for _, expect := range commands {
 		expect()
 	}
