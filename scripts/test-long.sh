@@ -43,6 +43,7 @@ list() {
 	target test-escape FLIPS=$((10000 * LONG))
 	target test-kill KILLS=$((10 * LONG))
 	target soak COPIES=$((10 * LONG))
+	full plain cmd/dma-copy/e2e '^TestRealTrees$' -trees="$("$go" env GOROOT)/src"
 }
 
 sweep() {
