@@ -128,26 +128,22 @@ func (o *openEntries) claim(e *arriving) bool {
 
 // claimFailed is claim for a file that fails. A hard link that is announced later learns of it if remember is set.
 func (o *openEntries) claimFailed(e *arriving, remember bool) bool {
+	return o.claimNoting(e, remember, &o.failedFiles)
+}
+
+// claimNeeded is claimFailed for a file that a dry run finds to be needed.
+func (o *openEntries) claimNeeded(e *arriving, remember bool) bool {
+	return o.claimNoting(e, remember, &o.neededFiles)
+}
+
+func (o *openEntries) claimNoting(e *arriving, remember bool, files *pathSet) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.claimLocked(e) {
 		return false
 	}
 	if remember && e.kind == negotiate.EntryFile {
-		o.failedFiles.add(e.path)
-	}
-	return true
-}
-
-// claimNeeded is claim for an entry that a dry run finds to be needed.
-func (o *openEntries) claimNeeded(e *arriving) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.claimLocked(e) {
-		return false
-	}
-	if e.kind == negotiate.EntryFile {
-		o.neededFiles.add(e.path)
+		files.add(e.path)
 	}
 	return true
 }

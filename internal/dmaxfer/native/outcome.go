@@ -70,7 +70,7 @@ func (o *outcomes) have(e *arriving) {
 
 // wouldNeed answers in a dry run that an entry would be needed, and why.
 func (o *outcomes) wouldNeed(e *arriving, change negotiate.Change) {
-	if o.open.claimNeeded(e) {
+	if o.open.claimNeeded(e, o.terms.plan.Links) {
 		e.change = change
 		o.replies.answer(e, negotiate.Answer{Kind: negotiate.AnswerNeed, Change: change})
 		o.decided(e, job.WouldCopy, nil)
