@@ -3,7 +3,9 @@
 package ucxpath
 
 import (
+	"bytes"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -12,8 +14,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
-// Where UCX finds no shared memory, the error names what is too small and what to do, and is one of the path.
+// Where UCX finds no shared memory, the error names what is too small and what to do, in the words of
+// docs/TROUBLESHOOTING.md, and is one of the path.
 func TestWindowWithoutSharedMemory(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/TROUBLESHOOTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	p := &Path{path: negotiate.PathRMA}
 	for _, status := range []ucx.Status{ucx.StatusNoMemory, ucx.StatusNoResource} {
 		err := p.explain(&ucx.Error{Op: "ucp_worker_create", Status: status, Text: "no resources"})
@@ -21,6 +28,13 @@ func TestWindowWithoutSharedMemory(t *testing.T) {
 		if !is || !errors.Is(err, job.ErrCapability) || !errors.Is(err, status) ||
 			!strings.Contains(failed.Error(), "/dev/shm") {
 			t.Errorf("%d: %v", status, err)
+			continue
+		}
+		cause, _, _ := strings.Cut(strings.TrimPrefix(failed.Cause, "path rma: "), " (")
+		for _, text := range []string{"| `" + cause + "` |", "| " + failed.Next} {
+			if !bytes.Contains(page, []byte(text)) {
+				t.Errorf("the page lacks %q", text)
+			}
 		}
 	}
 	other := errors.New("other")
