@@ -1,7 +1,9 @@
 package network
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
@@ -27,11 +30,12 @@ type Control struct {
 	out    outgoing
 
 	goroutines sync.WaitGroup // the reader, and a writer while there is something to write
-	ended      chan struct{}  // by either side
+	ended      chan struct{}  // by either side, or by a defect
 	endOnce    sync.Once
 	closed     atomic.Bool // by this side
 	closeOnce  sync.Once
 	closeErr   error
+	defect     atomic.Pointer[job.Defect] // a panic of the reader or a writer
 
 	server  *Listener               // nil on the client's side
 	leave   func()                  // ends the admission of a Listener; on the client's side it does nothing
@@ -54,8 +58,31 @@ func newControl(socket *net.TCPConn, already io.Reader, s *Settings) (*Control, 
 		socket: socket, raw: raw, in: newIncoming(), out: outgoing{broken: make(chan struct{})},
 		ended: make(chan struct{}), leave: func() {},
 	}
-	c.goroutines.Go(func() { c.read(already) })
+	c.run(func() { c.read(already) })
 	return c, nil
+}
+
+// run runs a goroutine of the connection, which ends with a panic in it.
+func (c *Control) run(function func()) {
+	c.goroutines.Go(func() {
+		var err error
+		defer func() {
+			if defect, is := errors.AsType[*job.Defect](err); is {
+				c.defect.CompareAndSwap(nil, defect)
+				c.end()
+			}
+		}()
+		defer job.Recover(&err)
+		function()
+	})
+}
+
+// Failed returns the panic that has ended the connection; nil: there was none.
+func (c *Control) Failed() error {
+	if defect := c.defect.Load(); defect != nil {
+		return defect
+	}
+	return nil
 }
 
 // RecordFramed implements secure.RecordFramed.
@@ -123,10 +150,13 @@ func (c *Control) Send(ctx context.Context, message []byte) error {
 	}
 }
 
-// whyEnded returns nil as long as the connection has not ended.
+// whyEnded returns nil as long as messages can be sent: also after a defect, of which the peer is to be told.
 func (c *Control) whyEnded() error {
 	select {
 	case <-c.ended:
+		if c.Failed() != nil && !c.closed.Load() {
+			return nil
+		}
 		return c.lost()
 	default:
 		return nil
@@ -138,7 +168,7 @@ func (c *Control) lost() error {
 	if c.closed.Load() {
 		return comch.ErrClosed
 	}
-	return comch.ErrPeerLost
+	return cmp.Or(c.Failed(), comch.ErrPeerLost)
 }
 
 func (c *Control) end() { c.endOnce.Do(func() { close(c.ended) }) }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -95,6 +96,7 @@ func (d *dataConnections) dial(ctx context.Context, window uint64, count int) ([
 	dials, ctx := errgroup.WithContext(ctx)
 	for i := range dialed {
 		dials.Go(func() (err error) {
+			defer job.Recover(&err)
 			dialed[i], err = d.lane(ctx, laneID{window, uint8(i)})
 			return err
 		})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
@@ -145,8 +146,9 @@ func (l *Listener) admit(socket *net.TCPConn) {
 // errSlow is a peer that did not do a step in time.
 var errSlow = fmt.Errorf("%w within %s", secure.ErrTimeout, helloTime)
 
-// begin finds out what a connection is for, and hands it over. With an error it is the caller's.
-func (l *Listener) begin(socket *net.TCPConn, from *source, leave func()) error {
+// begin finds out what a connection is for, and hands it over. With an error, which may be a panic, it is the caller's.
+func (l *Listener) begin(socket *net.TCPConn, from *source, leave func()) (err error) {
+	defer job.Recover(&err)
 	ctx, cancel := context.WithTimeoutCause(l.ctx, helloTime, errSlow)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = socket.SetReadDeadline(time.Unix(1, 0)) })

@@ -80,20 +80,26 @@ func (e *receiveEngine) start(await func(context.Context) (*lane, error)) {
 	e.cancel = cancel
 	e.reader.Go(func() {
 		defer close(e.failed)
-		connected, err := await(ctx)
-		if err != nil {
-			e.err = err
-			return
-		}
-		if e.plain {
-			connected.leaveTLS()
-		}
-		stop := context.AfterFunc(ctx, func() { _ = connected.Close() })
-		e.err = e.read(connected)
+		e.err = e.awaitAndRead(ctx, await)
+	})
+}
+
+func (e *receiveEngine) awaitAndRead(ctx context.Context, await func(context.Context) (*lane, error)) (err error) {
+	defer job.Recover(&err)
+	connected, err := await(ctx)
+	if err != nil {
+		return err
+	}
+	if e.plain {
+		connected.leaveTLS()
+	}
+	stop := context.AfterFunc(ctx, func() { _ = connected.Close() })
+	defer func() {
 		if stop() {
 			_ = connected.Close()
 		}
-	})
+	}()
+	return e.read(connected)
 }
 
 // hasEnded reports whether nothing more can arrive, or the connection is to be replaced before the next transfer.
@@ -107,8 +113,7 @@ func (e *receiveEngine) hasEnded() bool {
 }
 
 // read receives frames until the connection ends.
-func (e *receiveEngine) read(from *lane) (err error) {
-	defer job.Recover(&err)
+func (e *receiveEngine) read(from *lane) error {
 	for {
 		slot, content, err := from.readFrame(e.place, &e.arrived)
 		if err != nil {

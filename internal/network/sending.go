@@ -55,7 +55,7 @@ func (o *outgoing) add(c *Control, message []byte) (sent <-chan struct{}, err er
 	o.waiting = append(o.waiting, m)
 	if !o.writing {
 		o.writing = true
-		c.goroutines.Go(c.write)
+		c.run(c.write)
 	}
 	return m.sent, nil
 }

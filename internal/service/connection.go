@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,6 +65,7 @@ func (s *Server) Serve(ctx context.Context, in Incoming) (err error) {
 	c.log = s.config.Log.With().Uint64("connection", c.info.ID).Logger()
 	s.config.Observer.Connected(c.info)
 	defer func() { c.end(err) }()
+	defer func() { err = cmp.Or(failureOf(in.Conn), err) }()
 	defer job.Recover(&err)
 	if err := c.enter(); err != nil {
 		return err
@@ -71,13 +73,26 @@ func (s *Server) Serve(ctx context.Context, in Incoming) (err error) {
 	return c.serve()
 }
 
+// failureOf returns the panic that has ended a connection by itself, in a goroutine of its own; nil: there was none.
+func failureOf(conn comch.Conn) error {
+	if failing, is := conn.(interface{ Failed() error }); is {
+		return failing.Failed()
+	}
+	return nil
+}
+
+// bug reports a panic. Other errors are none.
+func (s *Server) bug(of Session, err error) {
+	if defect, is := errors.AsType[*job.Defect](err); is {
+		s.count(func(t *Totals) { t.Bugs++ })
+		s.config.Observer.Bug(of, defect.Value, defect.Stack)
+	}
+}
+
 // end releases what the connection has. The memory goes first, because its producers and consumers belong to the
 // connection.
 func (c *connection) end(reason error) {
-	if bug, is := errors.AsType[*job.Defect](reason); is {
-		c.server.count(func(t *Totals) { t.Bugs++ })
-		c.server.config.Observer.Bug(c.session(), bug.Value, bug.Stack)
-	}
+	c.server.bug(c.session(), reason)
 	c.items.release(c.server.memory)
 	c.forget()
 	if err := closeMemory(c.memory); err != nil {

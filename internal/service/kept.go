@@ -40,6 +40,9 @@ func (c *connection) forget() {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
+		var err error
+		defer func() { c.server.bug(c.session(), err) }()
+		defer job.Recover(&err)
 		kept.using.Lock()
 		defer kept.using.Unlock()
 		c.closeMirror(kept.mirror)

@@ -37,6 +37,7 @@ func ListenNetwork(
 	ctx context.Context, s *Server, address string, settings network.Settings, log zerolog.Logger,
 ) (*NetworkDaemon, error) {
 	settings.Key = s.config.Key
+	settings.Refused = s.refusing(settings.Refused)
 	listener, err := network.Listen(ctx, address, settings)
 	if err != nil {
 		return nil, err
@@ -44,6 +45,24 @@ func ListenNetwork(
 	d := &NetworkDaemon{server: s, listener: listener, settings: settings, log: log}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d, nil
+}
+
+// refusing returns a network.Settings.Refused that also reports a panic. next may be nil.
+func (s *Server) refusing(next func(net.Addr, error)) func(net.Addr, error) {
+	return func(peer net.Addr, reason error) {
+		s.bug(Session{Function: functionOf(peer), Connected: time.Now()}, reason)
+		if next != nil {
+			next(peer, reason)
+		}
+	}
+}
+
+// functionOf returns the Function of a connection from an address, which is nil where there was none.
+func functionOf(peer net.Addr) string {
+	if tcp, is := peer.(*net.TCPAddr); is {
+		return tcp.AddrPort().Addr().Unmap().String()
+	}
+	return ""
 }
 
 // Address returns where the daemon listens: "10.0.0.2:7447".

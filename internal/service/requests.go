@@ -82,25 +82,36 @@ func (c *connection) whileWorking(ctx context.Context, ahead func() int, call fu
 // whileSaying is whileWorking with another sign of life.
 func (c *connection) whileSaying(ctx context.Context, sign encoding, call func(context.Context) error) error {
 	ctx, stop := whileConnected(ctx, c.in.Conn)
-	var signs sync.WaitGroup
-	defer signs.Wait()
 	defer stop(nil)
-	signs.Go(func() {
-		ticker := time.NewTicker(workingInterval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-			case <-ctx.Done():
-				return
-			}
-			if err := c.send(sign); err != nil {
-				stop(err)
-				return
-			}
+	signs := make(chan error, 1)
+	go func() {
+		err := c.say(ctx, sign)
+		stop(err)
+		signs <- err
+	}()
+	err := call(ctx)
+	stop(nil)
+	if said := <-signs; errors.Is(said, job.ErrHung) {
+		return said
+	}
+	return err
+}
+
+// say sends a sign of life once a second until ctx ends. It returns why it could not, which may be a panic.
+func (c *connection) say(ctx context.Context, sign encoding) (err error) {
+	defer job.Recover(&err)
+	ticker := time.NewTicker(workingInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
 		}
-	})
-	return call(ctx)
+		if err := c.send(sign); err != nil {
+			return err
+		}
+	}
 }
 
 // work makes a call into a share, which may take long or hang. Without progress for the idle timeout it is given up;

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -496,6 +499,58 @@ func TestPanicInACopy(t *testing.T) {
 		synctest.Wait()
 		if got := w.server.Status(); got.Totals.Bugs != 1 || len(w.observed.bugs) != 1 {
 			w.Errorf("the status is %+v", got)
+		}
+	})
+}
+
+// failedConn is a connection that a panic in a goroutine of its own has ended.
+type failedConn struct {
+	*comch.PipeEnd
+	failed *job.Defect
+}
+
+func (c failedConn) Failed() error { return c.failed }
+
+// A panic of the connection itself is counted like one of a request, and has its stack.
+func TestPanicOfAConnection(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		bystander := w.alice()
+		defer bystander.Close()
+		client, server := comch.Pipe(testMessage)
+		must(w.T, client.Close())
+		err := w.server.Serve(w.ctx, Incoming{
+			Conn: failedConn{server, &job.Defect{Value: "a defect"}}, Memory: fixed(&bus{}), Function: "b1:00.1",
+			Side: negotiate.DPU,
+		})
+		if _, is := errors.AsType[*job.Defect](err); !is {
+			w.Errorf("got %v", err)
+		}
+		refused := w.server.refusing(nil)
+		refused(nil, io.EOF)
+		refused(&net.TCPAddr{}, &job.Defect{Value: "a defect of the listener"})
+		w.mustServe(bystander)
+		if got := w.server.Status(); got.Totals.Bugs != 2 || len(w.observed.bugs) != 2 {
+			w.Errorf("the status is %+v", got)
+		}
+	})
+}
+
+// A panic of a sign of life ends the request with it, also if its call succeeds.
+func TestPanicOfASignOfLife(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		client := w.alice()
+		defer client.Close()
+		synctest.Wait()
+		for name, result := range map[string]error{"a call that fails": io.EOF, "a call that succeeds": nil} {
+			err := w.server.connections[1].whileSaying(w.Context(), func(*negotiate.Service, []byte) ([]byte, error) {
+				panic("a defect")
+			}, func(ctx context.Context) error {
+				<-ctx.Done()
+				return result
+			})
+			if _, is := errors.AsType[*job.Defect](err); !is {
+				w.Errorf("%s: %v", name, err)
+			}
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
 
 // inbox is where the messages of the peer arrive.
@@ -58,8 +59,12 @@ func newReceivedInbox(conn comch.Conn) *receivedInbox {
 
 func (r *receivedInbox) receive(ctx context.Context, conn comch.Conn) {
 	defer close(r.stopped)
+	recv := func() (message []byte, err error) {
+		defer job.Recover(&err)
+		return conn.Recv(ctx)
+	}
 	for {
-		message, err := conn.Recv(ctx)
+		message, err := recv()
 		r.mu.Lock()
 		r.next, r.err = message, err
 		r.mu.Unlock()

@@ -50,6 +50,13 @@ func (t *Transfer) cut() (shape, error) {
 
 // listen owns t.early until it returns. A message that is there already counts like one that arrives.
 func (t *Transfer) listen(ctx context.Context, cancel context.CancelCauseFunc) {
+	var defect error
+	defer func() {
+		if defect != nil {
+			cancel(defect)
+		}
+	}()
+	defer job.Recover(&defect)
 	message, err := t.early, error(nil)
 	if message == nil {
 		message, err = t.config.Conn.Recv(ctx)
