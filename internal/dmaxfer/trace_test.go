@@ -207,3 +207,57 @@ func (c *capturedLog) contents(t *testing.T, text string) (lines []string) {
 	slices.Sort(lines)
 	return lines
 }
+
+// has reports whether a line has these fields, among others. An empty value stands for any.
+func (c *capturedLog) has(t *testing.T, fields map[string]string) bool {
+	t.Helper()
+	for line := range strings.Lines(c.lines.String()) {
+		read := map[string]any{}
+		must(t, json.Unmarshal([]byte(line), &read))
+		missing := 0
+		for key, want := range fields {
+			if value, is := read[key].(string); !is || want != "" && value != want {
+				missing++
+			}
+		}
+		if missing == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Both sides log an entry that fails, with its path and the cause, and why they leave a path.
+func TestLogNamesCauses(t *testing.T) {
+	t.Setenv("DMA_COPY_SOFT_FAULTS", "refuse=doca_mmap_create_from_export:1:NOT_PERMITTED")
+	bothWays(t, transport{choice: job.AnyPath, connect: connectDevice}, func(
+		t *testing.T, l *linkedPair, sender negotiate.Side,
+	) {
+		from, to := l.files(sender)
+		logs := [2]*capturedLog{{}, {}}
+		from.Log, to.Log = zerolog.New(logs[0]), zerolog.New(logs[1])
+		must(t, os.Mkdir(from.File, 0o750))
+		jobtest.WriteFile(t, filepath.Join(from.File, "taken"), "content")
+		jobtest.WriteFile(t, filepath.Join(from.File, "free"), "content")
+		must(t, os.MkdirAll(filepath.Join(to.File, "taken", "more"), 0o750))
+		for side, err := range l.copy(t.Context(), sender).errs {
+			mustBe(t, err, job.ErrSomeFailed)
+			log := logs[0]
+			if side != sender {
+				log = logs[1]
+			}
+			for _, fields := range []map[string]string{
+				{"level": "debug", "message": "entry failed", "path": "taken", "error": ""},
+				{"level": "debug", "message": "entry committed", "path": "free"},
+				{"level": "debug", "message": "window opened", "data_path": "fast"},
+				{"level": "debug", "message": "transfer ended", "error": "some entries failed"},
+				{"level": "warn", "error": "", "message": "the DPU may not import the host's memory: " +
+					"copying over producers and consumers instead"},
+			} {
+				if !log.has(t, fields) {
+					t.Errorf("the log of the %s has no line %v:\n%s", side, fields, log.lines.String())
+				}
+			}
+		}
+	})
+}

@@ -11,8 +11,12 @@ type Outline struct {
 
 // OutlineOf returns the outline of any bytes. It does not check the message, and does not allocate.
 func OutlineOf(msg []byte) Outline {
-	layout := outlines[typeOf(msg)]
 	var o Outline
+	t := typeOf(msg)
+	if t < 0 || int(t) >= len(outlines) {
+		return o
+	}
+	layout := outlines[t]
 	if at := layout.items; at > 0 && len(msg) >= at+4 {
 		o.Items = binary.BigEndian.Uint32(msg[at:])
 	}
@@ -25,7 +29,7 @@ func OutlineOf(msg []byte) Outline {
 // outlineLayout is where a message has what its outline shows; 0: it does not have that.
 type outlineLayout struct{ items, entry int }
 
-var outlines = map[Type]outlineLayout{
+var outlines = [...]outlineLayout{
 	TypeEntries:  {items: 4}, // their numbers follow from their order
 	TypeAnswers:  {items: 4, entry: listSize},
 	TypeMetadata: {entry: 4},

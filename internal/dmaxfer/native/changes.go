@@ -9,16 +9,19 @@ import (
 
 // This file logs at level DEBUG what changes in a transfer. docs/TROUBLESHOOTING.md lists the lines.
 
-// debug begins a line about an entry. It is nil at other levels.
+// debug begins a line about an entry. It is nil at other levels, which costs next to nothing: a tree has many entries.
 func (t *terms) debug(number uint32, path string, kind negotiate.EntryKind) *zerolog.Event {
-	event := t.config.Log.Debug()
-	if event == nil {
+	if !t.logsChanges {
 		return nil
 	}
+	return t.entryLine(number, path, kind)
+}
+
+func (t *terms) entryLine(number uint32, path string, kind negotiate.EntryKind) *zerolog.Event {
 	if path == "" {
 		path = "." // the directory itself
 	}
-	return event.Uint32("entry", number).Str("path", path).Stringer("kind", kind)
+	return t.config.Log.Debug().Uint32("entry", number).Str("path", path).Stringer("kind", kind)
 }
 
 // decisions are the texts of lines about the end of an entry, by action.

@@ -133,9 +133,12 @@ func (l *liveness) renaming() time.Duration {
 // missedBeat reports whether the peer has left out a heartbeat.
 func (l *liveness) missedBeat() bool { return l.since(l.silent) >= 2*job.LongestPulse }
 
-// justMissedBeat reports whether missedBeat is true since this pulse.
-func (l *liveness) justMissedBeat() bool {
-	return l.missedBeat() && l.since(l.silent-1) < 2*job.LongestPulse
+// notedSilence is after how long the log says that nothing arrives from the peer: ten heartbeats.
+const notedSilence = 10 * job.LongestPulse
+
+// fellSilent reports whether the peer has been silent for notedSilence since this pulse.
+func (l *liveness) fellSilent() bool {
+	return l.since(l.silent) >= notedSilence && l.since(l.silent-1) < notedSilence
 }
 
 // since returns how long that many pulses take.

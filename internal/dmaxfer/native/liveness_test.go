@@ -54,6 +54,29 @@ func TestStoppedPeerIsReportedAsSilent(t *testing.T) {
 	}
 }
 
+// The log says once that a peer has fallen silent, and again after it has been heard.
+func TestSilenceIsNotedOnce(t *testing.T) {
+	var l liveness
+	l.start(negotiate.Host, 30*time.Second)
+	defer l.stop()
+	for range 2 {
+		l.received()
+		l.progressed()
+		noted := 0
+		for range l.limit {
+			if err := l.check(time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			if l.fellSilent() {
+				noted++
+			}
+		}
+		if noted != 1 {
+			t.Errorf("noted %d times", noted)
+		}
+	}
+}
+
 // What a slow network has carried of a chunk is progress, but not a byte now and then.
 func TestIncompleteChunksAreProgress(t *testing.T) {
 	for bytes, enough := range map[int64]bool{carriedStep: true, 1: false} {

@@ -81,8 +81,8 @@ func (t *transfer) beat(ctx context.Context) error {
 	if err := t.watch.check(t.role.patience()); err != nil {
 		return err
 	}
-	if t.watch.justMissedBeat() {
-		t.config.Log.Debug().Dur("silence", t.watch.since(t.watch.silent)).Msg("heartbeat of the peer missed")
+	if t.watch.fellSilent() {
+		t.config.Log.Debug().Dur("silence", t.watch.since(t.watch.silent)).Msg("heartbeats of the peer missed")
 	}
 	if box := t.outbox(); box != nil {
 		if box.Flush(); box.Due() {

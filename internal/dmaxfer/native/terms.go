@@ -16,8 +16,9 @@ import (
 // terms are what follows for this side from its Config and from the plan that both sides have agreed upon. They do not
 // change during the transfer.
 type terms struct {
-	config *Config
-	plan   negotiate.Plan
+	config      *Config
+	plan        negotiate.Plan
+	logsChanges bool // the log has level DEBUG
 }
 
 func (t *terms) sends() bool { return t.plan.Sender == t.config.Side }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -90,7 +91,7 @@ func newTransfer(c Config, session *negotiate.NativeSession) *transfer {
 	if c.Progress == nil {
 		c.Progress = &job.Progress{}
 	}
-	agreed := &terms{config: &c}
+	agreed := &terms{config: &c, logsChanges: c.Log.GetLevel() <= zerolog.DebugLevel}
 	return &transfer{
 		owner: make(semaphore, 1), settling: make(semaphore, 1),
 		config: &c, terms: agreed, session: session, inbox: newInbox(c.Conn),
