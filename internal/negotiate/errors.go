@@ -75,6 +75,11 @@ func (e *Error) Error() string {
 // Unwrap returns the reason, for errors.Is.
 func (e *Error) Unwrap() error { return e.Err }
 
+// IsViolation reports whether an error is about a message that the peer must not have sent.
+func IsViolation(err error) bool {
+	return errors.Is(err, ErrMalformed) || errors.Is(err, ErrOutOfOrder) || errors.Is(err, ErrTooLarge)
+}
+
 func malformed(t Type, format string, args ...any) *Error {
 	return &Error{Message: t, Err: ErrMalformed, Detail: fmt.Sprintf(format, args...)}
 }

@@ -483,8 +483,8 @@ func (s *Service) Pong(dst, payload []byte) ([]byte, error) {
 	return AppendServicePong(dst, p), nil
 }
 
-// Working appends a WORKING, a sign of life. It is called on the daemon in a request, until this side's CLOSE. ahead is
-// the number of requests that the daemon serves first. It fails with ErrOutOfOrder.
+// Working appends a WORKING, a sign of life. It is called on the daemon in a request, but not in a copy after Accept.
+// ahead is the number of requests that the daemon serves first. It fails with ErrOutOfOrder.
 func (s *Service) Working(dst []byte, ahead uint32) ([]byte, error) {
 	if err := s.mayCall(TypeWorking); err != nil {
 		return dst, s.refuse(err)

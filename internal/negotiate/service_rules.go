@@ -47,13 +47,10 @@ var (
 			TypeListEnd:     {states(Listing), states(Listing), (*Service).receiveListEnd},
 			TypeRemoved:     {states(Removing), states(Removing), (*Service).receiveRemoved},
 			TypeServicePong: {states(Pinging), states(Pinging), (*Service).receivePong},
-			TypeWorking: {
-				states(Requested, Copying, PeerClosing, Listing, Removing, Pinging, Relaying, Making),
-				states(Requested, Copying, Closing, Listing, Removing, Pinging, Relaying, Making),
-				(*Service).receiveWorking},
-			TypeRelaying: {states(Relaying), states(Relaying), (*Service).receiveRelaying},
-			TypeRelayed:  {states(Relaying), states(Relaying), (*Service).receiveRelayed},
-			TypeMade:     {states(Making), states(Making), (*Service).receiveMade},
+			TypeWorking:     {refusedStates, refusedStates, (*Service).receiveWorking},
+			TypeRelaying:    {states(Relaying), states(Relaying), (*Service).receiveRelaying},
+			TypeRelayed:     {states(Relaying), states(Relaying), (*Service).receiveRelayed},
+			TypeMade:        {states(Making), states(Making), (*Service).receiveMade},
 		},
 	}
 )

@@ -213,7 +213,7 @@ func (c *conversation) explain(ctx context.Context, failed error) error {
 			return c.session.Disconnected()
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil:
+		case err != nil, waiting.Err() != nil:
 			return failed
 		}
 		if !ends(received.message) {
@@ -246,7 +246,7 @@ func (c *conversation) tell(err error) {
 		c.options.Log.Debug().Err(err).Msg("could not report the failure to the peer")
 		return
 	}
-	for {
+	for ctx.Err() == nil { // whatever the peer sends
 		received, err := c.conn.Recv(ctx)
 		if err != nil {
 			return

@@ -360,46 +360,47 @@ func TestDaemonThatNeverCloses(t *testing.T) {
 	})
 }
 
-// A daemon that breaks the protocol and is then silent keeps its client for the idle timeout, and after an interruption
-// for a moment.
-func TestDaemonThatBreaksTheProtocolAndIsSilent(t *testing.T) {
-	for name, c := range map[string]struct {
-		interrupted bool
-		longest     time.Duration
-	}{
-		"left alone":  {longest: 5*time.Second + time.Second},
-		"interrupted": {interrupted: true, longest: time.Second + 2*time.Second},
+// A daemon that breaks the protocol keeps its client for the idle timeout, and after an interruption for a moment,
+// whatever it sends then.
+func TestDaemonThatBreaksTheProtocol(t *testing.T) {
+	for name, then := range map[string][]byte{
+		"silent": nil, "malformed": heartbeat(), "heartbeats": negotiate.AppendBeat(nil, negotiate.Beat{}),
+		"working": negotiate.AppendWorking(nil, 0), "unknown type": {0xff, 0, 0, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) { w.local.Put("/home/a", "content") }, func(w *world) {
-				client := w.alice()
-				defer client.Close()
-				client.exchange.idle = 5 * time.Second
-				client.exchange.conn = &brokenOff{channel: client.exchange.conn}
-				ctx, interrupt := context.WithCancelCause(w.Context())
-				defer interrupt(nil)
-				if c.interrupted {
-					time.AfterFunc(time.Second, func() { interrupt(errStopped) })
-				}
-				began, request := time.Now(), w.copyOf("a", "box/a")
-				request.Options.Progress = &job.Progress{}
-				_, err := client.Push(ctx, request)
-				mustBe(w.T, err, negotiate.ErrMalformed)
-				if took := time.Since(began); took > c.longest {
-					w.Errorf("took %s, at most %s", took, c.longest) // of virtual time
-				}
-				if got := request.Options.Progress.Sample().Phase; got != job.Concluding {
-					w.Errorf("the phase is %s", got)
-				}
-			})
-		})
+		t.Run(name, func(t *testing.T) { testBrokenDaemon(t, then, 0, 6*time.Second) })
+		t.Run(name+", interrupted", func(t *testing.T) { testBrokenDaemon(t, then, time.Second, 3*time.Second) })
 	}
 }
 
-// brokenOff is a connection over which, in place of the first message of a native session, a malformed one arrives, and
-// then nothing.
+func testBrokenDaemon(t *testing.T, then []byte, interruptedAfter, longest time.Duration) {
+	inWorld(t, func(w *world) { w.local.Put("/home/a", "content") }, func(w *world) {
+		client := w.alice()
+		defer client.Close()
+		client.exchange.idle = 5 * time.Second
+		client.exchange.conn = &brokenOff{channel: client.exchange.conn, then: then}
+		ctx, interrupt := context.WithCancelCause(w.Context())
+		defer interrupt(nil)
+		if interruptedAfter > 0 {
+			time.AfterFunc(interruptedAfter, func() { interrupt(errStopped) })
+		}
+		began, request := time.Now(), w.copyOf("a", "box/a")
+		request.Options.Progress = &job.Progress{}
+		_, err := client.Push(ctx, request)
+		mustBe(w.T, err, negotiate.ErrMalformed)
+		if took := time.Since(began); took > longest {
+			w.Errorf("took %s, at most %s", took, longest) // of virtual time
+		}
+		if got := request.Options.Progress.Sample().Phase; got != job.Concluding {
+			w.Errorf("the phase is %s", got)
+		}
+	})
+}
+
+// brokenOff is a connection over which, instead of the first message of a native session, a malformed one arrives, and
+// then ten times a second the same one; nil: none.
 type brokenOff struct {
 	channel
+	then   []byte
 	broken atomic.Bool
 }
 
@@ -412,6 +413,10 @@ func (b *brokenOff) Recv(ctx context.Context) ([]byte, error) {
 		}
 		b.broken.Store(true)
 		return message[:5], nil
+	}
+	if b.then != nil {
+		time.Sleep(100 * time.Millisecond)
+		return b.then, nil
 	}
 	<-ctx.Done()
 	return nil, context.Cause(ctx)

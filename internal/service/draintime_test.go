@@ -16,17 +16,21 @@ import (
 func TestDrainTime(t *testing.T) {
 	for _, c := range []struct {
 		copied error
-		want   time.Duration
+		want   time.Duration // if the idle timeout is longer
 	}{
 		{nil, closeTime},
 		{errors.New("disk full"), drainTime},
 		{job.NewError(job.ErrIdle, job.ErrPeerIdle, "", "no message"), job.PartingTime},
+		{&negotiate.Error{Err: negotiate.ErrMalformed}, job.PartingTime},
 		{negotiate.ErrOutcomeUnknown, job.PartingTime},
 		{negotiate.ErrPeerLost, job.PartingTime},
 		{fmt.Errorf("%w: %w", comch.ErrPeerLost, errors.New("endpoint timeout")), job.PartingTime},
 	} {
-		if got := drainTimeAfter(c.copied); got != c.want {
-			t.Errorf("after %v: %s, want %s", c.copied, got, c.want)
+		for _, idle := range []time.Duration{time.Second, time.Hour} {
+			s := stream{exchange: &exchange{idle: idle}}
+			if got, want := s.grace(c.copied), min(c.want, idle); got != want {
+				t.Errorf("after %v with an idle timeout of %s: %s, want %s", c.copied, idle, got, want)
+			}
 		}
 	}
 }

@@ -73,8 +73,11 @@ func (e *exchange) patient(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeoutCause(ctx, e.idle, errFull)
 }
 
-// receive waits for the next message of the peer.
+// receive waits for the next message of the peer. A peer that always has one does not hide the end of ctx.
 func (e *exchange) receive(ctx context.Context) (negotiate.ServiceStep, error) {
+	if err := context.Cause(ctx); err != nil {
+		return negotiate.ServiceStep{}, err
+	}
 	message, err := e.conn.Recv(ctx)
 	if err != nil {
 		return negotiate.ServiceStep{}, err
@@ -107,13 +110,6 @@ func (e *exchange) judge(message []byte) (negotiate.ServiceStep, error) {
 		e.trace.Sent(step.Reply, e.session.State())
 	}
 	return step, err
-}
-
-// leave logs a message of a native session that has ended here.
-func (e *exchange) leave(message []byte) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.trace.Received(message, e.session.State())
 }
 
 // native checks a message of this side's native session.

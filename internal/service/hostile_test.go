@@ -272,6 +272,25 @@ func TestPeerThatNeverCloses(t *testing.T) {
 	})
 }
 
+// A peer that breaks the protocol of a copy and goes on sending keeps its connection no longer than a silent one.
+func TestPeerThatGoesOnSending(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		a := w.attack().greet()
+		a.send(pushMessage("b"), heartbeat()) // which is too short
+		began := time.Now()
+		for a.conn.Send(context.Background(), negotiate.AppendBeat(nil, negotiate.Beat{})) == nil {
+			time.Sleep(100 * time.Millisecond)
+		}
+		w.serving.Wait()
+		if took, idle := time.Since(began), w.server.config.Limits.IdleTimeout; took > idle+time.Second {
+			w.Errorf("took %s, idle timeout %s", took, idle) // of virtual time
+		}
+		if got := w.server.Status(); got.Running != 0 || len(got.Connections) != 0 {
+			w.Errorf("%d copies are running, and there are connections: %+v", got.Running, got.Connections)
+		}
+	})
+}
+
 // The server gives up peers that do not make their handshake, and serves one after the other.
 func TestSlowHandshakes(t *testing.T) {
 	for name, trickle := range map[string]func(a *attacker){

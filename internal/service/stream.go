@@ -19,7 +19,7 @@ const (
 	closeTime = 5 * time.Second
 
 	// drainTime is how long a side whose native session has failed waits for the end of the other one, which may have
-	// to rename a file and to release memory first. Meanwhile it must not be silent for longer than the idle timeout.
+	// to rename a file and to release memory first. The idle timeout may be shorter.
 	drainTime = job.LongestRename + job.ReturnTime + job.ReleaseTime
 
 	// interruptedTime is how long after an interruption a side waits for the end of the other one.
@@ -43,6 +43,7 @@ type stream struct {
 	closing  sync.Once
 	closed   chan struct{} // closed by Close
 	closeErr error
+	began    time.Time // when Close was called; set before closed is closed
 
 	ending sync.Once
 	ended  chan struct{} // closed at the peer's CLOSE, or when nothing more can be received
@@ -95,31 +96,24 @@ func (s *stream) Send(ctx context.Context, message []byte) error {
 
 // Recv implements comch.Conn.
 func (s *stream) Recv(ctx context.Context) ([]byte, error) {
-	for {
-		message, again, err := s.recv(ctx)
-		if !again {
-			return message, err
-		}
-	}
-}
-
-func (s *stream) recv(ctx context.Context) (message []byte, again bool, err error) {
 	if err := s.taking.acquire(ctx); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	defer s.taking.release()
 	if isClosed(s.ended) {
-		return nil, false, s.whyEnded()
+		return nil, s.whyEnded()
 	}
-	message, err = s.exchange.conn.Recv(ctx)
+	message, err := s.exchange.conn.Recv(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.end(err)
 		}
-		return nil, false, err
+		return nil, err
 	}
-	native := s.accept(ctx, message)
-	return message, !native, nil
+	if !s.accept(ctx, message) {
+		return nil, s.whyEnded()
+	}
+	return message, nil
 }
 
 // TryRecv implements comch.Polling.
@@ -128,16 +122,14 @@ func (s *stream) TryRecv() (message []byte, received bool) {
 		return nil, false // another goroutine receives
 	}
 	defer s.taking.release()
-	for !isClosed(s.ended) {
-		message, received = s.exchange.conn.TryRecv()
-		if !received {
-			return nil, false
-		}
-		if s.accept(context.Background(), message) {
-			return message, true
-		}
+	if isClosed(s.ended) {
+		return nil, false
 	}
-	return nil, false
+	message, received = s.exchange.conn.TryRecv()
+	if !received || !s.accept(context.Background(), message) {
+		return nil, false
+	}
+	return message, true
 }
 
 // Arrived implements comch.Polling.
@@ -152,17 +144,15 @@ func (s *stream) StopPolling() { s.exchange.conn.StopPolling() }
 // Patience implements comch.Polling.
 func (s *stream) Patience() int { return s.exchange.conn.Patience() }
 
-// accept reports whether a message is one of the native session. Any other is the peer's CLOSE, a sign of life, or
-// breaks the protocol, which ends the stream.
+// accept reports whether a message is one of the native session. Any other is the peer's CLOSE or breaks the protocol,
+// and ends the stream.
 func (s *stream) accept(ctx context.Context, message []byte) (native bool) {
 	step, err := s.exchange.take(ctx, message)
-	switch {
-	case err != nil:
+	if err != nil || step.Event == negotiate.PeerClosed {
 		s.end(err)
-	case step.Event == negotiate.PeerClosed:
-		s.end(nil)
+		return false
 	}
-	return err == nil && step.Event == negotiate.PeerNative
+	return true
 }
 
 // end ends the direction from the peer.
@@ -191,6 +181,7 @@ func (s *stream) Done() <-chan struct{} { return s.done }
 // Close implements comch.Conn: it sends this side's CLOSE, when the calls of Send have returned.
 func (s *stream) Close() error {
 	s.closing.Do(func() {
+		s.began = time.Now()
 		close(s.closed)
 		s.closeErr = s.sendClose()
 		s.finishing.Do(func() { close(s.done) })
@@ -213,43 +204,30 @@ func (s *stream) finish(copied error) error {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(s.late, drainTimeAfter(copied), errNoClose)
+	ctx, cancel := context.WithDeadlineCause(s.late, s.began.Add(s.grace(copied)), errNoClose)
 	defer cancel()
-	for {
-		err := s.drain(ctx)
-		switch {
-		case err == nil:
-		case isClosed(s.ended) && s.reason == nil:
-			return nil
-		default:
-			return err
+	for ctx.Err() == nil { // whatever the peer sends
+		if _, err := s.Recv(ctx); err != nil && isClosed(s.ended) {
+			return s.reason
 		}
 	}
+	return context.Cause(ctx)
 }
 
-// drain receives one message that is not used any more.
-func (s *stream) drain(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.exchange.idle, errNoClose)
-	defer cancel()
-	message, err := s.Recv(ctx)
-	if err == nil {
-		s.exchange.leave(message)
-	}
-	return err
-}
-
-// drainTimeAfter returns how long the peer has for its CLOSE. After a success nothing is left to do for it, and a peer
-// that the copy has waited for in vain, or that a device has lost, has only a moment: the control connection may not
-// notice that the network is gone.
-func drainTimeAfter(copied error) time.Duration {
+// grace returns how long the whole end of a copy may take: the peer's CLOSE, and that of this side before it. After a
+// success nothing is left to do for the peer. One that has broken the protocol has only a moment, and so has one that
+// the copy has waited for in vain, or that a device has lost: the control connection may not notice that the network is
+// gone.
+func (s *stream) grace(copied error) time.Duration {
 	switch {
 	case copied == nil:
-		return closeTime
-	case errors.Is(copied, job.ErrPeerIdle), errors.Is(copied, negotiate.ErrOutcomeUnknown),
-		errors.Is(copied, comch.ErrPeerLost), errors.Is(copied, negotiate.ErrPeerLost):
+		return min(closeTime, s.exchange.idle)
+	case negotiate.IsViolation(copied), errors.Is(copied, job.ErrPeerIdle),
+		errors.Is(copied, negotiate.ErrOutcomeUnknown), errors.Is(copied, comch.ErrPeerLost),
+		errors.Is(copied, negotiate.ErrPeerLost):
 		return job.PartingTime
 	}
-	return drainTime
+	return min(drainTime, s.exchange.idle)
 }
 
 // The reasons for the end of a connection whose peer does not end a copy.

@@ -4,9 +4,11 @@ package service
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -93,5 +95,24 @@ func TestSendAfterTheEndOfItsContext(t *testing.T) {
 		if len(conn.sent) != 2 {
 			t.Errorf("only %v left", conn.sent)
 		}
+	}
+}
+
+// A side whose copy has failed waits for the end of its peer for the idle timeout, whatever the peer sends meanwhile.
+func TestPeerThatDoesNotEndACopy(t *testing.T) {
+	for name, then := range map[string][]byte{"silent": nil, "heartbeats": heartbeat()} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				end, _ := comch.Pipe(testMessage)
+				conn := &brokenOff{channel: end, then: then}
+				conn.broken.Store(true)
+				s := newStream(t.Context(), copying(t, conn))
+				began := time.Now()
+				mustBe(t, s.finish(errors.New("disk full")), errNoClose)
+				if took := time.Since(began); took > s.exchange.idle+time.Second {
+					t.Errorf("took %s, idle timeout %s", took, s.exchange.idle) // of virtual time
+				}
+			})
+		})
 	}
 }

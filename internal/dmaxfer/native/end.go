@@ -99,7 +99,7 @@ func (t *transfer) committing() bool { return t.role != nil && t.role.committing
 // the target is there, verified and as durable as was asked for, whether the sender learns of it or not. A sender has
 // only the receiver's word for that, which does not count if the receiver then breaks the protocol.
 func (t *transfer) conclude(err error) error {
-	if !t.committed() || t.terms.sends() && breaksProtocol(err) {
+	if !t.committed() || t.terms.sends() && negotiate.IsViolation(err) {
 		return err
 	}
 	t.account.done(t.terms.durability())
@@ -110,16 +110,6 @@ func (t *transfer) conclude(err error) error {
 	t.config.Log.Info().Err(err).Msg(job.NotConfirmed)
 	t.account.unconfirmed(job.Unconfirmed(err, t.config.Side.Other()))
 	return nil
-}
-
-// breaksProtocol reports whether an error is about a message that the peer must not have sent.
-func breaksProtocol(err error) bool {
-	for _, violation := range []error{negotiate.ErrMalformed, negotiate.ErrOutOfOrder, negotiate.ErrTooLarge} {
-		if errors.Is(err, violation) {
-			return true
-		}
-	}
-	return false
 }
 
 // lost follows the end of the connection, and all that the peer has sent before. It does not stop a commit.
@@ -181,7 +171,7 @@ func (t *transfer) tell(err error) error {
 	}
 	for t.session.State() == negotiate.Cancelling {
 		message, recvErr := t.inbox.Recv(ctx)
-		if recvErr != nil {
+		if recvErr != nil || ctx.Err() != nil { // heartbeats without end
 			return job.OutcomeUnknown(t.config.Side.Other(), err)
 		}
 		step, failure := t.session.Receive(message)
