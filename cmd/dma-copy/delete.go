@@ -67,6 +67,9 @@ func (t *transfers) clearWay(ctx context.Context, e ends) (cleared bool, err err
 			obstacles = append(obstacles, each)
 		}
 	}
+	if t.settings.Backup {
+		obstacles = withoutHolders(obstacles)
+	}
 	if len(obstacles) == 0 {
 		return false, nil
 	}
