@@ -65,7 +65,7 @@ func (t *transfers) preview(ctx context.Context, e ends) (complete bool, err err
 	t.newMirror()
 	e.request.Options = t.options
 	o := &e.request.Options
-	o.File, o.Mirror, o.DryRun, o.Checksum = e.local, t.mirror, true, false
+	o.File, o.Mirror, o.DryRun, o.Checksum, o.Xattrs = e.local, t.mirror, true, false, false
 	_, err = t.request(ctx, e.request)
 	if errors.Is(err, job.ErrSomeFailed) {
 		return false, nil

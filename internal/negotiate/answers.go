@@ -46,10 +46,11 @@ const (
 	ChangeTime                  // the modification times differ
 	ChangeMode                  // the permissions differ
 	ChangeOwner                 // the owners differ
+	ChangeXattr                 // the extended attributes of the files differ
 )
 
 // changeNames is the only table of the names.
-var changeNames = [...]string{"", "new", "type", "size", "content", "time", "mode", "owner"}
+var changeNames = [...]string{"", "new", "type", "size", "content", "time", "mode", "owner", "xattr"}
 
 // String returns the change's name in docs/PROTOCOL.md, in plans and events; empty for ChangeNone.
 func (c Change) String() string {

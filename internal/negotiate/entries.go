@@ -71,6 +71,7 @@ type Entry struct {
 	UID, GID uint32
 	Size     uint64   // bytes of a file of known size, at most MaxSize; otherwise 0
 	Identity [16]byte // of a file, equal as long as it is unchanged, for resuming; otherwise zeros
+	Xattrs   uint32   // CRC-32C of what a file has in METADATA, to compare it with the target's; otherwise 0
 	Name     []byte   // the last component of the path; empty for the root
 	// Link is the text of a symlink, or the path of the file of which a hard link is another name, below the root.
 	Link []byte
@@ -94,7 +95,7 @@ func appendEntry(dst []byte, e *Entry) []byte {
 	dst = binary.BigEndian.AppendUint16(dst, uint16(e.Depth))
 	dst = binary.BigEndian.AppendUint32(dst, e.Mode)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(e.MTime.Sec))
-	for _, number := range [...]uint32{e.MTime.Nsec, e.UID, e.GID, 0} {
+	for _, number := range [...]uint32{e.MTime.Nsec, e.UID, e.GID, e.Xattrs} {
 		dst = binary.BigEndian.AppendUint32(dst, number)
 	}
 	dst = binary.BigEndian.AppendUint64(dst, e.Size)
@@ -147,12 +148,13 @@ func decodeEntry(b []byte) (e Entry, rest []byte, err error) {
 		MTime:    Timestamp{int64(binary.BigEndian.Uint64(b[8:])), binary.BigEndian.Uint32(b[16:])},
 		UID:      binary.BigEndian.Uint32(b[20:]),
 		GID:      binary.BigEndian.Uint32(b[24:]),
+		Xattrs:   binary.BigEndian.Uint32(b[28:]),
 		Size:     binary.BigEndian.Uint64(b[32:]),
 		Identity: [16]byte(b[40:]),
 		Name:     b[entrySize : entrySize+name : entrySize+name],
 		Link:     b[entrySize+name : entrySize+name+link : entrySize+name+link],
 	}
-	if err := firstError(checkPadding(TypeEntries, b[28:32]), e.check()); err != nil {
+	if err := e.check(); err != nil {
 		return Entry{}, nil, err
 	}
 	return e, b[entrySize+name+link:], nil
@@ -184,6 +186,8 @@ func (e *Entry) checkContent() error {
 		return malformed(TypeEntries, "flags %#x of a file of unknown size and %d bytes", uint8(e.Flags), e.Size)
 	case e.Kind != EntryFile && (e.Size != 0 || e.Identity != [16]byte{} || e.Flags&^EntryHasMetadata != 0):
 		return malformed(TypeEntries, "a %s with the size, identity or flags of a file", e.Kind)
+	case e.Xattrs != 0 && (e.Kind != EntryFile || !e.Flags.Has(EntryHasMetadata)):
+		return malformed(TypeEntries, "a sum of extended attributes of a %s with flags %#x", e.Kind, uint8(e.Flags))
 	case e.Kind == EntryHardLink && e.Flags.Has(EntryHasMetadata):
 		return malformed(TypeEntries, "a hard link with metadata of its own")
 	}

@@ -66,7 +66,7 @@ func (n *NativeSession) checkAnswer(a Answer) error {
 		return malformed(TypeAnswers, "%s for a stream", a.Kind)
 	case a.Kind == AnswerSum && e.phase == summed:
 		return wrongTurn(TypeAnswers, "entry %d was asked for its digest before", a.Entry)
-	case a.Kind != AnswerNeed && e.kind != EntryFile && !e.complete():
+	case e.kind != EntryFile && !e.complete():
 		return wrongTurn(TypeAnswers, "the metadata of entry %d is incomplete", a.Entry)
 	case a.Kind == AnswerNeed && n.plan.Compare:
 		return malformed(TypeAnswers, "%s where nothing may be written", a.Kind)

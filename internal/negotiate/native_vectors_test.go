@@ -97,6 +97,7 @@ type vectorEntry struct {
 	GID       uint32   `json:"gid"`
 	Size      number   `json:"size"`
 	Identity  octets   `json:"identity"`
+	Xattrs    uint32   `json:"xattrs"`
 	Name      octets   `json:"name"`
 	Link      octets   `json:"link"`
 }
@@ -182,6 +183,7 @@ func (v vectorEntry) entry(t testing.TB) Entry {
 		Kind: named[EntryKind](t, v.Kind, 4), Flags: EntryFlags(flagBits(t, entryFlagNames, v.Flags)), Depth: v.Depth,
 		Mode: uint32(v.Mode), MTime: Timestamp{int64(v.MTimeSec), v.MTimeNsec}, UID: v.UID, GID: v.GID,
 		Size: uint64(v.Size), Identity: [16]byte(v.Identity), Name: present(v.Name), Link: present(v.Link),
+		Xattrs: v.Xattrs,
 	}
 }
 
@@ -308,7 +310,7 @@ func (m nativeMessage) list(t testing.TB) any {
 	}
 	for _, a := range m.Answers {
 		answers = append(answers, Answer{
-			a.Entry, named[AnswerKind](t, a.Answer, AnswerExists), named[Change](t, a.Change, ChangeOwner),
+			a.Entry, named[AnswerKind](t, a.Answer, AnswerExists), named[Change](t, a.Change, ChangeXattr),
 			uint64(a.Offset), a.Discarded,
 		})
 	}

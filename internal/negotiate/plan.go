@@ -213,7 +213,7 @@ func makePlan(sender Side, path Path, from, to Hello) Plan {
 		Readback:      either.Has(FlagReadback),
 		Sparse:        !either.Has(FlagNoSparse),
 		Owner:         both.Has(FlagOwner),
-		XAttr:         both.Has(FlagXAttr) && !compare && !dryRun,
+		XAttr:         both.Has(FlagXAttr) && !compare,
 		Links:         both.Has(FlagLinks),
 		AllowChanging: from.Flags.Has(FlagAllowChanging),
 		Checksum:      either.Has(FlagChecksum),

@@ -323,7 +323,7 @@ func TestDecideWishes(t *testing.T) {
 		"checksum of either": {func(h *Hello) { h.Flags |= FlagChecksum }, func(*Hello) {},
 			func(p Plan) bool { return p.Checksum }},
 		"dry run of either": {func(*Hello) {}, func(h *Hello) { h.Flags |= FlagDryRun },
-			func(p Plan) bool { return p.DryRun && !p.XAttr }},
+			func(p Plan) bool { return p.DryRun && p.XAttr }},
 		"fail-fast of either": {func(h *Hello) { h.Flags |= FlagFailFast }, func(*Hello) {},
 			func(p Plan) bool { return p.FailFast && !p.DryRun && !p.Checksum }},
 		"sum without a digest": {func(h *Hello) { h.Digest = DigestNone }, func(h *Hello) { h.Digest = DigestNone },

@@ -26,6 +26,7 @@ type arriving struct {
 
 	attributes       []byte // extended ones, while they arrive
 	hasAttributes    bool
+	attributesSum    uint32
 	awaited          bool  // the entry is not planned before its attributes are complete
 	overLimit        bool  // its attributes exceed the limit and are not held, so that it fails
 	attributePermits int64 // of openEntries.fileAttributes or otherAttributes; guarded by openEntries.mu
@@ -59,6 +60,7 @@ func newArriving(from *negotiate.Entry) *arriving {
 		number: from.Number, kind: from.Kind, depth: from.Depth, name: string(from.Name), link: string(from.Link),
 		size: int64(from.Size), identity: from.Identity,
 		chunked: from.Flags.Has(negotiate.EntryChunked), hasAttributes: from.Flags.Has(negotiate.EntryHasMetadata),
+		attributesSum: from.Xattrs,
 		meta: disk.Metadata{
 			Size: int64(from.Size), Mode: from.Mode, Modified: disk.Timestamp(from.MTime), UID: from.UID, GID: from.GID,
 		},

@@ -2,7 +2,10 @@ package native
 
 import (
 	"encoding/binary"
+	"hash/crc32"
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -39,9 +42,10 @@ func encodeWithin(attributes []disk.Xattr, path string) ([]byte, error) {
 	return blob, nil
 }
 
-// encodeAttributes leaves out the attributes that no receiver preserves.
+// encodeAttributes sorts the attributes by name, and leaves out those that no receiver preserves.
 func encodeAttributes(attributes []disk.Xattr) []byte {
 	var blob []byte
+	slices.SortFunc(attributes, func(a, b disk.Xattr) int { return strings.Compare(a.Name, b.Name) })
 	for _, a := range attributes {
 		if !disk.MayPreserve(a.Name) {
 			continue
@@ -52,6 +56,11 @@ func encodeAttributes(attributes []disk.Xattr) []byte {
 	}
 	return blob
 }
+
+// sumAttributes returns the sum by which the attributes of two files are compared; 0 for none.
+func sumAttributes(blob []byte) uint32 { return crc32.Checksum(blob, castagnoli) }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // decodeAttributes checks the lengths, and returns the attributes. They are decoded one by one when they are set, since
 // all of them can take many times the memory of the blob. Package disk checks the names then.

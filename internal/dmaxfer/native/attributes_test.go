@@ -19,7 +19,7 @@ func encoded(nameLength, valueLength uint32, bytes string) []byte {
 	return append(binary.BigEndian.AppendUint32(blob, valueLength), bytes...)
 }
 
-// Attributes are decoded as they were encoded, without those that grant privileges.
+// Attributes are decoded as they were encoded, sorted by name and without those that grant privileges.
 func TestAttributesSurvive(t *testing.T) {
 	all := []disk.Xattr{
 		{Name: "security.capability", Value: []byte("all of them")},
@@ -28,7 +28,7 @@ func TestAttributesSurvive(t *testing.T) {
 		{Name: "trusted.overlay.opaque", Value: []byte("y")},
 		{Name: "user.long", Value: bytes.Repeat([]byte("long"), 10_000)},
 	}
-	want := []disk.Xattr{all[1], all[2], all[4]}
+	want := []disk.Xattr{all[1], all[4], all[2]}
 	got, err := decodeAttributes(encodeAttributes(all))
 	must(t, err)
 	if got := slices.Collect(got); !slices.EqualFunc(got, want, sameXattr) {

@@ -48,6 +48,23 @@ func (p *planner) sameTimeAndOwner(info disk.Info, meta disk.Metadata) bool {
 	return sameOwner && info.Modified == meta.Modified
 }
 
+// sameXattrs reports whether what the target has in place of a file has the same extended attributes, if they are
+// preserved. Attributes that cannot be read count as the same, and so do those in a write-only share, whose content a
+// peer must not guess.
+func (p *planner) sameXattrs(e *arriving) bool {
+	plan := &p.terms.plan
+	if !plan.XAttr || plan.Compare || p.terms.config.HideContent {
+		return true
+	}
+	file, err := p.openOwn(e)
+	if err != nil {
+		return true
+	}
+	defer file.Close()
+	attributes, err := file.Xattrs()
+	return err != nil || sumAttributes(encodeAttributes(attributes)) == e.attributesSum
+}
+
 // sameLinkAttributes is compareAttributes for a symlink, which has no mode.
 func (p *planner) sameLinkAttributes(e *arriving, info disk.Info) bool {
 	if p.sameTimeAndOwner(info, e.meta) {

@@ -72,6 +72,46 @@ func TestChangedAsStored(t *testing.T) {
 	}
 }
 
+// A file whose extended attributes differ from the target's is copied again, once, if they are preserved.
+func TestChangedXattrs(t *testing.T) {
+	for source, target := range map[string]string{"/src": "/dst/t/file", "/src/file": "/dst/t"} {
+		from, to := disktest.NewMemory("/", "/src"), newTarget()
+		from.Put("/src/file", "content")
+		for step, c := range []struct {
+			in          *disktest.Memory
+			name, value string
+			wantCopied  bool
+		}{
+			{from, "a", "1", true},
+			{from, "a", "1", false},
+			{from, "a", "2", true},
+			{from, "b", "2", true},
+			{to, "c", "1", true},
+			{to, "b", "1", true},
+			{to, "b", "2", false},
+		} {
+			path := map[*disktest.Memory]string{from: "/src/file", to: target}[c.in]
+			file, err := c.in.Open(path)
+			must(t, err)
+			must(t, file.SetXattr(disk.Xattr{Name: "user." + c.name, Value: []byte(c.value)}))
+			must(t, file.Close())
+			for _, dryRun := range []bool{true, false} {
+				m := newMeeting(t, from, to)
+				m.sender.search.Path, m.receiver.search.Overwrite = source, true
+				m.sender.config.Xattrs, m.receiver.config.Xattrs, m.receiver.config.DryRun = true, true, dryRun
+				m.mustSucceed()
+				copied := !m.receiver.summary.UpToDate
+				if tree := m.receiver.summary.Tree; tree != nil {
+					copied = tree.Files > 0
+				}
+				if copied != c.wantCopied {
+					t.Errorf("%s, step %d, dry run %t: copied %t", source, step, dryRun, copied)
+				}
+			}
+		}
+	}
+}
+
 // setModified changes the modification time of the file.
 func setModified(in disk.Dir, change func(at *disk.Timestamp)) error {
 	file, err := in.Open("file", false)

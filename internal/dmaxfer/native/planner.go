@@ -363,7 +363,11 @@ func (p *planner) change(e *arriving, info disk.Info, found bool) (change negoti
 	case info.Size != e.size:
 		return negotiate.ChangeSize, false
 	}
-	return p.compareAttributes(e, info)
+	change, uncertain = p.compareAttributes(e, info)
+	if change == negotiate.ChangeNone && !p.sameXattrs(e) {
+		return negotiate.ChangeXattr, false
+	}
+	return change, uncertain
 }
 
 // comparesContent reports whether a file that exists with the size of the source is compared by its digest; same says

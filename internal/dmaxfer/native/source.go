@@ -103,6 +103,9 @@ func newSourceEntry(o *outgoing, e negotiate.Entry) sourceEntry {
 	}
 	if len(o.attributes) > 0 {
 		e.Flags |= negotiate.EntryHasMetadata
+		if o.kind == negotiate.EntryFile {
+			e.Xattrs = sumAttributes(o.attributes)
+		}
 	}
 	return sourceEntry{outgoing: o, described: e}
 }
