@@ -183,15 +183,7 @@ func (l *lister) list(ctx context.Context, r negotiate.ListRequest) error {
 	if r.Place.Share == "" {
 		return l.finish(ctx, l.listShares(add))
 	}
-	rights, err := l.authorize(r.Place.Share, share.Read)
-	if err != nil {
-		return err
-	}
-	at, err := cleanPath(r.Place.Path)
-	if err != nil {
-		return err
-	}
-	in, err := l.server.open(rights)
+	in, at, err := l.openPlace(r.Place, share.Read)
 	if err != nil {
 		return err
 	}
@@ -304,6 +296,20 @@ func cannotSend(e negotiate.Listed, err error) error {
 		"cannot list %s: its text has %d bytes, more than a message can carry", what, len(e.Link))
 }
 
+// openPlace opens the share of a place if the key may use it like that, and returns it with the path in it. The caller
+// closes the share.
+func (c *connection) openPlace(p negotiate.Place, needed share.Access) (in *share.Opened, at string, err error) {
+	rights, err := c.authorize(p.Share, needed)
+	if err != nil {
+		return nil, "", err
+	}
+	if at, err = cleanPath(p.Path); err != nil {
+		return nil, "", err
+	}
+	in, err = c.server.open(rights)
+	return in, at, err
+}
+
 // cleanPath returns a path of the peer as package share takes it.
 func cleanPath(path string) (string, error) {
 	cleaned, err := share.CleanPath(path)
@@ -371,15 +377,7 @@ func (d *removals) add(path string, err error, code func(error) negotiate.AbortC
 func (c *connection) removeAll(
 	ctx context.Context, r negotiate.RemoveRequest, kept *keptDirectory, progress *job.Progress, done *removals,
 ) error {
-	rights, err := c.authorize(r.Place.Share, share.Write)
-	if err != nil {
-		return err
-	}
-	below, err := cleanPath(r.Place.Path)
-	if err != nil {
-		return err
-	}
-	in, err := c.server.open(rights)
+	in, below, err := c.openPlace(r.Place, share.Write)
 	if err != nil {
 		return err
 	}
@@ -444,15 +442,7 @@ func (c *connection) makeDir(r negotiate.MakeDirRequest) error {
 
 // makeIn creates the directory if the key may do that.
 func (c *connection) makeIn(r negotiate.MakeDirRequest) error {
-	rights, err := c.authorize(r.Place.Share, share.Write)
-	if err != nil {
-		return err
-	}
-	at, err := cleanPath(r.Place.Path)
-	if err != nil {
-		return err
-	}
-	in, err := c.server.open(rights)
+	in, at, err := c.openPlace(r.Place, share.Write)
 	if err != nil {
 		return err
 	}
