@@ -91,6 +91,8 @@ func afterFailedCreate(err error) string {
 		return "name the symlink's target, or remove the symlink"
 	case errors.Is(err, ErrDangling):
 		return "fix or remove it"
+	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP), errors.Is(err, unix.EXDEV):
+		return "choose another path"
 	default:
 		return "choose a directory that this user may write to"
 	}

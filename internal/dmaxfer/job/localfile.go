@@ -107,7 +107,7 @@ func (s Search) inspect() (*LocalFile, error) {
 	case errors.Is(err, unix.ENAMETOOLONG):
 		return nil, NewError(ErrSettings, err, "choose a shorter name",
 			"%s is not a valid file name: %s", s.Path, disk.Reason(err))
-	case errors.Is(err, fs.ErrPermission) && s.receives():
+	case err != nil && (s.receives() || s.Use == TargetUse):
 		return nil, s.cannotExamineTarget(err)
 	case err != nil:
 		return nil, disk.CannotStat(s.Path, err)
@@ -251,7 +251,7 @@ func (s Search) cannotExamineTarget(err error) error {
 	if _, targetErr := s.target(); errors.Is(targetErr, disk.ErrUntrustedLink) {
 		return targetErr
 	}
-	return disk.CannotStat(s.Path, err)
+	return disk.CannotCreate(s.Path, err)
 }
 
 // Local returns what the negotiation has to know of the file.

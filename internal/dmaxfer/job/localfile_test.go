@@ -141,11 +141,13 @@ func TestInspectRefusesWhatIsNoFile(t *testing.T) {
 	must(t, os.Symlink(filepath.Join(directory, "nowhere"), dangling))
 	loop := filepath.Join(directory, "loop")
 	must(t, os.Symlink(loop, loop))
-	for _, path := range []string{pipe, dangling, loop, "/dev/null"} {
+	for _, path := range []string{pipe, dangling, "/dev/null"} {
 		for _, overwrite := range []bool{false, true} {
 			mustNotInspect(t, path, overwrite, job.ErrSource)
 		}
 	}
+	mustNotInspect(t, loop, false, job.ErrSource)
+	mustNotInspect(t, loop, true, job.ErrTarget)
 }
 
 // A directory is sent, or received into with Overwrite. What an interrupted transfer has left says so.
@@ -203,6 +205,9 @@ func TestInspectWantsADirectory(t *testing.T) {
 	mustNotInspect(t, filepath.Join(t.TempDir(), "missing", "name"), false, job.ErrTarget)
 	mustNotInspect(t, filepath.Join(t.TempDir(), "missing", "name"), true, job.ErrTarget)
 	mustNotInspect(t, filepath.Join(file, "name"), false, job.ErrSource)
+	mustNotInspect(t, filepath.Join(file, "name"), true, job.ErrTarget)
+	_, err := job.Find(t.Context(), job.Search{FS: disk.OS, Path: filepath.Join(file, "name"), Use: job.TargetUse})
+	jobtest.MustFail(t, err, job.ErrTarget)
 }
 
 // Only others than root are kept out by permissions.
