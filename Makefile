@@ -13,6 +13,7 @@ CORRUPTIONS   ?= 100000
 KILLS         ?= 1000
 KILLSEED      ?= 0
 COPIES        ?= 1000
+LOADED        ?= test demo demo-service
 FLIPS         ?= 1000000
 ARM64_CC      ?= aarch64-linux-gnu-gcc
 TESTS         ?= lint test test-interop reproducible test-long
@@ -30,6 +31,7 @@ UCX_TEST  = $(UCX_C:%=-C %/ctest OUT=$(CURDIR)/build/ctest-ucx)
 SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) \
             CC='$(CC)' CXX='$(CXX)'
 TOOL     := $(GO) tool -modfile=tools/go.mod
+GO_TEST  := GO='$(GO)' scripts/go-test.sh
 # The end-to-end tests mostly wait for processes, so more of them run in parallel than there are CPUs. On a machine that
 # is busy with other work they take longer than the ten minutes that Go gives a package. Some packages wait as well, so
 # a third one uses the two CPUs of CI meanwhile.
@@ -68,6 +70,7 @@ help: ## list the targets
 
 build: export CGO_CFLAGS = $(HARDENED_CFLAGS)
 build: ## build bin/dma-copy
+	@GO='$(GO)' scripts/need.sh
 	$(GO_BUILD) -o bin/dma-copy ./cmd/dma-copy
 
 build-arm64: export CGO_ENABLED = 1
@@ -123,13 +126,17 @@ test-packages: packages ## install, use, upgrade and remove the packages in a cl
 reproducible: ## packages of the last commit, made twice in different directories, are the same
 	VERSION='$(VERSION)' scripts/reproducible.sh
 
-test: ## all Go tests, then the C tests
-	$(GO) test -count=1 $(PARALLEL) ./...
+test: ## all Go tests, then the C tests; lists the slowest
+	@GO='$(GO)' scripts/need.sh cc cmp
+	SLOWEST=20 $(GO_TEST) -count=1 $(PARALLEL) ./...
 	$(MAKE) $(CTEST) -j$(CPUS) test
 	$(if $(UCX_C),$(MAKE) $(UCX_TEST) test)
 
 test-arm64: build build-arm64 ## the arm64 build under emulation; also needs qemu-user-static
 	GOFLAGS='$(PORTABLE_GOFLAGS)' GO='$(GO)' ARM64_CC='$(ARM64_CC)' scripts/test-arm64.sh
+
+test-loaded: ## make LOADED ("test demo demo-service") ROUNDS times (3) while eight loops use the CPUs and one the disk
+	scripts/test-loaded.sh $(LOADED)
 
 # A daemon takes as long as six files or trees. RACE=-race runs them under the race detector.
 SIM_TEST = $(GO) test $(RACE) -count=1 -timeout 0
@@ -193,10 +200,10 @@ reference_(dpu|host)_sends|resume|service|service_ends|stopped_dpu|streams|tree_
 ^Test(CopiesBesideADaemon|DaemonDrains|FastPath|RelayServesPeers|ReloadUnderLoad|StatusPageOfADaemon|StopsOverUCX|$\
 StoppedCommands|Tree|TreeUpdate)$$
 race: ## the Go tests of packages with goroutines under the race detector, and of the whole program some
-	$(GO) test -race -count=1 $(PARALLEL) -skip '$(NOT_UNDER_RACE)' \
+	$(GO_TEST) -race -count=1 $(PARALLEL) -skip '$(NOT_UNDER_RACE)' \
 		$$(grep -rlE '$(GOROUTINES)' --include='*.go' cmd internal | \
 			xargs dirname | sort -u | grep -v /e2e$$ | sed 's|^|./|')
-	$(GO) test -race -count=1 $(PARALLEL) -run '$(E2E_UNDER_RACE)' ./cmd/dma-copy/e2e
+	$(GO_TEST) -race -count=1 $(PARALLEL) -run '$(E2E_UNDER_RACE)' ./cmd/dma-copy/e2e
 
 sdk: ## the development kit in $(SDKDIR) (default build/sdk): DOCA's headers and libraries over the software device
 	$(MAKE) $(SDK)
@@ -211,7 +218,7 @@ nocgo: export CGO_ENABLED = 0
 nocgo: ## build, vet and test without cgo, where only the stub device exists
 	$(GO) build ./...
 	$(GO) vet ./...
-	$(GO) test -count=1 ./internal/doca/... ./internal/comch/... ./cmd/dma-copy ./cmd/dma-copy/internal/doctor
+	$(GO_TEST) -count=1 ./internal/doca/... ./internal/comch/... ./cmd/dma-copy ./cmd/dma-copy/internal/doctor
 
 # Scripts that copy. Those that end a peer would take an idle timeout each, because with the quirks nothing reports it.
 QUIRK_COPIES := TestScripts/(host_sends|dpu_sends|overwrite|reference_host|reference_dpu|small_device|ping)$$
@@ -220,10 +227,10 @@ WITHOUT_QUIRKS := ^Test((Tree)?Simulation|Every(Native)?MessageFails|Every(File|
 PeerThatStops|SlowTrees|TreeSurvivesALossOfPower|UnequalIdleTimeouts|OptionsBindBothSides|Kit)
 quirks: export DMA_COPY_SOFT_QUIRKS = all
 quirks: ## the Go tests with all quirks: behaviour of hardware that differs from its documentation
-	$(GO) test -count=1 -timeout 20m -skip '$(WITHOUT_QUIRKS)' ./internal/doca ./internal/comch/... \
+	$(GO_TEST) -count=1 -timeout 20m -skip '$(WITHOUT_QUIRKS)' ./internal/doca ./internal/comch/... \
 		./internal/dmaxfer ./internal/dmaxfer/job ./internal/dmaxfer/native ./internal/dmaxfer/reference \
 		./internal/ping
-	$(GO) test -count=1 -run '$(QUIRK_COPIES)' ./cmd/dma-copy/e2e
+	$(GO_TEST) -count=1 -run '$(QUIRK_COPIES)' ./cmd/dma-copy/e2e
 
 # A test expects an error when it allocates too much memory. The libraries of the kit are built without the sanitizer,
 # one test waits for a modelled bandwidth, one counts mappings and one memory, of which the sanitizer takes its own. The
@@ -232,8 +239,8 @@ asan: export ASAN_OPTIONS = allocator_may_return_null=1
 asan: ## the C tests under AddressSanitizer and UBSan, and the Go tests of device layer and UCX under AddressSanitizer
 	$(MAKE) $(CTEST) -j$(CPUS) ubsan
 	$(if $(UCX_C),$(MAKE) $(UCX_TEST) ubsan)
-	$(GO) test -asan -count=1 -timeout 20m -skip '^Test(Kit|EnginesShareTheModelledBandwidth)' ./internal/doca/...
-	$(if $(UCX_C),$(GO) test -asan -count=1 -skip '^Test(NothingLeaks|WorkerMemory)$$' ./$(UCX))
+	$(GO_TEST) -asan -count=1 -timeout 20m -skip '^Test(Kit|EnginesShareTheModelledBandwidth)' ./internal/doca/...
+	$(if $(UCX_C),$(GO_TEST) -asan -count=1 -skip '^Test(NothingLeaks|WorkerMemory)$$' ./$(UCX))
 
 tsan: ## the C tests under ThreadSanitizer
 	$(MAKE) $(CTEST) -j$(CPUS) tsan
@@ -253,6 +260,8 @@ cgo-warnings: ## our C compiles without warnings, with and without cgo
 lint: ## formatting, line width, commit subjects, vet, staticcheck, go.mod; changes nothing
 	scripts/lint-test.sh
 	scripts/release-test.sh
+	scripts/need-test.sh
+	scripts/failed-test.sh
 	GO='$(GO)' scripts/vuln-test.sh
 	@command -v shellcheck > /dev/null || { echo "shellcheck is missing: apt-get install shellcheck"; exit 1; }
 	$(TOOL) actionlint .github/workflows/*.yml
@@ -293,7 +302,9 @@ fuzz: ## each fuzz target for FUZZTIME (default 10s); 3000x is that many inputs
 fuzz-long: ## each fuzz target for FUZZTIME_LONG (default 1h)
 	GO='$(GO)' scripts/fuzz.sh $(FUZZTIME_LONG)
 
-demo: build ## copy a file between two processes over the software device
+demo: ## copy a file between two processes over the software device
+	@GO='$(GO)' scripts/need.sh cmp
+	$(MAKE) --no-print-directory build
 	scripts/demo.sh
 
 demo-service: build ## a daemon and commands with keys over the software device, as in docs/SERVICE.md
