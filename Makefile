@@ -32,10 +32,10 @@ SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTD
             CC='$(CC)' CXX='$(CXX)'
 TOOL     := $(GO) tool -modfile=tools/go.mod
 GO_TEST  := GO='$(GO)' scripts/go-test.sh
-# The end-to-end tests mostly wait for processes, so more of them run in parallel than there are CPUs. On a machine that
-# is busy with other work they take longer than the ten minutes that Go gives a package. Some packages wait as well, so
-# a third one uses the two CPUs of CI meanwhile.
-PARALLEL := -p 3 -parallel 8 -timeout 40m
+# The end-to-end tests mostly wait for processes, so many more of them run in parallel than there are CPUs; other
+# packages wait as well. On a machine that is busy with other work a package may take longer than the ten minutes that
+# Go gives it.
+PARALLEL := -p 4 -parallel 16 -timeout 40m
 # The C tests are compiled at once, and run one after the other.
 CPUS     := $(shell nproc)
 # The table of library functions is read-only after the start; C checks its stack and buffers. What is published is also

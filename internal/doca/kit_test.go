@@ -3,9 +3,11 @@
 package doca_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -20,7 +22,8 @@ func buildKit(t *testing.T) string {
 		t.Skip("these tests are cross-compiled and emulated, and qemu does not survive the suite's bus errors")
 	}
 	dir := t.TempDir()
-	build := exec.Command("make", "-C", "../../sdk", "loadable", "SDKDIR="+dir)
+	build := exec.Command("make", fmt.Sprint("-j", runtime.NumCPU()), "-C", "../../sdk", "loadable",
+		"SDKDIR="+dir, "CFLAGS=-O1") // compiles in two thirds of the time
 	build.Env = append(os.Environ(), "MAKEFLAGS=")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the kit: %v\n%s", err, output)
