@@ -36,6 +36,8 @@ GO_TEST  := GO='$(GO)' scripts/go-test.sh
 # packages wait as well. On a machine that is busy with other work a package may take longer than the ten minutes that
 # Go gives it.
 PARALLEL := -p 4 -parallel 16 -timeout 40m
+# Half of the time for linking goes to debug information, and `make lint` vets all packages.
+QUICK_BUILD := -vet=off -ldflags=-w
 # The C tests are compiled at once, and run one after the other.
 CPUS     := $(shell nproc)
 # The table of library functions is read-only after the start; C checks its stack and buffers. What is published is also
@@ -128,7 +130,7 @@ reproducible: ## packages of the last commit, made twice in different directorie
 
 test: ## all Go tests, then the C tests; lists the slowest
 	@GO='$(GO)' scripts/need.sh cc cmp
-	SLOWEST=20 $(GO_TEST) -count=1 $(PARALLEL) ./...
+	SLOWEST=20 $(GO_TEST) -count=1 $(QUICK_BUILD) $(PARALLEL) ./...
 	$(MAKE) $(CTEST) -j$(CPUS) test
 	$(if $(UCX_C),$(MAKE) $(UCX_TEST) test)
 
@@ -200,10 +202,10 @@ reference_(dpu|host)_sends|resume|service|service_ends|stopped_dpu|streams|tree_
 ^Test(CopiesBesideADaemon|DaemonDrains|FastPath|RelayServesPeers|ReloadUnderLoad|StatusPageOfADaemon|StopsOverUCX|$\
 StoppedCommands|Tree|TreeUpdate)$$
 race: ## the Go tests of packages with goroutines under the race detector, and of the whole program some
-	$(GO_TEST) -race -count=1 $(PARALLEL) -skip '$(NOT_UNDER_RACE)' \
+	$(GO_TEST) -race -count=1 $(QUICK_BUILD) $(PARALLEL) -skip '$(NOT_UNDER_RACE)' \
 		$$(grep -rlE '$(GOROUTINES)' --include='*.go' cmd internal | \
 			xargs dirname | sort -u | grep -v /e2e$$ | sed 's|^|./|')
-	$(GO_TEST) -race -count=1 $(PARALLEL) -run '$(E2E_UNDER_RACE)' ./cmd/dma-copy/e2e
+	$(GO_TEST) -race -count=1 $(QUICK_BUILD) $(PARALLEL) -run '$(E2E_UNDER_RACE)' ./cmd/dma-copy/e2e
 
 sdk: ## the development kit in $(SDKDIR) (default build/sdk): DOCA's headers and libraries over the software device
 	$(MAKE) $(SDK)
@@ -227,10 +229,10 @@ WITHOUT_QUIRKS := ^Test((Tree)?Simulation|Every(Native)?MessageFails|Every(File|
 PeerThatStops|SlowTrees|TreeSurvivesALossOfPower|UnequalIdleTimeouts|OptionsBindBothSides|Kit)
 quirks: export DMA_COPY_SOFT_QUIRKS = all
 quirks: ## the Go tests with all quirks: behaviour of hardware that differs from its documentation
-	$(GO_TEST) -count=1 -timeout 20m -skip '$(WITHOUT_QUIRKS)' ./internal/doca ./internal/comch/... \
+	$(GO_TEST) -count=1 $(QUICK_BUILD) -timeout 20m -skip '$(WITHOUT_QUIRKS)' ./internal/doca ./internal/comch/... \
 		./internal/dmaxfer ./internal/dmaxfer/job ./internal/dmaxfer/native ./internal/dmaxfer/reference \
 		./internal/ping
-	$(GO_TEST) -count=1 -run '$(QUIRK_COPIES)' ./cmd/dma-copy/e2e
+	$(GO_TEST) -count=1 $(QUICK_BUILD) -run '$(QUIRK_COPIES)' ./cmd/dma-copy/e2e
 
 # A test expects an error when it allocates too much memory. The libraries of the kit are built without the sanitizer,
 # one test waits for a modelled bandwidth, one counts mappings and one memory, of which the sanitizer takes its own. The

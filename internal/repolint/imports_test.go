@@ -230,7 +230,7 @@ var processState = []string{
 }
 
 func processStateOnlyInPlacement(file sourceFile) (violations []string) {
-	if file.test || within(file.path, placementPackage) {
+	if file.test || isTestSupport(file.folder()) || within(file.path, placementPackage) {
 		return nil
 	}
 	for _, used := range file.uses {
