@@ -74,7 +74,7 @@ const helpEnvironment = `  DMA_COPY_<FLAG>                Any flag but help and 
                                  --log-format says otherwise
 `
 
-const helpSignals = `  SIGUSR1   prints one line of progress on stderr; the process goes on
+const helpSignals = `  SIGUSR1   prints on stderr how far it is and what it waits for, and goes on
 `
 
 const helpExitCodes = `  0         done; verified and durable as requested

@@ -77,6 +77,7 @@ func newLocalCopy(o Options, files localFiles) (*localCopy, error) {
 	if c.receiver, err = newLocalSide(receives.native(files.target, dpu, memory), &pair, job.TargetUse); err != nil {
 		return nil, err
 	}
+	c.sender.config.StallLog = o.Log // either side may be the one that gives up
 	c.receiver.hostSize = files.source.Local().Size
 	return c, nil
 }

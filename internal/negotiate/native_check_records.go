@@ -135,6 +135,7 @@ func (n *NativeSession) acknowledge(acks []Ack) error {
 		}
 		s.marked = true
 	}
+	n.slots.acknowledged += uint64(len(acks))
 	for _, a := range acks {
 		n.applyAck(&n.slots.slots[a.Slot], a.Bad)
 	}

@@ -12,8 +12,9 @@ type slot struct {
 
 // slotTable tracks which slots are in flight. Both sides keep the same table.
 type slotTable struct {
-	slots       []slot
-	outstanding int // number of slots in flight
+	slots        []slot
+	outstanding  int    // number of slots in flight
+	acknowledged uint64 // how often slots were acknowledged
 }
 
 func newSlotTable(depth uint32) slotTable { return slotTable{slots: make([]slot, depth)} }

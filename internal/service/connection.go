@@ -136,6 +136,7 @@ func (c *connection) status() ConnectionStatus {
 		status.Request = &request
 	}
 	if c.progress != nil {
+		status.Progress = c.progress
 		sample := c.progress.Sample()
 		status.Moved, status.Resumed = sample.Moved, sample.Resumed
 		if sample.Phase != job.Meeting { // before, no total was set

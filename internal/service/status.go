@@ -1,6 +1,10 @@
 package service
 
-import "time"
+import (
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+)
 
 // Status is what a Server is doing at one moment.
 type Status struct {
@@ -28,6 +32,8 @@ type ConnectionStatus struct {
 	Moved   int64   // bytes of it that the receiver has, of a copy
 	Resumed int64   // bytes that an earlier copy had left, which Moved includes when they are verified
 	Total   int64   // bytes of its source; job.Unknown for a stream or a tree, and before the copy begins
+
+	Progress *job.Progress // of a copy, which says what it waits for; nil: there is none
 }
 
 // TenantStatus is what a tenant has of the permits to transfer.

@@ -209,6 +209,9 @@ var (
 	progressLine = regexp.MustCompile(`^(waiting for the \w+ \(|resuming at \d+ %|` +
 		`\d+%  |\d+/\d+\+ entries  |[0-9.]+ \wi?B(  |$))`)
 
+	// waitLine matches the lines after a SIGUSR1 about what a transfer waits for.
+	waitLine = regexp.MustCompile(`^  (the \w+ (waits|has|is|does) |slots: |messages: |entry \d|\.\.\. and \d)`)
+
 	// peerLine matches the lines of push --to about each peer and all of them, which come before its outcome.
 	peerLine = regexp.MustCompile(`^((ok|fail|plan)  +\S+: |total \d+ peers?\b)`)
 
@@ -222,10 +225,11 @@ func checkStderr(stderr string, code int, wantWarning bool) error {
 	var errorLines, otherLines, warnings int
 	for line := range strings.Lines(stderr) {
 		switch {
+		case strings.Contains(line, `"message":"stalled: `): // before a timeout, which is an error of its own
 		case strings.HasPrefix(line, `{"level":"warn"`), strings.HasPrefix(line, `{"level":"error"`):
 			warnings++
-		case strings.HasPrefix(line, "{"), progressLine.MatchString(line), peerLine.MatchString(line),
-			raceWarning.MatchString(line):
+		case strings.HasPrefix(line, "{"), progressLine.MatchString(line), waitLine.MatchString(line),
+			peerLine.MatchString(line), raceWarning.MatchString(line):
 		case strings.HasPrefix(line, "dma-copy: "), strings.HasPrefix(line, "refpeer: "):
 			errorLines++
 		default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -31,6 +32,8 @@ type Calls struct {
 	Slow func(patience time.Duration) error // the error of a call without progress; nil: Stalled
 
 	running sync.WaitGroup
+	calling atomic.Int64 // calls that have not returned
+	still   atomic.Int64 // pulses of the last call without progress
 	hung    bool
 }
 
@@ -41,13 +44,25 @@ func (c *Calls) Do(
 	ctx context.Context, patience time.Duration, beat func() negotiate.Beat, call func(context.Context) error,
 ) error {
 	c.running.Add(1)
+	c.calling.Add(1)
+	c.still.Store(0)
+	var last negotiate.Beat
+	watched := func() negotiate.Beat {
+		now := beatOf(beat)
+		if c.still.Add(1); now != last {
+			c.still.Store(0)
+		}
+		last = now
+		return now
+	}
 	slow := c.Slow
 	if slow == nil {
 		slow = Stalled
 	}
-	returned, err := within(ctx, patience, beat, func() error { return slow(patience) },
+	returned, err := within(ctx, patience, watched, func() error { return slow(patience) },
 		func(ctx context.Context) error {
 			defer c.running.Done()
+			defer c.calling.Add(-1)
 			return call(ctx)
 		})
 	c.hung = c.hung || !returned
@@ -56,6 +71,12 @@ func (c *Calls) Do(
 
 // Hung reports whether a call has not returned to Do. What the call has set must not be used until Wait has returned.
 func (c *Calls) Hung() bool { return c.hung }
+
+// Calling returns how many calls have not returned, and for how long the last one has made no progress. Any goroutine
+// may call it.
+func (c *Calls) Calling() (calls int, still time.Duration) {
+	return int(c.calling.Load()), time.Duration(c.still.Load()) * LongestPulse
+}
 
 // Wait waits until all calls have returned.
 func (c *Calls) Wait() { c.running.Wait() }

@@ -44,6 +44,8 @@ type Progress struct {
 
 	files, filesFound, found int64
 	walked                   bool
+
+	descriptions []*description // of the sides of the transfer; replaced, never changed
 }
 
 // Sample is the progress of a transfer at one moment.

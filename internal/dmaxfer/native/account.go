@@ -93,6 +93,13 @@ func (a *account) windowOpened(transport string) {
 	a.moves()
 }
 
+// hasWindow reports whether this side's window is open.
+func (a *account) hasWindow() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.opened
+}
+
 // transport returns what carries the content; empty if this side does not know.
 func (a *account) transport() string {
 	a.mu.Lock()

@@ -77,6 +77,7 @@ type Config struct {
 	Word     negotiate.Word
 	Location negotiate.Location
 	Log      zerolog.Logger
+	StallLog zerolog.Logger // of what the transfer waited for when it was given up because of a timeout
 	Progress *job.Progress
 	Notify   func(job.Event) // called by one goroutine at a time, which waits for it; may be nil
 	ExitCode func(error) int // of this program after an error, for the peer; nil: 1

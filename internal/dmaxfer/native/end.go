@@ -34,21 +34,34 @@ func (t *transfer) committed() bool {
 // stepToCommit serves neither the peer nor the user before ctx ends: what they could ask for comes too late. The calls
 // that rename the target do not report how far they are, and the peer is to wait for them.
 func (t *transfer) stepToCommit(ctx context.Context) error {
+	return t.awaitCommit(ctx)()
+}
+
+// awaitCommit waits until something happens that stepToCommit serves, and returns how to handle that.
+func (t *transfer) awaitCommit(ctx context.Context) (handle func() error) {
+	t.lent.release()
+	defer t.lent.acquire()
 	select {
 	case <-t.posted.arrived:
-		return t.servePosted(ctx)
+		return func() error { return t.servePosted(ctx) }
 	case <-ctx.Done():
-		return job.RenameHung(t.config.File.Path, context.Cause(ctx))
+		return func() error { return job.RenameHung(t.config.File.Path, context.Cause(ctx)) }
 	case <-t.watch.pulse():
-		if waited := t.watch.renaming(); waited > job.LongestRename {
-			return job.RenameHung(t.config.File.Path, fmt.Errorf("timeout: no answer for %s", waited))
-		}
-		t.config.Progress.Touch()
-		if err := t.sendBeat(context.WithoutCancel(ctx)); err != nil {
-			t.config.Log.Debug().Err(err).Msg("could not send a heartbeat to the peer")
-		}
-		return nil
+		return func() error { return t.beatDuringCommit(ctx) }
 	}
+}
+
+// beatDuringCommit tells the peer that this side lives, and ends a transfer whose rename does not return.
+func (t *transfer) beatDuringCommit(ctx context.Context) error {
+	t.seen.pulse(t.session)
+	if waited := t.watch.renaming(); waited > job.LongestRename {
+		return job.RenameHung(t.config.File.Path, fmt.Errorf("timeout: no answer for %s", waited))
+	}
+	t.config.Progress.Touch()
+	if err := t.sendBeat(context.WithoutCancel(ctx)); err != nil {
+		t.config.Log.Debug().Err(err).Msg("could not send a heartbeat to the peer")
+	}
+	return nil
 }
 
 // explain finds the cause behind what was noticed first. A side that cannot send any more may still receive the peer's

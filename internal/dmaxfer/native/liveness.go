@@ -20,6 +20,7 @@ type liveness struct {
 	stalled  int           // pulses since progress on either side, by the peer's word if it has to be
 	unproven int           // pulses since progress that this side has seen itself
 
+	sending   time.Time // since when a message waits for room in the queue of the peer; zero: none does
 	own, peer negotiate.Beat
 	moved     int64 // steps of carriedStep
 }
@@ -39,15 +40,17 @@ func (l *liveness) stop() { l.ticker.Stop() }
 func (l *liveness) pulse() <-chan time.Time { return l.ticker.C }
 
 // untilSilent returns ctx for as long as the peer may still be silent, which is how long a message to it may wait for a
-// full queue. It starts to count when its Done is called, which most messages need not. The caller calls end.
-func (l *liveness) untilSilent(ctx context.Context) *sendContext {
-	return &sendContext{Context: ctx, of: l}
+// full queue. It starts to count when its Done is called, which most messages need not; from then on lent is free. The
+// caller calls end.
+func (l *liveness) untilSilent(ctx context.Context, lent semaphore) *sendContext {
+	return &sendContext{Context: ctx, of: l, lent: lent}
 }
 
 // sendContext is the context of one message. It is used by one goroutine at a time.
 type sendContext struct {
 	context.Context // the caller's, until Done is called
 	of              *liveness
+	lent            semaphore
 	stop            func() // nil until then
 }
 
@@ -55,12 +58,16 @@ type sendContext struct {
 func (s *sendContext) Done() <-chan struct{} {
 	if s.stop == nil {
 		s.Context, s.stop = s.of.countdown(s.Context)
+		s.of.sending = time.Now()
+		s.lent.release()
 	}
 	return s.Context.Done()
 }
 
 func (s *sendContext) end() {
 	if s.stop != nil {
+		s.lent.acquire()
+		s.of.sending = time.Time{}
 		s.stop()
 	}
 }

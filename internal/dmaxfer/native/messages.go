@@ -38,7 +38,8 @@ func (t *transfer) send(ctx context.Context, message []byte) error {
 		return nil
 	}
 	t.account.messages++
-	sending := t.watch.untilSilent(ctx)
+	t.seen.sent++
+	sending := t.watch.untilSilent(ctx, t.lent)
 	defer sending.end()
 	return t.transmit(sending, message)
 }
@@ -75,6 +76,7 @@ func (t *transfer) beat(ctx context.Context) error {
 		t.config.Progress.Touch()
 	}
 	t.watch.worked(t.config.Progress.Beat())
+	t.seen.pulse(t.session)
 	if t.role == nil {
 		return t.watch.check(0) // and the peer does not expect a heartbeat yet
 	}
@@ -99,12 +101,15 @@ func (t *transfer) sendBeat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.seen.sent-- // which is no progress
 	return t.send(ctx, message)
 }
 
 // run implements link.
 func (t *transfer) run(call func() (finish func() error)) {
+	t.running.Add(1)
 	t.jobs.Go(func() {
+		defer t.running.Add(-1)
 		var finish func() error
 		if err := t.protect(func() error { finish = call(); return nil }); err != nil {
 			finish = failWith(err)

@@ -366,6 +366,20 @@ func (r *receiver) finish(missing uint32) error {
 	return nil
 }
 
+// pathOf implements role. The planner may be about to set the path of an entry that has no answer.
+func (r *receiver) pathOf(open negotiate.OpenEntry) string {
+	e := r.open.entry(open.Number)
+	switch {
+	case !r.terms.plan.Tree:
+		return r.terms.config.File.Path
+	case e == nil: // it is being decided
+		return ""
+	case open.Phase == negotiate.PhaseUnanswered:
+		return e.name
+	}
+	return e.path
+}
+
 // outbox implements role. Nothing is sent that would let the sender announce content before there are lanes.
 func (r *receiver) outbox() outbox {
 	if r.lanes == nil {

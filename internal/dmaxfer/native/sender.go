@@ -302,6 +302,18 @@ func (s *sender) ending(_ *outgoing, size int64, sum digest.Sum) error {
 	return s.terms.checkContent(size, sum)
 }
 
+// pathOf implements role.
+func (s *sender) pathOf(open negotiate.OpenEntry) string {
+	o := s.entries.entry(open.Number)
+	switch {
+	case !s.terms.plan.Tree:
+		return s.terms.config.File.Path
+	case o == nil:
+		return ""
+	}
+	return o.path
+}
+
 // outbox implements role.
 func (s *sender) outbox() outbox { return s.transmitter.box }
 

@@ -68,9 +68,11 @@ type transfer struct {
 	session  *negotiate.NativeSession
 	trace    job.Trace // of the session's messages
 	inbox    inbox
-	role     role    // nil until the agreement
-	opened   *Window // set by the job that opens it; released after all jobs have returned
+	role     role      // nil until the agreement
+	opened   *Window   // set by the job that opens it; released after all jobs have returned
+	lent     semaphore // held unless the owner waits and changes nothing meanwhile
 	watch    liveness
+	seen     standstill
 	carried  func() int64 // Window.Carried of what is opened; nil before, or if nothing counts
 	account  *account
 	message  []byte // the buffer of heartbeats
@@ -82,6 +84,7 @@ type transfer struct {
 	early     []byte                     // a message that comes before those of the inbox; nil: none
 	posted    mailbox                    // what is left to do by the owner, for example when a job has ended
 	jobs      sync.WaitGroup
+	running   atomic.Int64    // jobs
 	reference *negotiate.Step // set if the peer speaks the reference protocol
 
 	settling semaphore // held while the role is settled or abandoned
@@ -92,8 +95,10 @@ func newTransfer(c Config, session *negotiate.NativeSession) *transfer {
 		c.Progress = &job.Progress{}
 	}
 	agreed := &terms{config: &c, logsChanges: c.Log.GetLevel() <= zerolog.DebugLevel}
+	lent := make(semaphore, 1)
+	lent.acquire()
 	return &transfer{
-		owner: make(semaphore, 1), settling: make(semaphore, 1),
+		owner: make(semaphore, 1), lent: lent, settling: make(semaphore, 1),
 		config: &c, terms: agreed, session: session, inbox: newInbox(c.Conn),
 		trace:   job.Trace{Log: c.Log, Protocol: "native"},
 		account: &account{terms: agreed, started: time.Now()},
@@ -130,6 +135,9 @@ type role interface {
 	// take does what a message of the peer asks of this role.
 	take(ctx context.Context, step negotiate.NativeStep) error
 
+	// pathOf returns the path of an undecided entry, or nothing if it is not known.
+	pathOf(e negotiate.OpenEntry) string
+
 	// outbox returns what the lanes have for the peer, and flush sends it; nil before there are lanes.
 	outbox() outbox
 	flush(ctx context.Context) error
@@ -157,6 +165,7 @@ type outbox interface {
 	Due() bool                // there is enough for a message
 	Waiting() <-chan struct{} // delivers a token when a lane waits for that message
 	Flush()                   // makes due what is there
+	Len() int                 // items that are not taken yet
 }
 
 // link is what a role knows of the transfer that it belongs to.
@@ -205,8 +214,13 @@ func (t *transfer) propose(hostSize uint64) error {
 // session alone.
 func (t *transfer) lead(ctx context.Context) error {
 	t.owner.acquire()
+	endDescription := t.config.Progress.Describe(t.describe)
 	working, stop := context.WithCancelCause(ctx)
 	err := t.protect(func() error { return t.converse(working) })
+	endDescription()
+	if errors.Is(err, job.ErrIdle) {
+		job.LogStall(&t.config.StallLog, t.snapshot())
+	}
 	if t.session.State() == negotiate.Cancelling { // by the sender, which waits for the results
 		stop(errEnded)
 		err = cmp.Or(t.protect(func() error { t.reportCancelled(); return nil }), err)

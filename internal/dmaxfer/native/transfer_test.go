@@ -116,15 +116,21 @@ func TestPatienceIsCounted(t *testing.T) {
 		l.start(negotiate.Host, time.Second)
 		defer l.stop()
 		l.silent = 4
-		ctx := l.untilSilent(t.Context())
-		defer ctx.end()
+		lent := make(semaphore, 1)
+		lent.acquire()
+		ctx := l.untilSilent(t.Context(), lent)
 		began := time.Now()
 		<-ctx.Done()
 		mustBe(t, context.Cause(ctx), job.ErrIdle)
 		if took := time.Since(began); took != time.Duration(l.limit-l.silent+1)*l.interval {
 			t.Errorf("it took %s", took)
 		}
-		waited, unused := l.untilSilent(t.Context()), l.untilSilent(t.Context())
+		if !lent.tryAcquire() {
+			t.Error("the transfer cannot be described while the message waits")
+		}
+		lent.release()
+		ctx.end()
+		waited, unused := l.untilSilent(t.Context(), lent), l.untilSilent(t.Context(), lent)
 		_ = waited.Done()
 		waited.end() // and the bubble ends: nothing is left
 		unused.end()

@@ -48,6 +48,13 @@ func (b *Batch[T]) Due() bool {
 	return b.due
 }
 
+// Len returns the number of items that are not taken yet.
+func (b *Batch[T]) Len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.items)
+}
+
 // Call sends a token on Waiting if items are due, at most once between two calls of Take.
 func (b *Batch[T]) Call() {
 	b.mu.Lock()

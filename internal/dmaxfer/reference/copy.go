@@ -27,7 +27,7 @@ func (t *Transfer) copyWatched(ctx context.Context, e negotiate.Export) error {
 		defer close(listening)
 		t.listen(copying, cancel)
 	}()
-	err = t.calls.Do(copying, t.config.IdleTimeout, t.config.Progress.Beat, func(ctx context.Context) error {
+	err = t.do(copying, "copy the file", t.config.IdleTimeout, func(ctx context.Context) error {
 		return t.copyFile(ctx, e, cut)
 	})
 	if job.MayFollowLoss(err) {
@@ -142,5 +142,8 @@ func (t *Transfer) runPipeline(ctx context.Context, c pipelineConfig) error {
 	c.moved = t.config.Progress.ChunkMoved
 	t.config.Progress.Enter(job.Moving)
 	t.config.Log.Info().Int64("chunk", c.chunk).Int("depth", c.engine.Depth()).Msg("copying")
-	return newPipeline(c).run(ctx)
+	p := newPipeline(c)
+	t.now.copies(p)
+	defer t.now.copies(nil)
+	return p.run(ctx)
 }

@@ -13,6 +13,7 @@ import (
 // prepare opens and preallocates what was agreed. The host then exports its memory; the DPU waits for that.
 func (t *Transfer) prepare(ctx context.Context, a negotiate.Agreement) error {
 	t.agreement = a
+	t.now.agreed(a)
 	t.outcome.Summary = job.Summary{
 		Sent: t.sends(), Path: t.config.File.Path, Size: int64(a.Size), Protocol: a.Protocol,
 	}
@@ -73,7 +74,7 @@ func (t *Transfer) announce() {
 
 func (t *Transfer) createTarget(ctx context.Context, size int64) error {
 	t.config.Progress.Enter(job.Preparing)
-	err := t.calls.Do(ctx, t.longPatience(), t.config.Progress.Beat, func(ctx context.Context) error {
+	err := t.do(ctx, "preallocate the file", t.longPatience(), func(ctx context.Context) error {
 		partial, err := disk.OpenPartial(t.config.File.FS, t.config.File.Name, disk.Wanted{
 			Size: size, Known: true, Overwrite: t.config.File.Overwrite, Backup: t.config.Backup,
 			Mapped: t.config.Side == negotiate.Host,
@@ -97,7 +98,7 @@ func (t *Transfer) createTarget(ctx context.Context, size int64) error {
 
 // expose makes the whole file memory that the DPU reads or writes.
 func (t *Transfer) expose(ctx context.Context) error {
-	return t.calls.Do(ctx, t.longPatience(), t.config.Progress.Beat, func(ctx context.Context) error {
+	return t.do(ctx, "register the memory of the file", t.longPatience(), func(ctx context.Context) error {
 		memory, err := t.exposed(ctx)
 		if err == nil {
 			t.memory = memory
@@ -163,7 +164,7 @@ func (t *Transfer) releaseMemory(ctx context.Context) error {
 	if t.memory == nil {
 		return nil
 	}
-	err := t.calls.Do(ctx, t.longPatience(), t.config.Progress.Beat, func(ctx context.Context) error {
+	err := t.do(ctx, "release the memory of the file", t.longPatience(), func(ctx context.Context) error {
 		if !t.sends() {
 			if err := t.memory.save(ctx, t.target, t.outcome.Summary.Size); err != nil {
 				return err
@@ -181,7 +182,7 @@ func (t *Transfer) releaseMemory(ctx context.Context) error {
 }
 
 func (t *Transfer) verifySource(ctx context.Context) error {
-	return t.calls.Do(ctx, t.config.IdleTimeout, t.config.Progress.Beat, func(context.Context) error {
+	return t.do(ctx, "check that the source has not changed", t.config.IdleTimeout, func(context.Context) error {
 		return t.config.File.Source.Verify(nil)
 	})
 }
@@ -190,7 +191,7 @@ func (t *Transfer) verifySource(ctx context.Context) error {
 func (t *Transfer) commitTarget(ctx context.Context) error {
 	target, size := t.target, t.outcome.Summary.Size
 	t.config.Progress.Enter(job.Finishing)
-	err := t.calls.Do(ctx, t.longPatience(), t.config.Progress.Beat, func(ctx context.Context) error {
+	err := t.do(ctx, "flush the file", t.longPatience(), func(ctx context.Context) error {
 		return target.Prepare(ctx, disk.Metadata{Size: size}, negotiate.DurabilityFull, t.config.Progress.Worked)
 	})
 	if err != nil {
@@ -199,7 +200,7 @@ func (t *Transfer) commitTarget(ctx context.Context) error {
 	t.target = nil
 	t.config.Log.Debug().Str("path", t.config.File.Path).Msg("entry stored")
 	patience := max(t.config.IdleTimeout, job.LongestRename)
-	err = t.calls.Do(job.Overtime(ctx, job.RenameGrace), patience, t.config.Progress.Beat, func(context.Context) error {
+	err = t.do(job.Overtime(ctx, job.RenameGrace), "rename the file", patience, func(context.Context) error {
 		return target.Commit(negotiate.DurabilityFull)
 	})
 	if t.calls.Hung() {

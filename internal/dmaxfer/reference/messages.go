@@ -18,6 +18,8 @@ func (t *Transfer) send(ctx context.Context, message []byte) error {
 	}
 	ctx, stop := t.untilSilent(ctx, t.config.IdleTimeout)
 	defer stop()
+	t.now.begin("", "take a message")
+	defer t.now.messageSent()
 	return t.transmit(ctx, message)
 }
 
@@ -41,7 +43,12 @@ func (t *Transfer) receive(ctx context.Context) ([]byte, error) {
 	}
 	ctx, stop := t.untilSilent(ctx, t.patience())
 	defer stop()
-	return t.config.Conn.Recv(ctx)
+	t.now.begin("", dutyOf[t.session.State()])
+	message, err := t.config.Conn.Recv(ctx)
+	if err == nil {
+		t.now.messageReceived()
+	}
+	return message, err
 }
 
 // untilSilent returns ctx for as long as the peer may be silent. It ends with what the peer was to do by then. The
@@ -87,6 +94,15 @@ var waitedFor = map[negotiate.State]string{
 	negotiate.Copying:         "while the copy was running",
 	negotiate.AwaitStatus:     "waiting for it to copy the file",
 	negotiate.AwaitDisconnect: "waiting for it to disconnect",
+}
+
+// dutyOf is the same for standstill.
+var dutyOf = map[negotiate.State]string{
+	negotiate.AwaitDirection:  "report whether it has the file",
+	negotiate.AwaitExport:     "give access to its memory",
+	negotiate.Copying:         "report a failure",
+	negotiate.AwaitStatus:     "copy the file",
+	negotiate.AwaitDisconnect: "disconnect",
 }
 
 // tell sends what a failing side still has to report. It has a deadline of its own, because the transfer's context may

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -52,6 +53,7 @@ type pipeline struct {
 	worked  chan fileResult
 	filing  int // slots that are with the workers
 	failure error
+	inUse   atomic.Int64 // slots that are not vacant, for standstill
 }
 
 type fileResult struct {
@@ -120,6 +122,7 @@ func (p *pipeline) buffer(slot int) []byte {
 func (p *pipeline) loop(ctx context.Context) error {
 	for {
 		p.fill()
+		p.inUse.Store(int64(len(p.chunks) - len(p.vacant)))
 		p.submit()
 		if p.finished() {
 			return p.outcome()

@@ -55,6 +55,7 @@ type Transfer struct {
 	trace     job.Trace // of the session's messages
 	agreement negotiate.Agreement
 	calls     job.Calls
+	now       standstill
 	partial   *disk.Partial // of a receiver, set by the call that opens it; released after all calls have returned
 	target    *disk.Partial // the same while it is preallocated and its final rename has not begun; otherwise nil
 	memory    *fileMemory   // of the host, from the agreement until it is released
@@ -107,7 +108,12 @@ func (t *Transfer) end(err error) (Outcome, error) {
 }
 
 func (t *Transfer) lead(ctx context.Context, begin func() error) error {
+	endDescription := t.config.Progress.Describe(t.describe)
 	err := t.afterSuccess(ctx, t.converse(ctx, begin))
+	endDescription()
+	if errors.Is(err, job.ErrIdle) {
+		job.LogStall(&t.config.Log, t.describe(ctx))
+	}
 	if err != nil {
 		err = t.giveUp(ctx, err)
 	}

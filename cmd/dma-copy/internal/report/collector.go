@@ -49,7 +49,7 @@ func (c *Collector) Progress(s job.Sample) {
 }
 
 // Asked implements Reporter. The command answers for all peers.
-func (c *Collector) Asked(job.Sample) {}
+func (c *Collector) Asked(job.Sample, []job.Snapshot) {}
 
 // Interval implements Reporter.
 func (c *Collector) Interval() time.Duration { return time.Second }

@@ -72,6 +72,7 @@ type (
 		Elapsed float64            `json:"elapsed_seconds"`
 		Stages  map[string]float64 `json:"stages,omitempty"`
 		*treeProgress
+		Waits []job.Snapshot `json:"waits,omitempty"`
 	}
 	treeProgress struct {
 		Entries      int64 `json:"entries"`
@@ -312,10 +313,10 @@ func (r *jsonReporter) Progress(s job.Sample) {
 		}
 		r.said = time.Now()
 	}
-	r.Asked(s)
+	r.Asked(s, nil)
 }
 
-func (r *jsonReporter) Asked(s job.Sample) {
+func (r *jsonReporter) Asked(s job.Sample, waits []job.Snapshot) {
 	if s.Phase == job.Meeting && r.path.Wait.For != "" {
 		r.write(r.waiting(r.path.Wait, time.Since(r.began)))
 		return
@@ -323,6 +324,7 @@ func (r *jsonReporter) Asked(s job.Sample) {
 	line := progressEvent{
 		eventHeader: r.start("progress"), Phase: s.Phase.String(), Bytes: s.Moved, Total: totalOf(s),
 		Rate: r.speed.update(s), Elapsed: s.Elapsed.Seconds(), Stages: stagesOf(s.Shares),
+		Waits: waits,
 	}
 	if s.Phase == job.Meeting {
 		line.Total = nil

@@ -105,8 +105,8 @@ func (m *Monitor) warnOfList() {
 	}
 }
 
-// Watch passes samples of the progress to the reporter at its interval, and whenever asked delivers a signal, until
-// stop is called.
+// Watch passes samples of the progress to the reporter at its interval, and with what the copy waits for whenever asked
+// delivers a signal, until stop is called.
 func (m *Monitor) Watch(asked <-chan os.Signal) (stop func()) {
 	var ticks <-chan time.Time
 	release := func() {}
@@ -123,7 +123,8 @@ func (m *Monitor) Watch(asked <-chan os.Signal) (stop func()) {
 			case <-ticks:
 				m.sample(m.Reporter.Progress)
 			case <-asked:
-				m.sample(m.Reporter.Asked)
+				waits := m.Progress.Snapshots()
+				m.sample(func(s job.Sample) { m.Reporter.Asked(s, waits) })
 			case <-quit:
 				return
 			}

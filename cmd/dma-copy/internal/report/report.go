@@ -30,8 +30,9 @@ type Reporter interface {
 	Progress(s job.Sample)
 	Interval() time.Duration
 
-	// Asked is called with a sample when the user has asked for it, also if there is no interval.
-	Asked(s job.Sample)
+	// Asked is called with a sample, and with what the copy waits for, when the user has asked for it, also if there is
+	// no interval.
+	Asked(s job.Sample, waits []job.Snapshot)
 
 	// Result reports what the copy has done. It returns an error if what was reported could not be written.
 	Result(s job.Summary) error

@@ -123,13 +123,18 @@ func (r *textReporter) Progress(s job.Sample) {
 	fmt.Fprintln(r.out, progressLine(s, rate, 0))
 }
 
-// Asked prints a line that stays, on a terminal above that of the progress.
-func (r *textReporter) Asked(s job.Sample) {
+// Asked prints lines that stay, on a terminal above that of the progress.
+func (r *textReporter) Asked(s job.Sample, waits []job.Snapshot) {
+	line := progressLine(s, r.speed.update(s), 0)
 	if s.Phase == job.Meeting && !r.path.Local {
-		fmt.Fprintln(r.out, waitFor(r.path).lines(time.Since(r.began))[0])
-		return
+		line = waitFor(r.path).lines(time.Since(r.began))[0]
 	}
-	fmt.Fprintln(r.out, progressLine(s, r.speed.update(s), 0))
+	fmt.Fprintln(r.out, line)
+	for _, each := range waits {
+		for _, line := range each.Lines() {
+			fmt.Fprintln(r.out, "  "+line)
+		}
+	}
 }
 
 // waiting shows that the process waits for its peer.

@@ -365,10 +365,10 @@ func (r *recorder) Event(e job.Event) {
 	}
 }
 
-func (r *recorder) Progress(job.Sample)     {}
-func (r *recorder) Asked(job.Sample)        {}
-func (r *recorder) Interval() time.Duration { return 0 }
-func (r *recorder) Fail(error)              {}
+func (r *recorder) Progress(job.Sample)              {}
+func (r *recorder) Asked(job.Sample, []job.Snapshot) {}
+func (r *recorder) Interval() time.Duration          { return 0 }
+func (r *recorder) Fail(error)                       {}
 
 func (r *recorder) Result(s job.Summary) error {
 	r.results = append(r.results, s)

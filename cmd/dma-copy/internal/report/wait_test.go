@@ -102,7 +102,7 @@ func TestLinesOfWaits(t *testing.T) {
 	}
 }
 
-// SIGUSR1 is answered in every phase, also without progress, and by one line or event each.
+// SIGUSR1 is answered in every phase, also without progress: by a line and what the copy waits for, or one event.
 func TestRequestsAreAnswered(t *testing.T) {
 	meeting, moving := job.Sample{}, job.Sample{
 		Phase: job.Moving, Moved: 1 << 30, Total: 4 << 30, Elapsed: 2 * time.Second,
@@ -114,18 +114,23 @@ func TestRequestsAreAnswered(t *testing.T) {
 			newText(io.Discard, &text, nil, s, zerolog.Nop()), newJSON(&events, s, zerolog.Nop()),
 		} {
 			r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", "", "", time.Minute)})
-			r.Asked(meeting)
-			r.Asked(moving)
+			r.Asked(meeting, nil)
+			r.Asked(moving, []job.Snapshot{{
+				Side: "host", Peer: "DPU", Role: "sender", State: "transferring", PeerHasTo: []string{"answer 1 entry"},
+			}})
 		}
 	})
 	const want = "waiting for the DPU (0s of 1m): start there: dma-copy -p DEVICE -r b1:00.1 -f FILE\n" +
-		"25%  1.0 GiB/4.0 GiB  512 MiB/s  ETA 6s\n"
+		"25%  1.0 GiB/4.0 GiB  512 MiB/s  ETA 6s\n" +
+		"  the host waits for the DPU to answer 1 entry; last progress 0.0s ago, last message of the DPU 0.0s ago\n" +
+		"  messages: 0 unsent, last one sent 0.0s ago\n"
 	if text.String() != want {
 		t.Errorf("wrote %q, want %q", text.String(), want)
 	}
 	lines := slices.Collect(strings.Lines(events.String()))
 	if len(lines) != 2 || !strings.Contains(lines[0], `"type":"waiting",`) ||
-		!strings.Contains(lines[1], `"phase":"moving","bytes":1073741824,"total_bytes":4294967296,`) {
+		!strings.Contains(lines[1], `"phase":"moving","bytes":1073741824,"total_bytes":4294967296,`) ||
+		!strings.Contains(lines[1], `"waits":[{"side":"host","peer":"DPU","role":"sender",`) {
 		t.Errorf("events\n%s", events.String())
 	}
 	for _, line := range lines {

@@ -124,6 +124,9 @@ func WriteText(w io.Writer, doc Document, zone *time.Location) error {
 	row(&b, "connections", "%d, and %d not yet authenticated", len(doc.Connections), doc.Pending)
 	for _, c := range doc.Connections {
 		row(&b, "", "%s: %s", who(c.ID, c.Key, c.Function), doing(c.Request))
+		for _, line := range waits(c.Request) {
+			row(&b, "", "  %s", line)
+		}
 	}
 	for i, f := range doc.Failures {
 		name := ""
@@ -150,6 +153,17 @@ func who(id uint64, key, function string) string {
 		text += " " + key
 	}
 	return text + " on " + function
+}
+
+// waits returns the lines about what a request waits for, which may be nil.
+func waits(r *Request) (lines []string) {
+	if r == nil {
+		return nil
+	}
+	for _, each := range r.Waits {
+		lines = append(lines, each.Lines()...)
+	}
+	return lines
 }
 
 func doing(r *Request) string {

@@ -2,6 +2,7 @@ package status
 
 import (
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -93,6 +94,8 @@ type Request struct {
 	Total     *int64    `json:"total_bytes,omitempty"` // nil: not known
 	Rate      float64   `json:"bytes_per_second"`      // since it began
 	Waiting   bool      `json:"waiting"`               // for a permit
+
+	Waits []job.Snapshot `json:"waits,omitempty"` // what the copy waits for
 }
 
 // Totals count since the start.
@@ -145,10 +148,23 @@ func (d Daemon) Document(now time.Time) Document {
 	for _, t := range s.Tenants {
 		doc.Tenants = append(doc.Tenants, Tenant{quote.Printable(t.Name), t.Running, t.Waiting})
 	}
-	for _, c := range s.Connections {
-		doc.Connections = append(doc.Connections, connectionOf(c, now))
-	}
+	doc.Connections = append(doc.Connections, connectionsOf(s.Connections, now)...)
 	return doc
+}
+
+// connectionsOf asks all copies at the same time what they wait for, so that those that do not answer delay the
+// document once.
+func connectionsOf(all []service.ConnectionStatus, now time.Time) []Connection {
+	shown := make([]Connection, len(all))
+	var asking sync.WaitGroup
+	for i, c := range all {
+		shown[i] = connectionOf(c, now)
+		if shown[i].Request != nil {
+			asking.Go(func() { shown[i].Request.Waits = c.Progress.Snapshots() })
+		}
+	}
+	asking.Wait()
+	return shown
 }
 
 func limitsOf(l service.Limits) Limits {

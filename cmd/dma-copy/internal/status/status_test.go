@@ -34,6 +34,22 @@ var (
 	}
 )
 
+// snapshot is of a copy that stands still.
+var snapshot = job.Snapshot{
+	Side: "DPU", Peer: "host", Role: "receiver", State: "transferring",
+	PeerHasTo: []string{"send the content of 10 entries"}, HasTo: []string{"commit 1 entry"},
+	Stalled: job.Age(9 * time.Second), Reported: job.Age(time.Second), Silent: job.Age(time.Second / 2), Jobs: 2,
+	Slots: 1, Depth: 4, SlotsSince: job.Age(8 * time.Second),
+	Unsent: 3, SentSince: job.Age(7 * time.Second), Sending: job.Age(6 * time.Second), Open: 11,
+	Entries: []job.OpenEntry{
+		{
+			Number: 5, Path: "a", Phase: "needed", Next: "the sender is to send its content",
+			Bytes: new(int64(1 << 20)), Total: new(int64(2 << 20)), Since: job.Age(9 * time.Second),
+		},
+		{Number: 6, Next: "the receiver is to answer"},
+	},
+}
+
 // busy is a daemon with a connection that pushes, one that pulls a tree, one that lists, and an idle one.
 func busy() Daemon {
 	request := func(id uint64, operation service.Operation, path string) *service.Record {
@@ -49,6 +65,11 @@ func busy() Daemon {
 		Session: session, Operation: service.Push, Share: "inbox", Path: hostile, Code: 5, Err: errors.New(hostile),
 	})
 	recent.Refused(service.Session{ID: 2, Function: "b1:00.1"}, 8, errors.New("the key is not trusted"))
+	standing := &job.Progress{}
+	standing.Describe(func(context.Context) job.Snapshot { return snapshot })
+	standing.Describe(func(context.Context) job.Snapshot {
+		return job.Snapshot{Side: "host", Peer: "DPU", Busy: true}
+	})
 	status := func() service.Status {
 		return service.Status{
 			Started: began.Add(-time.Hour), Pending: 1, Running: 2, Waiting: 1, Memory: 64 << 20,
@@ -59,7 +80,10 @@ func busy() Daemon {
 			RelayTo:     []string{"10.0.0.0/24:7483"},
 			Totals:      service.Totals{Connections: 9, Refused: 1, Requests: 7, Failed: 2, Bytes: 5 << 30},
 			Connections: []service.ConnectionStatus{
-				{Session: session, Request: request(1, service.Push, "image.bin"), Moved: 1 << 30, Total: 4 << 30},
+				{
+					Session: session, Request: request(1, service.Push, "image.bin"), Moved: 1 << 30, Total: 4 << 30,
+					Progress: standing,
+				},
 				{Session: session, Request: request(2, service.Pull, hostile), Moved: 10 << 20, Total: job.Unknown},
 				{Session: session, Request: request(3, service.List, "")},
 				{Session: session, Request: relay, Moved: 1 << 30, Total: 4 << 30},
@@ -92,6 +116,14 @@ transfers    2 running of at most 4, 1 waiting, 64 MiB of buffers
 totals       9 connections, 1 refused; 7 requests, 2 failed; 5.0 GiB
 connections  6, and 1 not yet authenticated
              #1 laptop on b1:00.1: push inbox/image.bin  25%  1.0 GiB/4.0 GiB  512 MiB/s
+               the DPU waits for the host to send the content of 10 entries, and has to commit 1 entry itself; last ` +
+		`progress 9.0s ago (as the host reports 1.0s ago), last message of the host 0.5s ago; 2 jobs running here
+               slots: 1 of 4 in flight, last change 8.0s ago
+               messages: 3 unsent, and one has waited for room for 6.0s
+               entry 5 a: the sender is to send its content, 1.0 MiB of 2.0 MiB transferred, last progress 9.0s ago
+               entry 6: the receiver is to answer, last progress 0.0s ago
+               ... and 9 more
+               the host does not say what it waits for: no answer within 500ms
              #1 laptop on b1:00.1: pull inbox/a\nb\x1b[2J\u202e  10 MiB  5.0 MiB/s
              #1 laptop on b1:00.1: list inbox
              #1 laptop on b1:00.1: relay inbox/image.bin to ` +
@@ -391,7 +423,7 @@ func TestWriteJSON(t *testing.T) {
 	}
 }
 
-// A daemon answers a request with a line for each transfer, or says that there is none.
+// A daemon answers a request with a line for each transfer and what that waits for, or says that there is none.
 func TestTransfersOfADaemon(t *testing.T) {
 	now := began.Add(10 * time.Second)
 	copying := service.ConnectionStatus{
@@ -400,6 +432,11 @@ func TestTransfersOfADaemon(t *testing.T) {
 	}
 	listing := copying
 	listing.Request = &service.Record{Operation: service.List, Share: "inbox", Began: began}
+	standing := copying
+	standing.Progress = &job.Progress{}
+	standing.Progress.Describe(func(context.Context) job.Snapshot {
+		return job.Snapshot{Side: "host", Peer: "DPU", Busy: true}
+	})
 	idle, waiting := copying, copying
 	idle.Request, waiting.Waiting = nil, true
 	for _, tc := range []struct {
@@ -410,6 +447,8 @@ func TestTransfersOfADaemon(t *testing.T) {
 		{[]service.ConnectionStatus{idle, listing}, "no transfers, 2 connections\n"},
 		{[]service.ConnectionStatus{idle, copying, waiting}, "#3 laptop on b1:00.1: push inbox/a  25%  " +
 			"1.0 GiB/4.0 GiB  102 MiB/s  ETA 30s\n#3 laptop on b1:00.1: push inbox/a  waits for a permit\n"},
+		{[]service.ConnectionStatus{standing}, "#3 laptop on b1:00.1: push inbox/a  25%  1.0 GiB/4.0 GiB  102 MiB/s  " +
+			"ETA 30s\n  the host does not say what it waits for: no answer within 500ms\n"},
 	} {
 		var text bytes.Buffer
 		WriteTransfers(&text, service.Status{Connections: tc.connections}, now)

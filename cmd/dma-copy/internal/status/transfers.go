@@ -11,15 +11,17 @@ import (
 	"github.com/dma-copy/dma-copy/internal/service"
 )
 
-// WriteTransfers prints one line for each running or waiting transfer of a daemon as of now, or one that says that
-// there is none. Errors are ignored: the reader may be gone.
+// WriteTransfers prints one line for each running or waiting transfer of a daemon as of now, followed by what it waits
+// for, or one line that says that there is none. Errors are ignored: the reader may be gone.
 func WriteTransfers(w io.Writer, s service.Status, now time.Time) {
 	var text strings.Builder
-	for _, of := range s.Connections {
-		c := connectionOf(of, now)
+	for _, c := range connectionsOf(s.Connections, now) {
 		if c.Request != nil && service.Operation(c.Request.Operation).Copies() {
 			line := who(c.ID, c.Key, c.Function) + ": " + doing(c.Request) + timeLeft(c.Request)
 			text.WriteString(quote.Printable(line) + "\n")
+			for _, line := range waits(c.Request) {
+				text.WriteString("  " + quote.Printable(line) + "\n")
+			}
 		}
 	}
 	if text.Len() == 0 {

@@ -1,0 +1,189 @@
+package native
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quantity"
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// This file is what a transfer says about itself while it stands still: in the log before it is given up because of a
+// timeout, and to a user who asks.
+
+// standstill notes at each pulse what has moved since the one before, so that nothing has to be noted when it moves.
+// The owner of the transfer uses it.
+type standstill struct {
+	sent     uint64 // messages other than heartbeats
+	messages unmoved
+	slots    unmoved
+	entries  []unmovedEntry // by number; nil before the first pulse
+}
+
+// unmoved counts the pulses since a value changed.
+type unmoved struct {
+	value  uint64
+	pulses int
+}
+
+func (u *unmoved) pulse(value uint64) {
+	u.pulses++
+	if value != u.value {
+		u.value, u.pulses = value, 0
+	}
+}
+
+// unmovedEntry is an entry as it was at a pulse.
+type unmovedEntry struct {
+	number uint32
+	phase  negotiate.OpenPhase
+	acked  unmoved
+}
+
+// pulse is called at every pulse.
+func (s *standstill) pulse(n *negotiate.NativeSession) {
+	s.messages.pulse(s.sent)
+	s.slots.pulse(2*n.Acknowledged() + uint64(n.Outstanding())) // counts what was announced and acknowledged
+	if s.entries == nil {
+		s.entries = make([]unmovedEntry, negotiate.MaxOpen)
+	}
+	for e := range n.OpenEntries() {
+		at := &s.entries[e.Number%negotiate.MaxOpen]
+		if at.number != e.Number || at.phase != e.Phase {
+			*at = unmovedEntry{e.Number, e.Phase, unmoved{value: e.Acked, pulses: -1}}
+		}
+		at.acked.pulse(e.Acked)
+	}
+}
+
+// pulsesOf returns for how many pulses nothing has happened to an entry.
+func (s *standstill) pulsesOf(e negotiate.OpenEntry) int {
+	if s.entries == nil {
+		return 0
+	}
+	at := &s.entries[e.Number%negotiate.MaxOpen]
+	if at.number != e.Number || at.phase != e.Phase || at.acked.value != e.Acked {
+		return 0
+	}
+	return at.acked.pulses
+}
+
+// describe returns what the transfer waits for. It borrows the session from an owner that waits, and does not stop the
+// lanes.
+func (t *transfer) describe(ctx context.Context) job.Snapshot {
+	select {
+	case t.owner <- struct{}{}:
+		defer t.owner.release()
+	case t.lent <- struct{}{}:
+		defer t.lent.release()
+	case <-ctx.Done():
+		return job.Snapshot{Side: t.config.Side.String(), Peer: t.config.Side.Other().String(), Busy: true}
+	}
+	return t.snapshot()
+}
+
+// snapshot is describe for the owner of the transfer.
+func (t *transfer) snapshot() job.Snapshot {
+	s := job.Snapshot{
+		Side: t.config.Side.String(), Peer: t.config.Side.Other().String(), State: t.session.Reached().String(),
+		Silent: t.age(t.watch.silent), Stalled: t.age(t.watch.unproven), Reported: t.age(t.watch.stalled),
+		Jobs: int(t.running.Load()), Slots: t.session.Outstanding(), Depth: int(t.terms.plan.Depth),
+		SlotsSince: t.age(t.seen.slots.pulses), SentSince: t.age(t.seen.messages.pulses), Open: t.session.Undecided(),
+	}
+	if !t.watch.sending.IsZero() {
+		s.Sending = job.Age(time.Since(t.watch.sending))
+	}
+	if t.role != nil {
+		s.Role = job.RoleOf(t.terms.sends())
+	}
+	if box := t.outbox(); box != nil {
+		s.Unsent = box.Len()
+	}
+	var phases phaseCounts
+	for e := range t.session.OpenEntries() {
+		phases[e.Phase]++
+		if len(s.Entries) < job.MaxOpenEntries {
+			s.Entries = append(s.Entries, t.openEntry(e))
+		}
+	}
+	s.HasTo, s.PeerHasTo = t.duties(phases)
+	return s
+}
+
+func (t *transfer) openEntry(e negotiate.OpenEntry) job.OpenEntry {
+	open := job.OpenEntry{
+		Number: e.Number, Phase: e.Phase.String(), Next: nextSteps[e.Phase], Since: t.age(t.seen.pulsesOf(e)),
+	}
+	if t.role != nil {
+		open.Path = quote.Path(t.role.pathOf(e))
+	}
+	if open.Path == "" && e.Number == 0 {
+		open.Path = "."
+	}
+	if e.Kind == negotiate.EntryFile {
+		open.Bytes = new(int64(e.Acked))
+		if e.SizeKnown {
+			open.Total = new(int64(e.Size))
+		}
+	}
+	return open
+}
+
+// age returns how long that many pulses take.
+func (t *transfer) age(pulses int) job.Age { return job.Age(t.watch.since(pulses)) }
+
+// nextSteps says what is to happen to an entry in each phase.
+var nextSteps = map[negotiate.OpenPhase]string{
+	negotiate.PhaseUnanswered: "the receiver is to answer",
+	negotiate.PhaseNeeded:     "the sender is to send its content",
+	negotiate.PhaseAsked:      "the sender is to compute its digest",
+	negotiate.PhaseSummed:     "the receiver is to compare its digest",
+	negotiate.PhaseEnded:      "the receiver is to commit it",
+}
+
+// phaseCounts are the numbers of entries in each phase.
+type phaseCounts [negotiate.PhaseEnded + 1]int
+
+// duties returns what this side and the peer have to do next.
+func (t *transfer) duties(phases phaseCounts) (own, peer []string) {
+	if t.role == nil {
+		return nil, []string{"send its HELLO"}
+	}
+	var senders, receivers []string
+	add := func(to *[]string, count int, format, noun string) {
+		if count > 0 {
+			*to = append(*to, fmt.Sprintf(format, quantity.Count(count, noun)))
+		}
+	}
+	add(&receivers, t.session.Outstanding(), "acknowledge %s", "slot")
+	add(&receivers, phases[negotiate.PhaseUnanswered], "answer %s", "entry")
+	add(&receivers, phases[negotiate.PhaseSummed], "compare the digests of %s", "entry")
+	add(&receivers, phases[negotiate.PhaseEnded], "commit %s", "entry")
+	add(&senders, phases[negotiate.PhaseAsked], "compute the digests of %s", "entry")
+	add(&senders, phases[negotiate.PhaseNeeded], "send the content of %s", "entry")
+	if t.session.Settled() {
+		switch t.session.Reached() {
+		case negotiate.Ready:
+			senders = append(senders, "begin the transfer")
+		case negotiate.Transferring:
+			senders = append(senders, "announce entries, or the end")
+		default:
+			receivers = append(receivers, "confirm the end")
+		}
+	}
+	own, peer = receivers, senders
+	if t.terms.sends() {
+		own, peer = senders, receivers
+	}
+	switch {
+	case t.account.hasWindow():
+	case t.ownsWindow(), t.session.HasWindow():
+		own = append(own, "open the window")
+	default:
+		peer = append(peer, "open the window")
+	}
+	return own, peer
+}

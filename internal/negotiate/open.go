@@ -1,0 +1,61 @@
+package negotiate
+
+import "iter"
+
+// OpenPhase is how far an undecided entry has come. Either side can take the next step, and the phase says which.
+type OpenPhase = phase
+
+// The phases of an OpenEntry, in their order.
+const (
+	PhaseUnanswered = unanswered // the receiver answers, or commits what is not a file
+	PhaseNeeded     = needed     // the sender sends its content
+	PhaseAsked      = asked      // the sender sends its digest
+	PhaseSummed     = summed     // the receiver compares digests
+	PhaseEnded      = ended      // the receiver commits it
+)
+
+var phaseNames = [...]string{
+	decided: "decided", unanswered: "unanswered", needed: "needed", asked: "asked", summed: "summed", ended: "ended",
+}
+
+// String returns the name of the phase in docs/PROTOCOL.md.
+func (p phase) String() string { return phaseNames[p] }
+
+// OfSender reports whether the sender takes the next step for an entry; otherwise the receiver does.
+func (p phase) OfSender() bool { return p == needed || p == asked }
+
+// OpenEntry describes an undecided entry to the user.
+type OpenEntry struct {
+	Number    uint32
+	Kind      EntryKind
+	Phase     OpenPhase
+	Size      uint64 // bytes, if SizeKnown
+	SizeKnown bool
+	Acked     uint64 // bytes that the receiver has acknowledged as good; of a file in a pack 0 until all of it is
+}
+
+// OpenEntries returns the undecided entries of this transfer, the oldest first. The session must not be used during
+// the iteration.
+func (n *NativeSession) OpenEntries() iter.Seq[OpenEntry] {
+	return func(yield func(OpenEntry) bool) {
+		t := &n.entries
+		for number := t.oldest; number != t.next; number++ {
+			e := t.at(number)
+			if e.phase == decided {
+				continue
+			}
+			open := OpenEntry{
+				Number: number, Kind: e.kind, Phase: e.phase, Size: e.size, SizeKnown: e.sizeKnown(), Acked: e.acked,
+			}
+			if !yield(open) {
+				return
+			}
+		}
+	}
+}
+
+// Acknowledged returns how often slots of the session were acknowledged.
+func (n *NativeSession) Acknowledged() uint64 { return n.slots.acknowledged }
+
+// HasWindow reports whether WINDOW has been sent or received.
+func (n *NativeSession) HasWindow() bool { return n.window }
