@@ -109,7 +109,7 @@ func (p *planner) differs(path string) error {
 			"both sides have the directory %s, and they differ", c.File.Path)
 	}
 	return job.NewError(job.ErrSource, negotiate.ErrBothHaveFile, job.NextIfBothDirectories,
-		"both sides have the directory %s, and %s in it differs", c.File.Path, path)
+		"both sides have the directory %s, and they differ at %s", c.File.Path, path)
 }
 
 // compareLink compares a hard link: here, too, both names are those of one file.

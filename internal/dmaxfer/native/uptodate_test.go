@@ -241,7 +241,7 @@ func TestFollowedLinksAreCompared(t *testing.T) {
 			from.Put("/src/dir/file", "another")
 			different := repeat()
 			different.run()
-			if different.sender.err == nil || !strings.Contains(different.sender.err.Error(), "a-file in it differs") {
+			if different.sender.err == nil || !strings.Contains(different.sender.err.Error(), "they differ at a-file") {
 				t.Errorf("DPU sends %t, checksum %t: %v", dpuSends, checksum, different.sender.err)
 			}
 		}
