@@ -51,15 +51,15 @@ func lockDir(dir Dir, own, above LockMode, path string) (locks io.Closer, err er
 
 // excluded returns the error for a target of which another transfer excludes a lock.
 func excluded(mode LockMode, path string) error {
-	other, where := "runs sync --delete into", "a directory above it"
+	other, where := "another process runs sync --delete into", "a directory above it"
 	if mode >= LockDelete {
-		other = "copies into"
+		other = "another process copies into"
 	}
 	if mode == LockFill || mode == LockDelete {
 		where = "it or a directory below it"
 	}
 	return NewError(ErrBusy, nil, "wait until it has ended",
-		"cannot receive %s: another process %s %s", path, other, where)
+		"cannot receive %s: %s %s", path, other, where)
 }
 
 // soon makes a call that takes a lock again if another process has it, which may be for a moment: one that looks
