@@ -76,7 +76,7 @@ func pathsOf(s config.Copy, stdin io.Reader) ([]string, error) {
 	parse := func(from io.Reader) ([]string, error) { return tree.ParsePaths(from, separator) }
 	paths, err := readList("--files-from", s.FilesFrom, stdin, s.IdleTimeout, parse)
 	if err == nil && len(paths) == 0 {
-		err = exit.Usagef("--files-from %s: the list is empty; leave --files-from out to send all",
+		err = exit.Usagef("--files-from %s: the list names no entry; leave --files-from out to send all",
 			quote.Text(s.FilesFrom))
 	}
 	return paths, err

@@ -107,7 +107,7 @@ func TestRefusedLists(t *testing.T) {
 			`--files-from "list": path 2: "/etc/passwd" is absolute: list paths relative to the source directory`},
 		{config.Copy{FilesFrom: "directory"}, "", `--files-from "directory": is a directory`},
 		{config.Copy{FilesFrom: "-"}, "\n",
-			`--files-from "-": the list is empty; leave --files-from out to send all`},
+			`--files-from "-": the list names no entry; leave --files-from out to send all`},
 		{excludeFrom("-"), "*.o\n",
 			`--exclude-from "-": no such file or directory; check the path and its permissions`},
 		{excludeFrom("patterns"), "",
