@@ -78,6 +78,11 @@ func setUpScript(env *testscript.Env) error {
 	env.Values[processesKey{}] = processes
 	env.Defer(func() {
 		for _, p := range processes {
+			if test, is := env.T().(failing); is {
+				p.reportIfFailed(test)
+			}
+		}
+		for _, p := range processes {
 			p.kill()
 		}
 	})
