@@ -24,6 +24,8 @@ $(seq 61 100)
 === FAIL: b TestShort (0.10s)
     b_test.go:7: why
 
+== build/sweep_test
+sweep_test.c:9: why
 === FAIL: build/sweep_test
 
 === FAIL: a TestLong (0.00s)
@@ -39,8 +41,10 @@ $(seq 1 100)
     b_test.go:7: why
 
 DONE 8 tests, 2 failures in 3.062s
-make: [Makefile:133: test] Error 1
+== build/dma_test
+ok a_copy
 == build/sweep_test
+sweep_test.c:9: why
 === FAIL: build/sweep_test
 LOG
 

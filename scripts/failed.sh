@@ -5,22 +5,27 @@ set -euo pipefail
 
 log=$1
 
-# Go tests are listed by gotestsum between these two lines, and each test of the C with its name.
+# gotestsum lists the Go tests that failed from "=== Failed" to "DONE", each with its output below its name. A C test
+# has a line "== NAME" above its output, and one below it if it failed.
 awk -v first=20 -v last=40 '
-	function end_test(   i) {
-		if (count > first + last)
-			printf "    ... %d lines left out\n", count - first - last
-		for (i = (count - last > first ? count - last : first) + 1; i <= count; i++)
+	function print_output(   i) {
+		for (i = 1; i <= count; i++) {
+			if (i == first + 1 && count > first + last) {
+				printf "    ... %d lines left out\n", count - first - last
+				i = count - last + 1
+			}
 			print line[i]
-		delete line
+		}
 		count = 0
 	}
-	/^=== FAIL: / { end_test(); print; inside = 1; names[++failed] = $0; next }
-	/^DONE [0-9]+ tests/ { end_test(); inside = 0 }
-	inside { line[++count] = $0; if (count <= first) print }
+	/^=== Failed$/ { listed = 1; count = 0; next }
+	listed && /^DONE [0-9]+ tests/ { print_output(); listed = 0; next }
+	/^=== FAIL: / { print_output(); print; name[++failed] = $0; next }
+	/^== / { count = 0 }
+	listed || count > 0 || /^== / { line[++count] = $0 }
 	END {
-		end_test()
+		if (listed) print_output()
 		if (failed) print ""
-		for (i = 1; i <= failed; i++) print names[i]
+		for (i = 1; i <= failed; i++) print name[i]
 		exit !failed
 	}' "$log" || tail -n 100 "$log"

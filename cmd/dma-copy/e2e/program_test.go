@@ -72,7 +72,7 @@ func copyProgram(from, to string) error {
 // buildProgram builds dma-copy as the tests were built: with or without cgo, the race detector and coverage. The
 // repository's state is not stamped into it, so that a commit alone does not change it.
 func buildProgram(path string) error {
-	args := []string{"build", "-buildvcs=false", "-o", path}
+	args := []string{"build", "-buildvcs=false", "-ldflags=-w", "-o", path} // -w: no debug information, linked sooner
 	environment := os.Environ()
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, setting := range info.Settings {
