@@ -42,6 +42,7 @@ func (t *transfers) mirrorDirectory(ctx context.Context, e ends) error {
 	return errors.Join(err, withSide(t.side.side, t.release(ctx)))
 }
 
+// newMirror has the next copy note what it announces, and keep its directories.
 func (t *transfers) newMirror() { t.mirror = &tree.Mirror{Entries: tree.NewRecord(maxDeletePaths)} }
 
 // clearWay deletes what is in the way of entries that have failed, and reports whether there was anything.
