@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/user"
+	"strconv"
 	"strings"
 	"time"
 
@@ -141,7 +143,7 @@ func connect(
 	defer stop()
 	client, err := meet(ctx, on, r, peer, service.ClientConfig{
 		Key: id.key, Verify: id.verify, Anonymous: r.Auth == config.AuthNone, Software: softwareName(),
-		Name: machineName(), IdleTimeout: r.idleTimeout, Log: log,
+		Name: machineName(), User: userName(), IdleTimeout: r.idleTimeout, Log: log,
 		Waiting: func(ahead int) { log.Info().Int("copies", ahead).Msg("waiting until other copies have ended") },
 	})
 	if err != nil {
@@ -151,6 +153,7 @@ func connect(
 	known := client.Peer()
 	c.path.Peer = &report.Peer{
 		Key: id.nameOf(known.Key), Fingerprint: known.Key.String(), Software: known.Software,
+		Machine: known.Name, User: known.User,
 		Authenticated: known.Authenticates && r.Auth == config.AuthKeys,
 	}
 	return c, nil
@@ -225,6 +228,15 @@ func machineName() string {
 		return ""
 	}
 	return nameForPeers(name)
+}
+
+// userName returns the name of the user of this process for the peer, empty if there is none that can be sent.
+func userName() string {
+	account, err := user.LookupId(strconv.Itoa(os.Geteuid()))
+	if err != nil {
+		return ""
+	}
+	return nameForPeers(account.Username)
 }
 
 // nameForPeers returns a name if the service protocol can have it, which is printable ASCII, and otherwise nothing.

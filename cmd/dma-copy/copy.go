@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -99,14 +96,16 @@ func copyOnDevice(
 
 // locationOf says whose file this side has, for the user of the other side.
 func locationOf(file string) negotiate.Location {
-	l := negotiate.Location{Machine: machineName()}
-	if account, err := user.LookupId(strconv.Itoa(os.Geteuid())); err == nil {
-		l.User = nameForPeers(account.Username)
+	return negotiate.Location{Machine: machineName(), User: userName(), Path: pathForPeers(file)}
+}
+
+// pathForPeers returns the absolute path of a file, empty for a stream.
+func pathForPeers(file string) string {
+	path, err := filepath.Abs(file)
+	if err != nil || file == config.Stream {
+		return ""
 	}
-	if path, err := filepath.Abs(file); err == nil && file != config.Stream {
-		l.Path = path
-	}
-	return l
+	return path
 }
 
 // transfer makes the copy, within --max-duration, and lets the monitor sample its progress.

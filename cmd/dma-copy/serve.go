@@ -316,7 +316,7 @@ func (d *daemon) serverConfig(trust service.Trust, observer service.Observer) se
 			Connections: s.MaxConnections, PerKey: s.MaxKeyConnections, Transfers: s.MaxTransfers, Memory: s.MaxMemory,
 			Bandwidth: s.Bandwidth, MaxBytes: s.MaxBytes, MaxEntries: s.MaxEntries, IdleTimeout: s.IdleTimeout,
 		},
-		Name: machineName(), Text: strings.TrimSpace(softwareName() + " on " + machineName()),
+		Name: machineName(), User: userName(), Text: strings.TrimSpace(softwareName() + " on " + machineName()),
 		Copy: copyOptions(s.Copy, d.device, d.side.side, dataStreams{}, d.log), Observer: observer, Log: d.log,
 		Relay: d.relayConfig(),
 	}

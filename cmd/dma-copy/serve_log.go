@@ -22,6 +22,17 @@ func (l *sessionLog) with(e *zerolog.Event, s service.Session) *zerolog.Event {
 	return e.Uint64("connection", s.ID).Str("function", s.Function).Str("key", s.KeyName)
 }
 
+// of is with for a request. What the command says about itself is a claim, which nobody has checked.
+func (l *sessionLog) of(e *zerolog.Event, r service.Record) *zerolog.Event {
+	e = l.with(e, r.Session).Uint64("request", r.Request).Str("operation", string(r.Operation)).
+		Str("share", quote.Printable(r.Share)).Str("path", quote.Printable(r.Path)).
+		Str("claimed_machine", r.Session.Machine).Str("claimed_user", r.Session.User)
+	if r.Local != "" {
+		e = e.Str("claimed_file", quote.Printable(r.Local))
+	}
+	return e
+}
+
 // Connected implements service.Observer.
 func (l *sessionLog) Connected(s service.Session) {
 	l.with(l.log.Debug(), s).Msg("a peer has connected")
@@ -29,7 +40,8 @@ func (l *sessionLog) Connected(s service.Session) {
 
 // Authenticated implements service.Observer.
 func (l *sessionLog) Authenticated(s service.Session) {
-	l.with(l.log.Info(), s).Str("fingerprint", s.Fingerprint).Str("software", s.Software).Msg("a peer is connected")
+	l.with(l.log.Info(), s).Str("fingerprint", s.Fingerprint).Str("software", s.Software).
+		Str("claimed_machine", s.Machine).Str("claimed_user", s.User).Msg("a peer is connected")
 }
 
 // Refused implements service.Observer.
@@ -40,8 +52,7 @@ func (l *sessionLog) Refused(s service.Session, code int, reason error) {
 
 // Began implements service.Observer.
 func (l *sessionLog) Began(r service.Record) {
-	l.with(l.log.Debug(), r.Session).Uint64("request", r.Request).Str("operation", string(r.Operation)).
-		Str("share", quote.Printable(r.Share)).Str("path", quote.Printable(r.Path)).Msg("request received")
+	l.of(l.log.Debug(), r).Msg("request received")
 }
 
 // Ended implements service.Observer.
@@ -56,9 +67,7 @@ func (l *sessionLog) Ended(r service.Record) {
 	if r.Operation == service.Relay {
 		event = event.Str("target", quote.Printable(r.Target)).Str("target_key", quote.Printable(r.TargetKey))
 	}
-	l.with(event, r.Session).Uint64("request", r.Request).Str("operation", string(r.Operation)).
-		Str("share", quote.Printable(r.Share)).Str("path", quote.Printable(r.Path)).
-		Int64("bytes", r.Bytes).Int64("entries", r.Entries).
+	l.of(event, r).Int64("bytes", r.Bytes).Int64("entries", r.Entries).
 		Dur("duration", r.Duration).Int("code", r.Code).AnErr("error", printable(r.Err)).Msg("request")
 }
 

@@ -251,7 +251,7 @@ func (t *transfers) copy(ctx context.Context, e ends) error {
 	options := t.options
 	options.File, options.Mirror = e.local, t.mirror
 	summary, err := transfer(ctx, monitor, options, func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {
-		e.request.Options = o
+		e.request.Options, e.request.Local = o, pathForPeers(e.local)
 		return t.request(ctx, e.request)
 	})
 	t.summary = summary

@@ -46,25 +46,42 @@ type Location struct {
 // within returns the location with a path that is cut at its beginning, so that all texts fit in that many bytes.
 // Without room for the other texts it is empty.
 func (l Location) within(room int) Location {
-	room = min(room-len(l.Machine)-len(l.User), MaxLocationPath)
-	const mark = "..."
-	switch {
-	case room < len(mark):
+	room -= len(l.Machine) + len(l.User)
+	if room < len(cutMark) {
 		return Location{}
-	case len(l.Path) > room:
-		l.Path = mark + l.Path[len(l.Path)-room+len(mark):]
 	}
+	l.Path = cutPath(l.Path, room)
 	return l
 }
 
-func (l Location) check() error {
+// cutMark is where the beginning of a path was cut.
+const cutMark = "..."
+
+// cutPath cuts a path at its beginning, so that it fits in that many bytes, and in MaxLocationPath.
+func cutPath(path string, room int) string {
+	room = min(room, MaxLocationPath)
 	switch {
-	case len(l.Path) > MaxLocationPath:
-		return malformed(TypeHello, "a path of %d bytes, limit %d", len(l.Path), MaxLocationPath)
-	case strings.Contains(l.Path, "\x00"):
-		return malformed(TypeHello, "a path with a NUL")
+	case len(path) <= room:
+		return path
+	case room < len(cutMark):
+		return ""
 	}
+	return cutMark + path[len(path)-room+len(cutMark):]
+}
+
+func checkLocationPath(t Type, path string) error {
+	switch {
+	case len(path) > MaxLocationPath:
+		return malformed(t, "a path of %d bytes, limit %d", len(path), MaxLocationPath)
+	case strings.Contains(path, "\x00"):
+		return malformed(t, "a path with a NUL")
+	}
+	return nil
+}
+
+func (l Location) check() error {
 	return firstError(
+		checkLocationPath(TypeHello, l.Path),
 		checkPrintable(TypeHello, "machine", l.Machine, MaxSoftwareName),
 		checkPrintable(TypeHello, "user", l.User, MaxSoftwareName),
 	)

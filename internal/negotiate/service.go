@@ -221,10 +221,11 @@ func (s *Service) Items(dst []byte, items []Item) (msg []byte, used int, err err
 // Items unless the copy is a pull, and after paths without CopyOnly; with ErrTooLarge if place and name do not fit into
 // a message; and with ErrOutOfOrder.
 func (s *Service) Copy(dst []byte, c CopyRequest) ([]byte, error) {
+	length := copySize + len(c.Place.Share) + len(c.Place.Path)
+	c.Local = cutPath(c.Local, s.limits.MaxMessage-length)
 	err := s.mayCall(TypeCopy)
 	if err == nil {
-		err = firstError(c.check(), s.items.checkFor(c),
-			s.checkFits(TypeCopy, copySize+len(c.Place.Share)+len(c.Place.Path)))
+		err = firstError(c.check(), s.items.checkFor(c), s.checkFits(TypeCopy, length))
 	}
 	if err != nil {
 		return dst, s.refuse(err)

@@ -176,6 +176,15 @@ func TestServiceMessagesFitTheChannel(t *testing.T) {
 	room := MaxServiceGreeting - copySize - len("inbox")
 	_, err := command.Copy(nil, with(pushRequest, strings.Repeat("n", room+1)))
 	wantCheck(t, "a long COPY", err, ErrTooLarge)
+	told := with(pushRequest, strings.Repeat("n", room-20))
+	told.Local = "/a/long/path/at/the/command"
+	msg, err := command.Copy(nil, told)
+	got, decodeErr := DecodeCopy(msg)
+	if err != nil || decodeErr != nil || got.Local != "...th/at/the/command" || len(msg) != MaxServiceGreeting {
+		t.Errorf("told %q in %d bytes: %v", got.Local, len(msg), errors.Join(err, decodeErr))
+	}
+	l = narrow(t)
+	command = l.ends[Command]
 	room = MaxServiceGreeting - placeRequestSize - len("inbox")
 	_, err = command.List(nil, ListRequest{Place: Place{"inbox", strings.Repeat("n", room+1)}})
 	wantCheck(t, "a long LIST", err, ErrTooLarge)
@@ -228,23 +237,23 @@ func TestServiceAnswersFitTheChannel(t *testing.T) {
 	_, err := l.ends[Daemon].Accept(nil, Accepted{Kind: CopyTree, Path: path})
 	wantCheck(t, "a long ACCEPTED", err, ErrTooLarge)
 	refusal := l.pass(Daemon, Refused)(l.ends[Daemon].Refuse(nil, Refusal{Code: AbortSource, Text: long})).Refusal
-	if want := long[:MaxServiceGreeting-refusedSize]; refusal.Text != want {
+	if want := long[:(MaxServiceGreeting-refusedSize)&^1]; refusal.Text != want {
 		t.Errorf("got %q", refusal.Text)
 	}
 	l.pass(Command, ListRequested)(l.ends[Command].List(nil, ListRequest{Place: inbox}))
 	l.passSome(Daemon, PeerListed, 1)(l.ends[Daemon].Listed(nil, listedRoot()))
 	end := l.pass(Daemon, PeerListEnd)(l.ends[Daemon].ListEnd(nil, AbortSource, long)).ListEnd
-	if want := long[:MaxServiceGreeting-listEndSize]; end.Text != want {
+	if want := long[:(MaxServiceGreeting-listEndSize)&^1]; end.Text != want {
 		t.Errorf("got %q", end.Text)
 	}
 	l.pass(Command, RelayRequested)(l.ends[Command].Relay(nil, relayFor("a")))
 	relayed := l.pass(Daemon, PeerRelayed)(l.ends[Daemon].Relayed(nil, Relayed{Code: AbortSource, Text: long})).Relayed
-	if want := long[:MaxServiceGreeting-relayedSize]; relayed.Text != want {
+	if want := long[:(MaxServiceGreeting-relayedSize)&^1]; relayed.Text != want {
 		t.Errorf("got %q", relayed.Text)
 	}
 	l.pass(Command, Pinged)(l.ends[Command].Ping(nil, nil, true))
 	answer := l.pass(Daemon, RoundTrip)(l.ends[Daemon].Pong(nil, []byte("\xff"+long))).Ping
-	if want := "?" + long[:MaxServiceGreeting-ServicePingHeader-2]; string(answer.Payload) != want {
+	if want := "?" + long[:(MaxServiceGreeting-ServicePingHeader-1)&^1]; string(answer.Payload) != want {
 		t.Errorf("got %q", answer.Payload)
 	}
 	l.ends[Daemon].limits.MaxMessage, l.ends[Command].limits.MaxMessage = serviceLimit, serviceLimit
@@ -258,8 +267,8 @@ func TestServiceAnswersFitTheChannel(t *testing.T) {
 // The results of a REMOVE fit into a message, even if all have failed; only their texts are shortened.
 func TestServiceRemovalsFitTheChannel(t *testing.T) {
 	l := narrow(t)
-	paths := strings.Split(strings.Repeat("a", 41), "")
-	request := AppendRemove(nil, RemoveRequest{Place: Place{Share: "a"}, Paths: paths[:41]})
+	paths := strings.Split(strings.Repeat("a", 60), "")
+	request := AppendRemove(nil, RemoveRequest{Place: Place{Share: "a"}, Paths: paths})
 	if len(request) > MaxServiceGreeting {
 		t.Fatalf("%d bytes", len(request))
 	}

@@ -16,7 +16,7 @@ const (
 
 const (
 	itemSize     = 4  // without the text
-	copySize     = 24 // without share and path
+	copySize     = 24 // without share, path and local
 	acceptedSize = 20 // without the path
 )
 
@@ -270,6 +270,7 @@ type CopyRequest struct {
 	Flags     CopyFlags
 	Place     Place  // of the source or the target itself
 	Size      uint64 // push: bytes of a file, 0 if unknown; otherwise 0. At most MaxSize
+	Local     string // path of the command's file, for the daemon's user: as that of a Location
 }
 
 // AppendCopy appends a COPY without checking it.
@@ -277,8 +278,9 @@ func AppendCopy(dst []byte, c CopyRequest) []byte {
 	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeCopy), uint32(c.Flags))
 	dst = append(dst, byte(c.Direction), byte(c.Kind), byte(c.Links), byte(len(c.Place.Share)))
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(c.Place.Path)))
-	dst = binary.BigEndian.AppendUint64(appendPadding(dst, 2), c.Size)
-	return append(append(dst, c.Place.Share...), c.Place.Path...)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(c.Local)))
+	dst = binary.BigEndian.AppendUint64(dst, c.Size)
+	return append(append(append(dst, c.Place.Share...), c.Place.Path...), c.Local...)
 }
 
 // DecodeCopy decodes a COPY and checks all its values. It fails with ErrMalformed.
@@ -286,19 +288,16 @@ func DecodeCopy(msg []byte) (CopyRequest, error) {
 	if err := checkType(msg, TypeCopy, copySize); err != nil {
 		return CopyRequest{}, err
 	}
-	share, path := int(msg[11]), int(binary.BigEndian.Uint16(msg[12:]))
-	err := firstError(
-		checkTail(msg, TypeCopy, copySize, uint64(share+path)),
-		checkPadding(TypeCopy, msg[14:16]),
-	)
-	if err != nil {
+	share, path, local := int(msg[11]), int(binary.BigEndian.Uint16(msg[12:])), int(binary.BigEndian.Uint16(msg[14:]))
+	if err := checkTail(msg, TypeCopy, copySize, uint64(share+path+local)); err != nil {
 		return CopyRequest{}, err
 	}
 	text := string(msg[copySize:])
 	c := CopyRequest{
 		Direction: CopyDirection(msg[8]), Kind: CopyKind(msg[9]), Links: CopyLinks(msg[10]),
 		Flags: CopyFlags(binary.BigEndian.Uint32(msg[4:])),
-		Place: Place{text[:share], text[share:]}, Size: binary.BigEndian.Uint64(msg[16:]),
+		Place: Place{text[:share], text[share : share+path]}, Local: text[share+path:],
+		Size: binary.BigEndian.Uint64(msg[16:]),
 	}
 	if err := c.check(); err != nil {
 		return CopyRequest{}, err
@@ -317,7 +316,7 @@ func (c CopyRequest) check() error {
 	case c.Size > MaxSize:
 		return malformed(TypeCopy, "a file of %d bytes, limit %d", c.Size, uint64(MaxSize))
 	}
-	if err := c.Place.check(TypeCopy); err != nil {
+	if err := firstError(c.Place.check(TypeCopy), checkLocationPath(TypeCopy, c.Local)); err != nil {
 		return err
 	}
 	if c.Direction == CopyPush {

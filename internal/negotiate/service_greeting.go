@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // ServiceVersions is the range of versions of the service protocol that this package speaks.
@@ -12,11 +13,12 @@ var ServiceVersions = Versions{Min: 1, Max: 1}
 
 // MaxServiceGreeting is how many bytes the longest GREETING of the service has. The channel's messages must not be
 // shorter.
-const MaxServiceGreeting = serviceGreetingSize + 2*MaxSoftwareName
+const MaxServiceGreeting = serviceGreetingSize + MaxSoftwareName + maxNames
 
 const (
 	serviceGreetingSize = 12 // without software and name
 	serviceVersionsSize = 8  // the part of it that all versions have
+	maxNames            = 2*MaxSoftwareName + 1
 	refusedSize         = 12 // without the text
 	closeSize           = 8
 	workingSize         = 8
@@ -32,6 +34,15 @@ type ServiceGreeting struct {
 	Authenticates bool     // the daemon accepts trusted keys only; false from the command
 	Software      string   // name and version of the program: printable ASCII, at most MaxSoftwareName bytes
 	Name          string   // of the machine, for the peer's user: printable ASCII, at most MaxSoftwareName bytes
+	User          string   // of the program, likewise
+}
+
+// names returns the names of machine and user as one text.
+func (g ServiceGreeting) names() string {
+	if g.User == "" {
+		return g.Name
+	}
+	return g.Name + "\x00" + g.User
 }
 
 // AppendServiceGreeting appends a GREETING of the service without checking it.
@@ -39,8 +50,9 @@ func AppendServiceGreeting(dst []byte, g ServiceGreeting) []byte {
 	dst = append(appendType(dst, TypeServiceGreeting), g.Versions.Min, g.Versions.Max, g.Version,
 		greetingAuthenticates*wireBool(g.Authenticates))
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(g.Software)))
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(g.Name)))
-	return append(append(dst, g.Software...), g.Name...)
+	names := g.names()
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(names)))
+	return append(append(dst, g.Software...), names...)
 }
 
 // DecodeServiceGreeting decodes a GREETING of the service, of a version that this package speaks. It fails with
@@ -49,8 +61,8 @@ func DecodeServiceGreeting(msg []byte) (ServiceGreeting, error) {
 	if err := checkType(msg, TypeServiceGreeting, serviceGreetingSize); err != nil {
 		return ServiceGreeting{}, err
 	}
-	software, name := int(binary.BigEndian.Uint16(msg[8:])), int(binary.BigEndian.Uint16(msg[10:]))
-	if err := checkTail(msg, TypeServiceGreeting, serviceGreetingSize, uint64(software+name)); err != nil {
+	software, names := int(binary.BigEndian.Uint16(msg[8:])), int(binary.BigEndian.Uint16(msg[10:]))
+	if err := checkTail(msg, TypeServiceGreeting, serviceGreetingSize, uint64(software+names)); err != nil {
 		return ServiceGreeting{}, err
 	}
 	if unknown := msg[7] &^ greetingAuthenticates; unknown != 0 {
@@ -60,12 +72,16 @@ func DecodeServiceGreeting(msg []byte) (ServiceGreeting, error) {
 	g := ServiceGreeting{
 		Versions: Versions{Min: msg[4], Max: msg[5]}, Version: msg[6], Authenticates: msg[7] == greetingAuthenticates,
 	}
-	if software <= MaxSoftwareName && name <= MaxSoftwareName {
-		g.Software, g.Name = string(text[:software]), string(text[software:])
-	} else {
-		return ServiceGreeting{}, malformed(TypeServiceGreeting, "names of %d and %d bytes, limit %d", software, name,
-			MaxSoftwareName)
+	if software > MaxSoftwareName || names > maxNames {
+		return ServiceGreeting{}, malformed(TypeServiceGreeting, "names of %d and %d bytes, limits %d and %d", software,
+			names, MaxSoftwareName, maxNames)
 	}
+	g.Software = string(text[:software])
+	name, user, both := strings.Cut(string(text[software:]), "\x00")
+	if both && user == "" {
+		return ServiceGreeting{}, malformed(TypeServiceGreeting, "an empty name of a user")
+	}
+	g.Name, g.User = name, user
 	if err := g.check(); err != nil {
 		return ServiceGreeting{}, err
 	}
@@ -77,7 +93,7 @@ func (g ServiceGreeting) check() error {
 	if !g.Versions.valid() {
 		return malformed(TypeServiceGreeting, "versions %d to %d", g.Versions.Min, g.Versions.Max)
 	}
-	for _, text := range [...]string{g.Software, g.Name} {
+	for _, text := range [...]string{g.Software, g.Name, g.User} {
 		if len(text) > MaxSoftwareName {
 			return malformed(TypeServiceGreeting, "a name of %d bytes, limit %d", len(text), MaxSoftwareName)
 		}

@@ -59,6 +59,8 @@ type serviceMessage struct {
 	FilesOnly     bool           `json:"files_only"` // of a REMOVE
 	Aside         bool           `json:"aside"`      // of a REMOVE
 	Parents       bool           `json:"parents"`
+	User          octets         `json:"user"`  // of a GREETING
+	Local         octets         `json:"local"` // of a COPY
 }
 
 type vectorItem struct {
@@ -109,14 +111,16 @@ func (m serviceMessage) value(t testing.TB) any {
 	place := Place{m.Share, string(m.Path)}
 	switch m.Type {
 	case "GREETING":
-		return ServiceGreeting{Versions{m.Min, m.Max}, m.Version, m.Authenticates, m.Software, string(m.Name)}
+		return ServiceGreeting{
+			Versions{m.Min, m.Max}, m.Version, m.Authenticates, m.Software, string(m.Name), string(m.User),
+		}
 	case "REFUSED":
 		return Refusal{m.Code, string(m.Text), m.Final}
 	case "COPY":
 		return CopyRequest{
 			Direction: named[CopyDirection](t, m.Direction, CopyPull), Kind: named[CopyKind](t, m.Kind, CopyStream),
 			Links: named[CopyLinks](t, m.Links, CopyLinksSkip), Flags: CopyFlags(flagBits(t, copyFlagNames, m.Flags)),
-			Place: place, Size: uint64(m.Size),
+			Place: place, Size: uint64(m.Size), Local: string(m.Local),
 		}
 	case "ACCEPTED":
 		return Accepted{named[CopyKind](t, m.Kind, CopyStream), uint64(m.Size), string(m.Path), m.Unfinished}

@@ -34,6 +34,7 @@ type ClientConfig struct {
 
 	Software    string          // name and version of this program: printable ASCII, at most 64 bytes
 	Name        string          // of this machine, for the daemon: printable ASCII, at most 64 bytes; may be empty
+	User        string          // of this program, likewise
 	IdleTimeout time.Duration   // without an answer or a sign of life of the daemon; 0: 30 s
 	Waiting     func(ahead int) // called about once a second while other copies have to end first; may be nil
 	Log         zerolog.Logger
@@ -64,7 +65,8 @@ func (c *ClientConfig) entering(ctx context.Context) (context.Context, context.C
 type Peer struct {
 	Key           identity.Public
 	Software      string // name and version: printable ASCII
-	Name          string // of its machine: printable ASCII; may be empty
+	Name          string // of its machine, as it says: printable ASCII; may be empty
+	User          string // of the daemon, likewise
 	Authenticates bool   // it accepts trusted keys only
 	Version       uint8  // of the service protocol
 
@@ -125,7 +127,7 @@ func (c *Client) enter(ctx context.Context) error {
 	}
 	c.memory = native.Keep(c.config.Memory(conn))
 	session, err := negotiate.NewService(negotiate.Command, negotiate.ServiceGreeting{
-		Software: c.config.Software, Name: c.config.Name,
+		Software: c.config.Software, Name: c.config.Name, User: c.config.User,
 	}, negotiate.Limits{MaxMessage: conn.MaxMessage()})
 	if err != nil {
 		return err
@@ -140,8 +142,9 @@ func (c *Client) enter(ctx context.Context) error {
 	}
 	greeting := session.Peer()
 	c.peer = Peer{
-		Key: conn.Peer(), Software: greeting.Software, Name: greeting.Name, Authenticates: greeting.Authenticates,
-		Version: session.Version(),
+		Key: conn.Peer(), Software: greeting.Software, Name: greeting.Name, User: greeting.User,
+		Authenticates: greeting.Authenticates,
+		Version:       session.Version(),
 	}
 	c.config.Log.Debug().Str("software", c.peer.Software).Str("machine", c.peer.Name).
 		Stringer("fingerprint", c.peer.Key).Uint8("version", c.peer.Version).Msg("connection made")

@@ -21,6 +21,7 @@ type CopyRequest struct {
 
 	Place     negotiate.Place // of the target of a push, or of the source of a pull
 	Directory bool            // the source of a pull has to be a directory
+	Local     string          // absolute path of Options.File, for the daemon's user; empty: it is not told
 	Daemon    share.Remote    // its Peer or Address, as the user gave it, for messages; the rest is not used
 
 	// Rules are for a pull those that Options.Filter was made of, in their order.
@@ -128,6 +129,7 @@ func itemsOf(r CopyRequest) (items []negotiate.Item) {
 func (c *Client) copy(
 	ctx context.Context, request negotiate.CopyRequest, items []negotiate.Item, r CopyRequest, use job.Use,
 ) (job.Summary, error) {
+	request.Local = r.Local
 	accepted, err := c.request(ctx, request, items)
 	if err != nil {
 		return job.Summary{}, err

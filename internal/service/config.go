@@ -34,7 +34,8 @@ type ServerConfig struct {
 
 	Limits Limits
 
-	Name string // of this daemon, for its peers: printable ASCII, at most 64 bytes; may be empty
+	Name string // of this machine, for the peers: printable ASCII, at most 64 bytes; may be empty
+	User string // of this daemon, likewise
 	Text string // the answer to the text of a ping: UTF-8, at most negotiate.MaxPingText bytes; may be empty
 
 	// Copy has the daemon's part of every copy: Path, Chunk, Depth, Digest, Durability, Placement,
@@ -49,7 +50,9 @@ type ServerConfig struct {
 
 // greeting returns what the daemon says about itself.
 func (c *ServerConfig) greeting() negotiate.ServiceGreeting {
-	return negotiate.ServiceGreeting{Authenticates: !c.AuthNone, Software: c.Copy.Software, Name: c.Name}
+	return negotiate.ServiceGreeting{
+		Authenticates: !c.AuthNone, Software: c.Copy.Software, Name: c.Name, User: c.User,
+	}
 }
 
 // Incoming is a connection that a peer has made.

@@ -234,7 +234,8 @@ func (c *connection) greet(ctx context.Context) error {
 		return fmt.Errorf("%s in place of the greeting", step.Event) // the session permits nothing else
 	}
 	c.mu.Lock()
-	c.info.Software = c.exchange.session.Peer().Software
+	peer := c.exchange.session.Peer()
+	c.info.Software, c.info.Machine, c.info.User = peer.Software, peer.Name, peer.User
 	c.mu.Unlock()
 	c.greeted = true
 	c.server.config.Observer.Authenticated(c.session())

@@ -54,7 +54,7 @@ func (k *keptItems) release(budget *memoryBudget) {
 // copy answers a COPY: it waits for its permit, and makes the copy.
 func (c *connection) copy(r negotiate.CopyRequest) error {
 	defer c.items.release(c.server.memory)
-	record := Record{Operation: Push, Share: r.Place.Share, Path: r.Place.Path}
+	record := Record{Operation: Push, Share: r.Place.Share, Path: r.Place.Path, Local: r.Local}
 	if r.Direction == negotiate.CopyPull {
 		record.Operation = Pull
 	}

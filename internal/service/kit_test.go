@@ -204,7 +204,8 @@ func newWorldWith(t *testing.T, sides docatest.Sides) *world {
 	}
 	w.trusted = trust{alice.Public(): {Name: "alice", Key: alice.Public()}}
 	w.config = ServerConfig{
-		Key: newKey(t), Trust: w.trusted, FS: disktest.NewFaulty(w.remote, w.plan), Name: "dpu7", Text: "hello",
+		Key: newKey(t), Trust: w.trusted, FS: disktest.NewFaulty(w.remote, w.plan), Name: "dpu7", User: "svc",
+		Text:     "hello",
 		Observer: w.observed, Log: zerolog.Nop(),
 		Shares: []share.Share{
 			{Name: "box", Path: "/srv/box", Access: share.ReadWrite},
@@ -301,6 +302,7 @@ func (w *world) connectAs(key *identity.Key, function string) (*Client, error) {
 	raw, shared := w.dial(function)
 	return Connect(w.Context(), ClientConfig{
 		Conn: raw, Memory: fixed(shared), Key: key, Verify: w.verify, Software: "test 1", Log: zerolog.Nop(),
+		Name: "lab", User: "ann",
 	})
 }
 
@@ -329,7 +331,7 @@ func (w *world) copyOf(name, remote string) CopyRequest {
 			Chunk: 4096, Depth: 4, Digest: digest.CRC32C, IdleTimeout: 30 * time.Second, Log: zerolog.Nop(),
 			ExitCode: testExitCode, Software: "test 1",
 		},
-		Place: negotiate.Place{Share: at, Path: path},
+		Place: negotiate.Place{Share: at, Path: path}, Local: "/home/" + name,
 	}
 }
 

@@ -33,6 +33,9 @@ type Session struct {
 	Fingerprint string // of the peer's key, as identity.Public.String; after the handshake
 	KeyName     string // of the trusted key; Authenticated, and empty if the daemon does not authenticate
 	Software    string // of the command, printable ASCII; Authenticated
+
+	// Machine and User are those of the command as it says, which nobody checks: printable ASCII; Authenticated.
+	Machine, User string
 }
 
 // Record describes a request. It is also what an audit log has of it.
@@ -45,6 +48,7 @@ type Record struct {
 	Operation Operation
 	Share     string // as the peer gave it: any bytes, at most negotiate.MaxName
 	Path      string // below the share, of the target or source as far as it is known: any bytes
+	Local     string // of a copy: path of the command's file, as it says: any bytes
 	Text      string // that came with a ping: any bytes
 	Target    string // of a relay: ucx://ADDRESS:PORT/SHARE/PATH, any bytes
 	TargetKey string // of a relay: fingerprint of the key that the target must prove

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"path"
 	"sync"
 	"time"
 
@@ -224,7 +225,7 @@ func (c *connection) pushTo(
 	timeout := min(relayContact, o.IdleTimeout)
 	limit := &permitLimit{timeout: timeout, giveUp: giveUp}
 	client, err := c.server.dialTarget(ctx, r.Address, timeout, ClientConfig{
-		Key: config.Key, Verify: onlyKey(r.Key), Software: o.Software, Name: config.Name,
+		Key: config.Key, Verify: onlyKey(r.Key), Software: o.Software, Name: config.Name, User: config.User,
 		IdleTimeout: o.IdleTimeout, Waiting: limit.waiting, Log: o.Log,
 	})
 	if err != nil {
@@ -237,6 +238,7 @@ func (c *connection) pushTo(
 	}()
 	return client.Push(ctx, CopyRequest{
 		Options: o, Place: r.Target, Daemon: share.Remote{Address: r.Address.String()},
+		Local: path.Join(r.Source.Share, r.Source.Path), // which is not relative to a directory that others know
 	})
 }
 

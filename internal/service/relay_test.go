@@ -146,7 +146,8 @@ func TestRelay(t *testing.T) {
 			record.Summary.Sum.Algorithm() != digest.BLAKE3 {
 			t.Errorf("the record of the relay is %+v", record)
 		}
-		if record = recordOf(r.target, i); record.Operation != Push || record.Session.KeyName != "relay" {
+		if record = recordOf(r.target, i); record.Operation != Push || record.Session.KeyName != "relay" ||
+			record.Session.Machine != "dpu7" || record.Session.User != "svc" || record.Local != "box/file" {
 			t.Errorf("the record of the target is %+v", record)
 		}
 	}

@@ -555,11 +555,14 @@ func TestPanicOfASignOfLife(t *testing.T) {
 	})
 }
 
-// The observer is told of everything in order.
+// The observer is told of everything in order, with what each side says about itself.
 func TestObserver(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.local.Put("/home/a", "content")
 		c := w.alice()
+		if peer := c.Peer(); peer.Name != "dpu7" || peer.User != "svc" {
+			w.Errorf("the daemon is %+v", peer)
+		}
 		_, err := c.Push(w.Context(), w.copyOf("a", "box/a"))
 		must(w.T, err)
 		_, err = c.Pull(w.Context(), w.copyOf("b", "box/none"))
@@ -578,6 +581,10 @@ func TestObserver(t *testing.T) {
 			push.Request != 1 || push.Bytes != 7 || push.Entries != 1 || push.Code != 0 || push.Err != nil ||
 			push.Share != "box" || push.Path != "a" || push.Summary.Sum.String() == "" {
 			w.Errorf("the push is %+v", push)
+		}
+		if push.Session.Machine != "lab" || push.Session.User != "ann" || push.Local != "/home/a" ||
+			pull.Local != "/home/b" {
+			w.Errorf("the command says it is %+v with %q and %q", push.Session, push.Local, pull.Local)
 		}
 		if pull.Request != 2 || pull.Code != int(negotiate.AbortSource) || !errors.Is(pull.Err, job.ErrSource) {
 			w.Errorf("the pull is %+v", pull)

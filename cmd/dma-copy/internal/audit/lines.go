@@ -40,6 +40,8 @@ func (l *Log) Authenticated(s service.Session) {
 	l.line("session", func(line *zerolog.Event) {
 		addSession(line, s)
 		line.Str("software", quote.Printable(s.Software))
+		addClaim(line, "claimed_machine", s.Machine)
+		addClaim(line, "claimed_user", s.User)
 	})
 }
 
@@ -66,6 +68,9 @@ func (l *Log) Ended(r service.Record) {
 		if r.Operation == service.Relay {
 			line.Str("target", quote.Path(r.Target)).Str("target_key", quote.Printable(r.TargetKey))
 		}
+		addClaim(line, "claimed_machine", r.Session.Machine)
+		addClaim(line, "claimed_user", r.Session.User)
+		addClaim(line, "claimed_file", r.Local)
 		line.Int64("bytes", r.Bytes).Int64("entries", r.Entries)
 		if r.Operation == service.Remove {
 			line.Strs("removed", quotePaths(r.Removed))
@@ -111,6 +116,13 @@ func addSession(line *zerolog.Event, s service.Session) {
 	}
 	if s.KeyName != "" {
 		line.Str("key", quote.Printable(s.KeyName))
+	}
+}
+
+// addClaim adds what the command says about itself, which nobody has checked; empty: nothing.
+func addClaim(line *zerolog.Event, name, text string) {
+	if text != "" {
+		line.Str(name, quote.Path(text))
 	}
 }
 

@@ -31,7 +31,7 @@ const hostile = "a\nb\x1b[2J\u202e\xff\"}{\\"
 
 var session = service.Session{
 	ID: 7, Function: "b1:00.1", Connected: time.Now(), Fingerprint: "dma-copy-v1:AAAA", KeyName: "laptop",
-	Software: "dma-copy 1.0",
+	Software: "dma-copy 1.0", Machine: "lab", User: "ann",
 }
 
 func pushed(t *testing.T) service.Record {
@@ -41,7 +41,8 @@ func pushed(t *testing.T) service.Record {
 		t.Fatal(err)
 	}
 	return service.Record{
-		Session: session, Request: 3, Operation: service.Push, Share: "inbox", Path: "a/b", Waited: time.Second,
+		Session: session, Request: 3, Local: "/home/ann/image.bin", Operation: service.Push,
+		Share: "inbox", Path: "a/b", Waited: time.Second,
 		Duration: 1500 * time.Millisecond, Bytes: 10, Entries: 1, Summary: job.Summary{Sum: sum},
 		DataPath: "tcp",
 	}
@@ -160,6 +161,7 @@ func TestPeerTextIsEscaped(t *testing.T) {
 	l := New(&out, zerolog.Nop())
 	hostileSession := service.Session{
 		ID: 1, Function: hostile, Fingerprint: hostile, KeyName: hostile, Software: hostile,
+		Machine: hostile, User: hostile,
 	}
 	l.Authenticated(hostileSession)
 	l.Refused(hostileSession, 11, errors.New(hostile))
@@ -200,7 +202,9 @@ func TestRequestLine(t *testing.T) {
 	delete(got, "time")
 	want := map[string]any{
 		"v": 1.0, "type": "request", "session": 7.0, "function": "b1:00.1", "fingerprint": "dma-copy-v1:AAAA",
-		"key": "laptop", "request": 3.0, "operation": "push", "share": "inbox", "path": "a/b", "bytes": 10.0,
+		"key": "laptop", "request": 3.0, "operation": "push", "share": "inbox", "path": "a/b",
+		"claimed_machine": "lab", "claimed_user": "ann", "claimed_file": "/home/ann/image.bin",
+		"bytes":   10.0,
 		"entries": 1.0, "data_path": "tcp", "encrypted": false, "digest": "crc32c:01020304", "seconds": 1.5,
 		"waited_seconds": 1.0, "code": 0.0,
 	}

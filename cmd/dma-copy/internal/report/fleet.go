@@ -365,6 +365,8 @@ type (
 		Digest        string  `json:"digest,omitempty"`
 		Authenticated *bool   `json:"authenticated,omitempty"`
 		Fingerprint   string  `json:"peer_fingerprint,omitempty"`
+		PeerMachine   string  `json:"peer_machine,omitempty"`
+		PeerUser      string  `json:"peer_user,omitempty"`
 		DataPath      string  `json:"data_path,omitempty"`
 		Transport     string  `json:"transport,omitempty"`
 		Encrypted     *bool   `json:"encrypted,omitempty"`
@@ -405,6 +407,7 @@ func (f *Fleet) event(r PeerResult) peerEvent {
 	}
 	if peer := r.Path.Peer; peer != nil {
 		line.Authenticated, line.Fingerprint = &peer.Authenticated, peer.Fingerprint
+		line.PeerMachine, line.PeerUser = peer.Machine, peer.User
 	}
 	if r.moved() {
 		line.DataPath, line.Transport = r.Last.DataPath.String(), r.Last.Transport

@@ -234,7 +234,9 @@ func (r *jsonReporter) Event(e job.Event) {
 	case job.PeerKnown:
 		r.native = e.Protocol == negotiate.Native
 		hello := r.hello(r.path, e.Protocol.String(), e.Version, e.Software)
-		hello.PeerMachine, hello.PeerUser, hello.PeerFile = e.Location.Machine, e.Location.User, e.Location.Path
+		if at := e.Location; at != (negotiate.Location{}) {
+			hello.PeerMachine, hello.PeerUser, hello.PeerFile = at.Machine, at.User, at.Path
+		}
 		r.write(hello)
 	case job.Planned:
 		r.planned = e
@@ -258,6 +260,7 @@ func (w *eventWriter) hello(path Path, protocol string, version int, peer string
 	}
 	if p := path.Peer; p != nil {
 		line.Authenticated, line.PeerKey, line.PeerFingerprint = &p.Authenticated, p.Key, p.Fingerprint
+		line.PeerMachine, line.PeerUser = p.Machine, p.User
 	}
 	return line
 }

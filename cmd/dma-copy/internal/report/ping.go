@@ -71,7 +71,7 @@ func (r *pingText) Result(s ping.Summary) error {
 		r.printf("path  %s\n", r.path.Driver)
 	}
 	if r.path.Peer != nil {
-		r.printf("peer  %s\n", r.path.peerTitle())
+		r.printf("peer  %s%s\n", r.path.peerTitle(), r.path.Peer.claim())
 	}
 	if r.path.Reason != "" {
 		r.printf("why   %s\n", quote.Printable(r.path.Reason))

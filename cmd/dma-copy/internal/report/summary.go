@@ -41,6 +41,7 @@ type Peer struct {
 	Key           string // name of its trusted key; empty: none
 	Fingerprint   string // of its key
 	Software      string // name and version that it reports
+	Machine, User string // where it runs and as whom, as it says; may be empty
 	Authenticated bool   // both sides have proved a key that the other one trusts
 }
 
@@ -89,13 +90,21 @@ func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 		fmt.Fprintf(w, "time  most: %s\n", mostTime(stage, s.Shares[stage], path.Side))
 	}
 	if path.Peer != nil {
-		fmt.Fprintf(w, "peer  %s\n", path.peerTitle())
+		fmt.Fprintf(w, "peer  %s%s\n", path.peerTitle(), path.Peer.claim())
 	} else if where := locationTitle(path.Location); where != "" {
 		fmt.Fprintf(w, "peer  %s\n", where)
 	}
 	if path.Reason != "" {
 		fmt.Fprintf(w, "why   %s\n", quote.Printable(path.Reason))
 	}
+}
+
+// claim returns who the daemon says it is. Its key says who it is.
+func (p Peer) claim() string {
+	if at := locationTitle(negotiate.Location{Machine: p.Machine, User: p.User}); at != "" {
+		return "; says it is " + at
+	}
+	return ""
 }
 
 // locationTitle returns where the peer's file is, as scp and rsync write it: USER@MACHINE:PATH.

@@ -123,7 +123,7 @@ func WriteText(w io.Writer, doc Document, zone *time.Location) error {
 	}
 	row(&b, "connections", "%d, and %d not yet authenticated", len(doc.Connections), doc.Pending)
 	for _, c := range doc.Connections {
-		row(&b, "", "%s: %s", who(c.ID, c.Key, c.Function), doing(c.Request))
+		row(&b, "", "%s: %s", who(c.ID, c.Key, c.Function), doing(c.Request)+claim(c))
 		for _, line := range waits(c.Request) {
 			row(&b, "", "  %s", line)
 		}
@@ -164,6 +164,21 @@ func waits(r *Request) (lines []string) {
 		lines = append(lines, each.Lines()...)
 	}
 	return lines
+}
+
+// claim returns who the command says it is, and what its file is.
+func claim(c Connection) string {
+	at := c.Machine
+	if c.User != "" {
+		at = c.User + "@" + at
+	}
+	if c.Request != nil && c.Request.Local != "" {
+		at += ":" + c.Request.Local
+	}
+	if at == "" {
+		return ""
+	}
+	return "  says it is " + at
 }
 
 func doing(r *Request) string {

@@ -78,6 +78,8 @@ type Connection struct {
 	Key         string    `json:"key,omitempty"`
 	Fingerprint string    `json:"fingerprint"`
 	Software    string    `json:"software"`
+	Machine     string    `json:"claimed_machine,omitempty"`
+	User        string    `json:"claimed_user,omitempty"`
 	Connected   time.Time `json:"connected"`
 	Request     *Request  `json:"request,omitempty"`
 }
@@ -89,6 +91,7 @@ type Request struct {
 	Share     string    `json:"share,omitempty"`
 	Path      string    `json:"path,omitempty"`
 	Target    string    `json:"target,omitempty"` // of a relay
+	Local     string    `json:"claimed_file,omitempty"`
 	Began     time.Time `json:"began"`
 	Moved     int64     `json:"moved_bytes"`
 	Total     *int64    `json:"total_bytes,omitempty"` // nil: not known
@@ -178,6 +181,7 @@ func connectionOf(c service.ConnectionStatus, now time.Time) Connection {
 	shown := Connection{
 		ID: c.Session.ID, Function: quote.Printable(c.Session.Function), Key: quote.Printable(c.Session.KeyName),
 		Fingerprint: quote.Printable(c.Session.Fingerprint), Software: quote.Printable(c.Session.Software),
+		Machine: quote.Printable(c.Session.Machine), User: quote.Printable(c.Session.User),
 		Connected: c.Session.Connected.UTC(),
 	}
 	if c.Request == nil {
@@ -186,7 +190,8 @@ func connectionOf(c service.ConnectionStatus, now time.Time) Connection {
 	r := c.Request
 	shown.Request = &Request{
 		ID: r.Request, Operation: string(r.Operation), Share: quote.Path(r.Share), Path: quote.Path(r.Path),
-		Target: quote.Path(r.Target), Began: r.Began.UTC(), Moved: c.Moved, Waiting: c.Waiting,
+		Target: quote.Path(r.Target), Local: quote.Path(r.Local), Began: r.Began.UTC(), Moved: c.Moved,
+		Waiting: c.Waiting,
 	}
 	if c.Total != job.Unknown && r.Operation.Copies() {
 		shown.Request.Total = &c.Total

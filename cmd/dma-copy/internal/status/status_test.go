@@ -30,7 +30,7 @@ var (
 	began   = time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
 	session = service.Session{
 		ID: 1, Function: "b1:00.1", Connected: began, Fingerprint: "dma-copy-v1:AAAA", KeyName: "laptop",
-		Software: "dma-copy 1.0",
+		Software: "dma-copy 1.0", Machine: "lab", User: "ann",
 	}
 )
 
@@ -58,6 +58,8 @@ func busy() Daemon {
 			Waited: time.Second,
 		}
 	}
+	push := request(1, service.Push, "image.bin")
+	push.Local = "/home/ann/" + hostile
 	relay := request(5, service.Relay, "image.bin")
 	relay.Target = "ucx://10.0.0.14:7483/inbox/" + hostile
 	recent := &Recent{}
@@ -81,7 +83,7 @@ func busy() Daemon {
 			Totals:      service.Totals{Connections: 9, Refused: 1, Requests: 7, Failed: 2, Bytes: 5 << 30},
 			Connections: []service.ConnectionStatus{
 				{
-					Session: session, Request: request(1, service.Push, "image.bin"), Moved: 1 << 30, Total: 4 << 30,
+					Session: session, Request: push, Moved: 1 << 30, Total: 4 << 30,
 					Progress: standing,
 				},
 				{Session: session, Request: request(2, service.Pull, hostile), Moved: 10 << 20, Total: job.Unknown},
@@ -115,7 +117,8 @@ transfers    2 running of at most 4, 1 waiting, 64 MiB of buffers
              laptop: 2 running, 1 waiting
 totals       9 connections, 1 refused; 7 requests, 2 failed; 5.0 GiB
 connections  6, and 1 not yet authenticated
-             #1 laptop on b1:00.1: push inbox/image.bin  25%  1.0 GiB/4.0 GiB  512 MiB/s
+             #1 laptop on b1:00.1: push inbox/image.bin  25%  1.0 GiB/4.0 GiB  512 MiB/s` +
+		`  says it is ann@lab:/home/ann/a\nb\x1b[2J\u202e
                the DPU waits for the host to send the content of 10 entries, and has to commit 1 entry itself; last ` +
 		`progress 9.0s ago (as the host reports 1.0s ago), last message of the host 0.5s ago; 2 jobs running here
                slots: 1 of 4 in flight, last change 8.0s ago
@@ -124,12 +127,12 @@ connections  6, and 1 not yet authenticated
                entry 6: the receiver is to answer, last progress 0.0s ago
                ... and 9 more
                the host does not say what it waits for: no answer within 500ms
-             #1 laptop on b1:00.1: pull inbox/a\nb\x1b[2J\u202e  10 MiB  5.0 MiB/s
-             #1 laptop on b1:00.1: list inbox
+             #1 laptop on b1:00.1: pull inbox/a\nb\x1b[2J\u202e  10 MiB  5.0 MiB/s  says it is ann@lab
+             #1 laptop on b1:00.1: list inbox  says it is ann@lab
              #1 laptop on b1:00.1: relay inbox/image.bin to ` +
-		`ucx://10.0.0.14:7483/inbox/a\nb\x1b[2J\u202e  25%  1.0 GiB/4.0 GiB  512 MiB/s
-             #1 laptop on b1:00.1: push inbox/next  waits for a permit
-             #1 laptop on b1:00.1: idle
+		`ucx://10.0.0.14:7483/inbox/a\nb\x1b[2J\u202e  25%  1.0 GiB/4.0 GiB  512 MiB/s  says it is ann@lab
+             #1 laptop on b1:00.1: push inbox/next  waits for a permit  says it is ann@lab
+             #1 laptop on b1:00.1: idle  says it is ann@lab
 `
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
