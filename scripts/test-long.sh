@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 LONG=${LONG:-100}
 FIRST=${FIRST:-$(date +%s)}
 ONLY=${ONLY:-.}
-go=${GO:-go}
+export GO=${GO:-go}
 export GOGC=800 # these tests have little memory, and end a third sooner
 logs=build/test-long
 
@@ -44,7 +44,7 @@ list() {
 	target test-escape FLIPS=$((10000 * LONG))
 	target test-kill KILLS=$((10 * LONG))
 	target soak COPIES=$((10 * LONG))
-	full plain cmd/dma-copy/e2e '^TestRealTrees$' -trees="$("$go" env GOROOT)/src"
+	full plain cmd/dma-copy/e2e '^TestRealTrees$' -trees="$("$GO" env GOROOT)/src"
 }
 
 sweep() {
@@ -63,7 +63,7 @@ target() {
 run_tests() {
 	local count=$1 build=$2 package=$3 tests=$4
 	shift 4
-	local test=("$go" test -count="$count" -failfast -parallel 8 -timeout 0 "./$package" -run "$tests" "$@")
+	local test=(scripts/go-test.sh -count="$count" -failfast -parallel 8 -timeout 0 "./$package" -run "$tests" "$@")
 	[ "$build" = race ] || run "${test[@]}"
 	[ "$build" = plain ] || run "${test[@]}" -race
 }
@@ -80,21 +80,12 @@ run() {
 }
 started_commands=0
 
-# failures LOG COMMAND...: the failed tests of a log with the first lines of what they say, and how to repeat them.
+# failures LOG COMMAND...: the failed tests of a log with what they say, and how to repeat them.
 failures() {
 	local log=$1
 	shift
 	printf '\nFAILED: %s\n' "$*"
-	awk '
-		/^ *--- FAIL: / { name = $3; said = 0; next }
-		/^(panic|fatal error|WARNING: DATA RACE|signal: )/ { print; name = "" ; raw = 20; next }
-		raw > 0 { print; raw-- }
-		/^ *--- |^(FAIL|ok|PASS)/ { name = "" }
-		name != "" && said++ < 10 {
-			if (said == 1)
-				print name
-			print
-		}' "$log" | head -n 100
+	scripts/failed.sh "$log"
 	printf 'repeat: %s\nlog: %s\n\n' "${*@Q}" "$log"
 }
 
