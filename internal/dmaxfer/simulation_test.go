@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Uint64("sim.seeds", fewSeeds, "how many seeds TestSimulation tries")
+	simSeeds = flag.Uint64("sim.seeds", fewSeeds, "how many seeds each simulation tries")
 	simFirst = flag.Uint64("sim.first", 1, "the first of them")
 	simSeed  = flag.Uint64("sim.seed", 0, "the only one, if not 0")
 )
