@@ -167,7 +167,7 @@ func move(t *testing.T, e pump.Engine, m pump.Move) pump.Moved {
 	if n, err := e.Submit([]pump.Move{m}); n != 1 || err != nil {
 		t.Fatalf("%d moves were accepted: %v", n, err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var ended [1]pump.Moved
 	if n, err := e.Reap(ctx, ended[:]); n != 1 || err != nil || e.Inflight() != 0 {
@@ -301,7 +301,7 @@ func TestHostileMessages(t *testing.T) {
 				h.send(binary.BigEndian.Uint64(to.Key)+send.token, send.slot, send.length)
 			}
 			_, err = exposed.Engines[0].Submit([]pump.Move{{Length: 16}})
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			for err == nil {
 				_, err = exposed.Engines[0].Reap(ctx, make([]pump.Moved, 1))
