@@ -264,6 +264,7 @@ lint: ## formatting, line width, commit subjects, vet, staticcheck, go.mod; chan
 	scripts/release-test.sh
 	scripts/need-test.sh
 	scripts/failed-test.sh
+	scripts/group-test.sh
 	GO='$(GO)' scripts/vuln-test.sh
 	@command -v shellcheck > /dev/null || { echo "shellcheck is missing: apt-get install shellcheck"; exit 1; }
 	$(TOOL) actionlint .github/workflows/*.yml

@@ -3,6 +3,7 @@
 # file to the disk again and again. Prints the failed tests of each round; its whole output is in build/loaded.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/group.sh
 
 rounds=${ROUNDS:-3}
 logs=build/loaded
@@ -11,12 +12,11 @@ mkdir -p "$logs"
 
 load=()
 stop() {
+	end_group
 	kill "${load[@]}" 2> /dev/null || true
 	rm -f "$logs/flushed"
 }
 trap stop EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
 
 # A loop ends by itself when this script is gone, even if that was killed and could not stop it.
 for _ in 1 2 3 4 5 6 7 8; do
@@ -30,7 +30,7 @@ failed=0
 for ((round = 1; round <= rounds; round++)); do
 	log=$logs/round-$round
 	started=$SECONDS
-	if make --no-print-directory --keep-going "$@" > "$log" 2>&1; then
+	if in_group make --no-print-directory --keep-going "$@" > "$log" 2>&1; then
 		echo "round $round: passed in $((SECONDS - started)) s"
 		continue
 	fi

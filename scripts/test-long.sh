@@ -8,6 +8,8 @@
 # at once and again at the end; the whole output is in build/test-long.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/group.sh
+trap end_group EXIT
 
 LONG=${LONG:-100}
 FIRST=${FIRST:-$(date +%s)}
@@ -74,7 +76,7 @@ run() {
 	[[ "$*" =~ $ONLY ]] || return 0
 	log=$logs/$((++started_commands)).log
 	printf '== %s\n' "$*"
-	"$@" > "$log" 2>&1 < /dev/null || result=FAILED
+	in_group "$@" > "$log" 2>&1 || result=FAILED
 	printf '%-6s  %5d s  %s\n' "$result" "$((SECONDS - started))" "$*" | tee -a "$logs/results"
 	[ "$result" = ok ] || failures "$log" "$@" | tee -a "$logs/failures"
 }
