@@ -94,15 +94,20 @@ func (p pane) lines() (lines []string) {
 	for _, command := range p.commands {
 		lines = append(lines, "$ "+command.typed)
 		for line := range strings.Lines(command.output) {
-			line = strings.TrimRight(line, "\n")
-			lines = append(lines, readersFile.ReplaceAllString(line, "alice@$1:/home/alice/demo/$1/"))
+			line = readersFile.ReplaceAllString(strings.TrimRight(line, "\n"), "alice@$1:/home/alice/demo/$1/")
+			lines = append(lines, readersMachine.ReplaceAllString(line, "$1 says it is alice@dpu"))
 		}
 	}
 	return lines
 }
 
-// readersFile is where the user of the tests has the files of a side.
-var readersFile = regexp.MustCompile(`\S+@\S+:\S*/demo/(host|dpu)/`)
+var (
+	// readersFile is where the user of the tests has the files of a side.
+	readersFile = regexp.MustCompile(`\S+@\S+:\S*/demo/(host|dpu)/`)
+
+	// readersMachine is the user and machine of the tests, which a daemon of the DPU names.
+	readersMachine = regexp.MustCompile(`(^peer  dpu: .*;) says it is \S+@\S+$`)
+)
 
 var (
 	textOfRecording = regexp.MustCompile(`(?m)^<text[^>]*>(.*)</text>$`)
