@@ -25,12 +25,21 @@ func newTextLog(streams streams) zerolog.ConsoleWriter {
 	text := zerolog.ConsoleWriter{
 		Out: streams.stderr, NoColor: true, TimeFormat: time.RFC3339,
 		FormatFieldValue: func(value any) string { return quote.Printable(fmt.Sprintf("%s", value)) }, // lists are JSON
+		FormatPrepare:    escapeMessage,
 	}
 	if streams.terminal {
 		_, plain := streams.env.Variable("NO_COLOR")
 		text.NoColor, text.TimeFormat = plain, time.TimeOnly
 	}
 	return text
+}
+
+// escapeMessage keeps a message on its line: warnings quote names of files.
+func escapeMessage(event map[string]any) error {
+	if message, is := event[zerolog.MessageFieldName].(string); is {
+		event[zerolog.MessageFieldName] = quote.Printable(message)
+	}
+	return nil
 }
 
 // zerologLevel maps DOCA's scale to zerolog's. CRITICAL becomes fatal as a threshold only: log it with

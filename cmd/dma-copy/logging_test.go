@@ -70,13 +70,13 @@ func TestLogFormat(t *testing.T) {
 	}
 }
 
-// Text of a peer in a field neither begins a line nor controls a terminal, whatever the format is.
+// Text of a peer in a field or a message neither begins a line nor controls a terminal, whatever the format is.
 func TestPeerTextInTheLog(t *testing.T) {
 	const hostile = "a\nERR forged \x1b[2J\r\u009b2J\u202e"
 	for _, format := range []config.LogFormat{config.LogText, config.LogJSON} {
 		var stderr bytes.Buffer
 		log := newLogger(streams{stderr: &stderr}, config.Logging{LogLevel: config.LevelError, LogFormat: format})
-		log.Error().Str("path", hostile).Strs("names", []string{hostile}).Err(errors.New(hostile)).Msg("failed")
+		log.Error().Str("path", hostile).Strs("names", []string{hostile}).Err(errors.New(hostile)).Msg(hostile)
 		if out := stderr.String(); strings.Count(out, "\n") != 1 || strings.ContainsAny(out, "\x1b\r\u009b\u202e") {
 			t.Errorf("%s: %q", format, out)
 		}
