@@ -55,21 +55,14 @@ func (t *transfers) clearWay(ctx context.Context, e ends) (cleared bool, err err
 		return false, err
 	}
 	defer target.close()
-	protect, err := t.protected()
-	if err != nil {
-		return false, err
-	}
 	var obstacles []tree.Listed
-	for each, err := range tree.InTheWay(t.mirror.Entries.List(), target.list(ctx), protect) {
+	for each, err := range tree.InTheWay(t.mirror.Entries.List(), target.list(ctx), t.removal()) {
 		if err != nil {
 			return false, t.notCompared(err)
 		}
 		if !each.Mounted { // whose entry has failed for good
 			obstacles = append(obstacles, each)
 		}
-	}
-	if t.settings.Backup {
-		obstacles = withoutHolders(obstacles)
 	}
 	if len(obstacles) == 0 {
 		return false, nil
@@ -183,10 +176,6 @@ func (t *transfers) checkEnds(ctx context.Context, e ends) error {
 func (t *transfers) rest(
 	ctx context.Context, e ends, target directory, copied bool,
 ) (rest, mounted []tree.Listed, err error) {
-	protect, err := t.protected()
-	if err != nil {
-		return nil, nil, err
-	}
 	find, listing := tree.Extra, target.list(ctx)
 	if !copied {
 		find, listing = tree.ExtraOrInTheWay, t.counted(listing)
@@ -198,7 +187,7 @@ func (t *transfers) rest(
 			missing, bytes = append(missing, e), bytes+len(e.Path)
 		}
 	}
-	for each, err := range find(t.mirror.Entries.List(), listing, protect, isMissing) {
+	for each, err := range find(t.mirror.Entries.List(), listing, t.removal(), isMissing) {
 		if err != nil {
 			return nil, nil, t.notCompared(err)
 		}
@@ -216,11 +205,7 @@ func (t *transfers) rest(
 		return nil, nil, err
 	}
 	found, err := t.lookUp(ctx, target, missing, rest, copied)
-	rest = tree.WithoutFolded(rest, found)
-	if t.settings.Backup {
-		rest = withoutHolders(rest)
-	}
-	return rest, mounted, err
+	return tree.WithoutFolded(rest, found), mounted, err
 }
 
 // counted counts the entries of a target before the copy.
@@ -236,24 +221,6 @@ func (t *transfers) counted(listing tree.Listing) tree.Listing {
 			}
 		}
 	}
-}
-
-// withoutHolders returns the entries without directories that have files or symlinks, which are kept in them.
-func withoutHolders(rest []tree.Listed) (kept []tree.Listed) {
-	holders := map[string]bool{}
-	for _, e := range rest {
-		if e.Kind == negotiate.EntryFile || e.Kind == negotiate.EntrySymlink {
-			for above := path.Dir(e.Path); above != "." && !holders[above]; above = path.Dir(above) {
-				holders[above] = true
-			}
-		}
-	}
-	for _, e := range rest {
-		if e.Kind != negotiate.EntryDirectory || !holders[e.Path] {
-			kept = append(kept, e)
-		}
-	}
-	return kept
 }
 
 // lookUp returns the entries that the list of the target does not have, and that are there under another name. If one
@@ -325,12 +292,9 @@ func (t *transfers) notCompared(err error) error {
 	return err
 }
 
-// protected returns the filter of what is not deleted: what the patterns exclude, and with --backup what that has kept.
-func (t *transfers) protected() (*tree.Filter, error) {
-	if !t.settings.Backup {
-		return t.options.Filter, nil
-	}
-	return tree.NewFilter(append([]tree.Rule{{Pattern: "*~"}}, t.rules...))
+// removal returns how the target's entries are deleted.
+func (t *transfers) removal() tree.Removal {
+	return tree.Removal{Protect: t.options.Filter, Aside: t.settings.Backup}
 }
 
 // deleted reports one entry.

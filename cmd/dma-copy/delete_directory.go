@@ -25,8 +25,8 @@ type directory interface {
 	// lookup returns what is at a path in it; found is false if there is nothing.
 	lookup(ctx context.Context, path string) (entry tree.Listed, found bool, err error)
 
-	// remove removes entries in their order, and calls each for every one. If aside, files and symlinks are renamed
-	// like backups.
+	// remove removes entries in their order, and calls each for every one. If aside, files, symlinks and directories
+	// that are not empty are renamed like backups.
 	remove(ctx context.Context, entries []tree.Listed, aside bool, each func(tree.Listed, error)) error
 
 	close()

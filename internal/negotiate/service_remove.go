@@ -20,7 +20,7 @@ type RemoveRequest struct {
 	Place Place
 	Kept  bool     // Place is below the directory that the last copy has kept; FIFOs, sockets and devices, too
 	Files bool     // a directory is not removed, and a path at which nothing is has the code AbortSource
-	Aside bool     // files and symlinks are renamed like backups instead; not with Files
+	Aside bool     // files, symlinks and full directories are renamed like backups; not with Files
 	Paths []string // below Place, none of them empty; removed in this order
 }
 

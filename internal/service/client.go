@@ -279,8 +279,8 @@ func (c *Client) RemoveFiles(
 	return c.remove(ctx, negotiate.RemoveRequest{Place: place, Files: true, Paths: paths}, each)
 }
 
-// RemoveKept is Remove for paths below the directory that the last copy into a share has kept. If aside, files and
-// symlinks are renamed like backups.
+// RemoveKept is Remove for paths below the directory that the last copy into a share has kept. If aside, files,
+// symlinks and directories that are not empty are renamed like backups.
 func (c *Client) RemoveKept(
 	ctx context.Context, name string, paths []string, aside bool,
 	each func(path string, result negotiate.Removal) error,

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxBackups is how many backups of a file there may be beside it.
@@ -44,6 +46,15 @@ func setAside(in Dir, name string) error {
 	err := error(fs.ErrExist)
 	for number := 1; errors.Is(err, fs.ErrExist) && number <= maxBackups; number++ {
 		err = in.RenameIfAbsent(name, backupName(name, number))
+	}
+	return err
+}
+
+// setDirAside renames a directory with all that is in it. An empty one is removed: there is nothing to keep.
+func setDirAside(in Dir, name string) error {
+	err := in.RemoveDir(name)
+	if errors.Is(err, unix.ENOTEMPTY) {
+		err = setAside(in, name)
 	}
 	return err
 }

@@ -72,25 +72,29 @@ func mustHaveAll(t *testing.T, at testDir, source, before map[string]string) {
 	}
 }
 
-// What is set aside gets the next free name of a backup. Directories are removed if they are empty.
+// What is set aside gets the next free name of a backup, a directory with its content. Empty ones are removed.
 func TestSetAside(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		must(t, mustOpenTree(t, at, "tree", disk.TreeOptions{}).Close(true))
 		tree := mustOpenTree(t, at, "tree", disk.TreeOptions{})
 		mustEnter(t, tree.Root(), "empty").Release()
+		mustEnter(t, tree.Root(), "full").Release()
 		must(t, tree.Root().Symlink("link", "nowhere", metaOf("")))
 		must(t, tree.Close(true))
 		at.put("tree/x", "x")
 		at.put("tree/x~", "x~")
+		at.put("tree/full/in", "in")
+		at.put("tree/full~", "full~")
 		dir, err := at.fs.OpenDir(at.path("tree"))
 		must(t, err)
 		defer dir.Close()
-		for _, name := range []string{"x", "link", "empty"} {
+		for _, name := range []string{"x", "link", "empty", "full"} {
 			must(t, disk.SetAsideExtra(dir, name))
 		}
-		inside(at, "tree").mustHold(t, "link~", "x~", "x~2~")
+		inside(at, "tree").mustHold(t, "full~", "full~2~", "link~", "x~", "x~2~")
 		at.mustContain(t, "tree/x~", "x~")
 		at.mustContain(t, "tree/x~2~", "x")
+		at.mustContain(t, "tree/full~2~/in", "in")
 		mustBe(t, disk.SetAsideExtra(dir, "absent"), fs.ErrNotExist)
 	})
 }

@@ -23,7 +23,8 @@ func RemoveExtra(base Dir, path string) error {
 	return explainRemoval(path, removeBeneath(base, path, mayGetRights(removeAny)))
 }
 
-// SetAsideExtra is RemoveExtra, except that a file or a symlink is not removed but renamed like a backup.
+// SetAsideExtra is RemoveExtra, except that a file, a symlink or a directory that is not empty is not removed but
+// renamed like a backup.
 func SetAsideExtra(base Dir, path string) error {
 	return explainRemoval(path, removeBeneath(base, path, mayGetRights(setEntryAside)))
 }
@@ -71,8 +72,7 @@ func explainRemoval(path string, err error) error {
 	case errors.Is(err, unix.EISDIR):
 		return NewError(ErrTarget, err, "use -r to remove it with its content", "%s is a directory", path)
 	case errors.Is(err, unix.ENOTEMPTY):
-		return NewError(ErrTarget, err,
-			"look for unfinished files in it, whose names begin with a dot, and for sockets",
+		return NewError(ErrTarget, err, "look for unfinished files in it, whose names begin with a dot",
 			"cannot remove directory %s: %s", path, Reason(err))
 	case errors.Is(err, ErrMountPoint):
 		return NewError(ErrTarget, err, "unmount it first", "cannot remove %s: %s", path, err)
@@ -115,7 +115,7 @@ func removeFile(in Dir, name string) error {
 }
 
 func setEntryAside(in Dir, name string) error {
-	return removeAs(in, name, Dir.RemoveDir, setAside, Dir.Remove)
+	return removeAs(in, name, setDirAside, setAside, Dir.Remove)
 }
 
 func refuseSpecial(Dir, string) error { return errNotRemovable }

@@ -71,27 +71,41 @@ func nextListed(w *Walk) (Listed, error) {
 // ErrNotSorted is the error for a Listing that does not have the order of Walk.
 var ErrNotSorted = errors.New("the list is not sorted")
 
+// Removal says how entries of a target will be removed, and which of them will not.
+type Removal struct {
+	Protect *Filter // excludes what stays, with everything below it and the directories above it
+
+	// Aside is set if files, symlinks and directories in the way of the source will be renamed like backups. What has
+	// the name of a backup stays then, unless it is in the way, and so do the directories above what is renamed.
+	Aside bool
+}
+
+// protects reports whether an entry stays.
+func (r Removal) protects(e Listed) bool {
+	return r.Aside && !e.InTheWay && strings.HasSuffix(e.Path, "~") ||
+		r.Protect.Excludes(e.Path, e.Kind == negotiate.EntryDirectory)
+}
+
 // Extra returns what is in target and not in source, in an order in which it can be removed: a directory comes after
-// everything in it. What protect excludes is left out, with everything below it and the directories above it. A mount
-// point is returned, but nothing below it, nor the directories above it: none of them can be removed. Nothing below a
-// directory of the target is extra if the source has something else of its name. Errors are those of the two listings,
-// or wrap ErrNotSorted; one in the rest of source comes after all entries, so nothing may be removed before the end.
-// Memory is bounded by the depth. missing, unless it is nil, is called for each entry that is in source and not in
-// target; see Folded.
-func Extra(source, target Listing, protect *Filter, missing func(Listed)) Listing {
-	return compare(source, target, extra{protect: protect, rest: true}, missing)
+// everything in it. What stays by the Removal is left out. A mount point is returned, but nothing below it, nor the
+// directories above it: none of them can be removed. Nothing below a directory of the target is extra if the source has
+// something else of its name. Errors are those of the two listings, or wrap ErrNotSorted; one in the rest of source
+// comes after all entries, so nothing may be removed before the end. Memory is bounded by the depth. missing, unless it
+// is nil, is called for each entry that is in source and not in target; see Folded.
+func Extra(source, target Listing, r Removal, missing func(Listed)) Listing {
+	return compare(source, target, extra{removal: r, rest: true}, missing)
 }
 
 // InTheWay returns what keeps entries of source from being created in target, as Extra does: directories of target that
-// source has as something else, with all that is below them, anything else that source has as a directory, and special
-// files.
-func InTheWay(source, target Listing, protect *Filter) Listing {
-	return compare(source, target, extra{protect: protect, obstacles: true}, nil)
+// source has as something else, with all that is below them unless they will be renamed, anything else that source has
+// as a directory, and special files.
+func InTheWay(source, target Listing, r Removal) Listing {
+	return compare(source, target, extra{removal: r, obstacles: true}, nil)
 }
 
 // ExtraOrInTheWay returns what Extra and InTheWay do.
-func ExtraOrInTheWay(source, target Listing, protect *Filter, missing func(Listed)) Listing {
-	return compare(source, target, extra{protect: protect, rest: true, obstacles: true}, missing)
+func ExtraOrInTheWay(source, target Listing, r Removal, missing func(Listed)) Listing {
+	return compare(source, target, extra{removal: r, rest: true, obstacles: true}, missing)
 }
 
 func compare(source, target Listing, wanted extra, missing func(Listed)) Listing {
@@ -132,7 +146,7 @@ var errStopped = errors.New("stopped")
 // extra is the state of Extra.
 type extra struct {
 	source  *cursor
-	protect *Filter
+	removal Removal
 	yield   func(Listed, error) bool
 
 	rest      bool   // what the source does not have is wanted
@@ -173,15 +187,16 @@ func (e *extra) take(at Listed) error {
 			return nil
 		}
 	}
-	isProtected := e.protect.Excludes(at.Path, isDirectory)
+	isProtected := e.removal.protects(at)
 	if isDirectory && (isProtected || found && other.Kind != at.Kind || !found && at.Mounted) {
 		e.skip = at.Path + "/"
 	}
-	if found || isProtected || at.Mounted {
+	isMoved := e.removal.Aside && at.InTheWay && at.Path != e.obstacle && !at.Mounted // with the directory above it
+	if found || isProtected || at.Mounted || e.removal.Aside && !at.InTheWay && isContent(at) {
 		e.keepOpen()
 	}
 	switch {
-	case found, isProtected:
+	case found, isProtected, isMoved:
 	case at.Mounted:
 		if !e.yield(at, nil) {
 			return errStopped
@@ -192,6 +207,11 @@ func (e *extra) take(at Listed) error {
 		return errStopped
 	}
 	return nil
+}
+
+// isContent reports whether an entry is kept by renaming it.
+func isContent(e Listed) bool {
+	return e.Kind == negotiate.EntryFile || e.Kind == negotiate.EntrySymlink
 }
 
 // keepOpen lets the open directories stay.

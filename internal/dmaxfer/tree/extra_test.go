@@ -123,11 +123,13 @@ var extraCases = map[string]struct {
 	},
 }
 
-// What is in the way of entries of the source, and with it what is extra. Nothing below a mount point is either.
+// What is in the way of entries of the source, and with it what is extra. Nothing below a mount point is either. A
+// directory that will be set aside is alone, unless something in it has to stay where it is.
 func TestInTheWay(t *testing.T) {
 	for name, c := range map[string]struct {
 		source, target []string
 		rules          rules
+		aside          bool
 		want, both     []string
 	}{
 		"nothing": {
@@ -166,14 +168,31 @@ func TestInTheWay(t *testing.T) {
 			source: []string{"a"}, target: []string{"a/", "a/m/@", "a/m/x", "a/x"},
 			want: []string{"a/m/", "a/x"}, both: []string{"a/m/", "a/x"},
 		},
+		"set aside as a whole": {
+			source: []string{"a", "b/", "l -> a"}, target: []string{"a/", "a/b/", "a/b/c", "a/p|", "b", "l/", "l/x~"},
+			aside: true, want: []string{"a/", "b", "l/"}, both: []string{"a/", "b", "l/"},
+		},
+		"set aside, with names of backups": {
+			source: []string{"a~", "b~/", "c~"}, target: []string{"a~/", "a~/x", "b~", "c~", "d~", "e~/", "e~/x"},
+			aside: true, want: []string{"a~/", "b~"}, both: []string{"a~/", "b~"},
+		},
+		"set aside, with what holds them": {
+			source: []string{"a"}, target: []string{"a/", "a/x", "d/", "d/e/", "d/e/f", "d/g/", "d/p|", "f/", "f/x~"},
+			aside: true, want: []string{"a/"}, both: []string{"a/", "d/e/f", "d/g/", "d/p"},
+		},
+		"not set aside": {
+			source: []string{"a", "b"}, target: []string{"a/", "a/m/@", "a/m/x", "a/x", "b/", "b/c.o", "b/x"},
+			rules: rules{exclude("*.o")}, aside: true, want: []string{"a/m/"}, both: []string{"a/m/"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			filter := mustFilter(t, c.rules...)
+			removal := tree.Removal{Protect: mustFilter(t, c.rules...), Aside: c.aside}
 			source, target := listing(c.source...), listing(c.target...)
-			if got, err := collect(tree.InTheWay(source, target, filter)); err != nil || !slices.Equal(got, c.want) {
+			got, err := collect(tree.InTheWay(source, target, removal))
+			if err != nil || !slices.Equal(got, c.want) {
 				t.Errorf("got %q, %v, want %q", got, err, c.want)
 			}
-			got, err := collect(tree.ExtraOrInTheWay(source, target, filter, nil))
+			got, err = collect(tree.ExtraOrInTheWay(source, target, removal, nil))
 			if err != nil || !slices.Equal(got, c.both) {
 				t.Errorf("with the extra ones got %q, %v, want %q", got, err, c.both)
 			}
@@ -184,18 +203,18 @@ func TestInTheWay(t *testing.T) {
 func TestExtra(t *testing.T) {
 	for name, c := range extraCases {
 		t.Run(name, func(t *testing.T) {
-			filter := mustFilter(t, c.rules...)
-			source, target := listing(c.source...), listing(c.target...)
-			if got, err := collect(tree.Extra(source, target, filter, nil)); err != nil || !slices.Equal(got, c.want) {
+			removal := tree.Removal{Protect: mustFilter(t, c.rules...)}
+			got, err := collect(tree.Extra(listing(c.source...), listing(c.target...), removal, nil))
+			if err != nil || !slices.Equal(got, c.want) {
 				t.Errorf("got %q, %v, want %q", got, err, c.want)
 			}
-			mustRemoveExtra(t, c.source, c.target, filter, len(c.want))
+			mustRemoveExtra(t, c.source, c.target, removal, len(c.want))
 		})
 	}
 }
 
 // mustRemoveExtra does the same on disk, where the source excludes the same entries.
-func mustRemoveExtra(t *testing.T, source, target []string, filter *tree.Filter, want int) {
+func mustRemoveExtra(t *testing.T, source, target []string, removal tree.Removal, want int) {
 	t.Helper()
 	from, to := t.TempDir(), t.TempDir()
 	build(t, from, source...)
@@ -206,7 +225,7 @@ func mustRemoveExtra(t *testing.T, source, target []string, filter *tree.Filter,
 	all := tree.Options{All: true}
 	before, err := collect(listOf(to, all))
 	must(t, err)
-	extra := tree.Extra(listOf(from, tree.Options{Filter: filter}), listOf(to, all), filter, nil)
+	extra := tree.Extra(listOf(from, tree.Options{Filter: removal.Protect}), listOf(to, all), removal, nil)
 	paths, err := collect(extra)
 	must(t, err)
 	for _, path := range paths {
@@ -225,8 +244,9 @@ func TestExtraNeedsSortedLists(t *testing.T) {
 	for _, wrong := range []tree.Listing{
 		listing("b", "a"), listing("a", "a"), listing("c/d", "c/"), listing("a-b", "a/b"), listing("a", ""),
 	} {
-		for _, extra := range []tree.Listing{tree.Extra(wrong, good, nil, nil), tree.Extra(good, wrong, nil, nil)} {
-			if _, err := collect(extra); !errors.Is(err, tree.ErrNotSorted) {
+		for _, lists := range [][2]tree.Listing{{wrong, good}, {good, wrong}} {
+			_, err := collect(tree.Extra(lists[0], lists[1], tree.Removal{}, nil))
+			if !errors.Is(err, tree.ErrNotSorted) {
 				t.Errorf("the error is %v", err)
 			}
 		}
@@ -248,11 +268,11 @@ func broken(names ...string) tree.Listing {
 }
 
 func TestExtraNeedsWholeLists(t *testing.T) {
-	for _, extra := range []tree.Listing{
-		tree.Extra(broken("a"), listing("a", "b"), nil, nil), tree.Extra(listing("a"), broken("a", "b"), nil, nil),
-		tree.Extra(broken(), listing("a"), nil, nil), tree.Extra(listing("a"), broken(), nil, nil),
+	for _, lists := range [][2]tree.Listing{
+		{broken("a"), listing("a", "b")}, {listing("a"), broken("a", "b")},
+		{broken(), listing("a")}, {listing("a"), broken()},
 	} {
-		if _, err := collect(extra); !errors.Is(err, errList) {
+		if _, err := collect(tree.Extra(lists[0], lists[1], tree.Removal{}, nil)); !errors.Is(err, errList) {
 			t.Errorf("the error is %v", err)
 		}
 	}
@@ -267,7 +287,7 @@ func TestExtraIsAStream(t *testing.T) {
 		}
 	}
 	want := 0
-	for entry, err := range tree.Extra(numbers(2), numbers(1), nil, nil) {
+	for entry, err := range tree.Extra(numbers(2), numbers(1), tree.Removal{}, nil) {
 		must(t, err)
 		want++
 		if entry.Path != fmt.Sprintf("%012d", 2*want-1) {
@@ -331,7 +351,7 @@ func TestAnyExtra(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := collect(tree.Extra(source.listing(), target.listing(), filter, nil))
+		got, err := collect(tree.Extra(source.listing(), target.listing(), tree.Removal{Protect: filter}, nil))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -61,7 +61,8 @@ func TestExtraNamesWhatIsMissing(t *testing.T) {
 	var missing []string
 	source := listing("A", "D/", "D/a", "b", "e/", "e/f", "z")
 	target := listing("a", "b", "d/", "d/a", "e/", "y")
-	_, err := collect(tree.Extra(source, target, nil, func(e tree.Listed) { missing = append(missing, e.Path) }))
+	isMissing := func(e tree.Listed) { missing = append(missing, e.Path) }
+	_, err := collect(tree.Extra(source, target, tree.Removal{}, isMissing))
 	must(t, err)
 	if want := []string{"A", "D", "D/a", "e/f", "z"}; !slices.Equal(missing, want) {
 		t.Errorf("%q are missing, want %q", missing, want)

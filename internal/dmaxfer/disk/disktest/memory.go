@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -461,10 +462,25 @@ func (d *memoryDir) RenameIfAbsent(from, to string) error {
 	case err == nil && len(to) > 255:
 		err = failed("rename", to, unix.ENAMETOOLONG)
 	}
-	if err == nil {
-		d.fs.rename("rename "+from+" "+to, d.dir, map[string]*node{from: nil, to: n})
+	if err != nil {
+		return err
 	}
-	return err
+	if n.dir != nil {
+		d.fs.move(n.dir.path, filepath.Join(d.dir.path, to))
+	}
+	d.fs.rename("rename "+from+" "+to, d.dir, map[string]*node{from: nil, to: n})
+	return nil
+}
+
+// move gives a directory that is renamed, and those below it, their new paths.
+func (m *Memory) move(from, to string) {
+	for path, dir := range maps.Clone(m.dirs) {
+		if below, is := strings.CutPrefix(path, from); is && (below == "" || below[0] == '/') {
+			delete(m.dirs, path)
+			dir.path = to + below
+			m.dirs[dir.path] = dir
+		}
+	}
 }
 
 // Obstacle implements disk.Dir.
