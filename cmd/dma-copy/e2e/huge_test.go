@@ -11,7 +11,6 @@ import (
 	"os"
 	"regexp"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
@@ -61,11 +60,11 @@ func testHuge(f *fixture, sender string) {
 	must(f.t, writeStampedFile(f.path(sender), hugeSize))
 	host := f.start("host", hostCommand+"--sparse never")
 	dpu := f.start("dpu", dpuCommand+"--sparse never")
-	anonymous := peakAnonymous(host)
+	anonymous, resident := peak(host, "RssAnon"), peak(dpu, "VmHWM")
 	host.expectExit(exitOK)
 	dpu.expectExit(exitOK)
 	checkMemory(f.t, "host's peak of RssAnon", <-anonymous)
-	checkMemory(f.t, "DPU's peak of resident memory", peakResident(dpu))
+	checkMemory(f.t, "DPU's peak of resident memory", <-resident)
 	if err := checkStampedFile(f.path(peerOf(sender)), hugeSize); err != nil {
 		f.t.Error(err)
 	}
@@ -113,28 +112,25 @@ func kibibytes(path, pattern string) uint64 {
 	return count << 10
 }
 
-// peakAnonymous samples the anonymous memory of a process until it ends. The kernel keeps a peak only of all its
-// memory, which on the host includes the mapped file.
-func peakAnonymous(s side) <-chan uint64 {
-	peak := make(chan uint64, 1)
+// peak samples a figure of /proc/PID/status in bytes until a process ends, and delivers the largest. The kernel keeps a
+// peak only of all memory of a process, VmHWM, which on the host includes the mapped file. The usage that a parent is
+// told at the end includes the parent's own memory before the program was executed.
+func peak(s side, figure string) <-chan uint64 {
+	largest := make(chan uint64, 1)
 	status := fmt.Sprintf("/proc/%d/status", s.command.Process.Pid)
 	go func() {
 		var most uint64
 		for {
 			select {
 			case <-s.done:
-				peak <- most
+				largest <- most
 				return
 			case <-time.After(10 * time.Millisecond):
-				most = max(most, kibibytes(status, `RssAnon:\s+(\d+) kB`))
+				most = max(most, kibibytes(status, figure+`:\s+(\d+) kB`))
 			}
 		}
 	}()
-	return peak
-}
-
-func peakResident(s side) uint64 {
-	return uint64(s.command.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) << 10
+	return largest
 }
 
 // checkMemory expects a peak to be measured, and not to exceed what a transfer may use.
