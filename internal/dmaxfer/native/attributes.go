@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -58,9 +59,9 @@ func encodeAttributes(attributes []disk.Xattr) []byte {
 }
 
 // sumAttributes returns the sum by which the attributes of two files are compared; 0 for none.
-func sumAttributes(blob []byte) uint32 { return crc32.Checksum(blob, castagnoli) }
+func sumAttributes(blob []byte) uint32 { return crc32.Checksum(blob, castagnoli()) }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 // decodeAttributes checks the lengths, and returns the attributes. They are decoded one by one when they are set, since
 // all of them can take many times the memory of the blob. Package disk checks the names then.
