@@ -21,12 +21,13 @@ VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || ech
 # What supported systems have at least: Ubuntu 22.04 has 2.35, RHEL 9 has 2.34.
 GLIBC         := 2.34
 
-ABI      := internal/doca/internal/abi
+ABI      := softdoca/abi
 CABI     := internal/doca/internal/cabi
 UCX      := internal/ucx
-SOFTDEV  := internal/doca/internal/softdev
+SOFTDEV  := softdoca/device
+DPA      := softdoca/dpa
 PRELOAD  := cmd/dma-copy/internal/preload
-CTEST    := -C $(SOFTDEV)/ctest OUT=$(CURDIR)/build/ctest
+CTEST    := -C softdoca/test OUT=$(CURDIR)/build/ctest
 UCX_TEST  = $(UCX_C:%=-C %/ctest OUT=$(CURDIR)/build/ctest-ucx)
 SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) \
             CC='$(CC)' CXX='$(CXX)'
@@ -48,8 +49,8 @@ GO_BUILD   = $(GO) build -buildmode=$(BUILDMODE) -trimpath -buildvcs=false -ldfl
 # Some compilers define _FORTIFY_SOURCE by themselves, and warn of another value.
 HARDENED_CFLAGS := -O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 WARNINGS := -Wall -Wextra -Werror
-C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')
-GO_FILES  = $(shell find cmd internal -name '*.go')
+C_FILES   = $(shell find cmd internal sdk examples softdoca -name '*.[ch]')
+GO_FILES  = $(shell find cmd internal softdoca -name '*.go')
 
 # The binding of UCX is built where UCX's headers are installed (package libucx-dev); elsewhere it reports what to
 # install. Its library is looked up at run time. The headers are those of any architecture, but a compiler for another
@@ -250,14 +251,14 @@ tsan: ## the C tests under ThreadSanitizer
 
 headers: ## each C header compiles alone, as C11 and as C++17
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(WARNINGS) -I$(ABI) -iquote $(SOFTDEV)' \
-		scripts/headers.sh $(ABI) $(CABI) $(SOFTDEV) $(SOFTDEV)/dpa $(UCX_C)
+		scripts/headers.sh $(ABI) $(CABI) $(SOFTDEV) $(DPA) $(UCX_C)
 
 # Go's own runtime/cgo needs the exception, and C of others is not built. The second command compiles our C without it.
 cgo-warnings: export CGO_CFLAGS = -O2 -g $(WARNINGS) -Wno-unused-parameter
 cgo-warnings: ## our C compiles without warnings, with and without cgo
 	$(GO) build $$($(GO) list -f '{{if .CgoFiles}}{{.ImportPath}}{{end}}' ./...)
 	$(CC) -std=gnu11 $(WARNINGS) -I$(ABI) -iquote $(SOFTDEV) -fsyntax-only \
-		$(CABI)/*.c $(SOFTDEV)/*.c $(SOFTDEV)/dpa/*.c $(PRELOAD)/*.c $(UCX_C:%=%/*.c)
+		$(CABI)/*.c $(SOFTDEV)/*.c $(DPA)/*.c $(PRELOAD)/*.c $(UCX_C:%=%/*.c)
 
 lint: ## formatting, line width, commit subjects, vet, staticcheck, go.mod; changes nothing
 	scripts/lint-test.sh

@@ -20,7 +20,7 @@ emulated=("${emulator[@]}" bin/dma-copy-arm64)
 go_packages=(./internal/doca/... ./internal/comch/... ./internal/negotiate/...)
 # These do not depend on the architecture, and take long under emulation.
 any_architecture='^Test(EveryCallRefused|Kit|NativeVectorsWithABitChanged|Native.*InEveryState)'
-c_tests=internal/doca/internal/softdev/ctest
+c_tests=softdoca/test
 not_emulated=(remote_copy_test remote_access_test remote_thread_test)
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/arm64.XXXXXX")

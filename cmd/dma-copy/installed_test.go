@@ -28,7 +28,7 @@ func installCardless(t *testing.T) (directory string) {
 	directory = t.TempDir()
 	source := filepath.Join(t.TempDir(), "doca.c")
 	writeFile(t, source, cardlessSource)
-	declarations, err := filepath.Abs("../../internal/doca/internal/abi")
+	declarations, err := filepath.Abs("../../softdoca/abi")
 	if err != nil {
 		t.Fatal(err)
 	}

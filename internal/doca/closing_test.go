@@ -131,7 +131,7 @@ func (w *sweep) session(t *testing.T, fault string) error {
 // listedFunctions returns the functions of the list that have a result, and so can be refused.
 func listedFunctions(t *testing.T) []string {
 	t.Helper()
-	list, err := os.ReadFile("internal/abi/doca_functions.def")
+	list, err := os.ReadFile("../../softdoca/abi/doca_functions.def")
 	if err != nil {
 		t.Fatal(err)
 	}

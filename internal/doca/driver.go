@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
-	"github.com/dma-copy/dma-copy/internal/doca/internal/softdev"
+	"github.com/dma-copy/dma-copy/softdoca/device"
 )
 
 // Choice is the driver to open.
@@ -112,7 +112,7 @@ func openDOCA(options Options, reason string) (*Driver, error) {
 }
 
 func openSoft(options Options, reason string) (*Driver, error) {
-	abi, err := cabi.OpenSoft(softdev.Settings{
+	abi, err := cabi.OpenSoft(device.Settings{
 		Dir: options.SoftDir, Limits: options.SoftLimits, Quirks: options.SoftQuirks, Faults: options.SoftFaults,
 		Functions: options.SoftFunctions,
 	})

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dma-copy/dma-copy/internal/doca/internal/abi"
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
+	"github.com/dma-copy/dma-copy/softdoca/abi"
 )
 
 // Error is a DOCA call that failed: Op is the DOCA function and Code its result. errors.Is finds the Code, and the

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/doca/internal/softdev"
+	"github.com/dma-copy/dma-copy/softdoca/device"
 )
 
 // SoftDir describes the runtime directory of the software device. Reading it changes nothing: no directory is created
@@ -34,7 +34,7 @@ type SoftSocket struct {
 // InspectSoftDir reads the runtime directory dir, or the one that would be used if dir is empty. It fails if the
 // directory exists and cannot be read, or cannot exist. ErrNoCgo.
 func InspectSoftDir(dir string) (SoftDir, error) {
-	path, err := softdev.Directory(dir)
+	path, err := device.Directory(dir)
 	if err != nil {
 		return SoftDir{}, err
 	}
@@ -47,7 +47,7 @@ func InspectSoftDir(dir string) (SoftDir, error) {
 		return found, err
 	}
 	found.Exists, found.Owner, found.Mode = true, int(info.Sys().(*syscall.Stat_t).Uid), info.Mode()
-	found.Trusted = softdev.TrustsUser(uint32(found.Owner))
+	found.Trusted = device.TrustsUser(uint32(found.Owner))
 	if !info.IsDir() {
 		return found, nil
 	}
@@ -117,7 +117,7 @@ func (d SoftDir) Servers(hostFunction, name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	function := softdev.FunctionKey(wanted)
+	function := device.FunctionKey(wanted)
 	if function == "" {
 		return nil, nil
 	}
@@ -128,8 +128,8 @@ func (d SoftDir) Servers(hostFunction, name string) ([]string, error) {
 		if !ours || socket.Stale || len(rest) < len(function) {
 			continue
 		}
-		if device := rest[:len(function)]; softdev.ServerFile(function, device, name) == socket.File {
-			devices = append(devices, device)
+		if address := rest[:len(function)]; device.ServerFile(function, address, name) == socket.File {
+			devices = append(devices, address)
 		}
 	}
 	return devices, nil

@@ -180,7 +180,7 @@ func missingTest(t *testing.T, declared map[string]bool, name string) string {
 // cTestExists reports whether a C test of the software device runs the function.
 func cTestExists(t *testing.T, file, function string) bool {
 	t.Helper()
-	path := "internal/doca/internal/softdev/ctest/" + file + ".c"
+	path := "softdoca/test/" + file + ".c"
 	return missingFile(path) == "" &&
 		strings.Contains(readFile(t, filepath.Join(repositoryRoot, path)), "\tRUN("+function+");\n")
 }

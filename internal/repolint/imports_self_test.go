@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	cabiPackage    = docaInternal + "/cabi"
-	softdevPackage = docaInternal + "/softdev"
-	abiPackage     = docaInternal + "/abi"
+	cabiPackage   = docaInternal + "/cabi"
+	devicePackage = softdocaFolder + "/device"
+	abiPackage    = softdocaFolder + "/abi"
 )
 
 // ours returns the import paths of packages of the module.
@@ -37,8 +37,8 @@ var goodFiles = []sourceFile{
 	{path: "internal/comch/comchtest/pair.go", imports: append(ours("internal/comch"), "sync")},
 	{path: "internal/dmaxfer/dial_test.go", imports: ours("internal/comch/comchtest"), test: true},
 	{path: "internal/doca/device.go", imports: append(ours(cabiPackage, "internal/quote"), "github.com/rs/zerolog")},
-	{path: cabiPackage + "/cabi.go", imports: append(ours(softdevPackage, abiPackage), "C", "unsafe")},
-	{path: softdevPackage + "/device.go", imports: append(ours(abiPackage), "C")},
+	{path: cabiPackage + "/cabi.go", imports: append(ours(devicePackage, abiPackage), "C", "unsafe")},
+	{path: devicePackage + "/device.go", imports: append(ours(abiPackage), "C")},
 }
 
 // Files of which each breaks the rule that it is listed under, and no other.
@@ -57,8 +57,8 @@ var badFiles = map[string][]sourceFile{
 		{path: "internal/dmaxfer/reference/sender.go", imports: ours("internal/dmaxfer/native/window")},
 		{path: "internal/dmaxfer/disk/partial.go", imports: ours("internal/dmaxfer/native")},
 		{path: "internal/quote/quote.go", imports: ours("internal/doca")},
-		{path: softdevPackage + "/device.go", imports: ours(cabiPackage)},
-		{path: abiPackage + "/abi.go", imports: ours(softdevPackage)},
+		{path: devicePackage + "/device.go", imports: ours(cabiPackage)},
+		{path: abiPackage + "/abi.go", imports: ours(devicePackage)},
 	},
 	"children do not import their parent": {
 		{path: "internal/comch/wire/message.go", imports: ours("internal/comch")},
@@ -68,10 +68,10 @@ var badFiles = map[string][]sourceFile{
 	"test support only in tests": {
 		{path: "internal/dmaxfer/dial.go", imports: ours("internal/comch/comchtest")},
 	},
-	"only doca imports its internal packages": {
+	"only doca imports its internal packages and softdoca": {
 		{path: "cmd/dma-copy/devices.go", imports: ours(cabiPackage)},
 		{path: "internal/comch/conn.go", imports: ours(cabiPackage + "/ops")},
-		{path: "internal/bench/engine.go", imports: ours(softdevPackage)},
+		{path: "internal/bench/engine.go", imports: ours(devicePackage)},
 	},
 	"negotiate is pure": {
 		{path: "internal/negotiate/codec.go", imports: []string{"os"}},
@@ -80,7 +80,7 @@ var badFiles = map[string][]sourceFile{
 		{path: "internal/negotiate/native/offer.go", imports: []string{"sync/atomic"}},
 		{path: "internal/negotiate/session.go", startsGoroutine: true},
 	},
-	"cgo only below doca/internal and in ucx": {
+	"cgo only in cabi, softdoca and ucx": {
 		{path: "internal/doca/device.go", imports: []string{"C"}},
 	},
 	"viper only in config": {
@@ -106,7 +106,7 @@ var badFiles = map[string][]sourceFile{
 	"process-wide state only in placement": {
 		{path: "cmd/dma-copy/cpus.go", uses: []string{"runtime.GOMAXPROCS"}},
 		{path: "internal/dmaxfer/pump/lanes.go", uses: []string{"golang.org/x/sys/unix.SchedSetaffinity"}},
-		{path: softdevPackage + "/thread.c", uses: []string{"C.pthread_setaffinity_np"}},
+		{path: devicePackage + "/thread.c", uses: []string{"C.pthread_setaffinity_np"}},
 	},
 }
 
@@ -174,7 +174,7 @@ func TestParseGoFileThatReadsGOMAXPROCS(t *testing.T) {
 }
 
 func TestParseCFile(t *testing.T) {
-	file := parseCFile("internal/doca/internal/softdev/thread.c", `
+	file := parseCFile("softdoca/device/thread.c", `
 		// my_set_mempolicy(1)
 		if (sched_setaffinity (0, sizeof(set), &set))
 			pthread_setaffinity_np(thread, sizeof(set), &set);`)

@@ -16,6 +16,7 @@ const (
 	negotiatePackage = "internal/negotiate"
 	docaPackage      = "internal/doca"
 	docaInternal     = docaPackage + "/internal"
+	softdocaFolder   = "softdoca"
 	ucxPackage       = "internal/ucx"
 	preloadPackage   = "cmd/dma-copy/internal/preload"
 
@@ -51,8 +52,8 @@ var layers = []layer{
 	{packages: []string{negotiatePackage, "internal/comch"}, independent: true},
 	{packages: []string{docaPackage, ucxPackage}, independent: true},
 	{packages: []string{docaInternal + "/cabi"}},
-	{packages: []string{docaInternal + "/softdev"}},
-	{packages: []string{docaInternal + "/abi"}},
+	{packages: []string{softdocaFolder + "/device"}},
+	{packages: []string{softdocaFolder + "/abi"}},
 	{
 		packages:    []string{"internal/lines", "internal/quantity", "internal/quote", "internal/tcpport"},
 		independent: true,
@@ -71,9 +72,9 @@ var importRules = []importRule{
 	{"imports go down the layers", importsGoDown},
 	{"children do not import their parent", childrenDoNotImportTheirParent},
 	{"test support only in tests", testSupportOnlyInTests},
-	{"only doca imports its internal packages", onlyDocaImportsItsInternal},
+	{"only doca imports its internal packages and softdoca", onlyDocaImportsTheDevice},
 	{"negotiate is pure", negotiateIsPure},
-	{"cgo only below doca/internal and in ucx", cgoOnlyInBindings},
+	{"cgo only in cabi, softdoca and ucx", cgoOnlyInBindings},
 	{"viper only in config", viperOnlyInConfig},
 	{"cobra only in the command", cobraOnlyInCommand},
 	{"no global logger", noGlobalLogger},
@@ -154,11 +155,11 @@ func testSupportOnlyInTests(file sourceFile) (violations []string) {
 	return violations
 }
 
-func onlyDocaImportsItsInternal(file sourceFile) []string {
-	if within(file.path, docaPackage) {
+func onlyDocaImportsTheDevice(file sourceFile) []string {
+	if within(file.path, docaPackage) || within(file.path, softdocaFolder) {
 		return nil
 	}
-	return forbid(file, "which only "+docaPackage+" may", modulePath+"/"+docaInternal)
+	return forbid(file, "which only "+docaPackage+" may", modulePath+"/"+docaInternal, modulePath+"/"+softdocaFolder)
 }
 
 // The tests of negotiate may read their vectors from disk.
@@ -177,10 +178,11 @@ func negotiateIsPure(file sourceFile) []string {
 }
 
 func cgoOnlyInBindings(file sourceFile) []string {
-	if within(file.path, docaInternal) || within(file.path, ucxPackage) || within(file.path, preloadPackage) {
+	bindings := []string{docaInternal + "/cabi", softdocaFolder, ucxPackage, preloadPackage}
+	if slices.ContainsFunc(bindings, func(folder string) bool { return within(file.path, folder) }) {
 		return nil
 	}
-	return forbid(file, "which only packages below "+docaInternal+", "+ucxPackage+" and "+preloadPackage+" may", "C")
+	return forbid(file, "which only "+strings.Join(bindings, ", ")+" may", "C")
 }
 
 func viperOnlyInConfig(file sourceFile) []string {

@@ -49,11 +49,11 @@ var picture = []box{
 	{docaInternal + "/cabi", "device", 9, 3, 1, "calls into C, loader"},
 	{"internal/quantity", "service", 10, 0, 1, "sizes and durations as text"},
 	{"internal/dmaxfer/digest", "transfer", 10, 1.5, 1, "digests of files"},
-	{docaInternal + "/softdev", "device", 10, 3, 1, "software device, in C"},
+	{softdocaFolder + "/device", "device", 10, 3, 1, "software device, in C"},
 	{"internal/quote", "service", 11, 0, 1, "text in messages"},
 	{"internal/lines", "service", 12, 0, 1, "lists with a line each"},
 	{negotiatePackage, "transfer", 11, 1.5, 1, "messages and their order"},
-	{docaInternal + "/abi", "device", 11, 3, 1, "DOCA's types and functions"},
+	{softdocaFolder + "/abi", "device", 11, 3, 1, "DOCA's types and functions"},
 }
 
 // TestArchitecturePicture compares docs/architecture.svg with the picture of the imports that `go list` reports.

@@ -10,8 +10,8 @@
 #include "doca_pe.h"
 #include "doca_sync_event.h"
 #include "doca_version.h"
-#include "dpa/soft_dpa.h"
 #include "soft.h"
+#include "soft_dpa.h"
 
 const char *soft_doca_version_runtime(void)
 {

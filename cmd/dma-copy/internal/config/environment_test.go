@@ -48,7 +48,7 @@ func TestDocumentedVariablesAreKnown(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d documents, error %v", len(files), err)
 	}
-	err = filepath.WalkDir(filepath.Join(root, "internal", "doca", "internal", "softdev"),
+	err = filepath.WalkDir(filepath.Join(root, "softdoca", "device"),
 		func(path string, _ fs.DirEntry, err error) error {
 			if filepath.Ext(path) == ".c" {
 				files = append(files, path)

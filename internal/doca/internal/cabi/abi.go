@@ -8,7 +8,7 @@
 //	│ channel.c      Comch callbacks turned into events    │
 //	│ port*.c        consumers and producers, in batches   │
 //	├───────────── struct doca_ops (abi/ops.h) ────────────┤  filled from one list: abi/doca_functions.def
-//	│ vendor.c                 │ package softdev           │
+//	│ vendor.c                 │ package device            │
 //	│ DOCA's libraries, dlopen │ the software device       │
 //	└──────────────────────────┴───────────────────────────┘
 //

@@ -12,6 +12,9 @@ import (
 	"testing"
 )
 
+// softdoca is the directory of the software device and of DOCA's declarations, from here.
+const softdoca = "../../../../softdoca/"
+
 // compilerName returns the C compiler for the architecture of the tests, which differs from that of the machine under
 // emulation.
 func compilerName() string {
@@ -32,7 +35,7 @@ func compile(t *testing.T, source string, args ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args = append([]string{"-std=gnu11", "-I.", "-I../abi", "-x", "c", "-"}, args...)
+	args = append([]string{"-std=gnu11", "-I.", "-I" + softdoca + "abi", "-x", "c", "-"}, args...)
 	command := exec.CommandContext(t.Context(), compiler, args...)
 	command.Stdin = strings.NewReader(source)
 	var complaints strings.Builder

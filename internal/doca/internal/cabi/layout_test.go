@@ -93,7 +93,7 @@ func TestStatusNamesAreDOCAs(t *testing.T) {
 	for _, name := range statusNames {
 		want.WriteString(name + "\n")
 	}
-	if got := runC(t, namesProgram, "../softdev/error.c", "-I../softdev"); got != want.String() {
+	if got := runC(t, namesProgram, softdoca+"device/error.c", "-I"+softdoca+"device"); got != want.String() {
 		t.Errorf("C has\n%sand Go has\n%s", got, want.String())
 	}
 }

@@ -3,7 +3,7 @@
 package cabi
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../abi
+#cgo CFLAGS: -I${SRCDIR}/../../../../softdoca/abi
 #cgo linux LDFLAGS: -ldl -lpthread
 #include <stdlib.h>
 #include "calls.h"
@@ -18,8 +18,8 @@ import (
 	"strings"
 	"unsafe"
 
-	_ "github.com/dma-copy/dma-copy/internal/doca/internal/abi" // its headers
-	"github.com/dma-copy/dma-copy/internal/doca/internal/softdev"
+	_ "github.com/dma-copy/dma-copy/softdoca/abi" // its headers
+	"github.com/dma-copy/dma-copy/softdoca/device"
 )
 
 // The Go declarations of structures that both languages use must have the sizes of C's.
@@ -48,14 +48,14 @@ type native struct {
 var _ ABI = (*native)(nil)
 
 // OpenSoft opens the software device.
-func OpenSoft(settings softdev.Settings) (ABI, error) {
-	if code, reason := softdev.Configure(settings); code != C.DOCA_SUCCESS {
+func OpenSoft(settings device.Settings) (ABI, error) {
+	if code, reason := device.Configure(settings); code != C.DOCA_SUCCESS {
 		return nil, &Error{Op: "soft_configure_all", Code: Status(code), Detail: reason}
 	}
-	refusal := func(c *C.struct_doca_comch_client) Status { return Status(softdev.ClientRefusal(unsafe.Pointer(c))) }
+	refusal := func(c *C.struct_doca_comch_client) Status { return Status(device.ClientRefusal(unsafe.Pointer(c))) }
 	return &native{
-		ops: (*C.struct_doca_ops)(softdev.Ops()), rate: rateInBits, model: softdev.Model, refusal: refusal,
-		detail: softdev.LastDetail, clearDetail: softdev.ClearDetail, close: func() {},
+		ops: (*C.struct_doca_ops)(device.Ops()), rate: rateInBits, model: device.Model, refusal: refusal,
+		detail: device.LastDetail, clearDetail: device.ClearDetail, close: func() {},
 	}, nil
 }
 

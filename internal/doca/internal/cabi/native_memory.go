@@ -8,28 +8,28 @@ import "C"
 import (
 	"unsafe"
 
-	"github.com/dma-copy/dma-copy/internal/doca/internal/softdev"
+	"github.com/dma-copy/dma-copy/softdoca/device"
 )
 
 func mmap(m Mmap) *C.struct_doca_mmap { return (*C.struct_doca_mmap)(m) }
 
 func (n *native) MemoryAlloc(length int) (Memory, error) {
-	memory, err := softdev.MemoryAlloc(length)
+	memory, err := device.MemoryAlloc(length)
 	return Memory(memory), err
 }
 
 func (n *native) MemoryAllocPrivate(length int) (Memory, error) {
-	memory, err := softdev.MemoryAllocPrivate(length)
+	memory, err := device.MemoryAllocPrivate(length)
 	return Memory(memory), err
 }
 
 func (n *native) MemoryMapFile(fd uintptr, length int, writable bool) (Memory, error) {
-	memory, err := softdev.MemoryMapFile(fd, length, writable)
+	memory, err := device.MemoryMapFile(fd, length, writable)
 	return Memory(memory), err
 }
 
 func (n *native) MemoryFree(memory Memory, length int) {
-	softdev.MemoryFree(unsafe.Pointer(memory), length)
+	device.MemoryFree(unsafe.Pointer(memory), length)
 }
 
 func (n *native) MmapRegister(d Dev, memory Memory, length int, access Access) (Mmap, error) {

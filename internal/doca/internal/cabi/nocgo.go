@@ -3,12 +3,12 @@
 package cabi
 
 import (
-	"github.com/dma-copy/dma-copy/internal/doca/internal/abi"
-	"github.com/dma-copy/dma-copy/internal/doca/internal/softdev"
+	"github.com/dma-copy/dma-copy/softdoca/abi"
+	"github.com/dma-copy/dma-copy/softdoca/device"
 )
 
 // OpenSoft needs cgo.
-func OpenSoft(softdev.Settings) (ABI, error) { return nil, abi.ErrNoCgo }
+func OpenSoft(device.Settings) (ABI, error) { return nil, abi.ErrNoCgo }
 
 // OpenVendor needs cgo.
 func OpenVendor(directory string) (ABI, string, error) { return nil, "", abi.ErrNoCgo }

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/doca/internal/softdev"
+	"github.com/dma-copy/dma-copy/softdoca/device"
 )
 
 func TestSoftLimitsAreTaken(t *testing.T) {
 	const limits = "max_buf_size=12345,max_msg_size=100,max_recv_queue_size=7,max_send_tasks=5,max_name_len=9," +
 		"max_buf_list_len=3,max_clients=11,max_fast_tasks=12,max_fast_buf_size=13,max_imm_data_len=14," +
 		"max_consumers=15,max_producers=16"
-	abi, err := OpenSoft(softdev.Settings{Dir: t.TempDir(), Limits: limits})
+	abi, err := OpenSoft(device.Settings{Dir: t.TempDir(), Limits: limits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestSoftLimitsAreRefused(t *testing.T) {
 		strings.Repeat("x", 10_000):         "xxx",
 		"max_msg_size=" + strings.Repeat("9", 10_000): "999",
 	} {
-		abi, err := OpenSoft(softdev.Settings{Dir: t.TempDir(), Limits: limits})
+		abi, err := OpenSoft(device.Settings{Dir: t.TempDir(), Limits: limits})
 		if err == nil {
 			abi.Close()
 			t.Errorf("%.40q was taken", limits)
@@ -76,11 +76,11 @@ func TestSoftLimitsAreRefused(t *testing.T) {
 
 func TestSoftLimitsComeFromTheEnvironment(t *testing.T) {
 	t.Setenv("DMA_COPY_SOFT_LIMITS", "max_msg_size=none")
-	if abi, err := OpenSoft(softdev.Settings{Dir: t.TempDir(), Limits: ""}); err == nil {
+	if abi, err := OpenSoft(device.Settings{Dir: t.TempDir(), Limits: ""}); err == nil {
 		abi.Close()
 		t.Error("the environment was not read")
 	}
-	abi, err := OpenSoft(softdev.Settings{Dir: t.TempDir(), Limits: "max_msg_size=10"})
+	abi, err := OpenSoft(device.Settings{Dir: t.TempDir(), Limits: "max_msg_size=10"})
 	if err != nil {
 		t.Fatal(err)
 	}

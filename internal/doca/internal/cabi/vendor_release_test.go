@@ -54,8 +54,8 @@ func compileRelease(t *testing.T, release, source string) []byte {
 	if err := os.WriteFile(text, []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(compilerName(), "-shared", "-fPIC", "-O0", "-w", "-I../abi", `-DRELEASE="`+release+`"`,
-		"-o", library, text)
+	command := exec.Command(compilerName(), "-shared", "-fPIC", "-O0", "-w", "-I"+softdoca+"abi",
+		`-DRELEASE="`+release+`"`, "-o", library, text)
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
