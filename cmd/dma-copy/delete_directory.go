@@ -110,7 +110,7 @@ func (d *localDirectory) lookup(_ context.Context, path string) (entry tree.List
 	if d.opened == nil {
 		return tree.Listed{}, false, nil
 	}
-	e, err := d.opened.Stat(path)
+	e, err := d.opened.Stat(path, share.ListOptions{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return tree.Listed{}, false, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"strings"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -22,6 +23,7 @@ const entryMemory = 200
 type expansion struct {
 	base    share.Remote  // of the directory that the entries are below; the argument itself if it is no pattern
 	entries []share.Entry // with paths below base; nil if the argument is no pattern
+	mounted []share.Entry // the mount points below base, with negotiate.ListAll
 }
 
 // remote returns the place of an entry.
@@ -31,8 +33,19 @@ func (x *expansion) remote(e share.Entry) share.Remote {
 	return at
 }
 
+// outermost returns the first mount point on the path of an entry, which may be the entry itself, or else the entry.
+func (x *expansion) outermost(e share.Entry) share.Entry {
+	for _, m := range x.mounted {
+		if e.Path == m.Path || strings.HasPrefix(e.Path, m.Path+"/") {
+			return m
+		}
+	}
+	return e
+}
+
 // expand returns the entries that an argument names. A place that exists under the name as it is written is no pattern.
-func (c contact) expand(ctx context.Context, at share.Remote) (expansion, error) {
+// kinds is negotiate.ListAll if it may name any kind of file, and 0 for those that can be copied.
+func (c contact) expand(ctx context.Context, at share.Remote, kinds negotiate.ListFlags) (expansion, error) {
 	p, err := share.ParsePattern(at.Path)
 	if err != nil && share.IsPattern(at.Path) {
 		return expansion{}, exit.Usagef("%s: %w", quote.Text(at.String()), err)
@@ -40,7 +53,7 @@ func (c contact) expand(ctx context.Context, at share.Remote) (expansion, error)
 	if !p.Several() && p.Base == placeOf(at).Path {
 		return expansion{base: at}, nil
 	}
-	_, err = c.client.List(ctx, placeOf(at), negotiate.ListItself, func(share.Entry) error { return nil })
+	_, err = c.client.List(ctx, placeOf(at), negotiate.ListItself|kinds, func(share.Entry) error { return nil })
 	if err == nil {
 		return expansion{base: at}, nil
 	}
@@ -52,7 +65,7 @@ func (c contact) expand(ctx context.Context, at share.Remote) (expansion, error)
 	if !p.Several() {
 		return x, nil
 	}
-	x.entries, err = c.matching(ctx, x.base, p)
+	err = c.match(ctx, &x, p, kinds)
 	if err == nil && len(x.entries) == 0 {
 		err = exit.Errorf(exit.Source, "see what dma-copy ls lists there", "nothing matches %s",
 			quote.Text(at.String()))
@@ -60,28 +73,32 @@ func (c contact) expand(ctx context.Context, at share.Remote) (expansion, error)
 	return x, err
 }
 
-// matching returns the entries below a directory that a pattern names.
-func (c contact) matching(ctx context.Context, base share.Remote, p share.Pattern) ([]share.Entry, error) {
-	var flags negotiate.ListFlags
+// match finds the entries below the base of an expansion that a pattern names.
+func (c contact) match(ctx context.Context, x *expansion, p share.Pattern, flags negotiate.ListFlags) error {
 	if p.Recursive {
-		flags = negotiate.ListRecursive
+		flags |= negotiate.ListRecursive
 	}
-	var found []share.Entry
 	bytes := 0
-	end, err := c.client.List(ctx, placeOf(base), flags, func(e share.Entry) error {
-		if e.Path == "" || !p.Matches(e.Path, e.Kind == negotiate.EntryDirectory) {
+	end, err := c.client.List(ctx, placeOf(x.base), flags, func(e share.Entry) error {
+		matches := e.Path != "" && p.Matches(e.Path, e.Kind == negotiate.EntryDirectory)
+		if !matches && !e.Mounted {
 			return nil
 		}
-		found = append(found, e)
+		if matches {
+			x.entries = append(x.entries, e)
+		}
+		if e.Mounted {
+			x.mounted = append(x.mounted, e)
+		}
 		if bytes += entryMemory + len(e.Path); bytes > maxExpanded {
 			return job.NewError(job.ErrLimit, nil, "name fewer entries", "the pattern matches too many entries")
 		}
 		return nil
 	})
 	if refused, is := errors.AsType[*negotiate.Refusal](err); is && refused.Code == negotiate.AbortSource {
-		return nil, nil
+		return nil
 	}
-	return found, errors.Join(err, incomplete(end))
+	return errors.Join(err, incomplete(end))
 }
 
 // incomplete returns the error for a list that does not have everything, nil for a complete one.

@@ -20,7 +20,7 @@ func lsCommand() command {
 		summary: "List the shares of a daemon, or what is in them",
 		takes:   []string{"[PEER]:", "[PEER]:SHARE[/PATH]..."},
 		about: `Lists the shares of a daemon (dma-copy serve) on the other side that this side's
-key may use, or the files and directories in a share, or what a pattern in PATH
+key may use, or what is in a directory of a share, or what a pattern in PATH
 matches ("*.jpg", in quotes). PEER is a name in the configuration, and may be
 left out. A daemon on another machine is ucx://HOST[:PORT]/[SHARE[/PATH]], or
 such a name with an address.
@@ -84,7 +84,7 @@ func placeOf(r share.Remote) negotiate.Place {
 
 // listArgument lists one argument: what a pattern matches by itself, and anything else as a place.
 func listArgument(ctx context.Context, c contact, s *config.List, at share.Remote, w *report.Listing) error {
-	x, err := c.expand(ctx, at)
+	x, err := c.expand(ctx, at, negotiate.ListAll)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,8 @@ func listArgument(ctx context.Context, c contact, s *config.List, at share.Remot
 		if !s.Recursive || e.Kind != negotiate.EntryDirectory {
 			continue
 		}
-		end, err := c.client.List(ctx, placeOf(x.remote(e)), negotiate.ListRecursive, func(below share.Entry) error {
+		const flags = negotiate.ListRecursive | negotiate.ListAll
+		end, err := c.client.List(ctx, placeOf(x.remote(e)), flags, func(below share.Entry) error {
 			if below.Path != "" {
 				below.Path = path.Join(e.Path, below.Path)
 				w.Entry(below, false)
@@ -115,8 +116,11 @@ func listArgument(ctx context.Context, c contact, s *config.List, at share.Remot
 func listPlace(ctx context.Context, c contact, s *config.List, place share.Remote, w *report.Listing) error {
 	at := placeOf(place)
 	var flags negotiate.ListFlags
+	if at.Share != "" {
+		flags = negotiate.ListAll
+	}
 	if s.Recursive && at.Share != "" {
-		flags = negotiate.ListRecursive
+		flags |= negotiate.ListRecursive
 	}
 	w.Place(place, len(s.Remote) > 1)
 	end, err := c.client.List(ctx, at, flags, func(e share.Entry) error {

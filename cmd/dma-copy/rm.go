@@ -24,10 +24,11 @@ func rmCommand() command {
 		name:    "rm",
 		summary: "Remove from a share of a daemon",
 		takes:   []string{"[PEER]:SHARE/PATH..."},
-		about: `Removes files and symlinks from a share of a daemon (dma-copy serve), and with
--r directories with all that is in them. This side's key must have the right to
-write, for -r and patterns also to read, and the share must permit that files
-are replaced. A symlink is removed itself, and a share never. "*", "?", "[a-z]"
+		about: `Removes files, symlinks, FIFOs, sockets and devices from a share of a daemon
+(dma-copy serve), and with -r directories with all that is in them. This side's
+key must have the right to write, for -r and patterns also to read, and the
+share must permit that files are replaced. A symlink is removed itself, a share
+never, and -r leaves mount points with all that is in them. "*", "?", "[a-z]"
 and "**" in PATH match names, and "\" escapes; write them in quotes. On a
 terminal, -r asks before it removes more than 10 entries. PEER is a name in the
 configuration, and may be left out. A daemon on another machine is
@@ -72,7 +73,7 @@ type removal struct {
 type doomed struct {
 	directory share.Remote // that it is in
 	files     bool         // it must not be a directory
-	names     []string     // below directory, in the order of their removal
+	names     []string     // below directory, in the order of their removal; none if all has to stay
 }
 
 // run finds all that is to be removed before it removes anything.
@@ -104,15 +105,23 @@ func (r *removal) run(ctx context.Context, streams streams) error {
 
 // find adds what an argument names. A failure that is about this argument alone is reported.
 func (r *removal) find(ctx context.Context, argument share.Remote) error {
-	x, err := r.expand(ctx, argument)
+	x, err := r.expand(ctx, argument, negotiate.ListAll)
 	if err != nil {
 		return r.failed(argument, err)
 	}
 	if x.entries == nil {
 		return r.findPlace(ctx, x.base)
 	}
+	last := "" // path of the last entry: with -r, what is below it goes with it
 	for _, e := range x.entries {
-		if err := r.findEntry(ctx, x.remote(e), e.Kind == negotiate.EntryDirectory); err != nil {
+		if r.settings.Recursive {
+			e = x.outermost(e)
+			if last != "" && (e.Path == last || strings.HasPrefix(e.Path, last+"/")) {
+				continue
+			}
+		}
+		last = e.Path
+		if err := r.findEntry(ctx, x.remote(e), e); err != nil {
 			return err
 		}
 	}
@@ -121,46 +130,84 @@ func (r *removal) find(ctx context.Context, argument share.Remote) error {
 
 // findPlace adds an entry whose kind matters only for --recursive.
 func (r *removal) findPlace(ctx context.Context, at share.Remote) error {
-	isDirectory := false
+	var found share.Entry
 	if r.settings.Recursive {
-		_, err := r.client.List(ctx, placeOf(at), negotiate.ListItself, func(e share.Entry) error {
-			isDirectory = e.Kind == negotiate.EntryDirectory
+		_, err := r.client.List(ctx, placeOf(at), negotiate.ListItself|negotiate.ListAll, func(e share.Entry) error {
+			found = e
 			return nil
 		})
 		if err != nil {
 			return r.failed(at, err)
 		}
 	}
-	return r.findEntry(ctx, at, isDirectory)
+	return r.findEntry(ctx, at, found)
 }
 
-func (r *removal) findEntry(ctx context.Context, at share.Remote, isDirectory bool) error {
+func (r *removal) findEntry(ctx context.Context, at share.Remote, e share.Entry) error {
 	place := placeOf(at)
 	above, name := path.Split(place.Path)
 	d := doomed{directory: at, files: true, names: []string{name}}
 	d.directory.Path = strings.TrimSuffix(above, "/")
-	if isDirectory && r.settings.Recursive {
-		d.files = false
-		end, err := r.client.List(ctx, place, negotiate.ListRecursive, func(e share.Entry) error {
-			if e.Path != "" {
-				d.names = append(d.names, name+"/"+e.Path)
-			}
-			return r.add(len(name) + len(e.Path))
-		})
-		if err := errors.Join(err, incomplete(end)); err != nil {
+	switch {
+	case e.Mounted && r.settings.Recursive:
+		return r.failed(at, isMounted(at))
+	case e.Kind == negotiate.EntryDirectory && r.settings.Recursive:
+		below, mounted, err := r.findBelow(ctx, place)
+		if err != nil {
 			return r.failed(at, err)
 		}
-		slices.Reverse(d.names) // each directory after its content
-	} else if err := r.add(len(name)); err != nil {
-		return err
+		for _, each := range mounted {
+			in := at
+			in.Path = path.Join(place.Path, each)
+			if err := r.failed(in, isMounted(in)); err != nil {
+				return err
+			}
+		}
+		d.files, d.names = false, nil
+		for _, each := range below {
+			d.names = append(d.names, path.Join(name, each))
+		}
+	default:
+		if err := r.add(len(name)); err != nil {
+			return err
+		}
 	}
-	r.all = append(r.all, d)
+	r.all, r.count = append(r.all, d), r.count+len(d.names)
 	return nil
 }
 
-// add counts an entry with a path of so many bytes.
+// findBelow returns the paths of a directory and of what is below it, each directory after its content, and of the
+// mount points among it. What is in a mount point stays, and so do the directories above one.
+func (r *removal) findBelow(ctx context.Context, at negotiate.Place) (paths, mounted []string, err error) {
+	stay := make(map[string]bool)
+	end, err := r.client.List(ctx, at, negotiate.ListRecursive|negotiate.ListAll, func(e share.Entry) error {
+		last := len(mounted) - 1
+		switch {
+		case last >= 0 && strings.HasPrefix(e.Path, mounted[last]+"/"):
+			return nil
+		case e.Mounted:
+			mounted = append(mounted, e.Path)
+			for above := path.Dir(e.Path); !stay[above]; above = path.Dir(above) {
+				stay[above] = true
+			}
+		default:
+			paths = append(paths, path.Clean(e.Path))
+		}
+		return r.add(len(at.Path) + len(e.Path))
+	})
+	paths = slices.DeleteFunc(paths, func(each string) bool { return stay[each] })
+	slices.Reverse(paths)
+	return paths, mounted, errors.Join(err, incomplete(end))
+}
+
+// isMounted returns the error for a mount point below a directory that is to be removed, or such a directory.
+func isMounted(at share.Remote) error {
+	return job.NewError(job.ErrTarget, nil, "unmount it first",
+		"cannot remove %s: it is a mount point, so nothing in it was removed", placeOf(at).Path)
+}
+
+// add bounds the memory of the paths to remove, of which one more has so many bytes.
 func (r *removal) add(bytes int) error {
-	r.count++
 	if r.bytes += bytes; r.bytes > maxDeletePaths {
 		return job.NewError(job.ErrLimit, nil, "remove a part of them first",
 			"the paths to remove have more than %d bytes, so nothing is removed", maxDeletePaths)

@@ -272,7 +272,7 @@ func (t *transfers) request(ctx context.Context, r service.CopyRequest) (job.Sum
 func (t *transfers) expandSources(ctx context.Context) error {
 	var all []share.Remote
 	for _, source := range t.settings.Remote {
-		x, err := t.expand(ctx, source)
+		x, err := t.expand(ctx, source, 0)
 		if err != nil {
 			return err
 		}

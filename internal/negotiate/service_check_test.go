@@ -382,6 +382,8 @@ func TestServiceListsAtTheirBoundaries(t *testing.T) {
 		"a symlink":              {0, []Listed{{Kind: EntrySymlink, Link: "x"}}, nil},
 		"a directory":            {0, listedRoot(directory(1, "a"), file(1, "b"), link), nil},
 		"itself":                 {ListItself, listedRoot(), nil},
+		"a special file itself":  {ListItself | ListAll, []Listed{listedAt(0, EntrySpecial, "")}, nil},
+		"a mount point itself":   {ListItself | ListAll, []Listed{{Kind: EntryDirectory, Mounted: true}}, nil},
 		"all":                    {ListAll, listedRoot(special, mounted), nil},
 		"a special file":         {0, listedRoot(special), ErrMalformed},
 		"a mount point":          {0, listedRoot(mounted), ErrMalformed},

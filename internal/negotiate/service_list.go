@@ -112,7 +112,7 @@ type Listed struct {
 	Name string // the last component of the path; empty at depth 0. May have any bytes but '/' and zero
 	Link string // text of a symlink, 1 to MaxLink bytes; otherwise empty
 
-	// Mounted is, with ListAll, whether a file system is mounted on a directory below the listed one.
+	// Mounted is, with ListAll, whether a file system is mounted on a directory. At depth 0 it needs ListItself, too.
 	Mounted bool
 }
 

@@ -196,12 +196,13 @@ func (l *lister) list(ctx context.Context, r negotiate.ListRequest) error {
 		defer l.kept.using.RUnlock()
 		opened, at = l.kept.at(in, at)
 	}
-	if !r.Flags.Has(negotiate.ListItself) {
-		return l.finish(ctx, opened.List(ctx, at, share.ListOptions{
-			Recursive: r.Flags.Has(negotiate.ListRecursive), All: r.Flags.Has(negotiate.ListAll),
-		}, add))
+	options := share.ListOptions{
+		Recursive: r.Flags.Has(negotiate.ListRecursive), All: r.Flags.Has(negotiate.ListAll),
 	}
-	entry, err := opened.Stat(at)
+	if !r.Flags.Has(negotiate.ListItself) {
+		return l.finish(ctx, opened.List(ctx, at, options, add))
+	}
+	entry, err := opened.Stat(at, options)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -178,6 +179,47 @@ func TestRemove(t *testing.T) {
 		mustRefuse(w.T, remove("out", "", "a"), negotiate.AbortRefused, `may not write to share "out"`)
 		mustHave(w.T, w.remote, "/srv/keep/a", "1")
 		mustHave(w.T, w.remote, "/srv/out/a", "1")
+	})
+}
+
+// Special files are removed like files, and mount points are not. Both are listed where all are asked for.
+func TestRemoveSpecialFilesAndMountPoints(t *testing.T) {
+	inWorld(t, func(w *world) {
+		makeDirectories(t, w.remote, "/srv/box/d", "/srv/box/d/disk")
+		w.remote.Special("/srv/box/d/pipe", fs.ModeNamedPipe)
+		w.remote.Special("/srv/box/d/socket", fs.ModeSocket)
+		w.remote.Mount("/srv/box/d/disk")
+	}, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		w.mustList(c, "box/d", 0, `0 directory "" 0`, `1 directory "disk" 0`)
+		w.mustList(c, "box/d", negotiate.ListAll, `0 directory "" 0`, `1 directory "disk" 0`,
+			`1 special file "pipe" 0`, `1 special file "socket" 0`)
+		w.mustList(c, "box/d/pipe", negotiate.ListItself|negotiate.ListAll, `0 special file "" 0`)
+		_, err := w.list(c, "box/d/pipe", negotiate.ListItself)
+		mustRefuse(w.T, err, negotiate.AbortSource, "neither a file")
+		mounted := false
+		place := negotiate.Place{Share: "box", Path: "d/disk"}
+		_, err = c.List(w.Context(), place, negotiate.ListItself|negotiate.ListAll, func(e share.Entry) error {
+			mounted = e.Mounted
+			return nil
+		})
+		if err != nil || !mounted {
+			w.Errorf("mounted %t, %v", mounted, err)
+		}
+		place.Path = "d"
+		removed := func(why string) func(string, negotiate.Removal) error {
+			return func(path string, r negotiate.Removal) error {
+				if (r.Code == 0) != (why == "") || !strings.Contains(r.Text, why) {
+					w.Errorf("%s: %+v, want %q", path, r, why)
+				}
+				return nil
+			}
+		}
+		must(w.T, c.Remove(w.Context(), place, []string{"pipe"}, removed("")))
+		must(w.T, c.RemoveFiles(w.Context(), place, []string{"socket"}, removed("")))
+		must(w.T, c.Remove(w.Context(), place, []string{"disk"}, removed("it is a mount point")))
+		w.mustList(c, "box/d", negotiate.ListAll, `0 directory "" 0`, `1 directory "disk" 0`)
 	})
 }
 

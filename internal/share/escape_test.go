@@ -267,7 +267,7 @@ func (u *user) stat(path string) error {
 	}
 	clean, err := share.CleanPath(path)
 	if err == nil {
-		_, err = u.o.Stat(clean)
+		_, err = u.o.Stat(clean, share.ListOptions{})
 	}
 	return err
 }

@@ -16,7 +16,7 @@ import (
 
 // Entry is a file, directory or symlink of a share.
 type Entry struct {
-	Kind     negotiate.EntryKind // but EntryHardLink; EntrySpecial with ListOptions.All only
+	Kind     negotiate.EntryKind // but EntryHardLink; EntrySpecial with All only
 	Depth    int                 // 0 for what was asked for
 	Path     string              // below what was asked for; empty at depth 0
 	Mode     uint32              // permission bits, and the sticky bit of a directory
@@ -24,32 +24,33 @@ type Entry struct {
 	Size     int64  // bytes of a file; 0 for anything else
 	Link     string // the text of a symlink
 	File     uint64 // a number that all names of a file or directory have, and hardly another one
-	Mounted  bool   // something is mounted on this directory; with ListOptions.All only
+	Mounted  bool   // something is mounted on this directory, which is below the share; with All only
 }
 
 // ListOptions say what List lists.
 type ListOptions struct {
 	Recursive bool // what is below directories of the listed one, too
-	All       bool // sockets, FIFOs and devices in it, too, and which directories are mount points
+	All       bool // sockets, FIFOs and devices, too, and which directories are mount points
 }
 
 // Name returns the last component of the path.
 func (e *Entry) Name() string { return e.Path[strings.LastIndexByte(e.Path, '/')+1:] }
 
 // Stat returns the entry at a path as CleanPath returns it. A symlink at its end is returned itself, unless a slash
-// follows it. It fails with ErrDenied unless the access allows Read. Other errors are a *disk.Error.
-func (o *Opened) Stat(path string) (Entry, error) {
+// follows it. Only All of the options has a meaning. It fails with ErrDenied unless the access allows Read. Other
+// errors are a *disk.Error.
+func (o *Opened) Stat(path string, options ListOptions) (Entry, error) {
 	if err := o.allow(Read, "list"); err != nil {
 		return Entry{}, err
 	}
-	entry, err := o.stat(path)
+	entry, err := o.stat(path, options.All)
 	if err != nil {
 		return Entry{}, cannotList(path, err)
 	}
 	return entry, nil
 }
 
-func (o *Opened) stat(path string) (Entry, error) {
+func (o *Opened) stat(path string, all bool) (Entry, error) {
 	parent, name := disk.Split(path)
 	if name == "" {
 		info, err := o.root.Stat(orSelf(path))
@@ -68,16 +69,20 @@ func (o *Opened) stat(path string) (Entry, error) {
 	case err != nil:
 		return Entry{}, err
 	case info.Mode.IsDir():
-		return entryOf(negotiate.EntryDirectory, &info), nil
+		entry := entryOf(negotiate.EntryDirectory, &info)
+		entry.Mounted = all && errors.Is(in.Obstacle(name), disk.ErrMountPoint)
+		return entry, nil
 	case info.Mode.IsRegular():
 		return entryOf(negotiate.EntryFile, &info), nil
-	case info.Mode&fs.ModeSymlink == 0:
-		return Entry{}, errNotListed
+	case info.Mode&fs.ModeSymlink != 0:
+		link, err := in.ReadLink(name)
+		entry := entryOf(negotiate.EntrySymlink, &link.Info)
+		entry.Link = link.Text
+		return entry, err
+	case all:
+		return entryOf(negotiate.EntrySpecial, &info), nil
 	}
-	link, err := in.ReadLink(name)
-	entry := entryOf(negotiate.EntrySymlink, &link.Info)
-	entry.Link = link.Text
-	return entry, err
+	return Entry{}, errNotListed
 }
 
 var errNotListed = errors.New("it is neither a file, a directory nor a symlink")
@@ -96,7 +101,7 @@ func (o *Opened) List(ctx context.Context, path string, options ListOptions, eac
 	if err == nil && info.Mode.IsDir() {
 		return o.listDirectory(ctx, orSelf(path), options, each)
 	}
-	entry, err := o.stat(path) // also finds a dangling symlink
+	entry, err := o.stat(path, options.All) // also finds a dangling symlink
 	if err != nil {
 		return cannotList(path, err)
 	}

@@ -143,17 +143,48 @@ func TestStat(t *testing.T) {
 		"": "0 directory  755 0", "a": "0 directory  755 0", "a/": "0 directory  755 0", "a-b": "0 file  640 3",
 		"link": "0 symlink  777 0 -> a", "link/": "0 directory  755 0", "link/b/file": "0 file  640 8",
 	} {
-		if got, err := o.Stat(path); err != nil || describe(got) != want {
+		if got, err := o.Stat(path, share.ListOptions{}); err != nil || describe(got) != want {
 			t.Errorf("%q is %s, %v, want %s", path, describe(got), err, want)
 		}
 	}
-	if got, err := o.Stat("a"); err != nil || got.Modified != at {
+	if got, err := o.Stat("a", share.ListOptions{}); err != nil || got.Modified != at {
 		t.Errorf("the time is %v, %v", got.Modified, err)
 	}
 	for _, path := range []string{"absent", "out/passwd", "a-b/", "absent/x"} {
-		if got, err := o.Stat(path); !errors.Is(err, disk.ErrSource) || got != (share.Entry{}) {
+		if got, err := o.Stat(path, share.ListOptions{}); !errors.Is(err, disk.ErrSource) || got != (share.Entry{}) {
 			t.Errorf("%q is %+v, %v", path, got, err)
 		}
+	}
+}
+
+// A special file is an entry only where all are asked for, and so is a mount point.
+func TestStatOfAll(t *testing.T) {
+	m := disktest.NewMemory("/there", "/there/d", "/there/disk")
+	m.Special("/there/pipe", fs.ModeNamedPipe)
+	m.Mount("/there/disk")
+	o, err := share.Open(share.Share{Name: "s", Path: "/there", Access: share.Read}, m)
+	must(t, err)
+	defer o.Close()
+	all := share.ListOptions{All: true}
+	for path, want := range map[string]share.Entry{
+		"d":    {Kind: negotiate.EntryDirectory},
+		"disk": {Kind: negotiate.EntryDirectory, Mounted: true},
+		"pipe": {Kind: negotiate.EntrySpecial},
+	} {
+		if got, err := o.Stat(path, all); err != nil || got.Kind != want.Kind || got.Mounted != want.Mounted {
+			t.Errorf("%s is a %s, mounted %t, %v", path, got.Kind, got.Mounted, err)
+		}
+	}
+	if _, err := o.Stat("pipe", share.ListOptions{}); !errors.Is(err, disk.ErrSource) {
+		t.Errorf("a FIFO that was not asked for: %v", err)
+	}
+	if got, err := o.Stat("disk", share.ListOptions{}); err != nil || got.Mounted {
+		t.Errorf("mounted %t, %v", got.Mounted, err)
+	}
+	var listed []share.Entry
+	must(t, o.List(t.Context(), "pipe", all, func(e share.Entry) error { listed = append(listed, e); return nil }))
+	if len(listed) != 1 || listed[0].Kind != negotiate.EntrySpecial || listed[0].Path != "" {
+		t.Errorf("the list of a FIFO is %+v", listed)
 	}
 }
 
@@ -271,7 +302,7 @@ func TestAccessIsEnforced(t *testing.T) {
 		"ro": {readable, true, false}, "wo": {writable, false, true}, "rw": {all, true, true},
 	} {
 		_, listErr := list(t, c.o, "", false)
-		_, statErr := c.o.Stat("file")
+		_, statErr := c.o.Stat("file", share.ListOptions{})
 		removeErr := c.o.Remove("absent")
 		for what, err := range map[string]error{"list": listErr, "stat": statErr} {
 			if errors.Is(err, share.ErrDenied) == c.read {
@@ -305,7 +336,7 @@ func TestOpenFails(t *testing.T) {
 func TestErrorsDoNotNameThePathOfAShare(t *testing.T) {
 	o := mustOpen(t, t.TempDir(), share.ReadWrite, content...)
 	must(t, os.Mkdir(o.Path+"/.file.dma-copy-part", 0o700))
-	_, stat := o.Stat("absent")
+	_, stat := o.Stat("absent", share.ListOptions{})
 	_, source := disk.OpenSource(o.FS(), "absent")
 	_, target := disk.OpenPartial(o.FS(), "file", disk.Wanted{Resume: true})
 	_, tree := disk.OpenTree(o.FS(), "a-b", disk.TreeOptions{})

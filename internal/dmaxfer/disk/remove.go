@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RemoveBeneath removes a file, a symlink or an empty directory by its path below a directory, of which no component
-// may be "", "." or "..", and only the last one a symlink, which is removed itself. Anything else stays: the directory
-// itself, sockets, FIFOs and devices, and the partial file or journal that a running transfer uses. Errors are an
-// ErrTarget: ErrBusy for the last ones; they wrap fs.ErrNotExist if there is nothing at the path, and unix.ENOTEMPTY.
+// RemoveBeneath removes an empty directory, or anything that is no directory, by its path below a directory. No
+// component of the path may be "", "." or "..", and only the last one a symlink, which is removed itself. Mount points
+// stay, and the partial file or journal that a running transfer uses. Errors are an ErrTarget, or ErrBusy for such a
+// file; they wrap fs.ErrNotExist if there is nothing at the path, unix.ENOTEMPTY and ErrMountPoint.
 func RemoveBeneath(base Dir, path string) error {
 	return explainRemoval(path, removeBeneath(base, path, removeEntry))
 }
 
-// RemoveExtra is RemoveBeneath for sockets, FIFOs and devices, too, and for a user who may not write to a directory of
-// their own: it gets the right for as long as the removal takes.
+// RemoveExtra is RemoveBeneath also for a user who may not write to a directory of their own: it gets the right for as
+// long as the removal takes.
 func RemoveExtra(base Dir, path string) error {
-	return explainRemoval(path, removeBeneath(base, path, mayGetRights(removeAny)))
+	return explainRemoval(path, removeBeneath(base, path, mayGetRights(removeEntry)))
 }
 
 // SetAsideExtra is RemoveExtra, except that a file, a symlink or a directory that is not empty is not removed but
@@ -103,25 +103,18 @@ func removeBeneath(base Dir, path string, remove func(in Dir, name string) error
 }
 
 func removeEntry(in Dir, name string) error {
-	return removeAs(in, name, Dir.RemoveDir, Dir.Remove, refuseSpecial)
-}
-
-func removeAny(in Dir, name string) error {
-	return removeAs(in, name, Dir.RemoveDir, Dir.Remove, Dir.Remove)
+	return removeAs(in, name, Dir.RemoveDir, Dir.Remove)
 }
 
 func removeFile(in Dir, name string) error {
-	return removeAs(in, name, func(Dir, string) error { return unix.EISDIR }, Dir.Remove, refuseSpecial)
+	return removeAs(in, name, func(Dir, string) error { return unix.EISDIR }, Dir.Remove)
 }
 
-func setEntryAside(in Dir, name string) error {
-	return removeAs(in, name, setDirAside, setAside, Dir.Remove)
-}
+func setEntryAside(in Dir, name string) error { return removeAs(in, name, setDirAside, setAside) }
 
-func refuseSpecial(Dir, string) error { return errNotRemovable }
-
-// removeAs removes an entry of a directory by what it is.
-func removeAs(in Dir, name string, removeDir, remove, removeSpecial func(Dir, string) error) error {
+// removeAs removes an entry of a directory by what it is. A FIFO, socket or device has no content that remove could
+// keep.
+func removeAs(in Dir, name string, removeDir, remove func(Dir, string) error) error {
 	found, err := in.Stat(name)
 	if err == nil {
 		err = in.Obstacle(name)
@@ -134,15 +127,13 @@ func removeAs(in Dir, name string, removeDir, remove, removeSpecial func(Dir, st
 	case found.Mode&fs.ModeSymlink != 0:
 		return remove(in, name)
 	case !found.Mode.IsRegular():
-		return removeSpecial(in, name)
+		return in.Remove(name)
 	case IsLeftover(name):
 		return removeLeftover(in, name)
 	default:
 		return remove(in, name)
 	}
 }
-
-var errNotRemovable = errors.New("it is neither a file, a symlink nor a directory")
 
 // removeLeftover removes a partial file or a journal while it holds the lock of the partial file.
 func removeLeftover(in Dir, name string) error {

@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"io/fs"
+	"os"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -62,21 +63,40 @@ func TestUnfinishedFilesInUseAreNotRemoved(t *testing.T) {
 	})
 }
 
-// Only the deletion of a sync removes special files.
-func TestSpecialFilesAreNotRemoved(t *testing.T) {
+// Special files are removed like files, and never renamed: they have no content to keep.
+func TestSpecialFilesAreRemoved(t *testing.T) {
 	at := onDisk(t, t.TempDir())
-	must(t, unix.Mkfifo(at.path("pipe"), 0o600))
 	dir, err := disk.OS.OpenDir(at.folder)
 	must(t, err)
 	defer dir.Close()
-	mustFail(t, disk.RemoveBeneath(dir, "pipe"), disk.ErrTarget, "pipe", "neither a file")
-	mustFail(t, disk.RemoveFileBeneath(dir, "pipe"), disk.ErrTarget, "pipe", "neither a file")
-	at.mustHold(t, "pipe")
-	must(t, disk.RemoveExtra(dir, "pipe"))
-	at.mustHold(t)
-	must(t, unix.Mkfifo(at.path("pipe"), 0o600))
-	must(t, disk.SetAsideExtra(dir, "pipe")) // there is no content to keep
-	at.mustHold(t)
+	for _, remove := range []func(disk.Dir, string) error{
+		disk.RemoveBeneath, disk.RemoveFileBeneath, disk.RemoveExtra, disk.SetAsideExtra,
+	} {
+		must(t, unix.Mkfifo(at.path("pipe"), 0o600))
+		must(t, unix.Mknod(at.path("socket"), unix.S_IFSOCK|0o600, 0))
+		must(t, os.Symlink("pipe", at.path("link")))
+		must(t, disk.RemoveFileBeneath(dir, "link"))
+		at.mustHold(t, "pipe", "socket")
+		for _, name := range []string{"pipe", "socket"} {
+			must(t, remove(dir, name))
+		}
+		at.mustHold(t)
+	}
+}
+
+// A mount point stays, also if it is empty, and so does the directory above it.
+func TestMountPointsAreNotRemoved(t *testing.T) {
+	m := disktest.NewMemory("/there", "/there/in", "/there/in/disk")
+	m.Mount("/there/in/disk")
+	dir, err := m.OpenDir("/there")
+	must(t, err)
+	defer dir.Close()
+	for _, remove := range []func(disk.Dir, string) error{
+		disk.RemoveBeneath, disk.RemoveFileBeneath, disk.RemoveExtra, disk.SetAsideExtra,
+	} {
+		mustFail(t, remove(dir, "in/disk"), disk.ErrTarget, "cannot remove in/disk: it is a mount point")
+	}
+	mustBe(t, disk.RemoveBeneath(dir, "in"), unix.ENOTEMPTY)
 }
 
 // Each call that fails is reported, and nothing else than the entry is removed.

@@ -123,7 +123,9 @@ func accessOf(e share.Entry) string {
 
 // modeOf returns kind and permissions as ls shows them.
 func modeOf(e share.Entry) string {
-	kind := map[negotiate.EntryKind]string{negotiate.EntryDirectory: "d", negotiate.EntrySymlink: "l"}[e.Kind]
+	kind := map[negotiate.EntryKind]string{
+		negotiate.EntryDirectory: "d", negotiate.EntrySymlink: "l", negotiate.EntrySpecial: "?",
+	}[e.Kind]
 	if kind == "" {
 		kind = "-"
 	}

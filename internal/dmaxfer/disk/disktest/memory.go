@@ -110,8 +110,11 @@ func (m *Memory) Mount(path string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	dir := m.dirs[filepath.Clean(path)]
-	dir.device = dir.number + 1
+	dir.device = dir.mountedDevice()
 }
+
+// mountedDevice returns the device of a directory on which a file system is mounted.
+func (d *directory) mountedDevice() uint64 { return d.number + 1 }
 
 // Limit sets the capacity of the file system in bytes.
 func (m *Memory) Limit(capacity int64) {
@@ -483,8 +486,15 @@ func (m *Memory) move(from, to string) {
 	}
 }
 
-// Obstacle implements disk.Dir.
-func (d *memoryDir) Obstacle(string) error { return nil }
+// Obstacle implements disk.Dir. Only a directory of Mount is one.
+func (d *memoryDir) Obstacle(name string) error {
+	d.fs.mu.Lock()
+	defer d.fs.mu.Unlock()
+	if n := d.dir.now[name]; n != nil && n.dir != nil && n.dir.device == n.dir.mountedDevice() {
+		return disk.ErrMountPoint
+	}
+	return nil
+}
 
 // Link implements disk.Dir.
 func (d *memoryDir) Link(from, to string) error {
