@@ -528,6 +528,7 @@ func TestLocalRefuses(t *testing.T) {
 	must(t, os.Link(at("file"), at("hardlink")))
 	must(t, os.Symlink("file", at("symlink")))
 	must(t, os.Symlink("nowhere", at("dangling")))
+	must(t, unix.Mkfifo(at("pipe"), 0o600))
 	must(t, os.MkdirAll(at("tree/below"), 0o755))
 	must(t, os.Symlink("tree/below", at("into")))
 	jobtest.WriteFile(t, at(".x.dma-copy-part"), "part")
@@ -539,7 +540,10 @@ func TestLocalRefuses(t *testing.T) {
 		"no source":               {"none", "new", job.ErrSource, "none does not exist: check the path"},
 		"no directory of it":      {"none/x", "new", job.ErrSource, "none/x does not exist: check the path"},
 		"a dangling source":       {"dangling", "new", job.ErrSource, "dangling is a dangling symlink"},
-		"a dangling target":       {"file", "dangling", job.ErrSource, "dangling is a dangling symlink"},
+		"a dangling target":       {"file", "dangling", job.ErrTarget, "dangling is a dangling symlink"},
+		"to a FIFO":               {"file", "pipe", job.ErrTarget, "pipe is neither a regular file nor a directory"},
+		"a tree to a FIFO":        {"tree", "pipe", job.ErrTarget, "pipe is neither a regular file nor a directory"},
+		"to a device":             {"file", "/dev/null", job.ErrTarget, "neither a regular file nor a directory"},
 		"no directory for it":     {"file", "none/new", job.ErrTarget, "directory: create the directory, or use"},
 		"itself":                  {"file", "file", job.ErrSource, "are the same file"},
 		"a hard link of it":       {"file", "hardlink", job.ErrSource, "are the same file"},

@@ -107,19 +107,30 @@ func (s Search) inspect() (*LocalFile, error) {
 	case errors.Is(err, unix.ENAMETOOLONG):
 		return nil, NewError(ErrSettings, err, "choose a shorter name",
 			"%s is not a valid file name: %s", s.Path, disk.Reason(err))
-	case err != nil && (s.receives() || s.Use == TargetUse):
+	case err != nil && s.isTarget():
 		return nil, s.cannotExamineTarget(err)
 	case err != nil:
 		return nil, disk.CannotStat(s.Path, err)
 	case info.Mode.IsDir():
 		return s.directory()
 	case !info.Mode.IsRegular():
-		return nil, NewError(ErrSource, nil, "name a regular file or a directory",
+		return nil, NewError(s.kind(), nil, "name a regular file or a directory",
 			"%s is neither a regular file nor a directory", s.Path)
 	case s.receives():
 		return s.target()
 	}
 	return s.source()
+}
+
+// isTarget reports whether this side receives, or its file is compared with that of the sender.
+func (s Search) isTarget() bool { return s.receives() || s.Use == TargetUse }
+
+// kind returns the kind of an error about what is at the path.
+func (s Search) kind() error {
+	if s.isTarget() {
+		return ErrTarget
+	}
+	return ErrSource
 }
 
 // receives reports whether this side receives, whatever is at the path.
@@ -146,13 +157,13 @@ func (s Search) directory() (*LocalFile, error) {
 func (s Search) source() (*LocalFile, error) {
 	source, err := disk.OpenSource(s.FS, s.Path)
 	if err != nil {
-		return nil, err
+		return nil, s.cannotRead(err)
 	}
 	f := s.found(LocalFile{Path: shownPath(s.FS, s.Path), Source: source})
 	unsized, err := source.Unsized()
 	if err != nil {
 		f.Close()
-		return nil, err
+		return nil, s.cannotRead(err)
 	}
 	if unsized != nil {
 		f.Source, f.Stream, f.Unsized = nil, true, unsized
@@ -160,11 +171,22 @@ func (s Search) source() (*LocalFile, error) {
 	return f, nil
 }
 
+// cannotRead returns the error for a file that cannot be read. A target is read to be compared.
+func (s Search) cannotRead(err error) error {
+	failed, is := errors.AsType[*Error](err)
+	if !is || failed.Kind != ErrSource {
+		return err
+	}
+	explained := *failed
+	explained.Kind = s.kind()
+	return &explained
+}
+
 // missing returns the error of a source that does not exist.
 func (s Search) missing(err error) error {
 	at, locateErr := disk.Locate(s.FS, s.Path)
 	if errors.Is(locateErr, disk.ErrDangling) {
-		return dangling(s.Path, locateErr)
+		return s.dangling(locateErr)
 	}
 	if locateErr == nil {
 		_ = at.Dir.Close() // was only read
@@ -172,8 +194,8 @@ func (s Search) missing(err error) error {
 	return NewError(ErrSource, err, "check the path", "%s does not exist", s.Path)
 }
 
-func dangling(path string, err error) error {
-	return NewError(ErrSource, err, "fix or remove it", "%s is a dangling symlink", path)
+func (s Search) dangling(err error) error {
+	return NewError(s.kind(), err, "fix or remove it", "%s is a dangling symlink", s.Path)
 }
 
 // shownPath returns the path to show. One that only the kernel can follow is shown as given.
@@ -206,7 +228,7 @@ func (s Search) target() (*LocalFile, error) {
 	at, err := disk.Locate(s.FS, s.Path)
 	switch {
 	case errors.Is(err, disk.ErrDangling):
-		return nil, dangling(s.Path, err)
+		return nil, s.dangling(err)
 	case errors.Is(err, disk.ErrUntrustedLink):
 		return nil, disk.CannotCreate(s.Path, err)
 	case errors.Is(err, fs.ErrNotExist) && s.MakePath:

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -133,6 +134,14 @@ func TestInspectRefusesUntrustedSymlinks(t *testing.T) {
 	jobtest.MustHold(t, folder, "dangling", "link")
 }
 
+func otherKind(kind error) error {
+	if kind == job.ErrSource {
+		return job.ErrTarget
+	}
+	return job.ErrSource
+}
+
+// What is neither a file nor a directory fails as what this side would have used it for.
 func TestInspectRefusesWhatIsNoFile(t *testing.T) {
 	directory := t.TempDir()
 	pipe := filepath.Join(directory, "pipe")
@@ -141,13 +150,51 @@ func TestInspectRefusesWhatIsNoFile(t *testing.T) {
 	must(t, os.Symlink(filepath.Join(directory, "nowhere"), dangling))
 	loop := filepath.Join(directory, "loop")
 	must(t, os.Symlink(loop, loop))
-	for _, path := range []string{pipe, dangling, "/dev/null"} {
-		for _, overwrite := range []bool{false, true} {
-			mustNotInspect(t, path, overwrite, job.ErrSource)
+	socket := filepath.Join(directory, "socket")
+	must(t, unix.Mknod(socket, unix.S_IFSOCK|0o600, 0))
+	for _, path := range []string{pipe, socket, dangling, "/dev/null"} {
+		for _, s := range []struct {
+			search job.Search
+			kind   error
+		}{
+			{job.Search{}, job.ErrSource},
+			{job.Search{Use: job.SourceUse}, job.ErrSource},
+			{job.Search{Use: job.TargetUse}, job.ErrTarget},
+			{job.Search{Use: job.TargetUse, Overwrite: true}, job.ErrTarget},
+			{job.Search{Overwrite: true}, job.ErrTarget},
+			{job.Search{IgnoreExisting: true}, job.ErrTarget},
+		} {
+			s.search.Path, s.search.IdleTimeout = path, time.Minute
+			_, err := job.Find(t.Context(), s.search)
+			jobtest.MustFail(t, err, s.kind)
+			if other := otherKind(s.kind); errors.Is(err, other) {
+				t.Errorf("%+v: %v is %v, too", s.search, err, other)
+			}
 		}
 	}
 	mustNotInspect(t, loop, false, job.ErrSource)
 	mustNotInspect(t, loop, true, job.ErrTarget)
+}
+
+// A target that cannot be read, so that it cannot be compared, is not taken for a source.
+func TestInspectUnreadableTarget(t *testing.T) {
+	m := disktest.NewMemory("/there")
+	m.Put("/there/file", "content")
+	on := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
+		if op == "open" {
+			return &disktest.Fault{Err: unix.EACCES}
+		}
+		return nil
+	})
+	for use, kind := range map[job.Use]error{
+		job.AnyUse: job.ErrSource, job.SourceUse: job.ErrSource, job.TargetUse: job.ErrTarget,
+	} {
+		_, err := job.Find(t.Context(), job.Search{FS: on, Path: "/there/file", Use: use, IdleTimeout: time.Minute})
+		jobtest.MustFail(t, err, kind)
+		if errors.Is(err, otherKind(kind)) || !errors.Is(err, unix.EACCES) {
+			t.Errorf("use %d: %v", use, err)
+		}
+	}
 }
 
 // A directory is sent, or received into with Overwrite. What an interrupted transfer has left says so.
