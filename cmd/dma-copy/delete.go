@@ -33,7 +33,9 @@ func (t *transfers) mirrorDirectory(ctx context.Context, e ends) error {
 		case failed != nil:
 			err = withSide(t.side.side, failed)
 		case cleared:
-			err = t.copyAgain(ctx, e)
+			if err = t.copyAgain(ctx, e); err != nil && !t.settings.Backup {
+				t.log.Warn().Msg("what was in the way is kept, as NAME~, until everything can be copied")
+			}
 		}
 	}
 	if err == nil {
@@ -45,7 +47,9 @@ func (t *transfers) mirrorDirectory(ctx context.Context, e ends) error {
 // newMirror has the next copy note what it announces, and keep its directories.
 func (t *transfers) newMirror() { t.mirror = &tree.Mirror{Entries: tree.NewRecord(maxDeletePaths)} }
 
-// clearWay deletes what is in the way of entries that have failed, and reports whether there was anything.
+// clearWay gives what is in the way of failed entries the names of backups, and reports whether there was anything. So
+// nothing is lost if an entry fails again, for another reason. Otherwise the deletion of what the source does not have
+// follows, and that includes these.
 func (t *transfers) clearWay(ctx context.Context, e ends) (cleared bool, err error) {
 	if t.mirror.Entries.Len() == 0 {
 		return false, nil
@@ -55,20 +59,49 @@ func (t *transfers) clearWay(ctx context.Context, e ends) (cleared bool, err err
 		return false, err
 	}
 	defer target.close()
-	var obstacles []tree.Listed
-	for each, err := range tree.InTheWay(t.mirror.Entries.List(), target.list(ctx), t.removal()) {
-		if err != nil {
-			return false, t.notCompared(err)
+	obstacles, err := t.obstacles(ctx, target)
+	if err != nil || len(obstacles) == 0 {
+		return false, err
+	}
+	if err := t.permit(e, len(obstacles)); err != nil {
+		return false, err
+	}
+	if err := t.checkEnds(ctx, e); err != nil {
+		return false, err
+	}
+	if t.settings.Backup {
+		t.announce(obstacles)
+	}
+	return true, target.remove(ctx, obstacles, true, func(at tree.Listed, err error) {
+		isGone := t.settings.Backup || at.Kind == negotiate.EntrySpecial
+		if err != nil || isGone {
+			t.deleted(at, err)
 		}
-		if !each.Mounted { // whose entry has failed for good
+	})
+}
+
+// obstacles returns what is in the way of entries of the source, without what is in it. A target that folds names may
+// list it under another name, so it is looked up.
+func (t *transfers) obstacles(ctx context.Context, target directory) (obstacles []tree.Listed, err error) {
+	removal := tree.Removal{Protect: t.options.Filter, Aside: true}
+	var missing []tree.Listed
+	isMissing := func(e tree.Listed) { missing = append(missing, e) }
+	directories := map[string]bool{}
+	for each, err := range tree.ExtraOrInTheWay(t.mirror.Entries.List(), target.list(ctx), removal, isMissing) {
+		switch {
+		case err != nil:
+			return nil, t.notCompared(err)
+		case each.Mounted: // whose entry has failed for good
+		case each.InTheWay:
 			obstacles = append(obstacles, each)
+		default:
+			for at := path.Dir(each.Path); !directories[at]; at = path.Dir(at) {
+				directories[at] = true
+			}
 		}
 	}
-	if len(obstacles) == 0 {
-		return false, nil
-	}
-	t.announce(obstacles)
-	return true, t.deleteAll(ctx, e, target, obstacles)
+	folded, err := t.lookUp(ctx, target, missing, directories)
+	return append(obstacles, tree.FoldedInTheWay(missing, folded)...), err
 }
 
 // copyAgain copies what could not be copied before its way was cleared. The total is that of this copy.
@@ -204,7 +237,14 @@ func (t *transfers) rest(
 	if rest, err = t.withoutSkipped(ctx, e, rest, copied); err != nil {
 		return nil, nil, err
 	}
-	found, err := t.lookUp(ctx, target, missing, rest, copied)
+	var directories map[string]bool
+	if !copied {
+		directories = map[string]bool{}
+		for _, each := range rest {
+			directories[path.Dir(each.Path)] = true
+		}
+	}
+	found, err := t.lookUp(ctx, target, missing, directories)
 	return tree.WithoutFolded(rest, found), mounted, err
 }
 
@@ -223,18 +263,14 @@ func (t *transfers) counted(listing tree.Listing) tree.Listing {
 	}
 }
 
-// lookUp returns the entries that the list of the target does not have, and that are there under another name. If one
-// is not there after the copy, another process has changed the target meanwhile. Before the copy only those count that
-// may be one of the rest.
+// lookUp returns the entries that the list of the target does not have, and that are there under another name. Only
+// those in some directories can be, where the target has what the source does not have. Without these it is after the
+// copy: if an entry is not there, another process has changed the target meanwhile.
 func (t *transfers) lookUp(
-	ctx context.Context, target directory, missing, rest []tree.Listed, copied bool,
+	ctx context.Context, target directory, missing []tree.Listed, directories map[string]bool,
 ) (found []tree.Listed, err error) {
-	directories := map[string]bool{}
-	for _, e := range rest {
-		directories[path.Dir(e.Path)] = true
-	}
 	for _, e := range missing {
-		if !copied && !directories[path.Dir(e.Path)] {
+		if directories != nil && !directories[path.Dir(e.Path)] {
 			continue
 		}
 		entry, exists, err := target.lookup(ctx, e.Path)
@@ -243,7 +279,7 @@ func (t *transfers) lookUp(
 			return nil, err
 		case exists:
 			found = append(found, entry)
-		case copied:
+		case directories == nil:
 			return nil, disk.NewError(disk.ErrSourceChanged, nil,
 				"run the same command again when no other process changes it",
 				"nothing is deleted: %s vanished from the target during the copy", e.Path)

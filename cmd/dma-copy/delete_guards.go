@@ -77,20 +77,24 @@ func (t *transfers) preview(ctx context.Context, e ends) (complete bool, err err
 func (t *transfers) permit(e ends, more int) error {
 	entries := more + int(t.total.Deleted)
 	limit := t.settings.MaxDelete
+	nothing := "nothing"
+	if t.total.Deleted > 0 {
+		nothing = "nothing more"
+	}
 	switch {
 	case more == 0:
 		return nil
 	case limit > 0 && entries > limit:
 		return job.NewError(job.ErrLimit, nil, "compare source and target, and raise --max-delete",
-			"more than %d entries would be deleted, so nothing is", limit)
+			"more than %d entries would be deleted, so %s is", limit, nothing)
 	case t.isForced():
 		return nil
 	case t.mirror.Entries.Len() == 0:
 		return job.NewError(job.ErrLimit, nil, nextAfterGuard,
-			"the source is empty and %s would be deleted, so nothing is", quantity.Count(int64(entries), "entry"))
+			"the source is empty and %s would be deleted, so %s is", quantity.Count(int64(entries), "entry"), nothing)
 	case entries > fewDeleted && int64(entries)*2 > t.before:
 		return job.NewError(job.ErrLimit, nil, nextAfterGuard,
-			"more than half of the target would be deleted (%d of %d entries), so nothing is", entries, t.before)
+			"more than half of the target would be deleted (%d of %d entries), so %s is", entries, t.before, nothing)
 	}
 	return t.atRoot(e)
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // TestSyncIntoFoldedNames changes the case of names in the source of a sync --delete into exFAT, which finds a file by
-// any case of its name and lists it with that of its creation. The file stays, and what the source lacks does not.
+// any case of its name and lists it with that of its creation. The file stays, and what the source lacks does not. A
+// directory is in the way of a file of its name in another case.
 func TestSyncIntoFoldedNames(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, "dpu")
@@ -24,19 +25,26 @@ func TestSyncIntoFoldedNames(t *testing.T) {
 			must(t, os.MkdirAll(source+"/dir", 0o755))
 			must(t, os.WriteFile(source+"/report", []byte("1"), 0o644))
 			must(t, os.WriteFile(source+"/dir/file", []byte("12"), 0o644))
+			must(t, os.MkdirAll(source+"/kinds", 0o755))
+			must(t, os.WriteFile(source+"/kinds/file", []byte("1"), 0o644))
 		}
 		must(t, os.Mkdir(target+"/DIR", 0o755))
-		for name, text := range map[string]string{"/REPORT": "1", "/DIR/FILE": "12", "/extra": "123"} {
+		must(t, os.MkdirAll(target+"/kinds/FILE", 0o755))
+		for name, text := range map[string]string{
+			"/REPORT": "1", "/DIR/FILE": "12", "/extra": "123", "/kinds/FILE/x": "1",
+		} {
 			must(t, os.WriteFile(target+name, []byte(text), 0o644))
 		}
 		f.expectCommand("sync --delete " + line)
-		for name, text := range map[string]string{"/report": "1", "/dir/file": "12"} {
+		for name, text := range map[string]string{"/report": "1", "/dir/file": "12", "/kinds/file": "1"} {
 			if got, err := os.ReadFile(target + name); err != nil || string(got) != text {
 				t.Errorf("%s has %q: %v", target+name, got, err)
 			}
 		}
-		if _, err := os.Stat(target + "/extra"); err == nil {
-			t.Errorf("%s/extra has not been deleted", target)
+		for _, name := range []string{"/extra", "/kinds/file~"} {
+			if _, err := os.Stat(target + name); err == nil {
+				t.Errorf("%s has not been deleted", target+name)
+			}
 		}
 	}
 }

@@ -24,7 +24,7 @@ type Listed struct {
 	Modified disk.Timestamp
 
 	Mounted  bool // a directory on which a file system is mounted
-	InTheWay bool // of an entry of the source; set by Extra and InTheWay
+	InTheWay bool // of an entry of the source; set by ExtraOrInTheWay
 }
 
 // Listing yields the entries of a directory in the order of Walk, without its root. If there is an error it comes with
@@ -93,19 +93,36 @@ func (r Removal) protects(e Listed) bool {
 // comes after all entries, so nothing may be removed before the end. Memory is bounded by the depth. missing, unless it
 // is nil, is called for each entry that is in source and not in target; see Folded.
 func Extra(source, target Listing, r Removal, missing func(Listed)) Listing {
-	return compare(source, target, extra{removal: r, rest: true}, missing)
+	return compare(source, target, extra{removal: r}, missing)
 }
 
-// InTheWay returns what keeps entries of source from being created in target, as Extra does: directories of target that
-// source has as something else, with all that is below them unless they will be renamed, anything else that source has
-// as a directory, and special files.
-func InTheWay(source, target Listing, r Removal) Listing {
-	return compare(source, target, extra{removal: r, obstacles: true}, nil)
-}
-
-// ExtraOrInTheWay returns what Extra and InTheWay do.
+// ExtraOrInTheWay returns what Extra does, and what keeps entries of source from being created: directories of target
+// that source has as something else, with all that is below them unless they will be renamed, anything else that source
+// has as a directory, and special files.
 func ExtraOrInTheWay(source, target Listing, r Removal, missing func(Listed)) Listing {
-	return compare(source, target, extra{removal: r, rest: true, obstacles: true}, missing)
+	return compare(source, target, extra{removal: r, obstacles: true}, missing)
+}
+
+// FoldedInTheWay returns what keeps entries of source from being created, of what the target has at their paths only
+// because it folds names. found is in the order of missing.
+func FoldedInTheWay(missing, found []Listed) []Listed {
+	var obstacles []Listed
+	for _, e := range missing {
+		if len(found) > 0 && found[0].Path == e.Path {
+			if isObstacle(found[0], e) {
+				found[0].InTheWay = true
+				obstacles = append(obstacles, found[0])
+			}
+			found = found[1:]
+		}
+	}
+	return obstacles
+}
+
+// isObstacle reports whether what the target has at the path of an entry keeps it from being created.
+func isObstacle(at, entry Listed) bool {
+	isDirectory := at.Kind == negotiate.EntryDirectory
+	return isDirectory != (entry.Kind == negotiate.EntryDirectory) || at.Kind == negotiate.EntrySpecial
 }
 
 func compare(source, target Listing, wanted extra, missing func(Listed)) Listing {
@@ -149,8 +166,7 @@ type extra struct {
 	removal Removal
 	yield   func(Listed, error) bool
 
-	rest      bool   // what the source does not have is wanted
-	obstacles bool   // what is in the way of the source is wanted
+	obstacles bool   // what is in the way of the source is wanted, too
 	obstacle  string // path of what was in the way last
 
 	open []openDirectory // of the target alone, the outermost first
@@ -178,14 +194,10 @@ func (e *extra) take(at Listed) error {
 	}
 	isDirectory := at.Kind == negotiate.EntryDirectory
 	if e.obstacles {
-		isObstacle := isDirectory != (other.Kind == negotiate.EntryDirectory) || at.Kind == negotiate.EntrySpecial
-		if found && isObstacle {
+		if found && isObstacle(at, other) {
 			e.obstacle, found = at.Path, false
 		}
 		at.InTheWay = e.obstacle != "" && isAtOrBelow(at.Path, e.obstacle)
-		if !at.InTheWay && !e.rest {
-			return nil
-		}
 	}
 	isProtected := e.removal.protects(at)
 	if isDirectory && (isProtected || found && other.Kind != at.Kind || !found && at.Mounted) {

@@ -188,15 +188,44 @@ func TestInTheWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			removal := tree.Removal{Protect: mustFilter(t, c.rules...), Aside: c.aside}
 			source, target := listing(c.source...), listing(c.target...)
-			got, err := collect(tree.InTheWay(source, target, removal))
+			both := tree.ExtraOrInTheWay(source, target, removal, nil)
+			got, err := collect(inTheWay(both))
 			if err != nil || !slices.Equal(got, c.want) {
 				t.Errorf("got %q, %v, want %q", got, err, c.want)
 			}
-			got, err = collect(tree.ExtraOrInTheWay(source, target, removal, nil))
+			got, err = collect(both)
 			if err != nil || !slices.Equal(got, c.both) {
 				t.Errorf("with the extra ones got %q, %v, want %q", got, err, c.both)
 			}
 		})
+	}
+}
+
+// inTheWay leaves out what is only extra.
+func inTheWay(both tree.Listing) tree.Listing {
+	return func(yield func(tree.Listed, error) bool) {
+		for e, err := range both {
+			if (e.InTheWay || err != nil) && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+func TestFoldedInTheWay(t *testing.T) {
+	file, directory, special := negotiate.EntryFile, negotiate.EntryDirectory, negotiate.EntrySpecial
+	missing := []tree.Listed{{Path: "A", Kind: file}, {Path: "B", Kind: directory}, {Path: "C", Kind: file},
+		{Path: "D", Kind: directory}, {Path: "E", Kind: file}}
+	found := []tree.Listed{{Path: "A", Kind: directory}, {Path: "B", Kind: file}, {Path: "D", Kind: directory},
+		{Path: "E", Kind: special}}
+	var paths string
+	for _, e := range tree.FoldedInTheWay(missing, found) {
+		if paths += e.Path; !e.InTheWay {
+			t.Errorf("%s is not in the way", e.Path)
+		}
+	}
+	if paths != "ABE" {
+		t.Errorf("%s are in the way, want A, B and E", paths)
 	}
 }
 
