@@ -87,7 +87,7 @@ func TestTroubleshootingQuotesTheProgram(t *testing.T) {
 func sourceCode(t *testing.T, root string) string {
 	t.Helper()
 	var all strings.Builder
-	for _, top := range []string{"cmd", "internal"} {
+	for _, top := range []string{"cmd", "internal", "softdoca"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(path string, entry os.DirEntry, err error) error {
 			if err == nil && isSource(path) {
 				all.WriteString(readFile(t, path))
