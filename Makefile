@@ -8,7 +8,6 @@ FUZZTIME      ?= 10s
 FUZZTIME_LONG ?= 1h
 SIMSEEDS      ?= 10000
 SIMFIRST      ?= 1
-PEERS         ?= 1000
 CORRUPTIONS   ?= 100000
 KILLS         ?= 1000
 KILLSEED      ?= 0
@@ -152,9 +151,6 @@ test-sim: ## SIMSEEDS simulations of files and trees with faults (default 10000)
 test-long: ## each sweep and simulation LONG times (default 100), plain and under race; long tests in full; hours
 	GO='$(GO)' LONG='$(LONG)' FIRST='$(FIRST)' ONLY='$(ONLY)' scripts/test-long.sh
 
-fleet-sim: ## simulate a push to PEERS peers (default 1000): from the source alone, and with peers that relay
-	$(GO) test -count=1 -v ./cmd/dma-copy/internal/fleet -run TestFanoutSimulation -fleet.peers=$(PEERS) -fleet.seeds=20
-
 test-corruption: ## CORRUPTIONS corrupted chunks (default 100000) on the software device
 	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer -run TestNoWrongByteIsKept -corruptions=$(CORRUPTIONS)
 
@@ -200,7 +196,7 @@ GOROUTINES := ^[[:space:]]*go [[:alpha:].]+\(|\.(Go|Parallel)\(
 # Copies of the whole program, of each kind once: how it works with other processes is the same without the detector.
 E2E_UNDER_RACE := ^TestScripts$$/^(dpu_sends|fleet.*|host_sends|local_tree|network.*|progress_signal|$\
 reference_(dpu|host)_sends|resume|service|service_ends|stopped_dpu|streams|tree_kinds|verify_tree)$$|$\
-^Test(CopiesBesideADaemon|DaemonDrains|FastPath|RelayServesPeers|ReloadUnderLoad|StatusPageOfADaemon|StopsOverUCX|$\
+^Test(CopiesBesideADaemon|DaemonDrains|FastPath|ReloadUnderLoad|StatusPageOfADaemon|StopsOverUCX|$\
 StoppedCommands|Tree|TreeUpdate)$$
 race: ## the Go tests of packages with goroutines under the race detector, and of the whole program some
 	$(GO_TEST) -race -count=1 $(QUICK_BUILD) $(PARALLEL) -skip '$(NOT_UNDER_RACE)' \

@@ -41,7 +41,6 @@ list() {
 	target test-sim SIMSEEDS=$((600 * LONG)) SIMFIRST="$FIRST"
 	target test-sim SIMSEEDS=$((60 * LONG)) SIMFIRST=$((FIRST + 600 * LONG)) RACE=-race
 	full plain cmd/dma-copy/e2e '^TestHuge$' -huge.both
-	target fleet-sim
 	target test-corruption CORRUPTIONS=$((1000 * LONG))
 	target test-escape FLIPS=$((10000 * LONG))
 	target test-kill KILLS=$((10 * LONG))

@@ -41,7 +41,6 @@ func pushToPeers(
 		ctx, cancel := limitTime(withoutProgressRequests(ctx), s.Timeout)
 		defer cancel()
 		p := &peersPush{settings: s, streams: streams, reporter: r, log: log}
-		p.calls = networkCalls{p}
 		p.driver.settings, p.driver.log = s.Driver, log
 		return p.run(ctx)
 	})
@@ -65,8 +64,6 @@ type peersPush struct {
 	rules    []tree.Rule
 	limiter  *rate.Limiter // that all copies share; nil: none
 	driver   sharedDriver
-	calls    peerCalls
-	relays   *relays // nil: peers do not serve others
 }
 
 // sharedDriver is the driver of all copies, which is opened when the first one needs it: devices can be opened only
@@ -126,18 +123,13 @@ func (p *peersPush) copyToAll(ctx context.Context) error {
 	p.reporter.Begin(len(p.targets))
 	began := time.Now()
 	tried, hung := make([]bool, len(p.targets)), error(nil)
-	givenUp := map[int]bool{}
-	fleet.Run(ctx, p.planner(), p.send, func(end fleet.End[report.PeerResult]) bool {
-		if end.Outcome == fleet.RelayFailed || end.Outcome == fleet.NotRelayed {
-			p.reportRelay(end, givenUp)
-			return true
+	fleet.Run(ctx, len(p.targets), p.settings.Parallel, p.send, func(i int, result report.PeerResult) bool {
+		tried[i] = true
+		if errors.Is(result.Err, job.ErrHung) {
+			hung = result.Err
 		}
-		tried[end.To] = true
-		if errors.Is(end.Result.Err, job.ErrHung) {
-			hung = end.Result.Err
-		}
-		p.reporter.Ended(end.Result)
-		return end.Result.Err == nil || !p.settings.FailFast
+		p.reporter.Ended(result)
+		return result.Err == nil || !p.settings.FailFast
 	})
 	left := p.reportRest(ctx, tried)
 	err := errors.Join(p.reporter.Total(time.Since(began)), closeUnlessHung(hung, p.driver.close))
@@ -162,11 +154,6 @@ func (p *peersPush) prepare(ctx context.Context) error {
 	}
 	if p.sources, err = findSources(ctx, s); err != nil {
 		return err
-	}
-	if s.Fanout > 0 && !s.DryRun {
-		if p.relays, err = newRelays(s.Local[0], p.sources[0]); err != nil {
-			return err
-		}
 	}
 	id, err := identify(p.streams.env, s.Contact, config.Peer{})
 	if err != nil {
@@ -257,29 +244,8 @@ func (p *peersPush) unchanged() error {
 	return nil
 }
 
-// send copies to one peer.
-func (p *peersPush) send(ctx context.Context, a fleet.Assignment) (fleet.Outcome, report.PeerResult) {
-	if a.From != fleet.Source {
-		return p.relay(ctx, a)
-	}
-	for {
-		result := p.sendOnce(ctx, a.To)
-		switch {
-		case result.Err == nil:
-			return fleet.Received, result
-		case p.relays == nil || !p.relays.mayStillSend(a.To, result.Err):
-			return fleet.PeerFailed, result
-		}
-		select {
-		case <-ctx.Done():
-			return fleet.PeerFailed, result
-		case <-time.After(busyPause):
-		}
-	}
-}
-
-// sendOnce copies from this side to the peer at an index of the list.
-func (p *peersPush) sendOnce(ctx context.Context, index int) report.PeerResult {
+// send copies to the peer at an index of the list.
+func (p *peersPush) send(ctx context.Context, index int) report.PeerResult {
 	target := p.targets[index]
 	result := report.PeerResult{Name: target.Remote.String(), Line: target.Line}
 	collector := &report.Collector{
@@ -287,13 +253,34 @@ func (p *peersPush) sendOnce(ctx context.Context, index int) report.PeerResult {
 		Warned: func(text string) { p.log.Warn().Str("peer", result.Name).Msg(text) },
 	}
 	p.reporter.Moved(target.Line, 0)
-	peer, err := p.calls.copyTo(ctx, target, collector, &result)
+	result.Err = p.copyTo(ctx, target, collector, &result)
 	result.Causes, result.Sum, result.Last = collector.Causes(), collector.Sum(), collector.Last()
-	if err == nil && p.relays != nil {
-		err = p.relays.received(index, peer.Key, result.Sum)
-	}
-	result.Err = err
 	return result
+}
+
+// copyTo copies the sources to a peer.
+func (p *peersPush) copyTo(
+	ctx context.Context, target fleet.Target, collector *report.Collector, result *report.PeerResult,
+) error {
+	s := p.settings.ForTarget(target.Remote)
+	log := p.log.With().Str("peer", result.Name).Logger()
+	daemon := reachOf(s)
+	daemon.open, daemon.warned = p.driver.open, true
+	daemon.waits = p.reporter.WaitOutput(result.Name, target.Line)
+	return withDaemon(ctx, p.streams, daemon, log, func(c contact) error {
+		result.Path = c.path
+		if c.movesNothing() {
+			return errMovesNothing
+		}
+		if err := p.unchanged(); err != nil {
+			return err
+		}
+		t := &transfers{contact: c, settings: s, reporter: collector, log: log, rules: p.rules}
+		t.options = p.options(c, s, log)
+		err := t.runPrepared(ctx)
+		result.Total = t.total
+		return err
+	})
 }
 
 // options returns those of the copies to a peer. The lanes of many copies share all CPUs, so they are not pinned.

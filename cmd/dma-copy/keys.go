@@ -237,7 +237,7 @@ func trustKey(streams streams, s config.Keys, store *identity.Store, args []stri
 		return err
 	}
 	grant := identity.Grant{
-		Name: args[0], Key: key, Comment: comment, Owner: s.Owner, Relay: s.Relay, MaxBytes: s.MaxBytes,
+		Name: args[0], Key: key, Comment: comment, Owner: s.Owner, MaxBytes: s.MaxBytes,
 		MaxEntries: s.MaxEntries, Bandwidth: s.Bandwidth, Connections: s.Connections,
 	}
 	if grant.Shares, err = s.Grants(); err != nil {
@@ -335,7 +335,6 @@ type listedKey struct {
 	AllShares   bool                    `json:"all_shares"`
 	Shares      map[string]share.Access `json:"shares,omitempty"`
 	Owner       bool                    `json:"owner"`
-	Relay       bool                    `json:"relay"`
 	MaxBytes    int64                   `json:"max_bytes,omitempty"`
 	MaxEntries  int64                   `json:"max_entries,omitempty"`
 	Bandwidth   int64                   `json:"bwlimit,omitempty"`
@@ -390,9 +389,6 @@ func rightsOf(g identity.Grant) []string {
 	if g.Owner {
 		rights = append(rights, "owner")
 	}
-	if g.Relay {
-		rights = append(rights, "relay")
-	}
 	for _, limit := range []struct {
 		name  string
 		value int64
@@ -412,7 +408,7 @@ func writeKeysJSON(w io.Writer, all []identity.Grant, refused []error) error {
 	for _, g := range all {
 		listed.Trusted = append(listed.Trusted, listedKey{
 			Name: g.Name, Key: g.Key.String(), Comment: g.Comment, Words: g.Key.Words(), AllShares: g.Shares == nil,
-			Shares: g.Shares, Owner: g.Owner, Relay: g.Relay, MaxBytes: g.MaxBytes, MaxEntries: g.MaxEntries,
+			Shares: g.Shares, Owner: g.Owner, MaxBytes: g.MaxBytes, MaxEntries: g.MaxEntries,
 			Bandwidth: g.Bandwidth, Connections: g.Connections,
 		})
 	}

@@ -25,7 +25,6 @@ func TestKeysRefusals(t *testing.T) {
 		{"keys remove ../x", `"../x" is not a name of a key: use up to 64 of a-z, 0-9, ".", "_" and "-", and begin ` +
 			`with a letter, digit or "_"`},
 		{"keys list --owner", "--owner is for keys trust: leave it out of keys list"},
-		{"keys show --relay", "--relay is for keys trust: leave it out of keys show"},
 		{"keys new --share a=ro", "--share is for keys trust: leave it out of keys new"},
 		{"keys trust dpu", "keys trust takes a NAME and a KEY, which is the line that dma-copy keys show prints on " +
 			"the other side, a file with it, or - for stdin"},

@@ -152,14 +152,6 @@ func (d *daemon) checkUCX() error {
 	return nil
 }
 
-// relayConfig returns to which other daemons the daemon pushes.
-func (d *daemon) relayConfig() service.RelayConfig {
-	s := d.settings
-	settings := networkSettings(s.Network, s.IdleTimeout, nil)
-	settings.Bandwidth = s.Bandwidth
-	return service.RelayConfig{To: s.RelayTo, Listen: s.Listen, Settings: settings}
-}
-
 // addressOrNone is an address for the log.
 type addressOrNone struct{ address net.Addr }
 

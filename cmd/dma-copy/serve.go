@@ -318,7 +318,6 @@ func (d *daemon) serverConfig(trust service.Trust, observer service.Observer) se
 		},
 		Name: machineName(), User: userName(), Text: strings.TrimSpace(softwareName() + " on " + machineName()),
 		Copy: copyOptions(s.Copy, d.device, d.side.side, dataStreams{}, d.log), Observer: observer, Log: d.log,
-		Relay: d.relayConfig(),
 	}
 }
 

@@ -29,9 +29,6 @@ func (d *daemon) confine(store *identity.Store, runtime *runtimedir.Dir) error {
 	if path, is := strings.CutPrefix(s.Metrics, "unix:"); is {
 		policy.Sockets = append(policy.Sockets, filepath.Dir(path))
 	}
-	for _, each := range s.RelayTo {
-		policy.Connect = append(policy.Connect, each.Port)
-	}
 	policy, err := d.withTransports(policy)
 	if err != nil {
 		return err

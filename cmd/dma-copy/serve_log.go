@@ -64,9 +64,6 @@ func (l *sessionLog) Ended(r service.Record) {
 	if r.Err != nil {
 		event = l.log.Warn()
 	}
-	if r.Operation == service.Relay {
-		event = event.Str("target", quote.Printable(r.Target)).Str("target_key", quote.Printable(r.TargetKey))
-	}
 	l.of(event, r).Int64("bytes", r.Bytes).Int64("entries", r.Entries).
 		Dur("duration", r.Duration).Int("code", r.Code).AnErr("error", printable(r.Err)).Msg("request")
 }

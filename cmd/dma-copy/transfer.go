@@ -28,14 +28,12 @@ in the configuration, and may be left out. A daemon on another machine (serve
 - is stdin. A name of this side with a colon is written with ./ in front.
 
 With --to the peers are those of a list, and the last argument names the share
-without a peer. It may be left out if each line has a target of its own. With
---fanout peers that have the file copy it to others of the list, where their
-daemons permit that.
+without a peer. It may be left out if each line has a target of its own.
 `
 
 const pushExamples = `host$ dma-copy push image.bin :images/
 host$ tar c photos | dma-copy push - dpu:inbox/photos.tar
-host$ dma-copy push image.bin :images/ --to peers.txt --fanout 1
+host$ dma-copy push image.bin :images/ --to peers.txt
 here$ dma-copy push image.bin ucx://lab.example/images/
 `
 

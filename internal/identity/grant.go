@@ -23,7 +23,6 @@ type Grant struct {
 	Shares map[string]share.Access
 
 	Owner       bool  // what the key sends may have the owner of its source
-	Relay       bool  // the daemon may push files that the key may read to other daemons, if it asks for that
 	MaxBytes    int64 // of one copy; 0: unlimited
 	MaxEntries  int64 // of one copy; 0: unlimited
 	Bandwidth   int64 // bytes per second of all its copies together; 0: unlimited
@@ -80,7 +79,6 @@ const (
 	wordAllShares   = "all-shares"
 	wordShare       = "share"
 	wordOwner       = "owner"
-	wordRelay       = "relay"
 	wordMaxBytes    = "max-bytes"
 	wordMaxEntries  = "max-entries"
 	wordBandwidth   = "bandwidth"
@@ -104,9 +102,6 @@ func (g Grant) text() ([]byte, error) {
 	b := fmt.Appendf(nil, "# %s\n%s %s\n", g.Key.Words(), wordKey, line)
 	if g.Owner {
 		b = fmt.Appendf(b, "%s\n", wordOwner)
-	}
-	if g.Relay {
-		b = fmt.Appendf(b, "%s\n", wordRelay)
 	}
 	for _, limit := range g.limits() {
 		if *limit.value > 0 {
@@ -191,8 +186,8 @@ func (p *grantParser) set(word, value string) (err error) {
 		return err
 	case wordShare:
 		return p.share(value)
-	case wordAllShares, wordOwner, wordRelay:
-		p.grant.Owner, p.grant.Relay = p.grant.Owner || word == wordOwner, p.grant.Relay || word == wordRelay
+	case wordAllShares, wordOwner:
+		p.grant.Owner = p.grant.Owner || word == wordOwner
 		if value != "" {
 			return fmt.Errorf("%q has no value", word)
 		}

@@ -291,7 +291,6 @@ func anyGrant(key Public) *rapid.Generator[Grant] {
 		g := Grant{
 			Name: "x", Key: key, Comment: rapid.StringMatching(`[a-z@]{0,20}`).Draw(t, "comment"),
 			Owner:    rapid.Bool().Draw(t, "owner"),
-			Relay:    rapid.Bool().Draw(t, "relay"),
 			MaxBytes: limit.Draw(t, "bytes"), MaxEntries: limit.Draw(t, "entries"),
 			Bandwidth: limit.Draw(t, "bandwidth"), Connections: rapid.IntRange(0, 1<<31-1).Draw(t, "connections"),
 		}
@@ -346,9 +345,6 @@ func TestGrantFilesRefused(t *testing.T) {
 		"share twice":     key + "share a=ro\nshare a=ro\n",
 		"owner twice":     key + "owner\nowner\nall-shares\n",
 		"owner of what":   key + "owner no\nall-shares\n",
-		"relay twice":     key + "relay\nrelay\nall-shares\n",
-		"relay where":     key + "relay 10.0.0.0/24\nall-shares\n",
-		"relay behind":    key + "all-shares\nrelay\n",
 		"unknown word":    key + "max-byte 5\nall-shares\n",
 		"limit after":     key + "all-shares\nmax-bytes 5\n",
 		"limit after one": key + "share a=ro\nmax-bytes 5\nshare b=ro\n",

@@ -58,9 +58,6 @@ type ServiceStep struct {
 	Removed  []Removal      // with PeerRemoved: one for each path of the REMOVE
 	Ping     ServicePing    // with Pinged: call Pong; with RoundTrip: the answer. The payload is part of the message
 	Ahead    uint32         // with PeerWorking: number of requests that the daemon serves first
-	Relay    RelayRequest   // with RelayRequested
-	Moved    uint64         // with PeerRelaying: bytes of the file that the target has so far
-	Relayed  Relayed        // with PeerRelayed
 	MakeDir  MakeDirRequest // with MakeDirRequested
 }
 
@@ -70,10 +67,10 @@ type ServiceStep struct {
 //	Idle ─► AwaitGreeting ─► Ready ─┬─► Preparing ─┐
 //	                           ▲    ├──────────────┴─► Requested ─► Copying ─┬─► Closing ─────┬─► Ready
 //	                           │    │                                        └─► PeerClosing ─┘
-//	                           └────┴─► Listing, Removing, Making, Pinging, Relaying
+//	                           └────┴─► Listing, Removing, Making, Pinging
 //
-// A refused request leads back to Ready from Requested, Listing, Removing, Making, Pinging and Relaying. A disconnect
-// in Ready leads to Done, and so does a final refusal on the daemon. Every state can change to Failed, which is final.
+// A refused request leads back to Ready from Requested, Listing, Removing, Making and Pinging. A disconnect in Ready
+// leads to Done, and so does a final refusal on the daemon. Every state can change to Failed, which is final.
 //
 // Call Start, pass every received message to Receive, and do what the ServiceStep requires. All other methods except
 // the accessors report this side's own progress and return the message to send, appended to dst. A call that the state
@@ -99,7 +96,6 @@ type Service struct {
 	removals  int // number of results that REMOVED has
 	ping      ServicePing
 	pings     uint32 // number of the next PING
-	relay     relaying
 
 	reused serviceReused
 }

@@ -62,12 +62,6 @@ func TestServiceLengthsAtTheirBoundaries(t *testing.T) {
 		}},
 		"remove": {MaxPath, func(n int) any { return RemoveRequest{Place: inbox, Paths: []string{longPath(n)}} }},
 		"mkdir":  {MaxPath, func(n int) any { return MakeDirRequest{Place: Place{"a", longPath(n)}} }},
-		"relay":  {MaxPath, func(n int) any { return relayFor(longPath(n)) }},
-		"relay to": {MaxPath, func(n int) any {
-			r := relayRequest
-			r.Target.Path = longPath(n)
-			return r
-		}},
 		"remove in": {MaxPath, func(n int) any {
 			return RemoveRequest{Place: Place{"a", longPath(n)}, Paths: []string{"a"}}
 		}},
@@ -83,13 +77,6 @@ func TestServiceLengthsAtTheirBoundaries(t *testing.T) {
 		_, err := decodeService(encodeService(c.message(c.longest + 1)))
 		wantCheck(t, fmt.Sprintf("%s of %d bytes", name, c.longest+1), err, ErrMalformed)
 	}
-}
-
-// relayFor returns a relay of a file at a path of the daemon.
-func relayFor(path string) RelayRequest {
-	r := relayRequest
-	r.Source.Path = path
-	return r
 }
 
 func with(c CopyRequest, path string) CopyRequest {
@@ -188,8 +175,6 @@ func TestServiceMessagesFitTheChannel(t *testing.T) {
 	room = MaxServiceGreeting - placeRequestSize - len("inbox")
 	_, err = command.List(nil, ListRequest{Place: Place{"inbox", strings.Repeat("n", room+1)}})
 	wantCheck(t, "a long LIST", err, ErrTooLarge)
-	_, err = command.Relay(nil, relayFor(strings.Repeat("n", MaxServiceGreeting-relaySize-len("inboximagesb")+1)))
-	wantCheck(t, "a long RELAY", err, ErrTooLarge)
 	_, err = command.Ping(nil, make([]byte, MaxServiceGreeting-ServicePingHeader+1), false)
 	wantCheck(t, "a long PING", err, ErrTooLarge)
 	pattern := strings.Repeat("x", MaxServiceGreeting-listSize-itemSize+1)
@@ -210,9 +195,6 @@ func TestServiceMessagesFitTheChannel(t *testing.T) {
 		}},
 		{ListRequested, func() ([]byte, error) {
 			return command.List(nil, ListRequest{Place: Place{"inbox", strings.Repeat("n", room)}})
-		}},
-		{RelayRequested, func() ([]byte, error) {
-			return command.Relay(nil, relayFor(strings.Repeat("n", MaxServiceGreeting-relaySize-len("inboximagesb"))))
 		}},
 		{PeerItems, func() ([]byte, error) {
 			msg, _, err := command.Items(nil, []Item{{ItemExclude, strings.Repeat("x", room)}, {ItemInclude, "y"}})
@@ -245,11 +227,6 @@ func TestServiceAnswersFitTheChannel(t *testing.T) {
 	end := l.pass(Daemon, PeerListEnd)(l.ends[Daemon].ListEnd(nil, AbortSource, long)).ListEnd
 	if want := long[:(MaxServiceGreeting-listEndSize)&^1]; end.Text != want {
 		t.Errorf("got %q", end.Text)
-	}
-	l.pass(Command, RelayRequested)(l.ends[Command].Relay(nil, relayFor("a")))
-	relayed := l.pass(Daemon, PeerRelayed)(l.ends[Daemon].Relayed(nil, Relayed{Code: AbortSource, Text: long})).Relayed
-	if want := long[:(MaxServiceGreeting-relayedSize)&^1]; relayed.Text != want {
-		t.Errorf("got %q", relayed.Text)
 	}
 	l.pass(Command, Pinged)(l.ends[Command].Ping(nil, nil, true))
 	answer := l.pass(Daemon, RoundTrip)(l.ends[Daemon].Pong(nil, []byte("\xff"+long))).Ping
@@ -346,7 +323,6 @@ func TestServiceArguments(t *testing.T) {
 		"no share":        func() error { return remove(Place{}, "a") },
 		"a bad share":     func() error { return second(command.List(nil, ListRequest{Place: Place{Share: ".."}})) },
 		"a bad path":      func() error { return second(command.List(nil, ListRequest{Place: Place{"a", "../b"}})) },
-		"a bad relay":     func() error { return second(command.Relay(nil, RelayRequest{})) },
 		"a bad copy":      func() error { return second(command.Copy(nil, CopyRequest{})) },
 		"a large text":    func() error { return second(command.Ping(nil, make([]byte, MaxPingText+1), true)) },
 		"a large payload": func() error { return second(command.Ping(nil, make([]byte, MaxPingSize+1), false)) },

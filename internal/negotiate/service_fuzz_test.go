@@ -32,7 +32,7 @@ func checkServiceDecoding(t *testing.T, msg []byte) {
 	}
 	encoded := encodeService(message)
 	// Codes and texts are made valid.
-	free := slices.Contains([]Type{TypeRefused, TypeListEnd, TypeRemoved, TypeRelayed}, typeOf(msg))
+	free := slices.Contains([]Type{TypeRefused, TypeListEnd, TypeRemoved}, typeOf(msg))
 	if !free {
 		wantBytes(t, encoded, msg)
 	}
@@ -56,8 +56,6 @@ func checkServicePaths(t *testing.T, message any) {
 		paths = []string{m.Place.Path}
 	case MakeDirRequest:
 		paths = []string{m.Place.Path}
-	case RelayRequest:
-		paths = []string{m.Source.Path, m.Target.Path}
 	case RemoveRequest:
 		paths = append([]string{m.Place.Path}, m.Paths...)
 	case []Item:
@@ -192,12 +190,6 @@ func callService(s *Service, message any) (said []byte, err error) {
 		return s.Pong(nil, m.Payload)
 	case workingMessage:
 		return s.Working(nil, uint32(m))
-	case RelayRequest:
-		return s.Relay(nil, m)
-	case relayingMessage:
-		return s.Relaying(nil, uint64(m))
-	case Relayed:
-		return s.Relayed(nil, m)
 	}
 	return said, err
 }
@@ -265,9 +257,6 @@ func serviceScript(role ServiceRole) []byte {
 	says(Daemon, AppendListEnd(nil, ListEnd{Count: 3}))
 	says(Command, AppendRemove(nil, removeRequest))
 	says(Daemon, AppendRemoved(nil, []Removal{{}, {AbortTarget, "not empty"}}, serviceLimit))
-	says(Command, AppendRelay(nil, relayRequest))
-	says(Daemon, AppendRelaying(nil, 2))
-	says(Daemon, AppendRelayed(nil, relayedResult))
 	return append(script, serviceFuzzDisconnect)
 }
 
@@ -275,7 +264,7 @@ func serviceScript(role ServiceRole) []byte {
 func TestServiceFuzzScriptsComplete(t *testing.T) {
 	for _, role := range []ServiceRole{Command, Daemon} {
 		s := playService(t, role, serviceScript(role))
-		if s.State() != Done || s.pings != 2 || s.removals != 2 || s.relay.moved != 2 {
+		if s.State() != Done || s.pings != 2 || s.removals != 2 {
 			t.Errorf("the script of the %s ends in %s: %v", role, s.State(), s.failure)
 		}
 	}

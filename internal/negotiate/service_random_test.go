@@ -141,14 +141,8 @@ func valueOf(step ServiceStep) any {
 		return fmt.Sprint(step.Ping)
 	case PeerWorking:
 		return step.Ahead
-	case RelayRequested:
-		return step.Relay
 	case MakeDirRequested:
 		return step.MakeDir
-	case PeerRelaying:
-		return step.Moved
-	case PeerRelayed:
-		return step.Relayed
 	}
 	return nil
 }
@@ -178,7 +172,7 @@ func (r *randomService) request() {
 	s := r.ends[Command]
 	r.requests++
 	r.sent, r.got = [2]int{}, [2]int{}
-	switch r.chance(8) {
+	switch r.chance(7) {
 	case 0:
 		r.items()
 	case 1:
@@ -193,10 +187,6 @@ func (r *randomService) request() {
 		msg, _, err := s.Remove(nil, remove)
 		r.send(Command, RemoveRequested, fmt.Sprint(remove))(msg, err)
 	case 4:
-		relay := relayRequest
-		relay.Durability = Durability(r.chance(3))
-		r.send(Command, RelayRequested, relay)(s.Relay(nil, relay))
-	case 5:
 		r.send(Command, MakeDirRequested, makeDirRequest)(s.MakeDir(nil, makeDirRequest))
 	default:
 		p := ServicePing{s.pings, r.chance(2) == 1, []byte{1, byte(r.chance(256))}}
@@ -256,25 +246,9 @@ func (r *randomService) daemon() {
 			p.Payload = []byte("answer")
 		}
 		r.send(Daemon, RoundTrip, fmt.Sprint(p))(s.Pong(nil, p.Payload))
-	case Relaying:
-		r.relaying()
 	case Making:
 		r.send(Daemon, PeerMade, nil)(s.Made(nil))
 	}
-}
-
-// relaying says how far the relay is, or ends it.
-func (r *randomService) relaying() {
-	s := r.ends[Daemon]
-	if moved := s.relay.moved; r.chance(2) == 1 {
-		moved += uint64(r.chance(int(s.relay.size-moved) + 1))
-		r.send(Daemon, PeerRelaying, moved)(s.Relaying(nil, moved))
-		return
-	}
-	result := []Relayed{
-		relayedResult, {UpToDate: true, Sum: relayRequest.Sum}, {Code: AbortDigest, Text: "changed", Bytes: 1},
-	}[r.chance(3)]
-	r.send(Daemon, PeerRelayed, result)(s.Relayed(nil, result))
 }
 
 // answerList lists a few entries, or ends the list.

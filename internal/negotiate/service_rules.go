@@ -13,9 +13,9 @@ type serviceRule struct {
 var (
 	// begun are the states in which the daemon may end the session, and in which the command may hear of it.
 	begun = states(AwaitGreeting, Ready, Preparing, Requested, Copying, Closing, PeerClosing, Listing, Removing,
-		Pinging, Relaying, Making)
+		Pinging, Making)
 	// refusedStates are those in which the daemon may refuse a request, and the command hears of it.
-	refusedStates = states(Requested, Listing, Removing, Pinging, Relaying, Making)
+	refusedStates = states(Requested, Listing, Removing, Pinging, Making)
 
 	// A message of the native session may cross the CLOSE of the side that receives it.
 	copySent     = states(Copying, PeerClosing)
@@ -33,7 +33,6 @@ var (
 			TypeList:        {states(Ready), states(Ready), (*Service).receiveList},
 			TypeRemove:      {states(Ready), states(Ready), (*Service).receiveRemove},
 			TypeServicePing: {states(Ready), states(Ready), (*Service).receivePing},
-			TypeRelay:       {states(Ready), states(Ready), (*Service).receiveRelay},
 			TypeMakeDir:     {states(Ready), states(Ready), (*Service).receiveMakeDir},
 		},
 		Daemon: {
@@ -48,8 +47,6 @@ var (
 			TypeRemoved:     {states(Removing), states(Removing), (*Service).receiveRemoved},
 			TypeServicePong: {states(Pinging), states(Pinging), (*Service).receivePong},
 			TypeWorking:     {refusedStates, refusedStates, (*Service).receiveWorking},
-			TypeRelaying:    {states(Relaying), states(Relaying), (*Service).receiveRelaying},
-			TypeRelayed:     {states(Relaying), states(Relaying), (*Service).receiveRelayed},
 			TypeMade:        {states(Making), states(Making), (*Service).receiveMade},
 		},
 	}

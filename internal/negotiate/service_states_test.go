@@ -13,8 +13,7 @@ import (
 // serviceSituations are the columns of the tables: states, and in listed the first entry of the list was sent.
 var serviceSituations = []string{
 	"idle", "await-greeting", "ready", "preparing", "requested", "copying", "closing", "peer-closing", "listing",
-	"listed", "removing", "pinging", "relaying", "making", "done",
-	"failed",
+	"listed", "removing", "pinging", "making", "done", "failed",
 }
 
 // reachService returns a session in a situation. The copy is a pull.
@@ -53,8 +52,6 @@ func reachService(t testing.TB, role ServiceRole, situation string) *Service {
 		l.passSome(Command, RemoveRequested, 2)(command.Remove(nil, removeRequest))
 	case "pinging":
 		l.pass(Command, Pinged)(command.Ping(nil, []byte{1}, false))
-	case "relaying":
-		l.pass(Command, RelayRequested)(command.Relay(nil, relayRequest))
 	case "making":
 		l.pass(Command, MakeDirRequested)(command.MakeDir(nil, makeDirRequest))
 	case "done":
@@ -111,14 +108,9 @@ func serviceInputs(role ServiceRole) []serviceInput {
 		hears("PING", AppendServicePing(nil, ServicePing{Payload: []byte{1}})),
 		hears("PONG", AppendServicePong(nil, ServicePing{Payload: []byte{1}})),
 		hears("WORKING", AppendWorking(nil, 0)),
-		hears("RELAY", AppendRelay(nil, relayRequest)),
-		hears("RELAYING,0", AppendRelaying(nil, 0)),
-		hears("RELAYING,6", AppendRelaying(nil, relayRequest.Size+1)),
-		hears("RELAYED", AppendRelayed(nil, relayedResult)),
-		hears("RELAYED,other", AppendRelayed(nil, otherResult)),
-		hears("RELAYED,failed", AppendRelayed(nil, Relayed{Code: AbortSource})),
 		hears("MKDIR", AppendMakeDir(nil, makeDirRequest)),
 		hears("MADE", AppendMade(nil)),
+		hears("type 0x4e", appendType(nil, 0x4e)),
 		hears("type 0x53", appendType(nil, 0x53)),
 	}, serviceCalls()...)
 }
@@ -158,14 +150,6 @@ func serviceCalls() []serviceInput {
 		calls("ping()", func(s *Service) ([]byte, error) { return s.Ping(nil, []byte{1}, false) }),
 		calls("pong()", func(s *Service) ([]byte, error) { return s.Pong(nil, []byte{1}) }),
 		calls("working()", func(s *Service) ([]byte, error) { return s.Working(nil, 0) }),
-		calls("relay()", func(s *Service) ([]byte, error) { return s.Relay(nil, relayRequest) }),
-		calls("relaying(0)", func(s *Service) ([]byte, error) { return s.Relaying(nil, 0) }),
-		calls("relaying(6)", func(s *Service) ([]byte, error) { return s.Relaying(nil, relayRequest.Size+1) }),
-		calls("relayed()", func(s *Service) ([]byte, error) { return s.Relayed(nil, relayedResult) }),
-		calls("relayed(other)", func(s *Service) ([]byte, error) { return s.Relayed(nil, otherResult) }),
-		calls("relayed(failed)", func(s *Service) ([]byte, error) {
-			return s.Relayed(nil, Relayed{Code: AbortSource})
-		}),
 		calls("make-dir()", func(s *Service) ([]byte, error) { return s.MakeDir(nil, makeDirRequest) }),
 		calls("made()", func(s *Service) ([]byte, error) { return s.Made(nil) }),
 		calls("disconnected()", func(s *Service) ([]byte, error) { return nil, s.Disconnected() }),

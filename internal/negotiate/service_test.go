@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net/netip"
 	"strings"
 	"testing"
 )
@@ -22,15 +21,7 @@ var (
 	pullAccepted    = Accepted{Kind: CopyFile, Size: 5, Path: "a"}
 	removeRequest   = RemoveRequest{Place: inbox, Paths: []string{"d/f", "d"}}
 	makeDirRequest  = MakeDirRequest{Place: inbox}
-	relayRequest    = RelayRequest{
-		Source: inbox, Size: 5, Sum: Sum{DigestBLAKE3, [MaxDigestSize]byte{1, 31: 2}},
-		Address: netip.MustParseAddrPort("10.0.0.2:7483"), Key: [32]byte{3, 31: 4},
-		Target: Place{Share: "images", Path: "b"}, Flags: CopyOverwrite | CopyMakePath,
-		Durability: DurabilityFile, Idle: 30_000,
-	}
-	relayedResult  = Relayed{Bytes: 5, Sum: relayRequest.Sum}
-	otherResult    = Relayed{Bytes: 5, Sum: Sum{DigestBLAKE3, [MaxDigestSize]byte{9}}}
-	nativeMessages = [][]byte{AppendBeat(nil, Beat{1, 1}), AppendAbort(nil, AbortSource, "")}
+	nativeMessages  = [][]byte{AppendBeat(nil, Beat{1, 1}), AppendAbort(nil, AbortSource, "")}
 )
 
 // listedRoot returns the first entry of a list of a directory, with those below it.

@@ -1,7 +1,6 @@
 package negotiate
 
 import (
-	"net/netip"
 	"slices"
 	"testing"
 )
@@ -45,16 +44,6 @@ type serviceMessage struct {
 	IsText        bool           `json:"is_text"`
 	Payload       octets         `json:"payload"`
 	Ahead         uint32         `json:"ahead"`
-	Target        string         `json:"target"` // share
-	TargetPath    octets         `json:"target_path"`
-	Address       string         `json:"address"`
-	Key           octets         `json:"key"`
-	Digest        string         `json:"digest"`
-	Sum           octets         `json:"sum"`
-	Durability    string         `json:"durability"`
-	Idle          uint32         `json:"idle"` // milliseconds
-	Moved         number         `json:"moved"`
-	UpToDate      bool           `json:"up_to_date"`
 	Unfinished    bool           `json:"unfinished"`
 	FilesOnly     bool           `json:"files_only"` // of a REMOVE
 	Aside         bool           `json:"aside"`      // of a REMOVE
@@ -100,7 +89,6 @@ type (
 	closeMessage       struct{}
 	madeMessage        struct{}
 	workingMessage     uint32
-	relayingMessage    uint64
 	servicePingMessage ServicePing
 	servicePongMessage ServicePing
 )
@@ -140,29 +128,8 @@ func (m serviceMessage) value(t testing.TB) any {
 		return servicePongMessage{m.Number, m.IsText, present(m.Payload)}
 	case "WORKING":
 		return workingMessage(m.Ahead)
-	case "RELAY":
-		return RelayRequest{
-			Source: place, Size: uint64(m.Size), Sum: m.sum(t), Address: netip.MustParseAddrPort(m.Address),
-			Key: [32]byte(m.Key), Target: Place{m.Target, string(m.TargetPath)},
-			Flags:      CopyFlags(flagBits(t, copyFlagNames, m.Flags)),
-			Durability: named[Durability](t, m.Durability, DurabilityFull),
-			Idle:       m.Idle,
-		}
-	case "RELAYING":
-		return relayingMessage(m.Moved)
-	case "RELAYED":
-		return Relayed{m.Code, string(m.Text), m.UpToDate, uint64(m.Moved), m.sum(t)}
 	}
 	return m.list(t, place)
-}
-
-// sum returns the digest of a file.
-func (m serviceMessage) sum(t testing.TB) Sum {
-	t.Helper()
-	if m.Digest == "" {
-		return Sum{}
-	}
-	return Sum{named[Digest](t, m.Digest, DigestSHA256), [MaxDigestSize]byte(m.Sum)}
 }
 
 // list returns the value of a message that consists of a list.
@@ -236,13 +203,6 @@ func decodeService(msg []byte) (any, error) {
 	case TypeWorking:
 		ahead, err := DecodeWorking(msg)
 		return decoded(workingMessage(ahead), err)
-	case TypeRelay:
-		return decoded(DecodeRelay(msg))
-	case TypeRelaying:
-		moved, err := DecodeRelaying(msg)
-		return decoded(relayingMessage(moved), err)
-	case TypeRelayed:
-		return decoded(DecodeRelayed(msg))
 	case TypeMakeDir:
 		return decoded(DecodeMakeDir(msg))
 	case TypeMade:
@@ -282,12 +242,6 @@ func encodeService(value any) []byte {
 		return AppendServicePong(nil, ServicePing(v))
 	case workingMessage:
 		return AppendWorking(nil, uint32(v))
-	case RelayRequest:
-		return AppendRelay(nil, v)
-	case relayingMessage:
-		return AppendRelaying(nil, uint64(v))
-	case Relayed:
-		return AppendRelayed(nil, v)
 	case MakeDirRequest:
 		return AppendMakeDir(nil, v)
 	case madeMessage:

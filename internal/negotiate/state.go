@@ -98,7 +98,6 @@ const (
 	PeerClosing                            // the peer's CLOSE has arrived; until this side's
 	Listing                                // until the daemon's LIST END
 	Removing                               // until the daemon's REMOVED
-	Relaying                               // until the daemon's RELAYED
 	Making                                 // until the daemon's MADE
 )
 
@@ -126,7 +125,6 @@ var stateNames = map[State]string{
 	PeerClosing:     "peer-closing",
 	Listing:         "listing",
 	Removing:        "removing",
-	Relaying:        "relaying",
 	Making:          "making",
 }
 
@@ -197,9 +195,6 @@ const (
 	RemoveRequested                              // Remove is set, on the daemon: call Removed or Refuse
 	PeerRemoved                                  // Removed is set, on the command
 	PeerWorking                                  // Ahead is set, on the command
-	RelayRequested                               // Relay is set, on the daemon: call Relayed or Refuse
-	PeerRelaying                                 // Moved is set, on the command
-	PeerRelayed                                  // Relayed is set, on the command
 	MakeDirRequested                             // MakeDir is set, on the daemon: call Made or Refuse
 	PeerMade                                     // on the command
 )
@@ -216,8 +211,7 @@ var eventNames = [...]string{
 	Refused: "refused", PeerItems: "peer-items", CopyRequested: "copy-requested", CopyAccepted: "copy-accepted",
 	PeerNative: "peer-native", PeerClosed: "peer-closed", ListRequested: "list-requested", PeerListed: "peer-listed",
 	PeerListEnd: "peer-list-end", RemoveRequested: "remove-requested", PeerRemoved: "peer-removed",
-	PeerWorking: "peer-working", RelayRequested: "relay-requested", PeerRelaying: "peer-relaying",
-	PeerRelayed: "peer-relayed", MakeDirRequested: "make-dir-requested", PeerMade: "peer-made",
+	PeerWorking: "peer-working", MakeDirRequested: "make-dir-requested", PeerMade: "peer-made",
 }
 
 // String returns the event's name in docs/PROTOCOL.md.

@@ -68,11 +68,8 @@ const (
 	TypeServicePing
 	TypeServicePong
 	TypeWorking
-	TypeRelay
-	TypeRelaying
-	TypeRelayed
-	TypeMakeDir
-	TypeMade
+	TypeMakeDir Type = 0x51
+	TypeMade    Type = 0x52
 )
 
 var typeNames = map[Type]string{
@@ -118,9 +115,6 @@ var typeNames = map[Type]string{
 	TypeServicePing:     "PING",
 	TypeServicePong:     "PONG",
 	TypeWorking:         "WORKING",
-	TypeRelay:           "RELAY",
-	TypeRelaying:        "RELAYING",
-	TypeRelayed:         "RELAYED",
 	TypeMakeDir:         "MKDIR",
 	TypeMade:            "MADE",
 }

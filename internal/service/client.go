@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -69,8 +68,6 @@ type Peer struct {
 	User          string // of the daemon, likewise
 	Authenticates bool   // it accepts trusted keys only
 	Version       uint8  // of the service protocol
-
-	Address netip.AddrPort // of a daemon on another machine, to which the connection is; otherwise the zero one
 }
 
 // Client is a connection of a command to a daemon. It makes one request at a time, and is used by one goroutine at a

@@ -39,7 +39,7 @@ func (r CopyRequest) nameOf(path string) string {
 // refuses the copy, and those of a lost connection.
 func (c *Client) Push(ctx context.Context, r CopyRequest) (job.Summary, error) {
 	request := negotiate.CopyRequest{
-		Direction: negotiate.CopyPush, Place: r.Place, Flags: PushFlags(r.Options) | commonFlags(r.Options),
+		Direction: negotiate.CopyPush, Place: r.Place, Flags: pushFlags(r.Options) | commonFlags(r.Options),
 	}
 	var err error
 	if request.Kind, request.Size, err = source(ctx, r.Options); err != nil {
@@ -72,8 +72,8 @@ func source(ctx context.Context, o dmaxfer.Options) (negotiate.CopyKind, uint64,
 	return negotiate.CopyStream, 0, nil
 }
 
-// PushFlags returns the flags that only the COPY of a push has, and a RELAY.
-func PushFlags(o dmaxfer.Options) negotiate.CopyFlags {
+// pushFlags returns the flags that only the COPY of a push has.
+func pushFlags(o dmaxfer.Options) negotiate.CopyFlags {
 	return flag(o.Overwrite, negotiate.CopyOverwrite) | flag(o.Backup, negotiate.CopyBackup) |
 		flag(o.NoResume, negotiate.CopyNoResume) | flag(o.MakePath, negotiate.CopyMakePath) |
 		flag(o.IgnoreExisting, negotiate.CopyIgnoreExisting)

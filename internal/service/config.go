@@ -42,8 +42,6 @@ type ServerConfig struct {
 	// Readback, NoSparse, MaxHoles, Software and ExitCode. The rest is set for each copy.
 	Copy dmaxfer.Options
 
-	Relay RelayConfig // what it pushes to other daemons; not with AuthNone
-
 	Observer Observer // nil: none
 	Log      zerolog.Logger
 }

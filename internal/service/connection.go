@@ -306,8 +306,6 @@ func (c *connection) handle(step negotiate.ServiceStep) error {
 		return c.makeDir(step.MakeDir)
 	case negotiate.Pinged:
 		return c.pong(step.Ping)
-	case negotiate.RelayRequested:
-		return c.relay(step.Relay)
 	}
 	return fmt.Errorf("%s between two requests", step.Event) // the session permits nothing else
 }

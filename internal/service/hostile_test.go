@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"net/netip"
 	"testing"
 	"time"
 
@@ -112,13 +111,6 @@ func pushMessage(path string) []byte {
 	return copyMessage(negotiate.CopyPush, negotiate.CopyFile, negotiate.Place{Share: "box", Path: path}, 1)
 }
 
-func relayMessage(path string) []byte {
-	return negotiate.AppendRelay(nil, negotiate.RelayRequest{
-		Source: negotiate.Place{Share: "box", Path: path}, Size: 1, Sum: negotiate.Sum{Digest: negotiate.DigestBLAKE3},
-		Address: netip.MustParseAddrPort("127.0.0.1:1"), Key: [32]byte{1}, Target: negotiate.Place{Share: "box"},
-	})
-}
-
 // heartbeat is a message of a native session.
 func heartbeat() []byte {
 	return binary.LittleEndian.AppendUint32(nil, uint32(negotiate.TypeHeartbeat))
@@ -181,20 +173,6 @@ func TestHostileMessages(t *testing.T) {
 		}, negotiate.AbortProtocol},
 		{"a list while a copy runs", func(a *attacker) {
 			a.greet().send(pushMessage("a"), negotiate.AppendList(nil, negotiate.ListRequest{}))
-		}, negotiate.AbortProtocol},
-		{"a relay of a path with dots", func(a *attacker) {
-			a.greet().send(relayMessage("../../etc/passwd"))
-		}, negotiate.AbortProtocol},
-		{"a relay with a length beyond the message", func(a *attacker) {
-			message := relayMessage("a")
-			message[20] = 0xff
-			a.greet().send(message)
-		}, negotiate.AbortProtocol},
-		{"a relay while a copy runs", func(a *attacker) {
-			a.greet().send(pushMessage("a"), relayMessage("a"))
-		}, negotiate.AbortProtocol},
-		{"the progress of a relay from the command", func(a *attacker) {
-			a.greet().send(negotiate.AppendRelaying(nil, 1))
 		}, negotiate.AbortProtocol},
 		{"native garbage in a copy", func(a *attacker) {
 			a.greet().send(pushMessage("a"), heartbeat(), bytes.Repeat([]byte{0x21, 0, 0, 0}, 100))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -117,8 +116,6 @@ type NetworkMeeting struct {
 	Address  string        // "HOST:PORT"
 	Wait     time.Duration // for the daemon to appear, and to have a connection to spare
 	Settings network.Settings
-
-	budgeted func(native.Memory) native.Memory // counts the memory of the connection; nil: it is not counted
 }
 
 // DialNetwork connects to a daemon, again as long as it may wait and is turned away. Conn and Memory of the config are
@@ -161,19 +158,8 @@ func (m NetworkMeeting) dial(ctx context.Context, wait time.Duration, c ClientCo
 		return nil, err
 	}
 	c.Conn = control
-	c.Memory = func(authenticated *secure.Conn) native.Memory {
-		memory := control.Memory(authenticated, m.Settings)
-		if m.budgeted != nil {
-			return m.budgeted(memory)
-		}
-		return memory
-	}
-	client, err := Connect(ctx, c)
-	if tcp, is := control.Peer().(*net.TCPAddr); is && err == nil {
-		address := tcp.AddrPort()
-		client.peer.Address = netip.AddrPortFrom(address.Addr().Unmap(), address.Port())
-	}
-	return client, err
+	c.Memory = func(authenticated *secure.Conn) native.Memory { return control.Memory(authenticated, m.Settings) }
+	return Connect(ctx, c)
 }
 
 // shortestDial is for the last attempt to connect.

@@ -17,11 +17,10 @@ const (
 	Remove Operation = "remove"
 	Mkdir  Operation = "mkdir"
 	Ping   Operation = "ping"
-	Relay  Operation = "relay" // the daemon pushes to another daemon
 )
 
 // Copies reports whether the operation transfers files.
-func (o Operation) Copies() bool { return o == Push || o == Pull || o == Relay }
+func (o Operation) Copies() bool { return o == Push || o == Pull }
 
 // Session describes a connection of the daemon to its Observer. Fields are known from the event on that their comment
 // names.
@@ -50,8 +49,6 @@ type Record struct {
 	Path      string // below the share, of the target or source as far as it is known: any bytes
 	Local     string // of a copy: path of the command's file, as it says: any bytes
 	Text      string // that came with a ping: any bytes
-	Target    string // of a relay: ucx://ADDRESS:PORT/SHARE/PATH, any bytes
-	TargetKey string // of a relay: fingerprint of the key that the target must prove
 
 	// The following are set when the request has ended.
 	Duration time.Duration
@@ -60,9 +57,9 @@ type Record struct {
 	Removed  []string    // of a Remove, below Path: what is gone, in order and at most as many as a message has
 	Code     int         // the exit code for the error; 0 on success
 	Err      error       // nil on success. Its text may have bytes of the peer
-	Summary  job.Summary // of a copy or relay, also of one whose error is job.ErrSomeFailed; otherwise zero
+	Summary  job.Summary // of a copy, also of one whose error is job.ErrSomeFailed; otherwise zero
 
-	// DataPath is what both sides have agreed on for the content of a copy or relay, also of one that has failed;
+	// DataPath is what both sides have agreed on for the content of a copy, also of one that has failed;
 	// empty: nothing. Encrypted says whether it encrypts.
 	DataPath  string
 	Encrypted bool

@@ -30,7 +30,6 @@ func TestRandomMessages(t *testing.T) {
 		negotiate.AppendItems(nil, []negotiate.Item{{Kind: negotiate.ItemExclude, Text: "x"}}),
 		negotiate.AppendServicePing(nil, negotiate.ServicePing{Payload: []byte("p")}),
 		negotiate.AppendAbort(nil, negotiate.AbortFailure, "no"), []byte("garbage"),
-		relayMessage("a"), negotiate.AppendRelaying(nil, 0),
 	}
 	var refused atomic.Int64
 	for seed := range uint64(60) {

@@ -74,18 +74,11 @@ const workingInterval = time.Second
 // whileWorking makes a call during which the peer is told once a second that this side is at work, with the number of
 // requests that ahead returns. The context of the call ends with ctx and with the connection.
 func (c *connection) whileWorking(ctx context.Context, ahead func() int, call func(context.Context) error) error {
-	return c.whileSaying(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) {
-		return s.Working(dst, uint32(ahead()))
-	}, call)
-}
-
-// whileSaying is whileWorking with another sign of life.
-func (c *connection) whileSaying(ctx context.Context, sign encoding, call func(context.Context) error) error {
 	ctx, stop := whileConnected(ctx, c.in.Conn)
 	defer stop(nil)
 	signs := make(chan error, 1)
 	go func() {
-		err := c.say(ctx, sign)
+		err := c.say(ctx, ahead)
 		stop(err)
 		signs <- err
 	}()
@@ -97,8 +90,8 @@ func (c *connection) whileSaying(ctx context.Context, sign encoding, call func(c
 	return err
 }
 
-// say sends a sign of life once a second until ctx ends. It returns why it could not, which may be a panic.
-func (c *connection) say(ctx context.Context, sign encoding) (err error) {
+// say sends a WORKING once a second until ctx ends. It returns why it could not, which may be a panic.
+func (c *connection) say(ctx context.Context, ahead func() int) (err error) {
 	defer job.Recover(&err)
 	ticker := time.NewTicker(workingInterval)
 	defer ticker.Stop()
@@ -108,7 +101,10 @@ func (c *connection) say(ctx context.Context, sign encoding) (err error) {
 		case <-ctx.Done():
 			return nil
 		}
-		if err := c.send(sign); err != nil {
+		err := c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) {
+			return s.Working(dst, uint32(ahead()))
+		})
+		if err != nil {
 			return err
 		}
 	}

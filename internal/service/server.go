@@ -47,8 +47,6 @@ func NewServer(c ServerConfig) (*Server, error) {
 		return nil, errors.New("a server needs a key")
 	case c.Trust == nil && !c.AuthNone:
 		return nil, errors.New("a server needs trusted keys, unless it accepts any")
-	case c.AuthNone && len(c.Relay.To) > 0:
-		return nil, errors.New("a server that accepts any key does not push files to other daemons")
 	case len(c.Text) > negotiate.MaxPingText:
 		return nil, fmt.Errorf("the answer to pings has %d bytes, limit %d", len(c.Text), negotiate.MaxPingText)
 	}
@@ -178,9 +176,6 @@ func (s *Server) Status() Status {
 	}
 	for _, each := range s.shares {
 		status.Shares = append(status.Shares, ShareStatus{each.Name, each.Path, each.Access.String()})
-	}
-	for _, each := range s.config.Relay.To {
-		status.RelayTo = append(status.RelayTo, each.String())
 	}
 	for _, each := range s.connections {
 		status.Connections = append(status.Connections, each.status())
@@ -323,13 +318,6 @@ func (s *Server) dismiss(each *connection) {
 		}
 	}
 	delete(s.limiters, each.key)
-}
-
-// grant returns what a key may do now.
-func (s *Server) grant(key identity.Public) (identity.Grant, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.grantLocked(key)
 }
 
 // grantLocked returns what a key may do now. s.mu is held.

@@ -542,9 +542,8 @@ func TestPanicOfASignOfLife(t *testing.T) {
 		defer client.Close()
 		synctest.Wait()
 		for name, result := range map[string]error{"a call that fails": io.EOF, "a call that succeeds": nil} {
-			err := w.server.connections[1].whileSaying(w.Context(), func(*negotiate.Service, []byte) ([]byte, error) {
-				panic("a defect")
-			}, func(ctx context.Context) error {
+			ahead := func() int { panic("a defect") }
+			err := w.server.connections[1].whileWorking(w.Context(), ahead, func(ctx context.Context) error {
 				<-ctx.Done()
 				return result
 			})

@@ -26,15 +26,14 @@ import (
 // simClient makes the requests of one key, one after the other.
 type simClient struct {
 	*simulation
-	number  int
-	name    string // of its key
-	key     *identity.Key
-	grant   simGrant         // of its key
-	disk    *disktest.Memory // its own: /home
-	random  *rand.Rand
-	fine    bool     // nothing goes wrong with its connections
-	model   simFiles // its own share
-	relayed simFiles // the share of the target that has its name
+	number int
+	name   string // of its key
+	key    *identity.Key
+	grant  simGrant         // of its key
+	disk   *disktest.Memory // its own: /home
+	random *rand.Rand
+	fine   bool     // nothing goes wrong with its connections
+	model  simFiles // its own share
 
 	disturbed atomic.Bool  // something goes wrong with the daemon that concerns it
 	revokedAt atomic.Int64 // when its key was taken away, as time.Time.UnixNano; 0: it is trusted

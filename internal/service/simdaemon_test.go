@@ -46,8 +46,7 @@ var errPowerLost = syscall.EIO
 func (s *simulation) startDaemon() *simDaemon {
 	d := &simDaemon{simulation: s, audit: newAuditor()}
 	config := ServerConfig{
-		Relay: RelayConfig{To: targetsOf(s.T, simTargetAddress.String()), dial: d.dialTarget},
-		Key:   s.key, Trust: s.grants(-1), FS: disktest.NewFaulty(s.disk, d.plan), Name: "dpu7", Text: "hello",
+		Key: s.key, Trust: s.grants(-1), FS: disktest.NewFaulty(s.disk, d.plan), Name: "dpu7", Text: "hello",
 		Limits: s.limits, Shares: s.shares(), Observer: d.audit, Log: zerolog.Nop(),
 		Copy: dmaxfer.Options{
 			Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C,
@@ -113,7 +112,6 @@ func (d *simDaemon) losePower() {
 	for _, c := range d.clients {
 		c.powerLost()
 	}
-	d.target.breakLinks()
 	d.stop()
 }
 
@@ -178,9 +176,6 @@ func simCode(err error) int {
 	}
 	if refusal, is := errors.AsType[*negotiate.Refusal](err); is {
 		return int(refusal.Code)
-	}
-	if failure, is := errors.AsType[*negotiate.RelayFailure](err); is {
-		return int(failure.Code)
 	}
 	for _, class := range []struct {
 		is   error

@@ -108,7 +108,7 @@ func (c *simClient) judge(o Operation, at negotiate.Place, began time.Time, err 
 			c.Errorf("client %d: %s succeeds in a share that is gone", c.number, o)
 		}
 	}
-	if o.Copies() && c.waits() || o == Relay && c.linkFaults {
+	if o.Copies() && c.waits() {
 		c.inTime(string(o), began, err)
 	} else {
 		c.promptly(m, string(o), began, err)
@@ -131,7 +131,7 @@ func (c *simClient) request() {
 		"common", "common", "in", "out", "keep", "hidden", "none", c.foreignShare(),
 	}[c.random.IntN(8)]
 	var do func()
-	switch c.random.IntN(16) {
+	switch c.random.IntN(14) {
 	case 0, 1:
 		do = func() { c.push(name, variant, overwrite) }
 	case 2, 3:
@@ -154,8 +154,6 @@ func (c *simClient) request() {
 		do = func() { c.removeElsewhere(other, fmt.Sprint("shared-", n)) }
 	case 11:
 		do = c.listShares
-	case 14, 15:
-		do = func() { c.relay(name, variant, overwrite) }
 	default:
 		do = func() { c.ping(overwrite) }
 	}

@@ -73,7 +73,6 @@ type simScenario struct {
 	revoking                    int           // number of the client whose key a reload revokes
 	patience                    time.Duration // of a drain
 	diskFault                   diskFault
-	linkFaults                  bool          // connections of relays fail
 	bound                       time.Duration // of a request
 }
 
@@ -87,7 +86,6 @@ type simulation struct {
 	disk    *disktest.Memory
 	clients []*simClient
 	daemon  atomic.Pointer[simDaemon]
-	target  *simTarget // of relays
 	ended   []*simDaemon
 
 	revoked    atomic.Bool  // its key, by a reload
@@ -189,7 +187,7 @@ func (s *simulation) addClient(i int) {
 		simulation: s, number: i, name: name, key: key, grant: grant,
 		disk:   disktest.NewMemory("/", "/home"),
 		random: rand.New(rand.NewPCG(s.seed, uint64(10+i))), fine: s.random.IntN(2) == 0,
-		model: simFiles{byName: make(map[string]simContents)}, relayed: simFiles{byName: make(map[string]simContents)},
+		model: simFiles{byName: make(map[string]simContents)},
 	}
 	for variant := range simVariants {
 		c.disk.Put(fmt.Sprintf("/home/private-%d", variant), privateText(i, variant))
@@ -226,7 +224,6 @@ func (s *simulation) newScenario() simScenario {
 	case 2:
 		sc.limits.Bandwidth = 1 << 20
 	}
-	sc.linkFaults = random.IntN(3) == 0
 	if random.IntN(3) == 0 {
 		sc.diskFault = diskFault{
 			tenant: random.IntN(len(s.clients)), at: random.Int64N(150), done: random.IntN(2) == 0,
@@ -251,7 +248,6 @@ type simGrant struct {
 	bandwidth   int64
 	maxBytes    int64
 	connections int
-	relay       bool
 }
 
 func (s *simulation) newGrant() simGrant {
@@ -264,7 +260,6 @@ func (s *simulation) newGrant() simGrant {
 	g.bandwidth = []int64{0, 0, 16 << 20}[s.random.IntN(3)]
 	g.maxBytes = []int64{0, 0, 20_000}[s.random.IntN(3)]
 	g.connections = []int{0, 0, 1}[s.random.IntN(3)]
-	g.relay = s.random.IntN(4) > 0
 	return g
 }
 
@@ -289,7 +284,7 @@ func (s *simulation) grants(without int) Trust {
 		if !found {
 			grant = identity.Grant{
 				Name: c.name, Key: c.key.Public(), Shares: maps.Clone(c.grant.access), Bandwidth: c.grant.bandwidth,
-				MaxBytes: c.grant.maxBytes, Connections: c.grant.connections, Relay: c.grant.relay,
+				MaxBytes: c.grant.maxBytes, Connections: c.grant.connections,
 			}
 		}
 		grant.Shares[privateShare(i)] = share.ReadWrite
@@ -352,7 +347,6 @@ func (s *simulation) run() {
 	if s.disruption == powerLost {
 		s.disk.Record()
 	}
-	s.target = s.startTarget()
 	s.daemon.Store(s.startDaemon())
 	s.all((*simClient).run)
 	s.over.Store(true)
@@ -384,8 +378,7 @@ func (s *simulation) check() {
 	for _, d := range s.ended {
 		d.end()
 	}
-	s.target.end()
-	disks := map[string]*disktest.Memory{"daemon": s.disk, "target": s.target.disk}
+	disks := map[string]*disktest.Memory{"daemon": s.disk}
 	for _, c := range s.clients {
 		disks["client "+c.name] = c.disk
 		for _, m := range c.made {

@@ -18,7 +18,6 @@ type Status struct {
 	Tenants     []TenantStatus     // that have running or waiting transfers, by name
 	Memory      int64              // bytes of the windows, buffers and ITEMS of all connections
 	Shares      []ShareStatus      // by name
-	RelayTo     []string           // addresses of daemons to which files may be pushed
 	TrustedKeys int
 	Limits      Limits // of all peers together; those that are not set have their defaults
 	Totals      Totals // since the start

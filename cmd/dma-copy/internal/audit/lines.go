@@ -65,9 +65,6 @@ func (l *Log) Ended(r service.Record) {
 		if r.Operation != service.Ping {
 			line.Str("share", quote.Path(r.Share)).Str("path", quote.Path(r.Path))
 		}
-		if r.Operation == service.Relay {
-			line.Str("target", quote.Path(r.Target)).Str("target_key", quote.Printable(r.TargetKey))
-		}
 		addClaim(line, "claimed_machine", r.Session.Machine)
 		addClaim(line, "claimed_user", r.Session.User)
 		addClaim(line, "claimed_file", r.Local)

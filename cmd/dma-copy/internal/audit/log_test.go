@@ -67,10 +67,6 @@ func observeAll(t *testing.T, l *Log) {
 	l.Ended(service.Record{
 		Session: session, Request: 6, Operation: service.Remove, Entries: 2, Removed: []string{"a", hostile},
 	})
-	l.Ended(service.Record{
-		Session: session, Request: 8, Operation: service.Relay, Share: "images", Path: "disk", Bytes: 10, Entries: 1,
-		Target: "ucx://10.0.0.14:7483/" + hostile, TargetKey: "dma-copy-v1:CCCC",
-	})
 	l.Ended(service.Record{Session: session, Request: 7, Operation: service.Remove, Code: 8, Err: errors.New("no")})
 	l.Disconnected(session, nil)
 	l.Disconnected(bare, errors.New("lost"))

@@ -49,50 +49,20 @@ func TestRefusedFleet(t *testing.T) {
 		{Push, "--to p -r b1:00.1", "a :in", "--rep-pci conflicts with --to: "},
 		{Push, "--to p --expect crc32c:00000000", "a b", "--expect crc32c:00000000 conflicts with several sources: "},
 		{Push, "--to p --files-from x", "a b", "--files-from conflicts with several sources: "},
-		{Push, "--to p --parallel -1", "a :in", `--parallel "-1": not a count; give a whole number from 0 to 256`},
+		{Push, "--to p --parallel -1", "a :in", `--parallel "-1": not a count; give a whole number from 1 to 256`},
+		{Push, "--to p --parallel 0", "a :in", `--parallel "0": not a count; `},
 		{Push, "--to p --parallel 257", "a :in", `--parallel "257": not a count; `},
 		{Push, "--to _", "a :in", `--to "": an empty name; `},
-		{Push, "--to p --fanout 17", "a :in", `--fanout "17": not a count; give a whole number from 0 to 16`},
-		{Push, "--to p --fanout -1", "a :in", `--fanout "-1": not a count; `},
-		{Push, "--to p --fanout 1", "a b :in", "--fanout conflicts with several sources: "},
-		{Push, "--to p --fanout 1 --files-from x", "a :in", "--fanout conflicts with --files-from: "},
-		{Push, "--to p --fanout 1 --auth none", "a :in", "--fanout conflicts with --auth none: "},
-		{Push, "--to p --fanout 1 --allow-changing", "a :in", "--fanout conflicts with --allow-changing: "},
-		{Push, "--to p --fanout 1 --digest xxh3", "a :in", "--fanout conflicts with --digest xxh3: "},
-		{Push, "--to p --fanout 1 --expect crc32c:00000000", "a :in", "--fanout conflicts with --expect crc32c:"},
-		{Push, "--to p --fanout 1 --preserve owner", "a :in", "--fanout conflicts with --preserve: "},
-		{Push, "--to p --fanout 1 --preserve xattr", "a :in", "--fanout conflicts with --preserve: "},
-		{Push, "--to p --fanout 1 --verify readback", "a :in", "--fanout conflicts with --verify readback: "},
-		{Push, "--to p --fanout 1 --if-same error", "a :in", "--fanout conflicts with --if-same error: "},
-		{Sync, "--fanout 1", "a :in", `unknown flag "--fanout": `},
 		{Pull, "--to p", ":in a", `unknown flag "--to": `},
 		{Sync, "--parallel 2", "a :in", `unknown flag "--parallel": `},
 	})
 }
 
-// TestFanout accepts what peers pass on, and ignores the option without a list.
-func TestFanout(t *testing.T) {
-	for _, line := range []string{
-		"--to p --fanout 16", "--to p --fanout 1 --digest sha256 --overwrite --backup --no-resume --preserve links",
-		"--to p --fanout 1 --expect blake3:" + strings.Repeat("00", 32), "--fanout 1 --allow-changing",
-	} {
-		s, err := transferred(t, Push, line, "a", ":in")
-		if err == nil {
-			err = s.Validate()
-		}
-		if err != nil || s.Fanout == 0 {
-			t.Errorf("%s: %d, %v", line, s.Fanout, err)
-		}
-	}
-}
-
 func TestCopiesAtOnce(t *testing.T) {
-	for line, want := range map[string]int{
-		"": 8, "--parallel 3": 3, "--fanout 2": 2, "--fanout 2 --parallel 0": 2, "--fanout 2 --parallel 8": 8,
-	} {
+	for line, want := range map[string]int{"": 8, "--parallel 1": 1, "--parallel 256": 256} {
 		s, err := transferred(t, Push, "--to p "+line, "a", ":in")
-		if err != nil || s.AtOnce() != want {
-			t.Errorf("%q: %d copies at once, want %d (%v)", line, s.AtOnce(), want, err)
+		if err != nil || s.Parallel != want {
+			t.Errorf("%q: %d copies at once, want %d (%v)", line, s.Parallel, want, err)
 		}
 	}
 }

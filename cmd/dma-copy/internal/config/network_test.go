@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -22,23 +21,6 @@ func TestServeNetwork(t *testing.T) {
 		!slices.Equal(n.NetDevices, []string{"mlx5_0:1", "eth0"}) || n.TrafficClass != 104 ||
 		n.AckTimeout != 100*time.Millisecond || n.AckRetries != 3 || n.GIDIndex != 3 || n.DeviceMemory != 2048 {
 		t.Errorf("%+v", s)
-	}
-}
-
-// A daemon pushes for others only to what --relay-to names, also without --listen.
-func TestServeRelays(t *testing.T) {
-	for line, want := range map[string]string{
-		"":                                  "[]",
-		"--relay-to 10.0.0.0/24,[fd00::14]": "[10.0.0.0/24:7483 [fd00::14]:7483]",
-	} {
-		s, err := served(t, "", nil, "--share a=/a "+line)
-		if err != nil || fmt.Sprint(s.RelayTo) != want || s.Relays() == (want == "[]") {
-			t.Errorf("%s: %v, %v", line, s.RelayTo, err)
-		}
-	}
-	s, err := served(t, `{"serve": {"share": "a=/a", "relay-to": "10.0.0.0/24:1"}}`, nil, "")
-	if err != nil || fmt.Sprint(s.RelayTo) != "[10.0.0.0/24:1]" {
-		t.Errorf("%v, %v", s.RelayTo, err)
 	}
 }
 
@@ -128,9 +110,6 @@ func TestRefusedNetworkSettings(t *testing.T) {
 		"--listen :1 --gid-index -1":           `--gid-index "-1": not an entry of a GID table; `,
 		"--listen :1 --gid-index 256":          `--gid-index "256": not an entry of a GID table; `,
 		"--listen :1 --device-memory 1X":       `--device-memory "1X": not a size; `,
-		"--relay-to lab:7483":                  `--relay-to "lab:7483": not a list of addresses: "lab" is not an `,
-		"--relay-to 10.0.0.1/24":               `--relay-to "10.0.0.1/24": not a list of addresses: `,
-		"--relay-to 10.0.0.1 --auth none":      "--relay-to conflicts with --auth none: anybody could have files ",
 		"--listen :1 --path tls,tls,b":         `"b" is not a path; `,
 	} {
 		if _, err := served(t, "", nil, "--share a=/a "+line); err == nil || !strings.Contains(err.Error(), sentence) {

@@ -21,7 +21,6 @@ type Keys struct {
 	Comment     string // for the line of this side's key; empty: user and machine
 	Shares      []ShareAccess
 	Owner       bool
-	Relay       bool  // the daemon may push what the key may read to other daemons
 	MaxBytes    int64 // of one copy; 0 is no limit
 	MaxEntries  int64 // of one copy; 0 is no limit
 	Bandwidth   int64 // bytes per second; 0 is no limit
@@ -67,9 +66,6 @@ func (s *Keys) grantOptions() []option {
 			help: "trust: a share that the key may use, with the\nmost that it may do there; may be repeated.\n" +
 				"Without: all shares as they are"},
 		switchOption(AddedFlags, "owner", &s.Owner, "trust: what the key sends may keep its owner"),
-		switchOption(AddedFlags, "relay", &s.Relay,
-			"trust: the key may have the daemon push files\nthat the key may read to other daemons, which\n"+
-				"serve --relay-to names"),
 		maxBytesOption(&s.MaxBytes, "trust: limit of one copy; 0 is no limit"),
 		maxEntriesOption(&s.MaxEntries, "trust: limit of one copy; 0 is no limit"),
 		bandwidthOption(&s.Bandwidth, "trust: bandwidth limit of the key in bytes per\n"+
@@ -127,7 +123,7 @@ func (s *Keys) CheckGrant(action string) error {
 		name  string
 		given bool
 	}{
-		{"share", len(s.Shares) > 0}, {"owner", s.Owner}, {"relay", s.Relay}, {"max-bytes", s.MaxBytes > 0},
+		{"share", len(s.Shares) > 0}, {"owner", s.Owner}, {"max-bytes", s.MaxBytes > 0},
 		{"max-entries", s.MaxEntries > 0}, {"bwlimit", s.Bandwidth > 0}, {"max-connections", s.Connections > 0},
 		{"overwrite", s.Overwrite},
 	} {

@@ -191,10 +191,6 @@ func (s *Serve) shareOptions() []option {
 			help: "Permitted paths of file data, with commas: dma\nand fast of a device; tls, tcp, am and rma to\n" +
 				"other machines. auto, and a list without any of\na kind, is dma, fast and tls; tcp does not\n" +
 				"encrypt, and am and rma are for machines that\ntrust each other"},
-		{group: ServeFlags, name: "relay-to", value: "LIST", json: jsonText,
-			assign: into(&s.RelayTo, parseRelayTargets),
-			help: "Push files to the daemons at these addresses,\nwith commas, for keys with the right to relay:\n" +
-				"ADDRESS or ADDRESS/BITS, each with :PORT; the\ndefault port is 7483. Without: to none"},
 	}
 }
 
@@ -291,14 +287,6 @@ func withAutoDigest(table []option) []option {
 		}
 	}
 	return table
-}
-
-func parseRelayTargets(text string) ([]share.RelayTarget, error) {
-	targets, err := share.ParseRelayTargets(text)
-	if err != nil {
-		return nil, fmt.Errorf("not a list of addresses: %w", err)
-	}
-	return targets, nil
 }
 
 func parseShare(text string) (share.Share, error) {

@@ -54,8 +54,7 @@ type Transfer struct {
 // Fleet holds how push copies to many peers. Remote then is the target of those without one of their own, or empty.
 type Fleet struct {
 	To       string // file with the list of peers, Stream for stdin; empty: one peer
-	Parallel int    // copies of this side at once, up to MaxParallel; 0 is automatic
-	Fanout   int    // copies at once of each peer that has the file; 0 to MaxFanout
+	Parallel int    // copies of this side at once, 1 to MaxParallel
 }
 
 // Places holds what the commands have that do something in shares, other than copies: ls, mkdir and rm.
@@ -98,12 +97,11 @@ type Remove struct {
 type Serve struct {
 	Copy
 	Network
-	Listen            netip.AddrPort      // for other machines; not valid: not given
-	RelayTo           []share.RelayTarget // daemons to which files may be pushed for others; nil: none
-	Paths             []PathChoice        // that are permitted; nil: auto
-	Shares            []share.Share       // at least one after Validate, with names that differ
-	Representors      []string            // DPU side; empty: not given
-	Keys              string              // as for a Contact
+	Listen            netip.AddrPort // for other machines; not valid: not given
+	Paths             []PathChoice   // that are permitted; nil: auto
+	Shares            []share.Share  // at least one after Validate, with names that differ
+	Representors      []string       // DPU side; empty: not given
+	Keys              string         // as for a Contact
 	Auth              AuthChoice
 	MaxConnections    int   // at once; at least one
 	MaxKeyConnections int   // at once of one key; at least one

@@ -67,9 +67,6 @@ func (s Driver) ValidateForNetwork() error {
 // ServesNetwork reports whether the daemon listens for other machines.
 func (s *Serve) ServesNetwork() bool { return s.Listen.IsValid() }
 
-// Relays reports whether the daemon pushes files to other daemons.
-func (s *Serve) Relays() bool { return len(s.RelayTo) > 0 }
-
 // ServesDevice reports whether the daemon serves commands on the other side of a device. With --listen it does so only
 // if a device is named.
 func (s *Serve) ServesDevice() bool {
@@ -132,9 +129,6 @@ func (s *Serve) validateNetwork() error {
 		return errDriverUCX()
 	case s.ServesNetwork() && !s.ServesDevice() && s.Driver.RequireHW:
 		return s.Driver.ValidateForNetwork()
-	case s.Relays() && s.Auth == AuthNone:
-		return exit.Usagef("--relay-to conflicts with --auth none: anybody could have files pushed to other daemons " +
-			"in the name of this one, so use keys")
 	case s.ServesNetwork() && s.Auth == AuthNone && !s.Listen.Addr().IsLoopback():
 		return exit.Usagef("--auth none with --listen %s would serve anybody on the network: "+
 			"listen on 127.0.0.1 or [::1], or use keys", s.Listen)

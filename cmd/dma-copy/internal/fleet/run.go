@@ -2,39 +2,29 @@ package fleet
 
 import "context"
 
-// End is the end of one assignment, with a result of the caller's type.
-type End[R any] struct {
-	Assignment
-	Outcome Outcome
-	Result  R
-}
-
-// Run makes the copies of a Planner, each in a goroutine of its own, and calls ended in its own goroutine as each ends.
-// It starts none once ctx has ended, or ended has returned false; those that run are waited for. It returns when none
-// runs any more; the Planner then says how many peers were not reached.
+// Run calls send for each number below count, in order, at most parallel at once, each in a goroutine of its own, and
+// calls ended in its own goroutine as each returns. It starts none once ctx has ended, or ended has returned false;
+// those that run are waited for.
 func Run[R any](
-	ctx context.Context, p *Planner, send func(context.Context, Assignment) (Outcome, R), ended func(End[R]) bool,
+	ctx context.Context, count, parallel int, send func(context.Context, int) R, ended func(int, R) bool,
 ) {
-	ends := make(chan End[R])
+	type end struct {
+		index  int
+		result R
+	}
+	ends := make(chan end)
 	goOn := true
-	for running := 0; ; {
-		for goOn && ctx.Err() == nil {
-			a, is := p.Next()
-			if !is {
-				break
-			}
-			running++
-			go func() {
-				outcome, result := send(ctx, a)
-				ends <- End[R]{a, outcome, result}
-			}()
+	for next, running := 0, 0; ; {
+		for goOn && ctx.Err() == nil && next < count && running < parallel {
+			index := next
+			next, running = next+1, running+1
+			go func() { ends <- end{index, send(ctx, index)} }()
 		}
 		if running == 0 {
 			return
 		}
-		end := <-ends
+		e := <-ends
 		running--
-		p.End(end.Assignment, end.Outcome)
-		goOn = ended(end) && goOn
+		goOn = ended(e.index, e.result) && goOn
 	}
 }

@@ -20,7 +20,7 @@ var stages = map[pump.Stage]string{
 }
 
 var operations = []service.Operation{
-	service.Push, service.Pull, service.List, service.Remove, service.Mkdir, service.Ping, service.Relay,
+	service.Push, service.Pull, service.List, service.Remove, service.Mkdir, service.Ping,
 }
 
 // Metrics counts what a Server does, as its service.Observer.

@@ -24,7 +24,6 @@ import (
 type PeerResult struct {
 	Name   string      // of the target, as in the list
 	Line   int         // of the list
-	Via    string      // the Name of the peer that has sent the copy; empty: this command
 	Total  Total       // of its sources
 	Sum    digest.Sum  // of the only source, if it is a file
 	Path   Path        // without a Peer if the daemon was not reached
@@ -38,8 +37,6 @@ type FleetTotal struct {
 	Peers      int64 // of the list
 	Failed     int64 // of these
 	NotStarted int64 // of these: the command ended before
-	Relayed    int64 // of these: another peer has served them
-	GivenUp    int64 // of these: they failed to serve another one, and were not asked again
 	Files      int64 // that were copied to all peers together
 	Bytes      int64 // of these
 	Elapsed    time.Duration
@@ -51,11 +48,8 @@ func (t *FleetTotal) add(r PeerResult) {
 	t.Files += r.Total.Files
 	t.Bytes += r.Total.Bytes
 	t.DryRun = t.DryRun || r.Total.DryRun
-	switch {
-	case r.Err != nil:
+	if r.Err != nil {
 		t.Failed++
-	case r.Via != "":
-		t.Relayed++
 	}
 }
 
@@ -124,23 +118,6 @@ func (f *Fleet) Ended(r PeerResult) {
 	f.show()
 }
 
-// RelayGivenUp reports that the peer at a line of the list, which has everything, failed with err to serve the one at
-// another line, and serves no other.
-func (f *Fleet) RelayGivenUp(name string, line, served int, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.total.GivenUp++
-	delete(f.moved, served)
-	if f.json {
-		f.events.write(relayEvent{
-			eventHeader: f.events.start("relay"), Peer: name, Line: line, Code: ExitCode(err), Message: Sentence(err),
-		})
-		return
-	}
-	fmt.Fprintf(f.out, "warn  %s: serves no other peer: %s\n", quote.Printable(name), Sentence(err))
-	f.show()
-}
-
 // WaitOutput returns how the wait for the peer at a line of the list is said: with its name, by the line or event that
 // is written every 10 s where there is no progress line.
 func (f *Fleet) WaitOutput(name string, line int) WaitOutput {
@@ -158,14 +135,6 @@ func (f *Fleet) WaitOutput(name string, line int) WaitOutput {
 		event.Peer, event.Line = name, line
 		f.events.write(event)
 	}}
-}
-
-// NotRelayed is called when another peer could not serve the one at a line of the list, which is tried again.
-func (f *Fleet) NotRelayed(line int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.moved, line)
-	f.show()
 }
 
 // NotStarted reports that the command ended with err before it tried a peer.
@@ -267,15 +236,7 @@ func (r PeerResult) String() string {
 		return fmt.Sprintf("%s%s: already up to date%s", did, name, r.sum())
 	}
 	return fmt.Sprintf("%s%s: %s %s, %s in %s%s%s", did, name, quantity.Count(r.Total.Files, "file"), r.verb(),
-		quantity.Bytes(uint64(r.Total.Bytes)), round(r.Total.Elapsed), r.way(), r.sum())
-}
-
-// way returns from whom or how content has reached the peer, empty if this side has sent it over a device.
-func (r PeerResult) way() string {
-	if r.Via != "" {
-		return "  via " + quote.Printable(r.Via)
-	}
-	return r.transport()
+		quantity.Bytes(uint64(r.Total.Bytes)), round(r.Total.Elapsed), r.transport(), r.sum())
 }
 
 // moved reports whether content was copied, so that it is known how.
@@ -327,10 +288,6 @@ func (t FleetTotal) String() string {
 	}
 	parts = append(parts, quantity.Count(t.Files, "file")+verb, quantity.Bytes(uint64(t.Bytes)))
 	text := strings.Join(parts, ", ") + " in " + round(t.Elapsed).String()
-	relays := joined(", ", countOf(t.Relayed, "served by others"), countOf(t.GivenUp, "given up as relays"))
-	if relays != "" {
-		text += "; " + relays
-	}
 	if t.DryRun {
 		return text + "; nothing was changed"
 	}
@@ -356,7 +313,6 @@ type (
 		eventHeader
 		Peer          string  `json:"peer"`
 		Line          int     `json:"line"`
-		Via           string  `json:"via,omitempty"`
 		Sources       int64   `json:"sources"`
 		Failed        int64   `json:"failed"`
 		Files         int64   `json:"files"`
@@ -380,25 +336,16 @@ type (
 		Peers      int64   `json:"peers"`
 		Failed     int64   `json:"failed"`
 		NotStarted int64   `json:"not_started"`
-		Relayed    int64   `json:"relayed"`
-		GivenUp    int64   `json:"relays_given_up"`
 		Files      int64   `json:"files"`
 		Bytes      int64   `json:"bytes"`
 		Elapsed    float64 `json:"elapsed_seconds"`
 		DryRun     bool    `json:"dry_run,omitempty"`
 	}
-	relayEvent struct {
-		eventHeader
-		Peer    string `json:"peer"`
-		Line    int    `json:"line"`
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-	}
 )
 
 func (f *Fleet) event(r PeerResult) peerEvent {
 	line := peerEvent{
-		eventHeader: f.events.start("peer"), Peer: r.Name, Line: r.Line, Via: r.Via, Sources: r.Total.Sources,
+		eventHeader: f.events.start("peer"), Peer: r.Name, Line: r.Line, Sources: r.Total.Sources,
 		Failed: r.Total.Failed, Files: r.Total.Files, Bytes: r.Total.Bytes, Elapsed: r.Total.Elapsed.Seconds(),
 		Code: ExitCode(r.Err), DryRun: r.Total.DryRun,
 	}
@@ -423,7 +370,7 @@ func (f *Fleet) totalEvent() peersEvent {
 	t := f.total
 	return peersEvent{
 		eventHeader: f.events.start("peers"), Peers: t.Peers, Failed: t.Failed, NotStarted: t.NotStarted,
-		Relayed: t.Relayed, GivenUp: t.GivenUp, Files: t.Files, Bytes: t.Bytes, Elapsed: t.Elapsed.Seconds(),
+		Files: t.Files, Bytes: t.Bytes, Elapsed: t.Elapsed.Seconds(),
 		DryRun: t.DryRun,
 	}
 }

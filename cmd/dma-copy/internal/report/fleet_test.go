@@ -41,11 +41,8 @@ func everyPeer(f *Fleet) error {
 		Total: Total{Sources: 2, Failed: 1, Files: 1, Bytes: 5},
 	})
 	f.Moved(4, 1<<20)
-	f.RelayGivenUp("one:in/", 1, 4, &SideError{
-		Side: negotiate.Client, Err: &negotiate.RelayFailure{Code: negotiate.AbortDigest, Text: "\x1b[31manother file"},
-	})
 	f.Ended(PeerResult{
-		Name: "four:in/", Line: 4, Via: "one:in/", Sum: sum, Path: Path{Address: "[::1]:8"},
+		Name: "four:in/", Line: 4, Sum: sum, Path: Path{Address: "[::1]:8"},
 		Total: Total{Sources: 1, Files: 1, Bytes: 3 << 20, Elapsed: time.Second},
 	})
 	f.NotStarted("three:in/", 5, errTest)
@@ -59,9 +56,8 @@ func TestFleetText(t *testing.T) {
 	const want = "ok    one:in/: 1 file copied, 3.0 MiB in 2s  rma over rc_mlx5/mlx5_0:1" +
 		` (authenticated, not encrypted)  crc32c:1f0e22c4
 fail  two:in/: host: the \x1b[31mcable broke: check it
-warn  one:in/: serves no other peer: the relay failed: \x1b[31manother file
-ok    four:in/: 1 file copied, 3.0 MiB in 1s  via one:in/  crc32c:1f0e22c4
-total 4 peers (1 failed, 1 not started), 3 files copied, 6.0 MiB in 3s; 1 served by others, 1 given up as relays
+ok    four:in/: 1 file copied, 3.0 MiB in 1s  crc32c:1f0e22c4
+total 4 peers (1 failed, 1 not started), 3 files copied, 6.0 MiB in 3s
 `
 	if stdout != "" || stderr != want {
 		t.Errorf("stdout %q, stderr\n%s", stdout, stderr)
@@ -69,8 +65,8 @@ total 4 peers (1 failed, 1 not started), 3 files copied, 6.0 MiB in 3s; 1 served
 	if ExitCode(err) != exit.SomeFailed || err.Error() != "1 of 4 peers failed" {
 		t.Errorf("%v has the code %d", err, ExitCode(err))
 	}
-	if _, stderr, _ = reportFleet(config.Copy{Quiet: true}); strings.Count(stderr, "\n") != 2 ||
-		!strings.HasPrefix(stderr, "fail  two:in/: ") || !strings.Contains(stderr, "\nwarn  one:in/: ") {
+	if _, stderr, _ = reportFleet(config.Copy{Quiet: true}); strings.Count(stderr, "\n") != 1 ||
+		!strings.HasPrefix(stderr, "fail  two:in/: ") {
 		t.Errorf("with --quiet:\n%s", stderr)
 	}
 }
@@ -85,7 +81,7 @@ func TestFleetEvents(t *testing.T) {
 		}
 		kinds = append(kinds, kind)
 	}
-	if got := strings.Join(kinds, " "); got != "peer peer relay peer peer peers error" || stderr != "" {
+	if got := strings.Join(kinds, " "); got != "peer peer peer peer peers error" || stderr != "" {
 		t.Errorf("events %s, stderr %q", got, stderr)
 	}
 	for _, part := range []string{
@@ -93,9 +89,8 @@ func TestFleetEvents(t *testing.T) {
 		`"peer":"two:in/","line":2,"sources":2,"failed":1,"files":1,"bytes":5,`,
 		`"code":12,"message":"host: the \\x1b[31mcable broke: check it"`,
 		`"peer":"three:in/","line":5,`, `"message":"stopped","not_started":true`,
-		`"type":"relay",`, `"peer":"one:in/","line":1,"code":9,"message":"the relay failed: `,
-		`"peer":"four:in/","line":4,"via":"one:in/","sources":1,`,
-		`"peers":4,"failed":1,"not_started":1,"relayed":1,"relays_given_up":1,"files":3,"bytes":6291461,`,
+		`"peer":"four:in/","line":4,"sources":1,`,
+		`"peers":4,"failed":1,"not_started":1,"files":3,"bytes":6291461,`,
 	} {
 		if !strings.Contains(stdout, part) {
 			t.Errorf("no %s in\n%s", part, stdout)
@@ -137,11 +132,6 @@ func TestFleetProgress(t *testing.T) {
 	if want := eraseLine + "0/20 peers  2 running  3.0 MiB"; !strings.HasSuffix(terminal.String(), want) {
 		t.Errorf("%q", terminal.String())
 	}
-	f.NotRelayed(5)
-	if want := eraseLine + "0/20 peers  1 running  1.0 MiB"; !strings.HasSuffix(terminal.String(), want) {
-		t.Errorf("%q", terminal.String())
-	}
-	f.Moved(5, 2<<20)
 	f.Ended(PeerResult{Name: "x:in", Line: 4, Err: errTest})
 	if want := eraseLine + "1/20 peers  1 running, 1 failed  2.0 MiB"; !strings.HasSuffix(terminal.String(), want) {
 		t.Errorf("%q", terminal.String())

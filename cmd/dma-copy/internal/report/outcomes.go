@@ -52,9 +52,6 @@ func classify(err error) outcome {
 	if refused, is := errors.AsType[*negotiate.Refusal](err); is {
 		return outcome{code: int(refused.Code), reword: refusalReason}
 	}
-	if failed, is := errors.AsType[*negotiate.RelayFailure](err); is {
-		return outcome{code: int(failed.Code), reword: relayReason}
-	}
 	if failed, is := errors.AsType[exit.Coder](err); is {
 		return outcome{code: failed.ExitCode(), hint: failed.Hint()}
 	}
@@ -252,15 +249,6 @@ func abortReason(side negotiate.Side, err error) string {
 func refusalReason(side negotiate.Side, err error) string {
 	said, _ := errors.AsType[*negotiate.Refusal](err)
 	return refusalSentence(side, said.Text)
-}
-
-// relayReason returns the reason for which a relay could not push a file.
-func relayReason(_ negotiate.Side, err error) string {
-	said, _ := errors.AsType[*negotiate.RelayFailure](err)
-	if said.Text == "" {
-		return "the relay failed without a reason"
-	}
-	return "the relay failed: " + quote.Printable(said.Text)
 }
 
 func refusalSentence(side negotiate.Side, text string) string {

@@ -40,7 +40,6 @@ type Policy struct {
 	Append  []string // directories in which log files are created and written
 	Sockets []string // directories in which sockets, files and directories are made, replaced and removed
 	Devices []string // device files, or directories of them: read, write and ioctl
-	Connect []uint16 // TCP ports of other machines to which connections may be made
 	UCX     bool     // TCP ports and abstract unix sockets may be used; those that listen already always may
 }
 

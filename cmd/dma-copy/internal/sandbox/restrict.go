@@ -155,11 +155,6 @@ func (p Policy) rules() []landlock.Rule {
 			rules = append(rules, landlock.PathAccess(rights, path).IgnoreIfMissing())
 		}
 	}
-	if !p.UCX { // otherwise no port is closed
-		for _, port := range p.Connect {
-			rules = append(rules, landlock.ConnectTCP(port))
-		}
-	}
 	return rules
 }
 

@@ -27,7 +27,7 @@ var childTasks = map[string]func(directory string) error{
 	"read":    readOnlyShareWorks,
 	"log":     logIsReopened,
 	"sockets": socketsAreMade,
-	"network": networkIsRefused, "TCP of UCX": tcpOfUCX, "relays": relaysConnect,
+	"network": networkIsRefused, "TCP of UCX": tcpOfUCX,
 	"reload": reloadedShares, "replaced": replacedShares,
 	"files":  singleFiles,
 	"card":   cardFilesCanBeRead,
@@ -77,7 +77,7 @@ func TestRestrictConfines(t *testing.T) {
 		abi  int
 	}{
 		{"outside", abiRefer}, {"write", abiRefer}, {"read", abiRefer}, {"log", abiRefer}, {"sockets", abiRefer},
-		{"network", abiTCP}, {"TCP of UCX", abiTCP}, {"relays", abiTCP}, {"reload", abiRefer},
+		{"network", abiTCP}, {"TCP of UCX", abiTCP}, {"reload", abiRefer},
 		{"replaced", abiRefer}, {"files", abiRefer}, {"card", abiRefer}, {"reread", abiRefer},
 	} {
 		t.Run(test.task, func(t *testing.T) {
@@ -432,30 +432,6 @@ func networkIsRefused(directory string) error {
 	loopback := &unix.SockaddrInet4{Port: 9, Addr: [4]byte{127, 0, 0, 1}}
 	return errors.Join(mustBeDenied("bind", unix.Bind(fd, loopback)),
 		mustBeDenied("connect", unix.Connect(fd, loopback)))
-}
-
-// relaysConnect connects to a port that the policy has, and to no other one.
-func relaysConnect(directory string) error {
-	var ports [2]uint16
-	for i := range ports {
-		listener, err := net.Listen("tcp4", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		defer listener.Close()
-		ports[i] = uint16(listener.Addr().(*net.TCPAddr).Port)
-	}
-	inbox := Share{Path: filepath.Join(directory, "inbox"), Write: true}
-	if _, err := Restrict(Policy{Shares: []Share{inbox}, Connect: ports[:1]}); err != nil {
-		return err
-	}
-	conn, err := net.Dial("tcp4", fmt.Sprintf("127.0.0.1:%d", ports[0]))
-	if err != nil {
-		return fmt.Errorf("connect to a port of the policy: %w", err)
-	}
-	defer conn.Close()
-	_, err = net.Dial("tcp4", fmt.Sprintf("127.0.0.1:%d", ports[1]))
-	return mustBeDenied("connect to another port", err)
 }
 
 // tcpOfUCX listens and connects after the restriction, also to an abstract unix socket from outside of it, as UCX does

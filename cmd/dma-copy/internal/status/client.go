@@ -107,9 +107,6 @@ func WriteText(w io.Writer, doc Document, zone *time.Location) error {
 	for _, s := range doc.Shares {
 		row(&b, "share", "%s (%s) %s", s.Name, s.Access, s.Path)
 	}
-	for _, to := range doc.RelayTo {
-		row(&b, "relays to", "%s", to)
-	}
 	row(&b, "transfers", "%d running of at most %d, %d waiting, %s of buffers", doc.Running, doc.Transfers, doc.Waiting,
 		size(doc.Memory))
 	for _, t := range doc.Tenants {
@@ -188,9 +185,6 @@ func doing(r *Request) string {
 	text := r.Operation
 	if r.Share != "" {
 		text += " " + location(r.Share, r.Path)
-	}
-	if r.Target != "" {
-		text += " to " + r.Target
 	}
 	switch {
 	case r.Waiting:

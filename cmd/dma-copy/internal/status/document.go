@@ -26,7 +26,6 @@ type Document struct {
 	Auth        string       `json:"auth"` // "keys" or "none"
 	TrustedKeys int          `json:"trusted_keys"`
 	Shares      []Share      `json:"shares"`
-	RelayTo     []string     `json:"relay_to"` // addresses and networks with ports
 	Pending     int          `json:"pending_connections"`
 	Connections []Connection `json:"connections"`
 	Running     int          `json:"running_transfers"`
@@ -90,7 +89,6 @@ type Request struct {
 	Operation string    `json:"operation"`
 	Share     string    `json:"share,omitempty"`
 	Path      string    `json:"path,omitempty"`
-	Target    string    `json:"target,omitempty"` // of a relay
 	Local     string    `json:"claimed_file,omitempty"`
 	Began     time.Time `json:"began"`
 	Moved     int64     `json:"moved_bytes"`
@@ -139,8 +137,8 @@ func (d Daemon) Document(now time.Time) Document {
 		Build:    Build{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH},
 		Draining: s.Draining, Auth: "none", TrustedKeys: s.TrustedKeys, Shares: []Share{}, Pending: s.Pending,
 		Connections: []Connection{}, Running: s.Running, Waiting: s.Waiting, Transfers: s.Limits.Transfers,
-		Tenants: []Tenant{}, RelayTo: append([]string{}, s.RelayTo...),
-		Memory: s.Memory, Limits: limitsOf(s.Limits), Totals: Totals(s.Totals), Failures: d.Recent.failures(),
+		Tenants: []Tenant{}, Memory: s.Memory, Limits: limitsOf(s.Limits), Totals: Totals(s.Totals),
+		Failures: d.Recent.failures(),
 	}
 	if d.Authenticates {
 		doc.Auth = "keys"
@@ -190,7 +188,7 @@ func connectionOf(c service.ConnectionStatus, now time.Time) Connection {
 	r := c.Request
 	shown.Request = &Request{
 		ID: r.Request, Operation: string(r.Operation), Share: quote.Path(r.Share), Path: quote.Path(r.Path),
-		Target: quote.Path(r.Target), Local: quote.Path(r.Local), Began: r.Began.UTC(), Moved: c.Moved,
+		Local: quote.Path(r.Local), Began: r.Began.UTC(), Moved: c.Moved,
 		Waiting: c.Waiting,
 	}
 	if c.Total != job.Unknown && r.Operation.Copies() {

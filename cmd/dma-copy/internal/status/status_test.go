@@ -60,8 +60,6 @@ func busy() Daemon {
 	}
 	push := request(1, service.Push, "image.bin")
 	push.Local = "/home/ann/" + hostile
-	relay := request(5, service.Relay, "image.bin")
-	relay.Target = "ucx://10.0.0.14:7483/inbox/" + hostile
 	recent := &Recent{}
 	recent.Ended(service.Record{
 		Session: session, Operation: service.Push, Share: "inbox", Path: hostile, Code: 5, Err: errors.New(hostile),
@@ -79,7 +77,6 @@ func busy() Daemon {
 			TrustedKeys: 2,
 			Tenants:     []service.TenantStatus{{Name: "laptop", Running: 2, Waiting: 1}},
 			Shares:      []service.ShareStatus{{Name: "inbox", Path: "/srv/" + hostile, Access: "wo"}},
-			RelayTo:     []string{"10.0.0.0/24:7483"},
 			Totals:      service.Totals{Connections: 9, Refused: 1, Requests: 7, Failed: 2, Bytes: 5 << 30},
 			Connections: []service.ConnectionStatus{
 				{
@@ -88,7 +85,6 @@ func busy() Daemon {
 				},
 				{Session: session, Request: request(2, service.Pull, hostile), Moved: 10 << 20, Total: job.Unknown},
 				{Session: session, Request: request(3, service.List, "")},
-				{Session: session, Request: relay, Moved: 1 << 30, Total: 4 << 30},
 				{Session: session, Request: request(4, service.Push, "next"), Waiting: true},
 				{Session: session},
 			},
@@ -112,11 +108,10 @@ func TestText(t *testing.T) {
 since        2026-11-23 01:00:00 (1h0m3s)
 keys         2 trusted
 share        inbox (wo) /srv/a\nb\x1b[2J\u202e
-relays to    10.0.0.0/24:7483
 transfers    2 running of at most 4, 1 waiting, 64 MiB of buffers
              laptop: 2 running, 1 waiting
 totals       9 connections, 1 refused; 7 requests, 2 failed; 5.0 GiB
-connections  6, and 1 not yet authenticated
+connections  5, and 1 not yet authenticated
              #1 laptop on b1:00.1: push inbox/image.bin  25%  1.0 GiB/4.0 GiB  512 MiB/s` +
 		`  says it is ann@lab:/home/ann/a\nb\x1b[2J\u202e
                the DPU waits for the host to send the content of 10 entries, and has to commit 1 entry itself; last ` +
@@ -129,8 +124,6 @@ connections  6, and 1 not yet authenticated
                the host does not say what it waits for: no answer within 500ms
              #1 laptop on b1:00.1: pull inbox/a\nb\x1b[2J\u202e  10 MiB  5.0 MiB/s  says it is ann@lab
              #1 laptop on b1:00.1: list inbox  says it is ann@lab
-             #1 laptop on b1:00.1: relay inbox/image.bin to ` +
-		`ucx://10.0.0.14:7483/inbox/a\nb\x1b[2J\u202e  25%  1.0 GiB/4.0 GiB  512 MiB/s  says it is ann@lab
              #1 laptop on b1:00.1: push inbox/next  waits for a permit  says it is ann@lab
              #1 laptop on b1:00.1: idle  says it is ann@lab
 `
@@ -293,7 +286,7 @@ func TestFetch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if doc.PID != 4711 || len(doc.Connections) != 6 {
+		if doc.PID != 4711 || len(doc.Connections) != 5 {
 			t.Errorf("got %+v", doc)
 		}
 	}

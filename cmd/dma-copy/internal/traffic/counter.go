@@ -9,7 +9,7 @@ import (
 // Bytes counts bytes of copies by direction as the daemon sees it.
 type Bytes struct {
 	Received int64 // by pushes
-	Sent     int64 // by pulls and relays
+	Sent     int64 // by pulls
 }
 
 // plus returns b with some more bytes of an operation.

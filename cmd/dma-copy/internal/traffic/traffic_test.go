@@ -74,8 +74,8 @@ func (s *server) wantCount(t *testing.T, c *Counter, want Bytes) {
 func TestCount(t *testing.T) {
 	s := &server{}
 	c := NewCounter()
-	push, pull, relay := record(1, service.Push), record(2, service.Pull), record(3, service.Relay)
-	for _, r := range []service.Record{push, pull, relay} {
+	push, pull, other := record(1, service.Push), record(2, service.Pull), record(3, service.Pull)
+	for _, r := range []service.Record{push, pull, other} {
 		c.Began(r)
 	}
 	s.run(push, 100, 0)
@@ -83,12 +83,12 @@ func TestCount(t *testing.T) {
 	s.wantCount(t, c, Bytes{Received: 100})
 	s.run(push, 90, 0) // a chunk is sent again
 	s.run(pull, 60, 50)
-	s.run(relay, 5, 0)
+	s.run(other, 5, 0)
 	s.wantCount(t, c, Bytes{Received: 100, Sent: 15})
 	s.end(c, push, 120)
 	s.end(c, pull, 8) // it has failed, and less is certain
 	s.wantCount(t, c, Bytes{Received: 120, Sent: 15})
-	s.end(c, relay, 7)
+	s.end(c, other, 7)
 	s.wantCount(t, c, Bytes{Received: 120, Sent: 17})
 }
 

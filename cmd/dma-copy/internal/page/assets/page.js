@@ -102,7 +102,7 @@ function presentRate(id, request, time) {
 	return Math.max(0, request.moved_bytes - before.get(id)) / elapsed;
 }
 
-const directions = { push: "push (receives)", pull: "pull (sends)", relay: "relay (sends)" };
+const directions = { push: "push (receives)", pull: "pull (sends)" };
 
 function requestRow(connection, time) {
 	const request = connection.request, copies = request.operation in directions;
@@ -190,7 +190,6 @@ function showDaemon(daemon) {
 		["Process", String(daemon.pid)],
 		["Running for", duration(seconds(daemon.started, daemon.time))],
 		["Keys", daemon.auth === "none" ? "any key is accepted" : `${daemon.trusted_keys} trusted`],
-		["Relays to", daemon.relay_to.join(", ") || "none"],
 	]);
 }
 

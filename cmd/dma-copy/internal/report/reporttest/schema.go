@@ -14,7 +14,7 @@ import (
 // EventKinds are the types of events, in the order of the schema: those of copies, of ls, of changes and of a ping.
 var EventKinds = []string{
 	"waiting", "hello", "plan", "progress", "file", "retry", "warning", "error", "summary", "total", "deleting", "peer",
-	"relay", "peers", "entry", "change", "text", "ping",
+	"peers", "entry", "change", "text", "ping",
 }
 
 // CheckEvent validates an event and returns its type. It also requires the schema to describe every field: the schema
