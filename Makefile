@@ -28,7 +28,7 @@ DPA      := softdoca/dpa
 PRELOAD  := cmd/dma-copy/internal/preload
 CTEST    := -C softdoca/test OUT=$(CURDIR)/build/ctest
 UCX_TEST  = $(UCX_C:%=-C %/ctest OUT=$(CURDIR)/build/ctest-ucx)
-SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) \
+SDK      := -C softdoca/kit SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) \
             CC='$(CC)' CXX='$(CXX)'
 TOOL     := $(GO) tool -modfile=tools/go.mod
 GO_TEST  := GO='$(GO)' scripts/go-test.sh
@@ -48,7 +48,7 @@ GO_BUILD   = $(GO) build -buildmode=$(BUILDMODE) -trimpath -buildvcs=false -ldfl
 # Some compilers define _FORTIFY_SOURCE by themselves, and warn of another value.
 HARDENED_CFLAGS := -O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 WARNINGS := -Wall -Wextra -Werror
-C_FILES   = $(shell find cmd internal sdk examples softdoca -name '*.[ch]')
+C_FILES   = $(shell find cmd internal softdoca -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal softdoca -name '*.go')
 
 # The binding of UCX is built where UCX's headers are installed (package libucx-dev); elsewhere it reports what to

@@ -68,7 +68,8 @@ const helpEnvironment = `  DMA_COPY_<FLAG>                Any flag but help and 
                                  owner may write to it
   DMA_COPY_SOFT_SIDE             host, dpu or all: which side's devices exist
   DMA_COPY_SOFT_LIMITS           Limits of the software device, NAME=VALUE,...;
-                                 docs/SOFTDEVICE.md has them and more variables
+                                 softdoca/docs/SOFTDEVICE.md has them, and more
+                                 variables
   NO_COLOR                       Log without colours if not empty; the log is
                                  JSON lines where stderr is no terminal, unless
                                  --log-format says otherwise

@@ -22,7 +22,7 @@ func buildKit(t *testing.T) string {
 		t.Skip("these tests are cross-compiled and emulated, and qemu does not survive the suite's bus errors")
 	}
 	dir := t.TempDir()
-	build := exec.Command("make", fmt.Sprint("-j", runtime.NumCPU()), "-C", "../../sdk", "loadable",
+	build := exec.Command("make", fmt.Sprint("-j", runtime.NumCPU()), "-C", "../../softdoca/kit", "loadable",
 		"SDKDIR="+dir, "CFLAGS=-O1") // compiles in two thirds of the time
 	build.Env = append(os.Environ(), "MAKEFLAGS=")
 	if output, err := build.CombinedOutput(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// modelled has the numbers of model=400g (docs/SOFTDEVICE.md), in nanoseconds and bytes per nanosecond.
+// modelled has the numbers of model=400g (softdoca/docs/SOFTDEVICE.md), in nanoseconds and bytes per nanosecond.
 var modelled = struct{ latency, taskRate, rate float64 }{1437, 10.787, 50}
 
 const modelledLimits = "model=400g,dma_latency_ns=1437,dma_task_mb_per_s=10787,dma_read_mb_per_s=50000," +

@@ -142,7 +142,7 @@ func unknownTarget(t *testing.T, words []string) string {
 
 func wrongExample(t *testing.T, name string, arguments []string) string {
 	t.Helper()
-	folder := filepath.Join(repositoryRoot, "examples", "c")
+	folder := filepath.Join(repositoryRoot, "softdoca", "examples")
 	programs := regexp.MustCompile(`(?m)^PROGRAMS \+?:?= .*\b` + name + `\b`)
 	if !regexp.MustCompile(`^\w+$`).MatchString(name) ||
 		!programs.MatchString(readFile(t, filepath.Join(folder, "Makefile"))) {
@@ -168,7 +168,7 @@ func missingTest(t *testing.T, declared map[string]bool, name string) string {
 		return ""
 	case match != nil && cTestExists(t, match[1], match[2]):
 		return ""
-	case strings.HasSuffix(name, ".sh") && missingFile("sdk/test/"+name) == "":
+	case strings.HasSuffix(name, ".sh") && missingFile("softdoca/kit/test/"+name) == "":
 		return ""
 	case namedScript.MatchString("`"+name+"`") && scriptExists(t, name):
 		return ""

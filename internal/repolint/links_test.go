@@ -19,7 +19,7 @@ var (
 // TestLinksOfThePages checks that the files and headings that the Markdown pages link to exist. Other sites are not
 // looked up.
 func TestLinksOfThePages(t *testing.T) {
-	pages := slices.Concat(glob(t, "*.md"), glob(t, "docs/*.md"))
+	pages := allPages(t)
 	if len(pages) < 2 {
 		t.Fatalf("found the pages %q only", pages)
 	}
@@ -30,6 +30,12 @@ func TestLinksOfThePages(t *testing.T) {
 			}
 		}
 	}
+}
+
+// allPages returns the Markdown pages about the program and about the software device.
+func allPages(t *testing.T) []string {
+	t.Helper()
+	return slices.Concat(glob(t, "*.md"), glob(t, "docs/*.md"), glob(t, "softdoca/*.md"), glob(t, "softdoca/docs/*.md"))
 }
 
 func glob(t *testing.T, pattern string) []string {

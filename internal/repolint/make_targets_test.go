@@ -2,7 +2,6 @@ package repolint
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -12,7 +11,7 @@ var namedTargets = regexp.MustCompile("`(?:sudo )?make((?: [a-z][a-z0-9-]*)+)(?:
 // TestMakeTargetsOfPages looks for the targets that the pages name in the Makefile.
 func TestMakeTargetsOfPages(t *testing.T) {
 	found := 0
-	for _, page := range slices.Concat(glob(t, "*.md"), glob(t, "docs/*.md")) {
+	for _, page := range allPages(t) {
 		for _, match := range namedTargets.FindAllStringSubmatch(readFile(t, page), -1) {
 			found++
 			if problem := unknownTarget(t, strings.Fields(match[1])); problem != "" {

@@ -9,7 +9,7 @@ import (
 // name its runtime directory, too. In the default one they could meet another copy of the same user.
 func TestPagesUseASoftwareDeviceOfTheirOwn(t *testing.T) {
 	found := 0
-	for _, pattern := range []string{"README.md", "docs/*.md", "scripts/*.sh"} {
+	for _, pattern := range []string{"README.md", "docs/*.md", "softdoca/docs/*.md", "scripts/*.sh"} {
 		for _, file := range glob(t, pattern) {
 			blocks := []string{readFile(t, file)}
 			if strings.HasSuffix(file, ".md") {

@@ -1,5 +1,5 @@
 // Package device is the software device: DOCA's functions in C, each with the prefix soft_, over shared memory and
-// local sockets. docs/SOFTDEVICE.md describes which rules of the hardware it keeps.
+// local sockets. softdoca/docs/SOFTDEVICE.md describes which rules of the hardware it keeps.
 //
 // A module is a C file, with a header of the same name if other modules use it; a header includes only what it needs
 // and compiles alone. soft.h declares what packages above use. From the bottom up:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The limits' names and ranges, and the presets of the time model. docs/SOFTDEVICE.md says which published numbers each
- * preset rests on, and what is assumed.
+ * The limits' names and ranges, and the presets of the time model. softdoca/docs/SOFTDEVICE.md says which published
+ * numbers each preset rests on, and what is assumed.
  */
 #ifndef DMA_COPY_SOFT_LIMIT_H
 #define DMA_COPY_SOFT_LIMIT_H

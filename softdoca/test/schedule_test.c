@@ -159,7 +159,7 @@ static double read_gib(unsigned bytes, unsigned window, bool optimized)
 	return gib_per_s("model=bluefield3", (struct soft_move){.bytes = bytes, .optimized = optimized}, window);
 }
 
-/* The measurements that docs/SOFTDEVICE.md cites. */
+/* The measurements that softdoca/docs/SOFTDEVICE.md cites. */
 static void test_bluefield3_fits_what_is_published(void)
 {
 	near(write_gib(4096, 1), 2.1);

@@ -19,7 +19,7 @@ const (
 const CompletionWaitVariable = variablePrefix + "COMPLETION_WAIT"
 
 // isOtherVariable reports whether a variable is not that of an option: siteVariable, or one of the software device
-// (docs/SOFTDEVICE.md).
+// (softdoca/docs/SOFTDEVICE.md).
 func isOtherVariable(name string) bool { return slices.Contains(otherVariables(), name) }
 
 func otherVariables() []string {

@@ -48,9 +48,9 @@ func TestDocumentedVariablesAreKnown(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d documents, error %v", len(files), err)
 	}
-	err = filepath.WalkDir(filepath.Join(root, "softdoca", "device"),
+	err = filepath.WalkDir(filepath.Join(root, "softdoca"),
 		func(path string, _ fs.DirEntry, err error) error {
-			if filepath.Ext(path) == ".c" {
+			if filepath.Ext(path) == ".c" || filepath.Ext(path) == ".md" {
 				files = append(files, path)
 			}
 			return err

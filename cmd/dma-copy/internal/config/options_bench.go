@@ -100,7 +100,7 @@ func (s *Bench) howOptions() []option {
 			help:   "Warm-up rounds before them"},
 		{group: AddedFlags, name: "model", value: "NAME", json: jsonText,
 			assign: into(&s.Model, parseModel),
-			help:   "Time model of the software device, see\ndocs/SOFTDEVICE.md"},
+			help:   "Time model of the software device, see\nsoftdoca/docs/SOFTDEVICE.md"},
 	}
 }
 

@@ -21,7 +21,7 @@ type Inventory struct {
 
 const version = 1
 
-// What move_bytes=0 of the software device means for the user (docs/SOFTDEVICE.md).
+// What move_bytes=0 of the software device means for the user (softdoca/docs/SOFTDEVICE.md).
 const (
 	NoBytesMoved  = "NO BYTES ARE MOVED by this device: with move_bytes=0 every task succeeds without copying"
 	HintMoveBytes = "remove move_bytes=0 from DMA_COPY_SOFT_LIMITS"

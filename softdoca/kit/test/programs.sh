@@ -8,7 +8,7 @@ set -euo pipefail
 kit=${1:?usage: programs.sh KIT OUT}
 out=${2:?usage: programs.sh KIT OUT}
 here=$(cd "$(dirname "$0")" && pwd)
-abi=$here/../../softdoca/abi
+abi=$here/../../abi
 flags=(-DDOCA_ALLOW_EXPERIMENTAL_API -Wall -Wextra -Werror)
 
 fail() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The table of older names in docs/SDK.md: what it says to call is in the kit's headers, what it replaces is not.
+# SDK.md's table of older names: what it says to call is in the kit's headers, what it replaces is not.
 #
 #   older_names.sh KIT PAGE
 set -euo pipefail

@@ -9,7 +9,7 @@ set -euo pipefail
 kit=${1:?usage: examples.sh KIT OUT shared|static}
 out=$2/$3
 how=$3
-root=$(cd "$(dirname "$0")/../.." && pwd)
+examples=$(cd "$(dirname "$0")/../../examples" && pwd)
 
 fail() {
 	echo "examples ($how): $*" >&2
@@ -21,13 +21,13 @@ build() {
 	if [ "$how" = meson ]; then
 		rm -rf "$out"
 		{
-			CC=${CC:-gcc} meson setup "$out" "$root/examples/c" --werror --pkg-config-path "$kit/lib/pkgconfig" &&
+			CC=${CC:-gcc} meson setup "$out" "$examples" --werror --pkg-config-path "$kit/lib/pkgconfig" &&
 				ninja -C "$out"
 		} > "$work/build" || fail "meson does not build them: $(cat "$work/build")"
 		return
 	fi
 	[ "$how" = shared ] || static=(STATIC=1)
-	make -s -C "$root/examples/c" OUT="$out" CC="${CC:-gcc}" PKG_CONFIG_PATH="$kit/lib/pkgconfig" \
+	make -s -C "$examples" OUT="$out" CC="${CC:-gcc}" PKG_CONFIG_PATH="$kit/lib/pkgconfig" \
 		CFLAGS='-O1 -g -Wall -Wextra -Werror' "${static[@]}"
 }
 

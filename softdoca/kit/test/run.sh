@@ -4,7 +4,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+root=$(cd "$here/../../.." && pwd)
 out=${TEST_OUT:?where to put what the tests build}
 rm -rf "$out"
 mkdir -p "$out"
@@ -20,7 +20,7 @@ diff -r "$kit" "$out/relative"
 # "include" is relative because headers.sh wants it so.
 (cd "$kit" && CFLAGS='-Wall -Wextra -Werror' "$root/scripts/headers.sh" include)
 "$here/exports.sh" "$kit"
-"$here/older_names.sh" "$kit" "$root/docs/SDK.md"
+"$here/older_names.sh" "$kit" "$here/../../docs/SDK.md"
 
 make -s -C "$here/.." SDKDIR="$out/sanitized" OUT="$out/sanitized-objects" \
 	CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'

@@ -7,7 +7,7 @@ set -euo pipefail
 kit=${1:?usage: c_tests.sh KIT OUT}
 out=${2:?usage: c_tests.sh KIT OUT}
 here=$(cd "$(dirname "$0")" && pwd)
-abi=$here/../../softdoca/abi
+abi=$here/../../abi
 flags=(-std=gnu11 -D_GNU_SOURCE -DDOCA_ALLOW_EXPERIMENTAL_API -g -Wall -Wextra -Werror)
 sanitizers=(-fsanitize=address,undefined -fno-sanitize-recover=all)
 
