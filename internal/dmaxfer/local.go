@@ -67,7 +67,7 @@ func newLocalCopy(o Options, files localFiles) (*localCopy, error) {
 	sends, receives := o, o
 	sends.Side, sends.Notify = negotiate.Host, events.ofSender
 	sends.Progress = job.NewProgressWithin(o.Progress)
-	sends.Log = zerolog.Nop() // what both sides log is logged once
+	sends.Log, receives.Log = o.Log.Hook(roleHook(job.RoleOf(true))), o.Log.Hook(roleHook(job.RoleOf(false)))
 	receives.Side, receives.Notify = negotiate.DPU, events.ofReceiver
 	var err error
 	pair := files.pair()
@@ -80,6 +80,20 @@ func newLocalCopy(o Options, files localFiles) (*localCopy, error) {
 	c.sender.config.StallLog = o.Log // either side may be the one that gives up
 	c.receiver.hostSize = files.source.Local().Size
 	return c, nil
+}
+
+// roleHook is the role of a side of a local copy in its log. Lines at DEBUG and TRACE name it. Others are about both
+// sides, and those of the receiver stand for them.
+type roleHook string
+
+// Run implements zerolog.Hook.
+func (r roleHook) Run(line *zerolog.Event, level zerolog.Level, _ string) {
+	switch {
+	case level < zerolog.InfoLevel:
+		line.Str("role", string(r))
+	case string(r) == job.RoleOf(true):
+		line.Discard()
+	}
 }
 
 func newLocalSide(c native.Config, pair *job.Pair, use job.Use) (localSide, error) {

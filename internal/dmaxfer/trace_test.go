@@ -261,3 +261,71 @@ func TestLogNamesCauses(t *testing.T) {
 		}
 	})
 }
+
+// entries returns the texts of the lines about an entry, in their order. With a role they are those of its side.
+func (c *capturedLog) entries(t *testing.T, path, role string) (texts []string) {
+	t.Helper()
+	for line := range strings.Lines(c.lines.String()) {
+		var read struct{ Level, Message, Path, Role string }
+		must(t, json.Unmarshal([]byte(line), &read))
+		if text, is := strings.CutPrefix(read.Message, "entry "); is && read.Path == path && read.Role == role {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+func (c *capturedLog) mustHaveEntry(t *testing.T, path, role, want string) {
+	t.Helper()
+	if got := strings.Join(c.entries(t, path, role), " "); got != want {
+		t.Errorf("the log says that %s was %s, want %s:\n%s", path, got, want, c.lines.String())
+	}
+}
+
+// In the reference protocol both sides log what becomes of the file, as in the native protocol.
+func TestReferenceLogsTheFile(t *testing.T) {
+	setup := newSetup(t, "")
+	for name, c := range map[string]struct {
+		limit          int64 // of the receiver
+		sent, received string
+	}{
+		"copied":  {0, "planned needed sent committed", "planned needed stored committed"},
+		"refused": {1, "planned needed failed", "planned failed"},
+	} {
+		for way, sides := range setup.directions() {
+			t.Run(name+" "+way, func(t *testing.T) {
+				sender, receiver := *sides[0], *sides[1]
+				sender.ReferenceOnly, receiver.MaxBytes = true, c.limit
+				sender.File, receiver.File = filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "file")
+				jobtest.WriteFile(t, sender.File, "content")
+				logs := [2]*capturedLog{{}, {}}
+				sender.Log, receiver.Log = zerolog.New(logs[0]), zerolog.New(logs[1])
+				setup.runAs(t.Context(), sender, receiver)
+				logs[0].mustHaveEntry(t, sender.File, "", c.sent)
+				logs[1].mustHaveEntry(t, receiver.File, "", c.received)
+			})
+		}
+	}
+}
+
+// A local copy logs what becomes of each entry on both of its sides, and what is about both of them once.
+func TestLocalLogsEntriesOfBothSides(t *testing.T) {
+	l, log := newLocal(t), &capturedLog{}
+	l.Log = zerolog.New(log)
+	must(t, os.Mkdir(l.File, 0o750))
+	for _, name := range []string{"free", "taken"} {
+		jobtest.WriteFile(t, filepath.Join(l.File, name), "content")
+	}
+	must(t, os.MkdirAll(filepath.Join(l.target, "taken", "more"), 0o750))
+	_, err := l.run()
+	mustBe(t, err, job.ErrSomeFailed)
+	log.mustHaveEntry(t, "free", "sender", "planned needed sent committed")
+	log.mustHaveEntry(t, "free", "receiver", "planned needed stored committed")
+	log.mustHaveEntry(t, "taken", "sender", "planned failed")
+	log.mustHaveEntry(t, "taken", "receiver", "planned failed")
+	for _, text := range []string{"agreed", "copying"} {
+		if got := strings.Count(log.lines.String(), `"message":"`+text+`"`); got != 1 {
+			t.Errorf("%q was logged %d times", text, got)
+		}
+	}
+}

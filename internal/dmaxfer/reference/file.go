@@ -19,14 +19,15 @@ func (t *Transfer) prepare(ctx context.Context, a negotiate.Agreement) error {
 	}
 	t.config.Log.Info().Stringer("sender", a.Sender).Uint64("bytes", a.Size).Stringer("protocol", a.Protocol).
 		Msg("agreed")
+	t.entryLine().Uint64("bytes", a.Size).Msg("entry planned")
 	if err := t.checkAllowed(); err != nil {
 		return err
 	}
 	t.announce()
-	if !t.sends() {
-		if err := t.createTarget(ctx, int64(a.Size)); err != nil {
-			return err
-		}
+	if t.sends() {
+		t.entryLine().Msg("entry needed")
+	} else if err := t.createTarget(ctx, int64(a.Size)); err != nil {
+		return err
 	}
 	if t.config.Side == negotiate.DPU {
 		return nil
@@ -83,7 +84,7 @@ func (t *Transfer) createTarget(ctx context.Context, size int64) error {
 			return err
 		}
 		t.partial = partial
-		t.config.Log.Debug().Str("path", t.config.File.Path).Int64("bytes", size).Msg("entry needed")
+		t.entryLine().Msg("entry needed")
 		return partial.Allocate(ctx, t.config.Progress.Worked)
 	})
 	if err != nil {
@@ -151,6 +152,7 @@ func (t *Transfer) conclude(ctx context.Context) error {
 	}
 	finish := t.commitTarget
 	if t.sends() {
+		t.entryLine().Msg("entry sent")
 		finish = t.verifySource
 	}
 	if err := finish(ctx); err != nil {
@@ -198,7 +200,7 @@ func (t *Transfer) commitTarget(ctx context.Context) error {
 		return err
 	}
 	t.target = nil
-	t.config.Log.Debug().Str("path", t.config.File.Path).Msg("entry stored")
+	t.entryLine().Msg("entry stored")
 	patience := max(t.config.IdleTimeout, job.LongestRename)
 	err = t.do(job.Overtime(ctx, job.RenameGrace), "rename the file", patience, func(context.Context) error {
 		return target.Commit(negotiate.DurabilityFull)
@@ -207,7 +209,8 @@ func (t *Transfer) commitTarget(ctx context.Context) error {
 		return job.RenameHung(t.config.File.Path, err)
 	}
 	if err == nil {
-		t.config.Log.Debug().Str("path", t.config.File.Path).Msg("entry committed")
+		t.committed = true
+		t.entryLine().Msg(committed)
 	}
 	return err
 }

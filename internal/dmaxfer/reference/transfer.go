@@ -59,6 +59,7 @@ type Transfer struct {
 	partial   *disk.Partial // of a receiver, set by the call that opens it; released after all calls have returned
 	target    *disk.Partial // the same while it is preallocated and its final rename has not begun; otherwise nil
 	memory    *fileMemory   // of the host, from the agreement until it is released
+	committed bool          // the target of a receiver
 	early     []byte        // a message that arrived before it was asked for
 	started   time.Time
 	outcome   Outcome
@@ -117,9 +118,7 @@ func (t *Transfer) lead(ctx context.Context, begin func() error) error {
 	if err != nil {
 		err = t.giveUp(ctx, err)
 	}
-	if t.outcome.Native == nil {
-		t.config.Log.Debug().Err(err).Stringer("state", t.session.Reached()).Msg("transfer ended")
-	}
+	t.logEnd(err)
 	return err
 }
 
