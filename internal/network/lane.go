@@ -176,6 +176,29 @@ func decodeGreeting(g [greetingSize]byte) (of secret, id laneID) {
 	return of, laneID{window: binary.BigEndian.Uint64(g[n:]), lane: g[n+8]}
 }
 
+// message is what the log shows of a message of a data connection.
+type message struct {
+	kind     string
+	bytes    int
+	from, to string // states of the connection
+}
+
+var (
+	joinMessage   = message{"JOIN", greetingSize, "authenticated", "joining"}
+	joinedMessage = message{"JOINED", 1, "joining", "joined"}
+)
+
+// trace logs a message, as job.Trace does.
+func (s *Settings) trace(text string, m message, id laneID) {
+	event := s.Log.Trace()
+	if event == nil {
+		return
+	}
+	event.Str("protocol", "data").Str("type", m.kind).Int("bytes", m.bytes).
+		Str("window", fmt.Sprintf("%016x", id.window)).Uint8("lane", id.lane).
+		Str("from", m.from).Str("to", m.to).Msg(text)
+}
+
 // within makes a handshake with a connection, which is closed if ctx ends or the handshake fails.
 func within(ctx context.Context, conn net.Conn, handshake func() error) error {
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
@@ -222,6 +245,7 @@ func (l *Listener) meet(accepted *lane) error {
 		return fmt.Errorf("%w: %s", secure.ErrHandshake, quote.Bare(err.Error()))
 	}
 	named, id := decodeGreeting(greeting)
+	l.settings.trace("message received", joinMessage, id)
 	session, err := l.sessions.find(named, peer)
 	if err != nil {
 		return err
@@ -230,7 +254,7 @@ func (l *Listener) meet(accepted *lane) error {
 	if err != nil {
 		return err
 	}
-	if err := l.answer(accepted); err != nil {
+	if err := l.answer(accepted, id); err != nil {
 		session.abandon(id, at)
 		return err
 	}
@@ -238,10 +262,11 @@ func (l *Listener) meet(accepted *lane) error {
 }
 
 // answer tells the peer that its data connection is taken.
-func (l *Listener) answer(accepted *lane) error {
+func (l *Listener) answer(accepted *lane, id laneID) error {
 	if err := l.settings.adjust(accepted); err != nil {
 		return err
 	}
+	l.settings.trace("message sent", joinedMessage, id)
 	if _, err := accepted.tls.Write([]byte{taken}); err != nil {
 		return err
 	}
@@ -274,7 +299,7 @@ func (c *Control) dialLane(ctx context.Context, s *Settings, config *tls.Config,
 		return nil, fmt.Errorf("open a data connection: %w", notDialed(ctx, err))
 	}
 	dialed := newLane(socket, tls.Client, config)
-	err = within(ctx, socket, func() error { return dialed.join(s, id.greeting(of)) })
+	err = within(ctx, socket, func() error { return dialed.join(s, of, id) })
 	if err != nil {
 		return nil, fmt.Errorf("open a data connection: %w", err)
 	}
@@ -296,7 +321,7 @@ func notDialed(ctx context.Context, err error) error {
 var errNotTaken = fmt.Errorf("%w: the daemon did not take a data connection", comch.ErrPeerLost)
 
 // join makes the handshake of a data connection.
-func (l *lane) join(s *Settings, greeting []byte) error {
+func (l *lane) join(s *Settings, of secret, id laneID) error {
 	if err := s.adjust(l); err != nil {
 		return err
 	}
@@ -306,13 +331,15 @@ func (l *lane) join(s *Settings, greeting []byte) error {
 		}
 		return fmt.Errorf("%w: %s", secure.ErrHandshake, quote.Bare(err.Error()))
 	}
-	if _, err := l.tls.Write(greeting); err != nil {
+	s.trace("message sent", joinMessage, id)
+	if _, err := l.tls.Write(id.greeting(of)); err != nil {
 		return fmt.Errorf("%w (%s)", errNotTaken, quote.Bare(err.Error()))
 	}
 	answer := make([]byte, 1)
 	if _, err := io.ReadFull(l.tls, answer); err != nil {
 		return fmt.Errorf("%w (%s)", errNotTaken, quote.Bare(err.Error()))
 	}
+	s.trace("message received", joinedMessage, id)
 	if !bytes.Equal(answer, []byte{taken}) {
 		return errNotTaken
 	}

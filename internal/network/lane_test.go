@@ -67,7 +67,7 @@ func TestFrameBehindTheLastRecord(t *testing.T) {
 	must(t, err)
 	dialed := newLane(conn, tls.Client, both.client.DataClient())
 	must(t, within(patient(t), conn, func() error {
-		return dialed.join(&Settings{}, laneID{window: 1}.greeting(secret{}))
+		return dialed.join(&Settings{}, secret{}, laneID{window: 1})
 	}))
 	must(t, <-sent)
 	dialed.leaveTLS()

@@ -4,6 +4,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/ucx"
@@ -50,6 +52,10 @@ type Settings struct {
 	// Refused is called by a Listener for a connection that it has closed before it was a control connection or of use
 	// to one, from several goroutines. It may be nil.
 	Refused func(peer net.Addr, reason error)
+
+	// Log has a line at level TRACE for each message of a data connection before its content, except for the records of
+	// TLS handshakes.
+	Log zerolog.Logger
 
 	buffers int // bytes of the buffers of each socket; 0 is what the system chooses
 }

@@ -31,11 +31,11 @@ type NetworkDaemon struct {
 }
 
 // ListenNetwork offers a Server to other machines, at an address of network.Listen. The Key of the settings is that of
-// the Server, whatever it is set to. Errors are those of network.Listen.
+// the Server, and their Log is log, whatever they are set to. Errors are those of network.Listen.
 func ListenNetwork(
 	ctx context.Context, s *Server, address string, settings network.Settings, log zerolog.Logger,
 ) (*NetworkDaemon, error) {
-	settings.Key = s.config.Key
+	settings.Key, settings.Log = s.config.Key, log
 	settings.Refused = s.refusing(settings.Refused)
 	listener, err := network.Listen(ctx, address, settings)
 	if err != nil {
@@ -158,7 +158,9 @@ func (m NetworkMeeting) dial(ctx context.Context, wait time.Duration, c ClientCo
 		return nil, err
 	}
 	c.Conn = control
-	c.Memory = func(authenticated *secure.Conn) native.Memory { return control.Memory(authenticated, m.Settings) }
+	settings := m.Settings
+	settings.Log = c.Log
+	c.Memory = func(authenticated *secure.Conn) native.Memory { return control.Memory(authenticated, settings) }
 	return Connect(ctx, c)
 }
 

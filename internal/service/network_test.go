@@ -40,6 +40,7 @@ type machines struct {
 	box      string           // the directory of the share
 	here     string           // that of the command's files
 	choice   job.PathChoice   // of the command
+	log      zerolog.Logger   // of the daemon
 }
 
 func openMachines(t *testing.T, alter func(*machines)) *machines {
@@ -55,7 +56,7 @@ func openMachines(t *testing.T, alter func(*machines)) *machines {
 	}
 	m.start()
 	var err error
-	m.daemon, err = ListenNetwork(t.Context(), m.server, "127.0.0.1:0", m.settings, zerolog.Nop())
+	m.daemon, err = ListenNetwork(t.Context(), m.server, "127.0.0.1:0", m.settings, m.log)
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)

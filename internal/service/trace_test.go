@@ -6,14 +6,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -148,4 +151,64 @@ func (w *world) useAll(c *Client, log zerolog.Logger) {
 	must(w.T, err)
 	_, err = c.Text(w.Context(), "hello")
 	must(w.T, err)
+}
+
+// messagesOf returns the lines about messages between machines, sorted, without what only one side knows. Those of the
+// control connection's handshake are records, which arrive in other pieces, and heartbeats may be under way at the end.
+func messagesOf(t *testing.T, log *bytes.Buffer, text string) (lines []string) {
+	t.Helper()
+	for line := range strings.Lines(log.String()) {
+		var l struct {
+			Message, Protocol, Type, Window string
+			Lane, Bytes, Items              int
+			Entry                           *int
+		}
+		must(t, json.Unmarshal([]byte(line), &l))
+		if l.Message != text || l.Protocol == "tls" || l.Type == "HEARTBEAT" {
+			continue
+		}
+		l.Message = ""
+		shown, _ := json.Marshal(l)
+		lines = append(lines, string(shown))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// Between machines both sides log each message on the control connection and on the data connections.
+func TestTraceHasEachMessageBetweenMachines(t *testing.T) {
+	for path, choice := range map[string]job.PathChoice{"tls": job.OnlyTLS, "tcp": job.OnlyTCP} {
+		var logs [2]bytes.Buffer // of the command and the daemon
+		command, daemon := zerolog.New(zerolog.SyncWriter(&logs[0])), zerolog.New(zerolog.SyncWriter(&logs[1]))
+		t.Run(path, func(t *testing.T) {
+			m := openMachines(t, func(m *machines) {
+				m.settings.Paths, m.choice, m.log, m.config.Log = job.EveryPath, choice, daemon, daemon
+			})
+			c, err := DialNetwork(m.Context(), NetworkMeeting{
+				Address: m.network.Address(), Wait: 30 * time.Second, Settings: m.settings,
+			}, ClientConfig{Key: m.key, Verify: m.verify, Log: command})
+			must(t, err)
+			r := m.request("file")
+			r.Options.Log = command
+			write(t, r.Options.File, 5<<20)
+			_, err = c.Push(m.Context(), r)
+			must(t, err)
+			must(t, os.Remove(r.Options.File))
+			_, err = c.Pull(m.Context(), r)
+			must(t, err)
+			must(t, c.Close())
+		})
+		for from, by := range []string{"the command", "the daemon"} {
+			sent := messagesOf(t, &logs[from], "message sent")
+			received := messagesOf(t, &logs[1-from], "message received")
+			if !slices.Equal(sent, received) {
+				t.Errorf("%s: sent by %s:\n%s\nreceived:\n%s", path, by,
+					strings.Join(sent, "\n"), strings.Join(received, "\n"))
+			}
+			kind := []string{"JOIN", "JOINED"}[from]
+			if !strings.Contains(strings.Join(sent, "\n"), `"Type":"`+kind+`"`) {
+				t.Errorf("%s: no %s was sent by %s:\n%s", path, kind, by, strings.Join(sent, "\n"))
+			}
+		}
+	}
 }
