@@ -30,7 +30,7 @@ type command struct {
 	refused func(streams streams, err error) error
 }
 
-// newSubcommand returns the cobra command without the flags for its settings. line is the whole command line.
+// newSubcommand returns the cobra command. line is the whole command line.
 func newSubcommand(c command, streams streams, line []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   c.name,
@@ -62,6 +62,7 @@ func newSubcommand(c command, streams streams, line []string) *cobra.Command {
 		return c.refuseLine(streams, cmd.Flags(), err)
 	})
 	cmd.Flags().BoolP("help", "h", false, helpOfHelp)
+	config.Declare(cmd.Flags(), c.settings)
 	cmd.Flags().SetInterspersed(!c.others)
 	return cmd
 }

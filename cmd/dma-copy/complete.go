@@ -47,28 +47,23 @@ func wordToComplete(args []string) (before []string, asked bool) {
 	return args[1 : len(args)-1], true
 }
 
-// prepareCompletion declares the flags of the command that the words select, with the values that a shell can offer for
-// them. settings has the root and all commands.
-func prepareCompletion(
-	root *cobra.Command, list []command, settings map[*cobra.Command]config.Settings, streams streams, args []string,
-) {
-	before, _ := wordToComplete(args)
-	config.Declare(root.Flags(), settings[root])
-	before = config.WithoutSeparators(root.Flags(), before)
+// prepareCompletion has the command that the words before the completed one select offer values for its flags, and its
+// arguments.
+func prepareCompletion(root *cobra.Command, list []command, streams streams, before []string) {
 	selected, _, err := root.Find(before)
-	if err != nil || settings[selected] == nil {
+	if err != nil {
 		selected = root
 	}
-	if selected != root {
-		config.Declare(selected.Flags(), settings[selected])
-	}
-	root.SetArgs(slices.Concat(args[:1], before, args[len(args)-1:]))
-
+	settings := config.Settings(&config.Copy{})
 	complete := completes(func(completer, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return nil, onlyThese
 	})
 	for _, c := range list {
-		if c.name == selected.Name() && selected != root && c.complete != nil {
+		if c.name != selected.Name() || selected == root {
+			continue
+		}
+		settings = c.settings
+		if c.complete != nil {
 			complete = c.complete
 		}
 	}
@@ -78,7 +73,7 @@ func prepareCompletion(
 	) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return complete(c, before, word)
 	}
-	c.offerValues(selected, settings[selected])
+	c.offerValues(selected, settings)
 }
 
 // quiet returns streams that show the user nothing but the candidates.

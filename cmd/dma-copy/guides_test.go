@@ -55,10 +55,6 @@ func parseOnly(args []string) error {
 	var out bytes.Buffer
 	stdio := streams{stdout: &out, stderr: &out, env: func(string) (string, bool) { return "", false }}
 	var ran bool
-	root := newRootCommand(stdio, args, func(context.Context, config.Copy, zerolog.Logger) error {
-		ran = true
-		return nil
-	})
 	list := append(commands(), manCommand())
 	for i := range list {
 		list[i].run = func(context.Context, streams, []string, zerolog.Logger) error {
@@ -66,7 +62,10 @@ func parseOnly(args []string) error {
 			return nil
 		}
 	}
-	addCommands(root, list, stdio, args)
+	root := newRootCommand(stdio, args, list, func(context.Context, config.Copy, zerolog.Logger) error {
+		ran = true
+		return nil
+	})
 	err := root.Execute()
 	if err == nil && !ran && out.Len() == 0 {
 		return errors.New("nothing was done")

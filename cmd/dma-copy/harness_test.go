@@ -48,9 +48,7 @@ func invoke(variables map[string]string, args ...string) invocation {
 
 // flagsOfACopy returns the declared flags of the program without a command.
 func flagsOfACopy() *pflag.FlagSet {
-	root := newRootCommand(streams{}, nil, nil)
-	addCommands(root, commands(), streams{}, nil)
-	return root.Flags()
+	return newRootCommand(streams{}, nil, nil, nil).Flags()
 }
 
 // mustRun returns the settings of an execution that must succeed and print nothing.

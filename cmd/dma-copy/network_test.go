@@ -138,8 +138,7 @@ func TestEveryCommandSaysThatItWaits(t *testing.T) {
 				var out bytes.Buffer
 				stdio := streams{stdout: &out, stderr: &out, env: func(string) (string, bool) { return "", false }}
 				args := append(strings.Fields(line), "--auth", "none", "--wait", "15s", "-o", form)
-				root := newRootCommand(stdio, args, nil)
-				addCommands(root, commands(), stdio, args)
+				root := newRootCommand(stdio, args, commands(), nil)
 				err := root.Execute()
 				if got := strings.Count(out.String(), want); got != 1 || report.ExitCode(err) != exit.Peer {
 					t.Errorf("%s -o %s: %v\n%s", line, form, err, out.String())
@@ -156,7 +155,6 @@ func validateServe(args []string) error {
 	serve.run = func(context.Context, streams, []string, zerolog.Logger) error {
 		return serve.settings.(*config.Serve).Validate()
 	}
-	root := newRootCommand(stdio, args, nil)
-	addCommands(root, []command{serve}, stdio, args)
+	root := newRootCommand(stdio, args, []command{serve}, nil)
 	return root.Execute()
 }

@@ -21,12 +21,16 @@ func execute(
 	ctx context.Context, streams streams, args []string, run func(context.Context, config.Copy, zerolog.Logger) error,
 ) (err error) {
 	defer job.Recover(&err)
-	root := newRootCommand(streams, args, run)
 	list := commands()
 	if len(args) > 0 && args[0] == manName {
 		list = append(list, manCommand())
 	}
-	addCommands(root, list, streams, args)
+	root := newRootCommand(streams, args, list, run)
+	if before, asked := wordToComplete(args); asked {
+		before = config.WithoutSeparators(root.Flags(), before)
+		root.SetArgs(slices.Concat(args[:1], before, args[len(args)-1:]))
+		prepareCompletion(root, list, streams, before)
+	}
 	var unprinted error // cobra's functions that print help return none
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		unprinted = writeCommandHelp(streams.stdout, cmd.Name(), list)
@@ -37,10 +41,11 @@ func execute(
 	return unprinted
 }
 
-// newRootCommand returns the command of the program, which copies. Executing it turns the command line args into
-// settings and passes them to run. It prints no error, except for the event that refuse writes.
+// newRootCommand returns the command of the program, which copies, with all others below it. Executing it turns the
+// command line args into settings and passes them to run. It prints no error, except for the event that refuse writes.
 func newRootCommand(
-	streams streams, args []string, run func(ctx context.Context, s config.Copy, log zerolog.Logger) error,
+	streams streams, args []string, list []command,
+	run func(ctx context.Context, s config.Copy, log zerolog.Logger) error,
 ) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "dma-copy [DOCA Flags] [Program Flags]",
@@ -74,39 +79,15 @@ func newRootCommand(
 		config.SetKnownFlags(cmd.Flags(), args)
 		return refuseCommandLine(streams, cmd.Flags(), err)
 	})
-	root.SetHelpCommand(newHelpCommand(root, commands()))
+	root.SetHelpCommand(newHelpCommand(root, list))
 	root.Flags().BoolP("help", "h", false, helpOfHelp)
 	root.Flags().BoolP("version", "v", false, helpOfVersion)
-	return root
-}
-
-// addCommands prepares the root for the command line args: it adds the other commands, and declares the flags of the
-// command that args select. Declaring those of all commands would take several times as long as running one.
-func addCommands(root *cobra.Command, list []command, streams streams, args []string) {
-	settings := map[*cobra.Command]config.Settings{root: &config.Copy{}}
+	config.Declare(root.Flags(), &config.Copy{})
 	for _, c := range list {
-		cmd := newSubcommand(c, streams, args)
-		settings[cmd] = c.settings
-		root.AddCommand(cmd)
+		root.AddCommand(newSubcommand(c, streams, args))
 	}
-	if _, asked := wordToComplete(args); asked {
-		prepareCompletion(root, list, settings, streams, args)
-		return
-	}
-	first := root
-	if len(args) > 0 && slices.Contains(names(list), args[0]) {
-		first, _, _ = root.Find(args[:1])
-	}
-	config.Declare(first.Flags(), settings[first])
-	args = config.WithoutSeparators(root.Flags(), args)
-	root.SetArgs(args)
-	if first != root {
-		return
-	}
-	// A command may have flags in front of it; which of them take a value is known from those of the root.
-	if selected, _, err := root.Find(args); err == nil && selected != root && settings[selected] != nil {
-		config.Declare(selected.Flags(), settings[selected])
-	}
+	root.SetArgs(config.WithoutSeparators(root.Flags(), args))
+	return root
 }
 
 // commands are those below the root, in the order of the help.
