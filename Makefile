@@ -25,7 +25,6 @@ CABI     := internal/doca/internal/cabi
 UCX      := internal/ucx
 SOFTDEV  := softdoca/device
 DPA      := softdoca/dpa
-PRELOAD  := cmd/dma-copy/internal/preload
 CTEST    := -C softdoca/test OUT=$(CURDIR)/build/ctest
 UCX_TEST  = $(UCX_C:%=-C %/ctest OUT=$(CURDIR)/build/ctest-ucx)
 SDK      := -C softdoca/kit SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) \
@@ -254,7 +253,7 @@ cgo-warnings: export CGO_CFLAGS = -O2 -g $(WARNINGS) -Wno-unused-parameter
 cgo-warnings: ## our C compiles without warnings, with and without cgo
 	$(GO) build $$($(GO) list -f '{{if .CgoFiles}}{{.ImportPath}}{{end}}' ./...)
 	$(CC) -std=gnu11 $(WARNINGS) -I$(ABI) -iquote $(SOFTDEV) -fsyntax-only \
-		$(CABI)/*.c $(SOFTDEV)/*.c $(DPA)/*.c $(PRELOAD)/*.c $(UCX_C:%=%/*.c)
+		$(CABI)/*.c $(SOFTDEV)/*.c $(DPA)/*.c $(UCX_C:%=%/*.c)
 
 lint: ## formatting, line width, commit subjects, vet, staticcheck, go.mod; changes nothing
 	scripts/lint-test.sh

@@ -66,7 +66,6 @@ $ dma-copy bench show engine.json -o markdown
 		complete: benchArguments,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
-			placement.UseCores()
 			return runBench(ctx, streams, s, args, log)
 		},
 	}

@@ -14,8 +14,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement/onecpu"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
@@ -89,11 +87,7 @@ func inNewDir(t *testing.T, name, text string) {
 }
 
 // TestMain fails a run of tests that leaves goroutines behind.
-func TestMain(m *testing.M) {
-	placement.Started(onecpu.CPUs)
-	placement.UseCores()
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func must(t *testing.T, err error) {
 	t.Helper()

@@ -8,9 +8,6 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement/onecpu"
-	_ "github.com/dma-copy/dma-copy/cmd/dma-copy/internal/preload"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
@@ -26,7 +23,6 @@ func main() {
 
 // run executes the command line of the process, prints its error, and returns the exit code.
 func run() int {
-	placement.Started(onecpu.CPUs)
 	streams := standardStreams()
 	ctx, stop := withSignals(context.Background())
 	err := execute(ctx, streams, os.Args[1:], runner(streams))

@@ -10,7 +10,6 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/ping"
 )
@@ -38,7 +37,6 @@ here$ dma-copy ping ucx://lab.example
 		complete: peerArgument,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
-			placement.UseCores()
 			r := report.NewPing(streams.stdout, s, log)
 			err := s.SetPeer(args)
 			if err == nil {

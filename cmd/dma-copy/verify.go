@@ -7,7 +7,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/verify"
 )
@@ -43,7 +42,6 @@ dpu$  dma-copy verify --check photos.sums /var/tmp/photos/1.jpg
 		complete: anyFiles,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
-			placement.UseCores()
 			asked := progressRequests(ctx)
 			return concludeVerify(streams, s, verify.Run(ctx, streams.stdout, streams.stderr, s, args, asked, log))
 		},

@@ -18,7 +18,6 @@ const (
 	docaInternal     = docaPackage + "/internal"
 	softdocaFolder   = "softdoca"
 	ucxPackage       = "internal/ucx"
-	preloadPackage   = "cmd/dma-copy/internal/preload"
 
 	configPackage    = programPackage + "/internal/config"
 	placementPackage = programPackage + "/internal/placement"
@@ -178,7 +177,7 @@ func negotiateIsPure(file sourceFile) []string {
 }
 
 func cgoOnlyInBindings(file sourceFile) []string {
-	bindings := []string{docaInternal + "/cabi", softdocaFolder, ucxPackage, preloadPackage}
+	bindings := []string{docaInternal + "/cabi", softdocaFolder, ucxPackage}
 	if slices.ContainsFunc(bindings, func(folder string) bool { return within(file.path, folder) }) {
 		return nil
 	}

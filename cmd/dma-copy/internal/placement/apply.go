@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"cmp"
 	"errors"
 	"os"
 	"runtime"
@@ -32,7 +31,7 @@ func Apply(machine func() (Machine, error), c Copy, wish Wish, log zerolog.Logge
 	if err != nil || decision.CPUs.Empty() {
 		shareCores(c)
 	} else {
-		UseCores()
+		useCores()
 	}
 	logDecision(log, decision, err, wish)
 	return nil
@@ -91,34 +90,18 @@ func logDecision(log zerolog.Logger, decision Decision, err error, wish Wish) {
 		Msg("process pinned to these CPUs")
 }
 
-// started is the argument of Started.
-var started int
-
-// Started says with which GOMAXPROCS the process started, which package onecpu has lowered. Call it before Apply and
-// UseCores, which undo that.
-func Started(cpus int) { started = cpus }
-
-// UseCores sets GOMAXPROCS to the CPUs of the process, as far as a container's limit allows, or to what the environment
-// says. A command that has more to do than one CPU can calls it, or Apply.
-func UseCores() {
-	switch {
-	case os.Getenv("GOMAXPROCS") == "":
+// useCores sets GOMAXPROCS to the CPUs of the process, as far as a container's limit allows, unless the environment
+// sets it.
+func useCores() {
+	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.SetDefaultGOMAXPROCS()
-	case started != 0:
-		runtime.GOMAXPROCS(started)
 	}
 }
 
 // shareCores leaves half of the CPUs to the other side of the software device, which runs on this machine, too, unless
 // the environment sets GOMAXPROCS: two processes that both use all CPUs spend much of their time on waking each other.
-// Any other copy uses all of them.
 func shareCores(c Copy) {
-	bothHere := !c.Hardware && !c.Local && !c.Network
-	switch {
-	case bothHere && os.Getenv("GOMAXPROCS") == "":
-		all := cmp.Or(started, runtime.GOMAXPROCS(0)) // what the machine and a container's limit leave
-		runtime.GOMAXPROCS(max(1, all/2))
-	case started != 0:
-		UseCores()
+	if bothHere := !c.Hardware && !c.Local && !c.Network; bothHere && os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/2))
 	}
 }

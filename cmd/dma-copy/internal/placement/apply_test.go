@@ -79,37 +79,6 @@ func TestCPUsOfASoftwareCopy(t *testing.T) {
 	}
 }
 
-// A copy gives the program the CPUs that its start has left idle: half of them with the software device, or as many as
-// the environment says.
-func TestCPUsAfterTheStart(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	defer Started(0)
-	machine := func() (Machine, error) { return Machine{Sys: twoNodes, Usable: mustList(t, "0-7")}, nil }
-	for _, tc := range []struct {
-		environment string
-		copy        Copy
-		want        int
-	}{{"", Copy{}, 4}, {"8", Copy{}, 8}, {"8", Copy{Local: true}, 8}, {"8", Copy{Hardware: true}, 8}} {
-		t.Setenv("GOMAXPROCS", tc.environment)
-		Started(8)
-		runtime.GOMAXPROCS(1)
-		if err := Apply(machine, tc.copy, Wish{}, zerolog.Nop()); err != nil {
-			t.Fatal(err)
-		}
-		if got := runtime.GOMAXPROCS(0); got != tc.want {
-			t.Errorf("GOMAXPROCS=%s, %+v: %d threads at once, want %d", tc.environment, tc.copy, got, tc.want)
-		}
-	}
-	t.Setenv("GOMAXPROCS", "")
-	runtime.GOMAXPROCS(1)
-	UseCores()
-	all := runtime.GOMAXPROCS(0)
-	runtime.SetDefaultGOMAXPROCS()
-	if want := runtime.GOMAXPROCS(0); all != want {
-		t.Errorf("%d threads at once, want %d", all, want)
-	}
-}
-
 // Only hardware has a NUMA node: the addresses of the software device may be those of other devices.
 func TestSoftwareDeviceHasNoNode(t *testing.T) {
 	machine := func() (Machine, error) { return Machine{Sys: twoNodes, Usable: mustList(t, "0-7")}, nil }

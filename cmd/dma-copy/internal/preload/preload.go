@@ -1,3 +1,0 @@
-package preload
-
-import "C"
