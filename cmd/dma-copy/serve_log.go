@@ -30,6 +30,9 @@ func (l *sessionLog) of(e *zerolog.Event, r service.Record) *zerolog.Event {
 	if r.Local != "" {
 		e = e.Str("claimed_file", quote.Printable(r.Local))
 	}
+	if r.DryRun {
+		e = e.Bool("dry_run", true)
+	}
 	return e
 }
 
@@ -61,8 +64,11 @@ func (l *sessionLog) Ended(r service.Record) {
 		l.print(r.Session, r.Text)
 	}
 	event := l.log.Info()
-	if r.Err != nil {
+	switch {
+	case r.Err != nil:
 		event = l.log.Warn()
+	case r.Lookup:
+		event = l.log.Debug()
 	}
 	l.of(event, r).Int64("bytes", r.Bytes).Int64("entries", r.Entries).
 		Dur("duration", r.Duration).Int("code", r.Code).AnErr("error", printable(r.Err)).Msg("request")

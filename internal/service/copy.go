@@ -54,7 +54,10 @@ func (k *keptItems) release(budget *memoryBudget) {
 // copy answers a COPY: it waits for its permit, and makes the copy.
 func (c *connection) copy(r negotiate.CopyRequest) error {
 	defer c.items.release(c.server.memory)
-	record := Record{Operation: Push, Share: r.Place.Share, Path: r.Place.Path, Local: r.Local}
+	record := Record{
+		Operation: Push, Share: r.Place.Share, Path: r.Place.Path, Local: r.Local,
+		DryRun: r.Flags.Has(negotiate.CopyDryRun),
+	}
 	if r.Direction == negotiate.CopyPull {
 		record.Operation = Pull
 	}
@@ -313,6 +316,7 @@ func (c *connection) transfer(record *Record, side *copySide, releasePermit func
 	})
 	releasePermit()
 	record.keepPath()
+	record.DryRun = record.DryRun || record.Summary.DryRun // the sides of a copy agree on it by themselves, too
 	if failed != nil && !errors.Is(failed, job.ErrSomeFailed) {
 		record.Summary = job.Summary{} // of what was planned
 	}
@@ -333,6 +337,7 @@ func (r *Record) keepPath() {
 // count sets how much was copied.
 func (r *Record) count(progress *job.Progress) {
 	switch {
+	case r.DryRun:
 	case r.Summary.Tree != nil:
 		r.Bytes, r.Entries = r.Summary.Tree.Bytes, r.Summary.Tree.CopiedEntries()
 	case r.Summary.Protocol != 0 && !r.Summary.UpToDate && !r.Summary.Existing:

@@ -226,6 +226,17 @@ func TestDryRun(t *testing.T) {
 		if !summary.DryRun || summary.Size != 7 {
 			w.Errorf("the summary is %+v", summary)
 		}
+		record := w.records()[0]
+		if !record.DryRun || record.Transfers() || record.Bytes != 0 || record.Entries != 0 || record.Code != 0 {
+			w.Errorf("the record is %+v", record)
+		}
+		_, err = c.Push(w.Context(), w.copyOf("a", "box/a"))
+		must(w.T, err)
+		if record = w.records()[1]; record.DryRun || !record.Transfers() || record.Bytes != 7 {
+			w.Errorf("the record of a copy is %+v", record)
+		}
+		must(w.T, c.Remove(w.Context(), negotiate.Place{Share: "box"}, []string{"a"},
+			func(string, negotiate.Removal) error { return nil }))
 		w.mustList(c, "box", 0, `0 directory "" 0`)
 	})
 }

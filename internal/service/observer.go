@@ -19,7 +19,7 @@ const (
 	Ping   Operation = "ping"
 )
 
-// Copies reports whether the operation transfers files.
+// Copies reports whether the operation transfers files, unless it is a dry run.
 func (o Operation) Copies() bool { return o == Push || o == Pull }
 
 // Session describes a connection of the daemon to its Observer. Fields are known from the event on that their comment
@@ -48,6 +48,8 @@ type Record struct {
 	Share     string // as the peer gave it: any bytes, at most negotiate.MaxName
 	Path      string // below the share, of the target or source as far as it is known: any bytes
 	Local     string // of a copy: path of the command's file, as it says: any bytes
+	DryRun    bool   // of a copy: nothing is transferred, and the summary has what would have been
+	Lookup    bool   // of a List: of one entry itself. If there is none it succeeds with 0 entries
 	Text      string // that came with a ping: any bytes
 
 	// The following are set when the request has ended.
@@ -64,6 +66,9 @@ type Record struct {
 	DataPath  string
 	Encrypted bool
 }
+
+// Transfers reports whether the request transfers files, or tries to.
+func (r *Record) Transfers() bool { return r.Operation.Copies() && !r.DryRun }
 
 // Observer is told what happens in a Server, after the fact. Its methods are called by many goroutines at once, must
 // not block, and must not call the Server.

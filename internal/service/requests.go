@@ -53,7 +53,7 @@ func (c *connection) performed(record Record, err error) {
 		if err != nil {
 			t.Failed++
 		}
-		if record.Operation.Copies() {
+		if record.Transfers() {
 			t.Bytes += record.Bytes
 		}
 	})
@@ -133,7 +133,7 @@ func stalledShare(patience time.Duration) error {
 
 // list answers a LIST.
 func (c *connection) list(r negotiate.ListRequest) error {
-	record := Record{Operation: List}
+	record := Record{Operation: List, Lookup: r.Flags.Has(negotiate.ListItself)}
 	c.recordPlace(&record, r.Place, r.Flags.Has(negotiate.ListKept))
 	return c.perform(record, func(record *Record) (failed, fatal error) {
 		l := &lister{connection: c, kept: c.kept, identify: r.Flags.Has(negotiate.ListIdentify)}
@@ -149,7 +149,11 @@ func (c *connection) list(r negotiate.ListRequest) error {
 			return nil, l.broken
 		}
 		if err = cmp.Or(err, l.left); err != nil && l.sent == 0 {
-			return c.refuse(err)
+			failed, fatal = c.refuse(err)
+			if l.absent {
+				failed = nil
+			}
+			return failed, fatal
 		}
 		code, text := negotiate.AbortCode(0), ""
 		if err != nil {
@@ -167,6 +171,7 @@ type lister struct {
 	identify bool
 	batch    []negotiate.Listed
 	sent     uint32
+	absent   bool  // a lookup has found that there is no entry
 	left     error // why the first entry that was left out was
 	broken   error // why nothing more can be sent
 }
@@ -200,6 +205,7 @@ func (l *lister) list(ctx context.Context, r negotiate.ListRequest) error {
 	}
 	entry, err := opened.Stat(at, options)
 	if err != nil {
+		l.absent = errors.Is(err, fs.ErrNotExist)
 		return err
 	}
 	return l.finish(ctx, add(entry))

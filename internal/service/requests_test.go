@@ -66,6 +66,36 @@ func TestList(t *testing.T) {
 	})
 }
 
+// To look for one entry is no failure of the daemon if there is none: the answer says so. Anything else is one.
+func TestLookupOfNothing(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		for i, test := range []struct {
+			at    string
+			flags negotiate.ListFlags
+			code  negotiate.AbortCode
+			fails bool
+		}{
+			{"box/none", negotiate.ListItself, negotiate.AbortSource, false},
+			{"box/none/deeper", negotiate.ListItself | negotiate.ListIdentify, negotiate.AbortSource, false},
+			{"box/none", 0, negotiate.AbortSource, true},
+			{"in/none", negotiate.ListItself, negotiate.AbortRefused, true},
+		} {
+			_, err := w.list(c, test.at, test.flags)
+			mustRefuse(w.T, err, test.code, "")
+			r := w.records()[i]
+			if r.Lookup != test.flags.Has(negotiate.ListItself) || (r.Err != nil) != test.fails ||
+				(r.Code != 0) != test.fails || r.Entries != 0 {
+				w.Errorf("%s: the record is %+v", test.at, r)
+			}
+		}
+		if failed := w.server.Status().Totals.Failed; failed != 2 {
+			w.Errorf("%d requests have failed", failed)
+		}
+	})
+}
+
 // A list of more entries than a message has is whole and in order.
 func TestLongList(t *testing.T) {
 	const entries = 1000

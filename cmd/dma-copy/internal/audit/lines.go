@@ -68,6 +68,9 @@ func (l *Log) Ended(r service.Record) {
 		addClaim(line, "claimed_machine", r.Session.Machine)
 		addClaim(line, "claimed_user", r.Session.User)
 		addClaim(line, "claimed_file", r.Local)
+		if r.DryRun {
+			line.Bool("dry_run", true)
+		}
 		line.Int64("bytes", r.Bytes).Int64("entries", r.Entries)
 		if r.Operation == service.Remove {
 			line.Strs("removed", quotePaths(r.Removed))

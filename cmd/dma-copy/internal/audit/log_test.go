@@ -64,6 +64,7 @@ func observeAll(t *testing.T, l *Log) {
 		Err: errors.New(hostile),
 	})
 	l.Ended(service.Record{Session: session, Request: 5, Operation: service.Ping, Bytes: 64})
+	l.Ended(service.Record{Session: session, Request: 9, Operation: service.Pull, Share: "inbox", DryRun: true})
 	l.Ended(service.Record{
 		Session: session, Request: 6, Operation: service.Remove, Entries: 2, Removed: []string{"a", hostile},
 	})

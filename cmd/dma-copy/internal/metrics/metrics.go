@@ -19,8 +19,11 @@ var stages = map[pump.Stage]string{
 	pump.RateLimit: "rate_limit",
 }
 
+// dryRun is the label for pushes and pulls that transfer nothing.
+const dryRun service.Operation = "dry_run"
+
 var operations = []service.Operation{
-	service.Push, service.Pull, service.List, service.Remove, service.Mkdir, service.Ping,
+	service.Push, service.Pull, dryRun, service.List, service.Remove, service.Mkdir, service.Ping,
 }
 
 // Metrics counts what a Server does, as its service.Observer.
@@ -87,7 +90,7 @@ func (m *Metrics) prepare() {
 			}
 		}
 		m.seconds.prepare(string(operation))
-		if operation != service.Ping {
+		if operation != service.Ping && operation != dryRun {
 			m.entries.prepare(string(operation))
 		}
 	}
@@ -160,19 +163,24 @@ func (m *Metrics) Began(r service.Record) { m.traffic.Began(r) }
 // Ended implements service.Observer.
 func (m *Metrics) Ended(r service.Record) {
 	operation := string(r.Operation)
+	if r.DryRun {
+		operation = string(dryRun)
+	}
 	m.requests.add(1, strconv.Itoa(r.Code), operation)
 	m.seconds.observe(r.Duration.Seconds(), operation)
 	if r.Code == exit.Limit {
 		m.limited.add(1, "request")
 	}
-	if r.Operation == service.Ping {
+	if r.Operation.Copies() {
+		m.traffic.Ended(r)
+	}
+	if r.Operation == service.Ping || r.DryRun {
 		return
 	}
 	m.entries.add(float64(r.Entries), operation)
 	if !r.Operation.Copies() {
 		return
 	}
-	m.traffic.Ended(r)
 	m.retransmits.add(float64(r.Summary.Retries))
 	if r.Summary.Depth > 0 {
 		m.depth.observe(float64(r.Summary.Depth))

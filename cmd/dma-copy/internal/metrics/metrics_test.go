@@ -106,6 +106,12 @@ func TestMetricsOfADaemon(t *testing.T) {
 		Summary: job.Summary{Elapsed: 4 * time.Second, Depth: 16, Retries: 3, Shares: shares},
 	})
 	m.Ended(service.Record{Operation: service.Pull, Bytes: 10, Entries: 1, Code: exit.Limit, Err: errors.New("limit")})
+	plan := service.Record{
+		Operation: service.Push, DryRun: true, Duration: 2 * time.Second,
+		Summary: job.Summary{Elapsed: 4 * time.Second, Depth: 16, Retries: 3, Shares: shares, DryRun: true},
+	}
+	m.Began(plan)
+	m.Ended(plan)
 	m.Ended(service.Record{Operation: service.List, Entries: 9})
 	m.Ended(service.Record{Operation: service.Ping, Bytes: 64})
 	m.Ended(service.Record{Operation: service.Pull, Bytes: -1, Entries: -1, Code: 5}) // a defect elsewhere
@@ -127,6 +133,8 @@ func TestMetricsOfADaemon(t *testing.T) {
 		`dma_copy_requests_total{code="0",operation="remove"} 0`,
 		`dma_copy_request_seconds_sum{operation="push"} 5`,
 		`dma_copy_bytes_total{direction="received"} 100`, `dma_copy_bytes_total{direction="sent"} 10`,
+		`dma_copy_requests_total{code="0",operation="dry_run"} 1`,
+		`dma_copy_request_seconds_sum{operation="dry_run"} 2`, "dma_copy_engine_depth_count 1",
 		`dma_copy_entries_total{operation="push"} 2`, `dma_copy_entries_total{operation="list"} 9`,
 		`dma_copy_stage_seconds_total{stage="read"} 1`, `dma_copy_stage_seconds_total{stage="copy"} 3`,
 		`dma_copy_stage_seconds_total{stage="rate_limit"} 0`,

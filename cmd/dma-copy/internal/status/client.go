@@ -183,6 +183,9 @@ func doing(r *Request) string {
 		return "idle"
 	}
 	text := r.Operation
+	if r.DryRun {
+		text += " (dry run)"
+	}
 	if r.Share != "" {
 		text += " " + location(r.Share, r.Path)
 	}

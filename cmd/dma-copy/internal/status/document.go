@@ -90,6 +90,7 @@ type Request struct {
 	Share     string    `json:"share,omitempty"`
 	Path      string    `json:"path,omitempty"`
 	Local     string    `json:"claimed_file,omitempty"`
+	DryRun    bool      `json:"dry_run,omitempty"`
 	Began     time.Time `json:"began"`
 	Moved     int64     `json:"moved_bytes"`
 	Total     *int64    `json:"total_bytes,omitempty"` // nil: not known
@@ -189,7 +190,7 @@ func connectionOf(c service.ConnectionStatus, now time.Time) Connection {
 	shown.Request = &Request{
 		ID: r.Request, Operation: string(r.Operation), Share: quote.Path(r.Share), Path: quote.Path(r.Path),
 		Local: quote.Path(r.Local), Began: r.Began.UTC(), Moved: c.Moved,
-		Waiting: c.Waiting,
+		Waiting: c.Waiting, DryRun: r.DryRun,
 	}
 	if c.Total != job.Unknown && r.Operation.Copies() {
 		shown.Request.Total = &c.Total

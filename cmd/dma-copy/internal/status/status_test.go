@@ -60,6 +60,8 @@ func busy() Daemon {
 	}
 	push := request(1, service.Push, "image.bin")
 	push.Local = "/home/ann/" + hostile
+	plan := request(4, service.Push, "next")
+	plan.DryRun = true
 	recent := &Recent{}
 	recent.Ended(service.Record{
 		Session: session, Operation: service.Push, Share: "inbox", Path: hostile, Code: 5, Err: errors.New(hostile),
@@ -85,7 +87,7 @@ func busy() Daemon {
 				},
 				{Session: session, Request: request(2, service.Pull, hostile), Moved: 10 << 20, Total: job.Unknown},
 				{Session: session, Request: request(3, service.List, "")},
-				{Session: session, Request: request(4, service.Push, "next"), Waiting: true},
+				{Session: session, Request: plan, Waiting: true},
 				{Session: session},
 			},
 		}
@@ -124,7 +126,7 @@ connections  5, and 1 not yet authenticated
                the host does not say what it waits for: no answer within 500ms
              #1 laptop on b1:00.1: pull inbox/a\nb\x1b[2J\u202e  10 MiB  5.0 MiB/s  says it is ann@lab
              #1 laptop on b1:00.1: list inbox  says it is ann@lab
-             #1 laptop on b1:00.1: push inbox/next  waits for a permit  says it is ann@lab
+             #1 laptop on b1:00.1: push (dry run) inbox/next  waits for a permit  says it is ann@lab
              #1 laptop on b1:00.1: idle  says it is ann@lab
 `
 	if !strings.HasPrefix(got, want) {

@@ -44,7 +44,7 @@ func NewCounter() *Counter { return &Counter{running: make(map[request]int64)} }
 
 // Began implements service.Observer.
 func (c *Counter) Began(r service.Record) {
-	if !r.Operation.Copies() {
+	if !r.Transfers() {
 		return
 	}
 	c.mu.Lock()

@@ -49,7 +49,7 @@ func NewHistory(status func() service.Status) *History {
 // Began implements service.Observer.
 func (h *History) Began(r service.Record) {
 	h.Counter.Began(r)
-	if !r.Operation.Copies() {
+	if !r.Transfers() {
 		return
 	}
 	h.mu.Lock()

@@ -96,7 +96,10 @@ func TestCount(t *testing.T) {
 func TestOtherRequestsAreNotCounted(t *testing.T) {
 	s := &server{}
 	c := NewCounter()
-	ping := record(1, service.Ping)
+	ping, plan := record(1, service.Ping), record(4, service.Push)
+	plan.DryRun = true
+	c.Began(plan)
+	s.run(plan, 10, 0)
 	c.Began(ping)
 	s.run(ping, 64, 0)
 	s.run(record(2, service.Pull), 10, 0)
@@ -105,9 +108,10 @@ func TestOtherRequestsAreNotCounted(t *testing.T) {
 	s.mu.Unlock()
 	s.wantCount(t, c, Bytes{})
 	s.end(c, ping, 64)
+	s.end(c, plan, 0)
 	s.wantCount(t, c, Bytes{})
 	if !c.idle() {
-		t.Error("a ping is a copy")
+		t.Error("a ping or a dry run is a copy")
 	}
 }
 
