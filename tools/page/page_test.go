@@ -216,6 +216,8 @@ func TestStatusPage(t *testing.T) {
 	p.waitFor(`document.querySelector("#requests td.name")?.textContent.includes("files/<img src=x")`)
 	p.expect(`document.images.length === 0 && window.attacked === undefined`)
 	p.expect(`document.querySelector("#requests td").textContent.startsWith("laptop (")`)
+	p.expect(`/^[^:]+:\/.*\/copy$/.test(document.querySelector("#requests td.claim").textContent)`)
+	p.expect(`document.querySelector("#requests").closest("table").tHead.textContent.includes("(not checked)")`)
 	p.waitFor(`document.querySelector("#requests progress")?.value > 0.01`)
 	p.waitFor(`/^[1-9].*iB.s$/.test(document.getElementById("sending").textContent)`)
 	p.expect(`document.querySelector("#chart polyline.sent").points.numberOfItems > 3`)

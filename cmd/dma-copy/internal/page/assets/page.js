@@ -47,6 +47,12 @@ const limit = (value, text) => (value > 0 ? text(value) : "none");
 const seconds = (from, to) => (new Date(to) - new Date(from)) / 1000;
 const peerOf = (c) => (c.key ? `${c.key} (${c.function})` : c.function);
 
+// claimOf returns who the other side says it is, and the path of its file. Nobody has checked that.
+function claimOf(c) {
+	const who = [c.claimed_user, c.claimed_machine].filter(Boolean).join("@");
+	return [who, c.request?.claimed_file].filter(Boolean).join(":");
+}
+
 // fillTable shows one row for each item, and keeps the rows that are there. A cell is a text with a class.
 function fillTable(body, rows) {
 	while (body.rows.length > rows.length) {
@@ -122,9 +128,11 @@ function requestRow(connection, time) {
 		moved += ` of ${size(request.total_bytes)}`;
 	}
 	const left = known && speed > 0 ? duration((request.total_bytes - request.moved_bytes) / speed) : "";
+	const operation = directions[request.operation] ?? request.operation;
 	return [
 		{ text: peerOf(connection), kind: "short" },
-		{ text: directions[request.operation] ?? request.operation, kind: "short" },
+		{ text: claimOf(connection), kind: "claim" },
+		{ text: request.dry_run ? `${operation}, dry run` : operation, kind: "short" },
 		{ text: where, kind: "name" },
 		{ text: progress, kind: "progress", part: request.waiting ? undefined : part },
 		{ text: moved, kind: "number" },
