@@ -6,10 +6,11 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// The numbers of descriptors that a receiver of a tree needs.
+// The numbers of descriptors that a receiver of a tree needs. Besides those of the files that it receives, up to 66 are
+// of the target and the directories above it, whose locks it holds or tries to get.
 const (
-	otherFiles     = 128 // besides those of the files that it receives
-	filesOfATarget = 5   // file and its duplicate, journal, directory, and the userfaultfd(2) of a file on tmpfs
+	otherFiles     = 192
+	filesOfATarget = 5 // file and its duplicate, journal, directory, and the userfaultfd(2) of a file on tmpfs
 	maxTargets     = 64
 )
 
