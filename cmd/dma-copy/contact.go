@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -94,12 +95,23 @@ func withDaemon(
 		if err == nil {
 			err = id.remember(r.nameOfKey(), c.client.Peer().Key, streams.stderr)
 			if err == nil {
+				stop := answerBefore(ctx, func() bool { return sayWaits(streams.stderr, c.client) })
 				err = run(c)
+				stop()
 			}
 			err = errors.Join(err, closeUnlessHung(err, c.client.Close))
 		}
 		return withSide(on.side, err)
 	})
+}
+
+// sayWaits prints what a client waits for outside of a copy, unless that is nothing.
+func sayWaits(to io.Writer, client *service.Client) bool {
+	waits := client.Waits()
+	if waits != "" {
+		fmt.Fprintln(to, waits)
+	}
+	return waits != ""
 }
 
 // warnOfKeys warns of what lets other peers be accepted than the trusted ones, or fewer.

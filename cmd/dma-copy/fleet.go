@@ -36,11 +36,11 @@ func pushToPeers(
 		if refused != nil {
 			return refused
 		}
-		stop := r.Watch(progressRequests(ctx))
+		p := &peersPush{settings: s, streams: streams, reporter: r, log: log}
+		stop := r.Watch(progressRequests(ctx), p.requests.pass)
 		defer stop()
 		ctx, cancel := limitTime(withoutProgressRequests(ctx), s.Timeout)
 		defer cancel()
-		p := &peersPush{settings: s, streams: streams, reporter: r, log: log}
 		p.driver.settings, p.driver.log = s.Driver, log
 		return p.run(ctx)
 	})
@@ -57,6 +57,7 @@ type peersPush struct {
 	streams  streams
 	reporter *report.Fleet
 	log      zerolog.Logger
+	requests peerRequests
 
 	targets  []fleet.Target
 	sources  []disk.Identity // of settings.Local, at the start; the zero Identity of a directory
@@ -251,8 +252,13 @@ func (p *peersPush) send(ctx context.Context, index int) report.PeerResult {
 	collector := &report.Collector{
 		Moved:  func(bytes int64) { p.reporter.Moved(target.Line, bytes) },
 		Warned: func(text string) { p.log.Warn().Str("peer", result.Name).Msg(text) },
+		Waits: func(s job.Sample, waits []job.Snapshot) {
+			p.reporter.Waits(result.Name, target.Line, s, waits)
+		},
 	}
 	p.reporter.Moved(target.Line, 0)
+	ctx, end := p.requests.passTo(ctx)
+	defer end()
 	result.Err = p.copyTo(ctx, target, collector, &result)
 	result.Causes, result.Sum, result.Last = collector.Causes(), collector.Sum(), collector.Last()
 	return result

@@ -4,8 +4,10 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/background"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
@@ -28,9 +30,11 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 		}
 	}}
 	ctx = context.WithValue(ctx, hangupsKey{}, hangups)
-	asked := make(chan os.Signal, 1) // a request while one is answered is answered, too; more are not
+	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGUSR1)
-	ctx = context.WithValue(ctx, askedKey{}, (<-chan os.Signal)(asked))
+	requests := newRequests()
+	endRequests := sync.OnceFunc(background.Answer(asked, requests.pass))
+	ctx = context.WithValue(ctx, askedKey{}, requests)
 
 	watched := make(chan struct{})
 	go func() {
@@ -55,6 +59,78 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 		cancel(context.Canceled)
 		<-watched
 		signal.Stop(asked)
+		endRequests()
+	}
+}
+
+// requests are the SIGUSR1s of a process.
+type requests struct {
+	others chan os.Signal // one while one is answered is answered, too; more are not
+
+	mu     sync.Mutex
+	answer func() bool // answers a request, unless it returns false; nil: there is none
+}
+
+func newRequests() *requests { return &requests{others: make(chan os.Signal, 1)} }
+
+// pass has a request answered.
+func (r *requests) pass() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.answer != nil && r.answer() {
+		return
+	}
+	select {
+	case r.others <- syscall.SIGUSR1:
+	default:
+	}
+}
+
+func (r *requests) answerBy(answer func() bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = answer
+}
+
+// answerBefore has requests for progress answered by answer, as far as it returns true, before progressRequests
+// delivers them, until stop is called. For a context without requests it does nothing.
+func answerBefore(ctx context.Context, answer func() bool) (stop func()) {
+	r, _ := ctx.Value(askedKey{}).(*requests)
+	if r == nil {
+		return func() {}
+	}
+	r.answerBy(answer)
+	return func() { r.answerBy(nil) }
+}
+
+// peerRequests pass requests on to copies that run at the same time. Safe for concurrent use.
+type peerRequests struct {
+	mu     sync.Mutex
+	copies map[*requests]bool
+}
+
+// pass has each copy answer.
+func (p *peerRequests) pass() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for each := range p.copies {
+		each.pass()
+	}
+}
+
+// passTo returns a context whose progressRequests are those of one more copy, until end is called.
+func (p *peerRequests) passTo(ctx context.Context) (copying context.Context, end func()) {
+	added := newRequests()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.copies == nil {
+		p.copies = make(map[*requests]bool)
+	}
+	p.copies[added] = true
+	return context.WithValue(ctx, askedKey{}, added), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.copies, added)
 	}
 }
 
@@ -63,13 +139,16 @@ type askedKey struct{}
 // progressRequests returns the channel of the SIGUSR1s of withSignals, each of which asks for one line of progress. Of
 // several receivers one gets it. It is nil, which never delivers, for another context.
 func progressRequests(ctx context.Context) <-chan os.Signal {
-	asked, _ := ctx.Value(askedKey{}).(<-chan os.Signal)
-	return asked
+	r, _ := ctx.Value(askedKey{}).(*requests)
+	if r == nil {
+		return nil
+	}
+	return r.others
 }
 
 // withoutProgressRequests returns a context for parts of a command whose progress the command itself reports.
 func withoutProgressRequests(ctx context.Context) context.Context {
-	return context.WithValue(ctx, askedKey{}, (<-chan os.Signal)(nil))
+	return context.WithValue(ctx, askedKey{}, (*requests)(nil))
 }
 
 // ignoreSIGPIPE lets a copy, whose result is a file, continue when the reader of its events or messages is gone.

@@ -71,8 +71,8 @@ type Peer struct {
 }
 
 // Client is a connection of a command to a daemon. It makes one request at a time, and is used by one goroutine at a
-// time, apart from Close. After the loss of the connection, or a request that was interrupted, all further requests
-// fail.
+// time, apart from Close and Waits. After the loss of the connection, or a request that was interrupted, all further
+// requests fail.
 type Client struct {
 	config   ClientConfig
 	conn     comch.Conn         // of the device
@@ -80,6 +80,7 @@ type Client struct {
 	exchange *exchange
 	peer     Peer
 	broken   error // why there can be no further request
+	awaited  awaited
 
 	disconnect func() error // what Close also ends
 }
@@ -130,6 +131,7 @@ func (c *Client) enter(ctx context.Context) error {
 		return err
 	}
 	c.exchange = newExchange(conn, session, c.config.IdleTimeout, c.config.Log)
+	defer c.awaited.begin("", negotiate.Place{})()
 	err = c.exchange.send(ctx, func(s *negotiate.Service, _ []byte) ([]byte, error) { return s.Start(), nil })
 	if err != nil {
 		return err
@@ -184,7 +186,11 @@ func (c *Client) receive(ctx context.Context) (negotiate.ServiceStep, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.config.IdleTimeout, job.NewError(job.ErrIdle, job.ErrPeerIdle,
 		"check the daemon", "timeout: no message from the daemon for %s", c.config.IdleTimeout))
 	defer cancel()
-	return c.exchange.receive(ctx)
+	step, err := c.exchange.receive(ctx)
+	if err == nil {
+		c.awaited.received()
+	}
+	return step, err
 }
 
 // send sends a message of a request.
@@ -215,8 +221,11 @@ func (c *Client) lastWord(err error) error {
 	return err
 }
 
-// fail ends the use of the connection. It returns err.
+// fail ends the use of the connection. It returns err, and before that logs what a timeout has ended.
 func (c *Client) fail(err error) error {
+	if waits := c.awaited.describe(); waits != "" && errors.Is(err, job.ErrIdle) {
+		c.config.Log.Warn().Msg(job.Stall + waits)
+	}
 	if c.broken == nil {
 		c.broken = err
 	}
@@ -230,6 +239,7 @@ func (c *Client) fail(err error) error {
 func (c *Client) List(
 	ctx context.Context, place negotiate.Place, flags negotiate.ListFlags, each func(share.Entry) error,
 ) (negotiate.ListEnd, error) {
+	defer c.awaited.begin(List, place)()
 	request := negotiate.ListRequest{Place: place, Flags: flags}
 	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.List(dst, request) })
 	if err != nil {
@@ -289,6 +299,7 @@ func (c *Client) RemoveKept(
 func (c *Client) remove(
 	ctx context.Context, r negotiate.RemoveRequest, each func(path string, result negotiate.Removal) error,
 ) error {
+	defer c.awaited.begin(Remove, r.Place)()
 	for len(r.Paths) > 0 {
 		used := 0
 		err := c.send(ctx, func(s *negotiate.Service, dst []byte) (message []byte, err error) {
@@ -315,6 +326,7 @@ func (c *Client) remove(
 // MakeDir creates a directory at a place, and with parents those above it that are missing. A *negotiate.Refusal says
 // why it could not, also if it exists and parents is not set.
 func (c *Client) MakeDir(ctx context.Context, place negotiate.Place, parents bool) error {
+	defer c.awaited.begin(Mkdir, place)()
 	request := negotiate.MakeDirRequest{Place: place, Parents: parents}
 	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.MakeDir(dst, request) })
 	if err == nil {
@@ -325,6 +337,7 @@ func (c *Client) MakeDir(ctx context.Context, place negotiate.Place, parents boo
 
 // Ping sends a payload of up to MaxPing bytes, which comes back, and returns the time of the round trip.
 func (c *Client) Ping(ctx context.Context, payload []byte) (time.Duration, error) {
+	defer c.awaited.begin(Ping, negotiate.Place{})()
 	began := time.Now()
 	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Ping(dst, payload, false) })
 	if err == nil {
@@ -335,6 +348,7 @@ func (c *Client) Ping(ctx context.Context, payload []byte) (time.Duration, error
 
 // Text sends a text for the daemon's user, and returns that of the daemon: any bytes.
 func (c *Client) Text(ctx context.Context, text string) (string, error) {
+	defer c.awaited.begin(Ping, negotiate.Place{})()
 	payload := []byte(text)
 	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Ping(dst, payload, true) })
 	if err != nil {

@@ -163,6 +163,11 @@ func (c *Client) request(
 		return negotiate.Accepted{}, job.NewError(job.ErrSettings, err, "give fewer or shorter ones",
 			"the patterns and paths of the copy cannot be sent to the daemon (%v)", err)
 	}
+	operation := Pull
+	if r.Direction == negotiate.CopyPush {
+		operation = Push
+	}
+	defer c.awaited.begin(operation, r.Place)()
 	err := c.sendItems(ctx, items)
 	if err == nil {
 		err = c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Copy(dst, r) })

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -55,7 +56,17 @@ func (e *exchange) send(ctx context.Context, encode encoding) error {
 	if err != nil {
 		return err
 	}
-	return e.conn.Send(ctx, message)
+	return e.deliver(ctx, message)
+}
+
+// deliver sends a message of the session. It logs one that the peer does not take in time.
+func (e *exchange) deliver(ctx context.Context, message []byte) error {
+	err := e.conn.Send(ctx, message)
+	if errors.Is(err, errFull) {
+		e.trace.Log.Warn().Msgf("%sa %s message has waited %s for the peer to take it",
+			job.Stall, negotiate.TypeOf(message), job.Age(e.idle))
+	}
+	return err
 }
 
 func (e *exchange) encode(encode encoding) ([]byte, error) {
@@ -93,7 +104,7 @@ func (e *exchange) take(ctx context.Context, message []byte) (negotiate.ServiceS
 	}
 	ctx, cancel := e.patient(ctx)
 	defer cancel()
-	if sendErr := e.conn.Send(ctx, step.Reply); err == nil {
+	if sendErr := e.deliver(ctx, step.Reply); err == nil {
 		err = sendErr
 	}
 	return step, err

@@ -7,10 +7,14 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
@@ -333,7 +337,8 @@ func TestHandshakeQueue(t *testing.T) {
 
 // A peer that takes no messages ends its own connection only.
 func TestPeerThatDoesNotRead(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	var log bytes.Buffer
+	inWorld(t, func(w *world) { w.config.Log = zerolog.New(&log).Level(zerolog.WarnLevel) }, func(w *world) {
 		bystander := w.alice()
 		defer bystander.Close()
 		a := w.attack().greet()
@@ -352,6 +357,10 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 		case <-a.raw.Done():
 		default:
 			w.Error("the connection goes on")
+		}
+		line := job.Stall + "a LISTED message has waited 30.0s for the peer to take it"
+		if !strings.Contains(log.String(), line) {
+			w.Errorf("the log lacks %q:\n%s", line, log.String())
 		}
 		w.mustServe(bystander)
 	})

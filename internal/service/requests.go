@@ -113,7 +113,11 @@ func (c *connection) say(ctx context.Context, ahead func() int) (err error) {
 // work makes a call into a share, which may take long or hang. Without progress for the idle timeout it is given up;
 // the error is then a job.ErrHung if the call has not returned, and what it uses must not be touched any more.
 func (c *connection) work(call func(context.Context, *job.Progress) error) error {
-	calls, progress := &job.Calls{Slow: stalledShare}, &job.Progress{}
+	calls, progress := &job.Calls{}, &job.Progress{}
+	calls.Slow = func(patience time.Duration) error {
+		c.logStall(calls)
+		return stalledShare(patience)
+	}
 	alone := func() int { return 0 }
 	err := c.whileWorking(c.running, alone, func(ctx context.Context) error {
 		return calls.Do(ctx, c.server.config.Limits.IdleTimeout, progress.Beat, func(ctx context.Context) error {

@@ -3,6 +3,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -415,11 +417,34 @@ func TestDaemonThatIsSilent(t *testing.T) {
 		defer c.Close()
 		silent, _ := comch.Pipe(testMessage)
 		c.exchange.conn = mute{c.exchange.conn, silent}
-		_, err := c.Ping(w.Context(), nil)
+		var log bytes.Buffer
+		c.config.Log = zerolog.New(&log)
+		time.Sleep(5 * time.Second)
+		waits := make(chan string, 1)
+		time.AfterFunc(10*time.Second, func() { waits <- c.Waits() })
+		err := c.MakeDir(w.Context(), negotiate.Place{Share: "box", Path: "new"}, false)
 		if err == nil || !strings.Contains(err.Error(), "no message from the daemon for 30s") {
 			w.Errorf("got %v", err)
 		}
+		const asked = "the command waits for the daemon to answer mkdir of box/new; asked 10.0s ago, " +
+			"last message of the daemon 15.0s ago"
+		if got := <-waits; got != asked {
+			w.Errorf("it waits: %s", got)
+		}
+		w.mustHaveStalled(&log, "the command waits for the daemon to answer mkdir of box/new; asked 30.0s ago, "+
+			"last message of the daemon 35.0s ago")
+		if got := c.Waits(); got != "" {
+			w.Errorf("after the end it waits: %s", got)
+		}
 	})
+}
+
+// mustHaveStalled checks that a log has the line of a timeout, once and at level WARNING.
+func (w *world) mustHaveStalled(log *bytes.Buffer, line string) {
+	w.Helper()
+	if strings.Count(log.String(), `{"level":"warn",`) != 1 || !strings.Contains(log.String(), job.Stall+line+`"}`) {
+		w.Errorf("the log has not the line %q alone:\n%s", line, log.String())
+	}
 }
 
 // A command waits no longer than it may for a daemon that does not authenticate, or then does not greet. It has a

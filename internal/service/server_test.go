@@ -3,6 +3,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -629,13 +632,21 @@ func TestShareThatHangs(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) { w.remote.Put("/srv/box/a", "1") }, func(w *world) {
+			var log bytes.Buffer
+			inWorld(t, func(w *world) {
+				w.config.Log = zerolog.New(&log).Level(zerolog.WarnLevel)
+				w.remote.Put("/srv/box/a", "1")
+			}, func(w *world) {
 				hang := make(chan struct{})
 				w.fault.Store(&disktest.Fault{Hang: hang})
 				c := w.alice()
 				err := request(w, c)
 				if refusal, is := errors.AsType[*negotiate.Refusal](err); !is || !refusal.Final {
 					w.Errorf("got %v", err)
+				}
+				if name != "pull" {
+					w.mustHaveStalled(&log, "the daemon waits for the file system of the share to answer "+name+
+						" of box; asked 30.1s ago, last progress 30.1s ago")
 				}
 				other := w.alice()
 				_, err = other.Ping(w.Context(), nil)

@@ -109,3 +109,22 @@ func (d daemon) expectEndAfterTerm() {
 	must(d.t, d.signal(syscall.SIGTERM))
 	d.expectEnd()
 }
+
+// TestFleetSaysWhatItWaitsFor asks a push to several peers how far it is: each copy that runs has a line.
+func TestFleetSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	f := newDaemonFixture(t, "dpu")
+	f.createLocal(pacedSize, "a")
+	d := f.serve("-r b1:00.0 ")
+	push := f.pushToFleet(endlessFlags)
+	d.waitForCopies("one/a", "two/a")
+	must(t, push.signal(syscall.SIGUSR1))
+	push.waitForLog(regexp.MustCompile(`(?m)^0/2 peers  2 running  `))
+	for _, name := range []string{"one", "two"} {
+		push.waitForLog(regexp.MustCompile(`(?m)^run   ` + name + `:files/` + name +
+			`/: \d+%  .*; the host (waits|has) .*; last progress \d+\.\ds ago`))
+	}
+	must(t, push.signal(syscall.SIGINT))
+	push.expectExit(exitSignal + int(syscall.SIGINT))
+	d.expectEndAfterTerm()
+}

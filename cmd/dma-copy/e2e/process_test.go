@@ -209,11 +209,12 @@ var (
 	progressLine = regexp.MustCompile(`^(waiting for the \w+ \(|resuming at \d+ %|` +
 		`\d+%  |\d+/\d+\+ entries  |[0-9.]+ \wi?B(  |$))`)
 
-	// waitLine matches the lines after a SIGUSR1 about what a transfer waits for.
-	waitLine = regexp.MustCompile(`^  (the \w+ (waits|has|is|does) |slots: |messages: |entry \d|\.\.\. and \d)`)
+	// waitLine matches the lines after a SIGUSR1 about what a transfer or a request waits for.
+	waitLine = regexp.MustCompile(`^(the command waits |` +
+		`  (the \w+ (waits|has|is|does) |slots: |messages: |entry \d|\.\.\. and \d))`)
 
 	// peerLine matches the lines of push --to about each peer and all of them, which come before its outcome.
-	peerLine = regexp.MustCompile(`^((ok|fail|plan)  +\S+: |total \d+ peers?\b)`)
+	peerLine = regexp.MustCompile(`^((ok|fail|plan|run)  +\S+: |\d+/\d+ peers  |total \d+ peers?\b)`)
 
 	// raceWarning is printed by the race detector's runtime where /proc is not mounted.
 	raceWarning = regexp.MustCompile(`^==\d+==WARNING: reading executable name failed `)

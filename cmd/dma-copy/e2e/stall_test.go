@@ -200,3 +200,24 @@ func (s side) goOn() {
 		s.t.Fatal(err)
 	}
 }
+
+// TestRequestStandsStill stops a daemon that a ping waits for: the ping says so after a SIGUSR1, and in its log before
+// it gives up.
+func TestRequestStandsStill(t *testing.T) {
+	t.Parallel()
+	f := newDaemonFixture(t, "dpu")
+	d := f.serve("")
+	ping := f.command("ping : --count 1000000 -l DEBUG --idle-timeout 10s")
+	ping.waitForLog(regexp.MustCompile(`"message":"connection made"`))
+	d.side.stop()
+	waits := regexp.MustCompile(`(?m)^the command waits for the daemon to answer ping; asked \d+\.\ds ago, `)
+	for !waits.MatchString(ping.stderr.String()) && !ping.hasEnded() {
+		_ = ping.signal(syscall.SIGUSR1) // it may have ended
+		time.Sleep(10 * time.Millisecond)
+	}
+	ping.expectExit(exitPeer)
+	d.goOn()
+	ping.waitForLog(waits)
+	ping.waitForLog(regexp.MustCompile(`"stalled: the command waits for the daemon to answer ping; asked \d`))
+	d.expectEndAfterTerm()
+}

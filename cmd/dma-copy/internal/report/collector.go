@@ -13,6 +13,7 @@ import (
 type Collector struct {
 	Moved  func(bytes int64) // of all copies so far; called at intervals while one runs
 	Warned func(text string)
+	Waits  func(s job.Sample, waits []job.Snapshot) // answers as Reporter.Asked
 
 	mu     sync.Mutex
 	causes []error
@@ -48,8 +49,8 @@ func (c *Collector) Progress(s job.Sample) {
 	c.Moved(moved)
 }
 
-// Asked implements Reporter. The command answers for all peers.
-func (c *Collector) Asked(job.Sample, []job.Snapshot) {}
+// Asked implements Reporter.
+func (c *Collector) Asked(s job.Sample, waits []job.Snapshot) { c.Waits(s, waits) }
 
 // Interval implements Reporter.
 func (c *Collector) Interval() time.Duration { return time.Second }

@@ -201,10 +201,36 @@ func (f *Fleet) bytes() int64 {
 	return bytes
 }
 
-// Watch answers each signal of asked with the progress of the command, until stop is called.
-func (f *Fleet) Watch(asked <-chan os.Signal) (stop func()) {
+// Watch answers each signal of asked with the progress of the command, until stop is called. Then it calls peers, which
+// asks each running copy.
+func (f *Fleet) Watch(asked <-chan os.Signal, peers func()) (stop func()) {
 	began := time.Now()
-	return background.Answer(asked, func() { f.answer(time.Since(began)) })
+	return background.Answer(asked, func() {
+		f.answer(time.Since(began))
+		peers()
+	})
+}
+
+// Waits reports the progress of the copy to the peer at a line of the list, and what it waits for.
+func (f *Fleet) Waits(name string, line int, s job.Sample, waits []job.Snapshot) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	rate := float64(s.Moved-s.Resumed) / max(s.Elapsed, time.Millisecond).Seconds()
+	if f.json {
+		f.events.write(progressEvent{
+			eventHeader: f.events.start("progress"), Peer: name, Line: line, Phase: s.Phase.String(), Bytes: s.Moved,
+			Rate: rate, Elapsed: s.Elapsed.Seconds(), Waits: waits,
+		})
+		return
+	}
+	text := "the daemon has not begun the copy"
+	if s.Phase != job.Meeting {
+		text = progressLine(s, rate, 0)
+	}
+	for _, each := range waits {
+		text += "; " + each.Lines()[0]
+	}
+	fmt.Fprintf(f.out, "run   %s: %s\n", quote.Printable(name), text)
 }
 
 func (f *Fleet) answer(elapsed time.Duration) {

@@ -150,11 +150,15 @@ func TestCollector(t *testing.T) {
 	var moved int64
 	var warned string
 	c := &Collector{Moved: func(n int64) { moved = n }, Warned: func(text string) { warned = text }}
+	asked := 0
+	c.Waits = func(job.Sample, []job.Snapshot) { asked++ }
 	c.Begin(Path{})
 	c.Progress(job.Sample{Moved: 5})
 	c.Event(job.Warned{Text: "careful"})
-	if err := c.Result(job.Summary{Sum: sum}); err != nil || moved != 5 || warned != "careful" || c.Sum() != sum {
-		t.Errorf("moved %d, warned %q, sum %s, %v", moved, warned, c.Sum(), err)
+	c.Asked(job.Sample{}, nil)
+	err = c.Result(job.Summary{Sum: sum})
+	if err != nil || asked != 1 || moved != 5 || warned != "careful" || c.Sum() != sum {
+		t.Errorf("moved %d, warned %q, asked %d times, sum %s, %v", moved, warned, asked, c.Sum(), err)
 	}
 	c.Begin(Path{})
 	c.Progress(job.Sample{Moved: 2})

@@ -65,6 +65,8 @@ type (
 	}
 	progressEvent struct {
 		eventHeader
+		Peer    string             `json:"peer,omitempty"`
+		Line    int                `json:"line,omitempty"`
 		Phase   string             `json:"phase"`
 		Bytes   int64              `json:"bytes"`
 		Total   *int64             `json:"total_bytes,omitempty"`

@@ -165,17 +165,31 @@ func TestFleetAnswersRequests(t *testing.T) {
 		f.Begin(3)
 		f.Moved(1, 1<<20)
 		asked := make(chan os.Signal)
-		stop := f.Watch(asked)
+		stop := f.Watch(asked, func() {
+			f.Waits("one:in", 1, job.Sample{
+				Phase: job.Moving, Moved: 1 << 20, Total: 4 << 20, Elapsed: time.Second,
+			}, []job.Snapshot{{Side: "host", Peer: "DPU", PeerHasTo: []string{"acknowledge 2 slots"}}})
+			f.Waits("two:in", 2, job.Sample{}, nil)
+		})
 		asked <- syscall.SIGUSR1
 		stop()
 		if form == config.OutputText {
-			if want := "0/3 peers  1 running  1.0 MiB\n"; stderr.String() != want || stdout.Len() > 0 {
+			if want := "0/3 peers  1 running  1.0 MiB\n" +
+				"run   one:in: 25%  1.0 MiB/4.0 MiB  1.0 MiB/s  ETA 3s; the host waits for the DPU " +
+				"to acknowledge 2 slots; last progress 0.0s ago, last message of the DPU 0.0s ago\n" +
+				"run   two:in: the daemon has not begun the copy\n"; stderr.String() != want || stdout.Len() > 0 {
 				t.Errorf("wrote %q, want %q", stderr.String(), want)
 			}
 			continue
 		}
-		if kind, err := checkEvent(stdout.String()); kind != "progress" || err != nil || stderr.Len() > 0 {
-			t.Errorf("wrote %q: %v", stdout.String(), err)
+		for line := range strings.Lines(stdout.String()) {
+			if kind, err := checkEvent(line); kind != "progress" || err != nil || stderr.Len() > 0 {
+				t.Errorf("wrote %q: %v", line, err)
+			}
+		}
+		if !strings.Contains(stdout.String(), `"peer":"one:in","line":1,"phase":"moving","bytes":1048576,`) ||
+			strings.Count(stdout.String(), "\n") != 3 {
+			t.Errorf("wrote %s", stdout.String())
 		}
 	}
 }
