@@ -47,7 +47,7 @@ func (d *daemon) publish(runtime *runtimedir.Dir, w watching) error {
 		PID: os.Getpid(), Software: softwareName(), Authenticates: d.settings.Auth == config.AuthKeys,
 		Status: d.server.Status, Recent: w.recent,
 	}
-	socket, err := status.Listen(d.socketPath(runtime), shown)
+	socket, err := status.Listen(d.socketPath(runtime), shown, d.log)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/status"
@@ -19,7 +21,7 @@ func listenForStatus(t *testing.T, path string) {
 	socket, err := status.Listen(path, status.Daemon{
 		PID: os.Getpid(), Software: "dma-copy test", Authenticates: true, Recent: &status.Recent{},
 		Status: func() service.Status { return service.Status{Started: time.Now().Add(-time.Second)} },
-	})
+	}, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

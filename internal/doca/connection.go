@@ -2,6 +2,7 @@ package doca
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -191,6 +192,17 @@ func (c *Connection) rest() ([]byte, error) {
 	default:
 		return nil, c.cause
 	}
+}
+
+// Failed returns the panic that has ended the connection, an error with a method Panic; nil: there was none.
+func (c *Connection) Failed() error {
+	if !c.hasEnded() {
+		return nil
+	}
+	if d, is := errors.AsType[*defect](c.cause); is {
+		return d
+	}
+	return nil
 }
 
 // Close ends the connection and notifies the peer. Closing twice is harmless. CodeInUse while it has open Consumers or

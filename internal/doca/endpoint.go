@@ -217,7 +217,7 @@ func (e *endpoint) pollDevice() {
 // call is do, and returns the result of f. ErrClosed: run has returned without calling f.
 func (e *endpoint) call(f func() error) error {
 	result := make(chan error, 1)
-	e.do(func() { result <- f() })
+	e.do(func() { result <- protect(f) })
 	return e.await(result, ErrClosed)
 }
 
@@ -274,7 +274,9 @@ func (e *endpoint) takeCommands() []func() {
 func (e *endpoint) runCommands() bool {
 	commands := e.takeCommands()
 	for _, command := range commands {
-		command()
+		if err := protect(func() error { command(); return nil }); err != nil {
+			e.fail(err)
+		}
 	}
 	e.noteMove(len(commands))
 	return len(commands) > 0
@@ -286,15 +288,19 @@ func (e *endpoint) poll() (moved bool, err error) {
 	if e.inboxFull() {
 		return false, nil
 	}
-	events, err := e.abi.ChannelPoll(e.channel, pollBatch)
-	e.events = append(e.events[:0], events...) // a callback may move DOCA's array
-	for i := range e.events {
-		e.dispatch(&e.events[i])
-	}
-	e.rejectAgain()
-	e.submitWaiting()
-	e.noteMove(len(e.events))
-	return len(e.events) > 0, err
+	err = protect(func() error {
+		events, err := e.abi.ChannelPoll(e.channel, pollBatch)
+		e.events = append(e.events[:0], events...) // a callback may move DOCA's array
+		moved = len(events) > 0
+		for i := range e.events {
+			e.handle(&e.events[i])
+		}
+		e.rejectAgain()
+		e.submitWaiting()
+		e.noteMove(len(e.events))
+		return err
+	})
+	return moved, err
 }
 
 func (e *endpoint) noteMove(moves int) {
@@ -315,6 +321,19 @@ func (e *endpoint) inboxFull() bool {
 		}
 	}
 	return false
+}
+
+// handle is dispatch, of which a panic ends only the connection of the event, if it has one.
+func (e *endpoint) handle(event *cabi.Event) {
+	err := protect(func() error { e.dispatch(event); return nil })
+	if err == nil {
+		return
+	}
+	if c := e.connections[event.Connection]; c != nil {
+		e.reject(c, err)
+	} else {
+		e.fail(err)
+	}
 }
 
 func (e *endpoint) dispatch(event *cabi.Event) {

@@ -75,15 +75,19 @@ func (s *Server) Serve(ctx context.Context, in Incoming) (err error) {
 
 // failureOf returns the panic that has ended a connection by itself, in a goroutine of its own; nil: there was none.
 func failureOf(conn comch.Conn) error {
-	if failing, is := conn.(interface{ Failed() error }); is {
-		return failing.Failed()
+	failing, is := conn.(interface{ Failed() error })
+	if !is {
+		return nil
+	}
+	if d := job.DefectIn(failing.Failed()); d != nil {
+		return d
 	}
 	return nil
 }
 
 // bug reports a panic. Other errors are none.
 func (s *Server) bug(of Session, err error) {
-	if defect, is := errors.AsType[*job.Defect](err); is {
+	if defect := job.DefectIn(err); defect != nil {
 		s.count(func(t *Totals) { t.Bugs++ })
 		s.config.Observer.Bug(of, defect.Value, defect.Stack)
 	}
@@ -95,18 +99,26 @@ func (c *connection) end(reason error) {
 	c.server.bug(c.session(), reason)
 	c.items.release(c.server.memory)
 	c.forget()
-	if err := closeMemory(c.memory); err != nil {
-		c.log.Warn().Err(err).Msg("could not release the memory of a connection")
-	}
-	if err := c.in.Conn.Close(); err != nil {
-		c.log.Warn().Err(err).Msg("could not close a connection")
-	}
+	c.closeWith("could not release the memory of a connection", func() error { return closeMemory(c.memory) })
+	c.closeWith("could not close a connection", c.in.Conn.Close)
 	c.server.dismiss(c)
 	if !c.greeted {
 		c.server.count(func(t *Totals) { t.Refused++ })
 		c.server.config.Observer.Refused(c.session(), int(c.server.code(reason)), reason)
 	}
 	c.server.config.Observer.Disconnected(c.session(), reason)
+}
+
+// closeWith makes a call that releases something at the end of the connection. A panic of it leaves that as it is.
+func (c *connection) closeWith(failure string, release func() error) {
+	err := func() (err error) {
+		defer job.Recover(&err)
+		return release()
+	}()
+	if err != nil {
+		c.log.Warn().Err(err).Msg(failure)
+		c.server.bug(c.session(), err)
+	}
 }
 
 // closeMemory releases the memory of a connection; nil: it had none yet.

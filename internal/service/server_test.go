@@ -514,6 +514,48 @@ type failedConn struct {
 
 func (c failedConn) Failed() error { return c.failed }
 
+// panicOf is a panic that a driver has recovered, and with which it has ended a connection.
+type panicOf struct{ value string }
+
+func (p panicOf) Error() string        { return p.value }
+func (p panicOf) Panic() (any, []byte) { return p.value, []byte("stack") }
+
+// brokenConn is a connection that an error has ended, and that panics when it is closed.
+type brokenConn struct {
+	*comch.PipeEnd
+	failed error
+}
+
+func (c brokenConn) Failed() error { return c.failed }
+
+func (c brokenConn) Close() error { panic("a defect of the end") }
+
+// A panic in the driver of a device ends the connections that it concerns, and so does one while a connection is
+// released. Both are counted, and the server goes on.
+func TestPanicOfADriver(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		bystander := w.alice()
+		defer bystander.Close()
+		client, server := comch.Pipe(testMessage)
+		must(w.T, client.Close())
+		err := w.server.Serve(w.ctx, Incoming{
+			Conn: brokenConn{server, panicOf{"a defect of the driver"}}, Memory: fixed(&bus{}), Function: "b1:00.1",
+			Side: negotiate.DPU,
+		})
+		if d := job.DefectIn(err); d == nil || d.Value != "a defect of the driver" {
+			w.Errorf("got %v", err)
+		}
+		w.mustServe(bystander)
+		if got := w.server.Status(); got.Totals.Bugs != 2 || got.Pending != 0 {
+			w.Errorf("the status is %+v", got)
+		}
+		want := []any{"a defect of the driver", "a defect of the end"}
+		if !slices.Equal(w.observed.bugs, want) || !w.happened("disconnected") {
+			w.Errorf("the defects are %v", w.observed.bugs)
+		}
+	})
+}
+
 // A panic of the connection itself is counted like one of a request, and has its stack.
 func TestPanicOfAConnection(t *testing.T) {
 	inWorld(t, nil, func(w *world) {

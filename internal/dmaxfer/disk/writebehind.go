@@ -1,5 +1,10 @@
 package disk
 
+import (
+	"fmt"
+	"runtime/debug"
+)
+
 // writeBehind flushes a file's content in the background while more is written. A writer that is too far ahead waits
 // for the disk.
 //
@@ -10,6 +15,7 @@ type writeBehind struct {
 	queue chan span
 	ended chan struct{}
 	err   error // of the first flush that failed; valid after ended
+	panic any   // of a flush, which becomes one of the caller; valid after ended
 }
 
 type span struct{ offset, length int64 }
@@ -24,6 +30,11 @@ func newWriteBehind(file File, from int64) *writeBehind {
 // run stops at the first failure: the content is not trusted then.
 func (b *writeBehind) run() {
 	defer close(b.ended)
+	defer func() {
+		if value := recover(); value != nil {
+			b.panic = fmt.Sprintf("%v\n%s", value, debug.Stack())
+		}
+	}()
 	for s := range b.queue {
 		if b.err = b.file.SyncRange(s.offset, s.length); b.err != nil {
 			return
@@ -38,7 +49,7 @@ func (b *writeBehind) add(prefix int64) error {
 		case b.queue <- span{b.next, writeBehindStep}:
 			b.next += writeBehindStep
 		case <-b.ended:
-			return b.err
+			return b.result()
 		}
 	}
 	return nil
@@ -55,5 +66,12 @@ func (b *writeBehind) stop() error {
 	}
 	close(b.queue)
 	<-b.ended
+	return b.result()
+}
+
+func (b *writeBehind) result() error {
+	if b.panic != nil {
+		panic(b.panic)
+	}
 	return b.err
 }

@@ -2,6 +2,8 @@ package disk
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,6 +17,7 @@ type flushedFile struct {
 	failAt int // number of the flush that fails, from 1; 0: none
 	cause  error
 	held   chan struct{} // if not nil, no flush begins before it is closed
+	panics bool          // instead of failing
 }
 
 func (f *flushedFile) SyncRange(offset, length int64) error {
@@ -25,9 +28,33 @@ func (f *flushedFile) SyncRange(offset, length int64) error {
 	defer f.mu.Unlock()
 	f.spans = append(f.spans, span{offset, length})
 	if len(f.spans) == f.failAt {
+		if f.panics {
+			panic("a defect")
+		}
 		return f.cause
 	}
 	return nil
+}
+
+// A panic of a flush is one of the transfer that writes, which can recover from it.
+func TestPanicOfWriteBehind(t *testing.T) {
+	for name, call := range map[string]func(*writeBehind) error{
+		"add":  func(b *writeBehind) error { return b.add(100 * writeBehindStep) },
+		"stop": (*writeBehind).stop,
+	} {
+		b := newWriteBehind(&flushedFile{failAt: 1, panics: true}, 0)
+		b.queue <- span{0, writeBehindStep}
+		<-b.ended
+		func() {
+			defer func() {
+				if text := fmt.Sprint(recover()); !strings.Contains(text, "a defect") ||
+					!strings.Contains(text, "SyncRange") {
+					t.Errorf("%s: recovered %s", name, text)
+				}
+			}()
+			t.Errorf("%s returns %v", name, call(b))
+		}()
+	}
 }
 
 // Each whole step is flushed once and in order, whatever the sizes by which the prefix grows.

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 )
@@ -18,18 +19,37 @@ func (d *Defect) Error() string { return fmt.Sprintf("internal error: %v", d.Val
 // Is implements the interface of errors.Is.
 func (d *Defect) Is(target error) bool { return target == ErrHung }
 
+// recovered is a panic that a package has recovered which does not know a Defect, such as that of a lane.
+type recovered interface {
+	error
+	Panic() (value any, stack []byte)
+}
+
+func defectOf(r recovered) *Defect {
+	d := &Defect{}
+	d.Value, d.Stack = r.Panic()
+	return d
+}
+
 // Recover is deferred. It makes a panic a *Defect in *err. A value with a stack of its own, such as the panic of a
 // lane, keeps that.
 func Recover(err *error) {
 	switch value := recover().(type) {
 	case nil:
-	case interface {
-		Panic() (value any, stack []byte)
-	}:
-		d := &Defect{}
-		d.Value, d.Stack = value.Panic()
-		*err = d
+	case recovered:
+		*err = defectOf(value)
 	default:
 		*err = &Defect{value, debug.Stack()}
 	}
+}
+
+// DefectIn returns the panic that an error is, or wraps, also one of a driver; nil: none.
+func DefectIn(err error) *Defect {
+	if d, is := errors.AsType[*Defect](err); is {
+		return d
+	}
+	if r, is := errors.AsType[recovered](err); is {
+		return defectOf(r)
+	}
+	return nil
 }

@@ -74,15 +74,28 @@ func (s *standstill) pulsesOf(e negotiate.OpenEntry) int {
 // describe returns what the transfer waits for. It borrows the session from an owner that waits, and does not stop the
 // lanes.
 func (t *transfer) describe(ctx context.Context) job.Snapshot {
+	busy := job.Snapshot{Side: t.config.Side.String(), Peer: t.config.Side.Other().String(), Busy: true}
 	select {
 	case t.owner <- struct{}{}:
 		defer t.owner.release()
 	case t.lent <- struct{}{}:
 		defer t.lent.release()
 	case <-ctx.Done():
-		return job.Snapshot{Side: t.config.Side.String(), Peer: t.config.Side.Other().String(), Busy: true}
+		return busy
 	}
-	return t.snapshot()
+	s, err := t.trySnapshot()
+	if defect := job.DefectIn(err); defect != nil {
+		t.config.Log.Error().Interface("panic", defect.Value).Bytes("stack", defect.Stack).
+			Msg("a defect of dma-copy keeps a copy from saying what it waits for")
+		return busy
+	}
+	return s
+}
+
+// trySnapshot is snapshot, of which a panic is returned: whoever asks is no part of the transfer.
+func (t *transfer) trySnapshot() (s job.Snapshot, err error) {
+	defer job.Recover(&err)
+	return t.snapshot(), nil
 }
 
 // snapshot is describe for the owner of the transfer.

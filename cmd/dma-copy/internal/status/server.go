@@ -9,10 +9,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/unixsocket"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
 
 // SocketName is the name of the socket in the runtime directory of the daemon, unless it was given another.
@@ -27,23 +29,27 @@ const (
 type Socket struct {
 	listener *net.UnixListener
 	daemon   Daemon
+	log      zerolog.Logger
 	allowed  func(uid uint32) bool
 	permits  chan struct{}
 	serving  sync.WaitGroup
 }
 
 // Listen creates the socket with mode 0600 and answers until Close. A socket that a killed daemon left behind
-// is replaced, see unixsocket.Listen.
-func Listen(path string, daemon Daemon) (*Socket, error) {
-	return listen(path, daemon, func(uid uint32) bool { return uid == 0 || uid == uint32(os.Geteuid()) })
+// is replaced, see unixsocket.Listen. Defects of this program are logged.
+func Listen(path string, daemon Daemon, log zerolog.Logger) (*Socket, error) {
+	allowed := func(uid uint32) bool { return uid == 0 || uid == uint32(os.Geteuid()) }
+	return listen(path, daemon, log, allowed)
 }
 
-func listen(path string, daemon Daemon, allowed func(uid uint32) bool) (*Socket, error) {
+func listen(path string, daemon Daemon, log zerolog.Logger, allowed func(uid uint32) bool) (*Socket, error) {
 	listener, err := unixsocket.Listen(path, 0o600)
 	if err != nil {
 		return nil, exit.Errorf(exit.Usage, "name another path with --socket PATH", "serve dma-copy status: %w", err)
 	}
-	s := &Socket{listener: listener, daemon: daemon, allowed: allowed, permits: make(chan struct{}, answering)}
+	s := &Socket{
+		listener: listener, daemon: daemon, log: log, allowed: allowed, permits: make(chan struct{}, answering),
+	}
 	s.serving.Go(s.accept)
 	return s, nil
 }
@@ -62,25 +68,32 @@ func (s *Socket) accept() {
 		}
 		s.serving.Go(func() {
 			defer func() { <-s.permits }()
-			s.answer(conn)
+			if defect := job.DefectIn(s.answer(conn)); defect != nil {
+				s.log.Error().Interface("panic", defect.Value).Bytes("stack", defect.Stack).
+					Msg("a defect of dma-copy keeps the daemon from telling its status")
+			}
 		})
 	}
 }
 
-// answer sends the document as one line. A process of another user gets none; mode 0600 keeps most of them out.
-func (s *Socket) answer(conn *net.UnixConn) {
+// answer sends the document as one line. A process of another user gets none; mode 0600 keeps most of them out. The
+// error, which may be a panic, is why there was no answer.
+func (s *Socket) answer(conn *net.UnixConn) (err error) {
 	defer conn.Close()
+	defer job.Recover(&err)
 	uid, err := peerUID(conn)
 	if err != nil || !s.allowed(uid) {
-		return
+		return err
 	}
 	line, err := json.Marshal(s.daemon.Document(time.Now()))
 	if err != nil {
-		return // all its fields can be encoded
+		return err
 	}
-	if err := conn.SetWriteDeadline(time.Now().Add(patience)); err == nil {
-		_, _ = conn.Write(append(line, '\n')) // the other process may have left
+	if err := conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		return err
 	}
+	_, err = conn.Write(append(line, '\n')) // the other process may have left
+	return err
 }
 
 func peerUID(conn *net.UnixConn) (uid uint32, err error) {

@@ -11,9 +11,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.uber.org/goleak"
 
@@ -264,7 +266,7 @@ func TestRecentKeepsTheLast(t *testing.T) {
 
 func mustListen(t *testing.T, path string, daemon Daemon) *Socket {
 	t.Helper()
-	s, err := Listen(path, daemon)
+	s, err := Listen(path, daemon, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,6 +276,40 @@ func mustListen(t *testing.T, path string, daemon Daemon) *Socket {
 		}
 	})
 	return s
+}
+
+// A panic of an answer is logged, and the next answer follows, also if every permit has been in use.
+func TestPanicOfAnAnswer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "status.sock")
+	var panics atomic.Int32
+	panics.Store(answering + 1)
+	daemon := busy()
+	status := daemon.Status
+	daemon.Status = func() service.Status {
+		if panics.Add(-1) >= 0 {
+			panic("a defect")
+		}
+		return status()
+	}
+	var text bytes.Buffer
+	s, err := Listen(path, daemon, zerolog.New(zerolog.SyncWriter(&text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range answering + 1 {
+		if doc, err := Fetch(t.Context(), path); err == nil {
+			t.Errorf("got %+v", doc)
+		}
+	}
+	if _, err := Fetch(t.Context(), path); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(text.String(), `"panic":"a defect","stack":"`); n != answering+1 {
+		t.Errorf("logged %d times: %s", n, &text)
+	}
 }
 
 func TestFetch(t *testing.T) {
@@ -313,7 +349,7 @@ func TestIdleReaders(t *testing.T) {
 func TestOtherUsersGetNoAnswer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "status.sock")
 	var asked uint32
-	s, err := listen(path, busy(), func(uid uint32) bool { asked = uid; return false })
+	s, err := listen(path, busy(), zerolog.Nop(), func(uid uint32) bool { asked = uid; return false })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +435,7 @@ func TestListenFails(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Listen(file, busy())
+	_, err := Listen(file, busy(), zerolog.Nop())
 	var coder exit.Coder
 	if !errors.As(err, &coder) || coder.ExitCode() != exit.Usage || !strings.Contains(coder.Hint(), "--socket") {
 		t.Errorf("got %v", err)
