@@ -25,6 +25,7 @@ CABI     := internal/doca/internal/cabi
 UCX      := internal/ucx
 SOFTDEV  := softdoca/device
 DPA      := softdoca/dpa
+SYNC     := softdoca/sync
 CTEST    := -C softdoca/test OUT=$(CURDIR)/build/ctest
 UCX_TEST  = $(UCX_C:%=-C %/ctest OUT=$(CURDIR)/build/ctest-ucx)
 SDK      := -C softdoca/kit SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) \
@@ -246,14 +247,14 @@ tsan: ## the C tests under ThreadSanitizer
 
 headers: ## each C header compiles alone, as C11 and as C++17
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(WARNINGS) -I$(ABI) -iquote $(SOFTDEV)' \
-		scripts/headers.sh $(ABI) $(CABI) $(SOFTDEV) $(DPA) $(UCX_C)
+		scripts/headers.sh $(ABI) $(CABI) $(SOFTDEV) $(DPA) $(SYNC) $(UCX_C)
 
 # Go's own runtime/cgo needs the exception, and C of others is not built. The second command compiles our C without it.
 cgo-warnings: export CGO_CFLAGS = -O2 -g $(WARNINGS) -Wno-unused-parameter
 cgo-warnings: ## our C compiles without warnings, with and without cgo
 	$(GO) build $$($(GO) list -f '{{if .CgoFiles}}{{.ImportPath}}{{end}}' ./...)
 	$(CC) -std=gnu11 $(WARNINGS) -I$(ABI) -iquote $(SOFTDEV) -fsyntax-only \
-		$(CABI)/*.c $(SOFTDEV)/*.c $(DPA)/*.c $(UCX_C:%=%/*.c)
+		$(CABI)/*.c $(SOFTDEV)/*.c $(DPA)/*.c $(SYNC)/*.c $(UCX_C:%=%/*.c)
 
 lint: ## formatting, line width, commit subjects, vet, staticcheck, go.mod; changes nothing
 	scripts/lint-test.sh

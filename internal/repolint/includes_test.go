@@ -17,6 +17,7 @@ var mayInclude = map[string][]string{
 	"softdoca/abi":    nil,
 	"softdoca/device": {"softdoca/abi"},
 	"softdoca/dpa":    {"softdoca/device", "softdoca/abi"},
+	"softdoca/sync":   {"softdoca/device", "softdoca/abi"},
 	cabiPackage:       {"softdoca/abi"},
 }
 
@@ -49,6 +50,7 @@ func TestIncludesFindsViolations(t *testing.T) {
 		"softdoca/device/dev.c":       `#include "configure.h"`,
 		"softdoca/device/configure.h": "",
 		"softdoca/dpa/dpa.h":          `#include "pe.h"`,
+		"softdoca/sync/sync_event.h":  `#include "pe.h"`,
 		cabiPackage + "/port.h":       `#include "doca_abi.h"`,
 	}
 	if got := forbiddenIncludes(t, treeOf(files)); len(got) != 0 {
@@ -64,6 +66,7 @@ func TestIncludesFindsViolations(t *testing.T) {
 		{"softdoca/device/dev.c", `#include "../cabi/port.h"`, "includes ../cabi/port.h, which is not"},
 		{cabiPackage + "/port.h", `#include "ctx.h"`, "includes ctx.h, which is not"},
 		{"softdoca/device/pe.h", `#include "dpa.h"`, "includes dpa.h, which is not"},
+		{"softdoca/device/pe.h", `#include "sync_event.h"`, "includes sync_event.h, which is not"},
 		{"softdoca/device/pe.h", `#include "dpa/dpa.h"`, "includes dpa/dpa.h, which is not"},
 		{"softdoca/abi/doca_abi.h", `#include "ctx.h"`, "includes ctx.h, which is not"},
 	} {

@@ -17,14 +17,16 @@
 //	comch_connection, comch_send
 //	lane, fast, consumer, consumer_task,   fast path
 //	producer
-//	sync_event, sync_share, sync_call,     sync events: life, export and import, direct calls, tasks, places that are
-//	sync_task, sync_unsupported            not supported
 //	configure                              applies settings; calls the modules that parse them
-//	unsupported, no_dpa                    functions the device does not have
-//	table                                  all functions as one table (Ops)
+//	unsupported                            functions the device does not have
+//	refusable, table                       all functions as one table (Ops), with faults that refuse calls
 //
-// The directory softdoca/dpa has a DPA and message queues to it, in C alone. Only the development kit is linked with
-// it, in the place of no_dpa.c. From the bottom up:
+// Two more directories of softdoca are linked into the development kit only, and are in C alone. sync has sync events:
+//
+//	sync_event, sync_share, sync_call,     life, export and import, direct calls, tasks, places that are not supported
+//	sync_task, sync_unsupported
+//
+// dpa has a DPA and message queues to it. From the bottom up:
 //
 //	object, dpa, heap                      the lock and handles; DPAs; their memory
 //	kernel, thread, ring                   code of a DPA while it runs; threads; queues of completion contexts

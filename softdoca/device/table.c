@@ -3,25 +3,11 @@
  * The functions of the device as one table. If a fault refuses calls, it is a table whose functions call
  * soft_fault_call first; only functions with a result can be refused.
  */
-#include <string.h>
-
-#include "fault.h"
+#include "refusable.h"
 #include "soft.h"
 
-#define REFUSABLE(ret) __builtin_types_compatible_p(ret, doca_error_t)
-
-#define DOCA_FUNC(lib, need, ret, name, params, args, former)                                                  \
-	static ret checked_##name params                                                                       \
-	{                                                                                                      \
-		doca_error_t code = REFUSABLE(ret) ? soft_fault_call(#name) : DOCA_SUCCESS;                    \
-		if (code != DOCA_SUCCESS) {                                                                    \
-			ret answer;                                                                            \
-			memset(&answer, 0, sizeof(answer));                                                    \
-			memcpy(&answer, &code, sizeof(answer) < sizeof(code) ? sizeof(answer) : sizeof(code)); \
-			return answer;                                                                         \
-		}                                                                                              \
-		return soft_##name args;                                                                       \
-	}
+#define DOCA_FUNC(lib, need, ret, name, params, args, former) \
+	static ret checked_##name params REFUSABLE_CALL(ret, name, args)
 #define DOCA_PROC(lib, need, name, params, args, former)
 #define DOCA_FUNC_NOARG(lib, need, ret, name, former)
 #include "doca_functions.def"

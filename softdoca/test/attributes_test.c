@@ -62,16 +62,13 @@ static void what_is_not_supported(void)
 	CHECK_OK(soft_doca_mmap_create(&mmap));
 	CHECK_RESULT(DOCA_ERROR_NOT_SUPPORTED, soft_doca_mmap_export_rdma(mmap, dev, &desc, &len));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_mmap_export_rdma(mmap, dev, NULL, &len));
-	CHECK_RESULT(DOCA_ERROR_NOT_SUPPORTED, soft_doca_mmap_dev_get_dpa_handle(mmap, dev, &n));
 	CHECK_RESULT(DOCA_ERROR_NOT_SUPPORTED, soft_doca_mmap_set_dmabuf_memrange(mmap, 0, NULL, 0, 1));
-	CHECK_RESULT(DOCA_ERROR_NOT_SUPPORTED, soft_doca_mmap_set_dpa_memrange(mmap, (struct doca_dpa *)&n, 0, 1));
 	CHECK_OK(soft_doca_mmap_destroy(mmap));
 	struct doca_ctx *ctx = soft_doca_dma_as_ctx(engine.dma);
 	CHECK_RESULT(DOCA_ERROR_BAD_STATE, soft_doca_ctx_set_datapath_on_gpu(ctx, no_gpu));
 	CHECK_RESULT(DOCA_ERROR_BAD_STATE, soft_doca_ctx_set_completion_vector(ctx, 0));
 	CHECK_OK(soft_doca_ctx_stop(ctx));
 	CHECK_RESULT(DOCA_ERROR_NOT_SUPPORTED, soft_doca_ctx_set_datapath_on_gpu(ctx, no_gpu));
-	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_ctx_set_datapath_on_dpa(ctx, NULL));
 	CHECK_OK(soft_doca_ctx_set_completion_vector(ctx, 0));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_ctx_set_completion_vector(ctx, 1));
 	CHECK_OK(soft_doca_ctx_cap_get_num_completion_vectors(dev->info, &n));

@@ -5,7 +5,8 @@
 #include <unistd.h>
 
 #include "../device/dev.h"
-#include "../device/sync_event.h"
+#include "../sync/soft_sync.h"
+#include "../sync/sync_event.h"
 #include "setup.h"
 
 #define ALL UINT64_MAX

@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #include "../device/memory.h"
-#include "../device/sync_event.h"
+#include "../sync/soft_sync.h"
+#include "../sync/sync_event.h"
 #include "remote_end.h"
 
 #define ALL UINT64_MAX

@@ -7,6 +7,7 @@
 #include "../device/ctx.h"
 #include "../device/now.h"
 #include "../device/sizes.h"
+#include "../sync/soft_sync.h"
 #include "setup.h"
 
 #define ALL UINT64_MAX

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libdoca_common exports of the list. */
+/* What libdoca_common exports of the lists, but for sync events. */
 #include "doca_buf.h"
 #include "doca_buf_inventory.h"
 #include "doca_ctx.h"
@@ -8,7 +8,6 @@
 #include "doca_log.h"
 #include "doca_mmap.h"
 #include "doca_pe.h"
-#include "doca_sync_event.h"
 #include "doca_version.h"
 #include "soft.h"
 #include "soft_dpa.h"
@@ -23,12 +22,15 @@ const char *soft_doca_version_runtime(void)
 #define EXPORT_COMCH(...)
 #include "exports.h"
 
+#define EXPORT_DPA(...)
+#include "dpa_exports.h"
+
 const struct doca_ops *priv_doca_ops(void)
 {
 	return soft_ops();
 }
 
-__attribute__((visibility("default"))) const struct doca_dpa_ops *priv_doca_dpa_ops(void)
+const struct doca_dpa_ops *priv_doca_dpa_ops(void)
 {
 	return soft_dpa_ops();
 }

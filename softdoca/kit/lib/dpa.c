@@ -5,6 +5,7 @@
 #include "doca_dpa_dev_buf.h"
 #include "doca_dpa_dev_comch_msgq.h"
 
+#define EXPORT_COMMON(...)
 #define EXPORT_COMCH(...)
 #define EXPORT_DPA(...) __VA_ARGS__
 #include "dpa_exports.h"

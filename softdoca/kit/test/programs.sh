@@ -44,7 +44,7 @@ includes() {
 # What DOCA 2.7 called a function is a name for it while a program compiles. The list has the names.
 former_names() {
 	local name language
-	for name in $(sed -n 's/.*"\(doca_[a-z_]*\)".*/\1/p' "$abi/doca_functions.def"); do
+	for name in $(sed -n 's/.*"\(doca_[a-z_]*\)".*/\1/p' "$abi"/doca_*functions.def); do
 		for language in c c++; do
 			printf '%s\n' '#include <doca_comch_consumer.h>' '#include <doca_comch_producer.h>' \
 				"void (*use(void))(void);" "void (*use(void))(void) { return (void (*)(void))$name; }" |

@@ -37,6 +37,11 @@
 #define DOCA_FUNC_NOARG(lib, need, ret, name, former) AGREES(name, __typeof__(ret(*)(void)))
 #include "doca_dpa_functions.def"
 
+#define DOCA_FUNC(lib, need, ret, name, params, args, former) AGREES(name, __typeof__(ret(*) params))
+#define DOCA_PROC(lib, need, name, params, args, former) AGREES(name, __typeof__(void(*) params))
+#define DOCA_FUNC_NOARG(lib, need, ret, name, former) AGREES(name, __typeof__(ret(*)(void)))
+#include "doca_sync_functions.def"
+
 /* The arguments of these two vary, so they are in no list. */
 AGREES(doca_dpa_rpc, __typeof__(doca_error_t(*)(struct doca_dpa *, doca_dpa_func_t *, uint64_t *, ...)))
 AGREES(doca_dpa_dev_log, __typeof__(void (*)(doca_dpa_dev_log_level_t, const char *, ...)))

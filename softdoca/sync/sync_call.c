@@ -7,7 +7,7 @@
 #include "now.h"
 #include "remote.h"
 #include "sizes.h"
-#include "soft.h"
+#include "soft_sync.h"
 #include "sync_event.h"
 
 /* ---- the counter ---- */

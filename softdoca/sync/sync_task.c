@@ -10,7 +10,7 @@
 #include "error.h"
 #include "now.h"
 #include "sizes.h"
-#include "soft.h"
+#include "soft_sync.h"
 #include "sync_event.h"
 
 /* The values of a task, as its kind uses them. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sync events at places that the device does not have: a DPA, a GPU, another machine. Arguments are checked first. */
 #include "dev.h"
-#include "soft.h"
+#include "soft_sync.h"
 
 static doca_error_t unsupported(bool valid)
 {

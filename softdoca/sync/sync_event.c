@@ -10,7 +10,7 @@
 #include "memory.h"
 #include "mmap.h"
 #include "remote.h"
-#include "soft.h"
+#include "soft_sync.h"
 
 /* ---- creation ---- */
 

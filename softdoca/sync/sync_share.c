@@ -11,7 +11,7 @@
 #include "memory.h"
 #include "mmap.h"
 #include "remote.h"
-#include "soft.h"
+#include "soft_sync.h"
 #include "sync_event.h"
 
 #define SYNC_MAGIC 0x746e6576652d7973ull
