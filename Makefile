@@ -26,7 +26,8 @@ UCX      := internal/ucx
 SOFTDEV  := softdoca/device
 DPA      := softdoca/dpa
 SYNC     := softdoca/sync
-CTEST    := -C softdoca/test OUT=$(CURDIR)/build/ctest
+CTEST    := OUT=$(CURDIR)/build/ctest -C softdoca/test
+CABI_TEST = OUT=$(CURDIR)/build/ctest -C $(CABI)/ctest
 UCX_TEST  = $(UCX_C:%=-C %/ctest OUT=$(CURDIR)/build/ctest-ucx)
 SDK      := -C softdoca/kit SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) \
             CC='$(CC)' CXX='$(CXX)'
@@ -132,6 +133,7 @@ test: ## all Go tests, then the C tests; lists the slowest
 	@GO='$(GO)' scripts/need.sh cc cmp
 	SLOWEST=20 $(GO_TEST) -count=1 $(QUICK_BUILD) $(PARALLEL) ./...
 	$(MAKE) $(CTEST) -j$(CPUS) test
+	$(MAKE) $(CABI_TEST) -j$(CPUS) test
 	$(if $(UCX_C),$(MAKE) $(UCX_TEST) test)
 
 test-arm64: build build-arm64 ## the arm64 build under emulation; also needs qemu-user-static
@@ -237,12 +239,14 @@ quirks: ## the Go tests with all quirks: behaviour of hardware that differs from
 asan: export ASAN_OPTIONS = allocator_may_return_null=1
 asan: ## the C tests under AddressSanitizer and UBSan, and the Go tests of device layer and UCX under AddressSanitizer
 	$(MAKE) $(CTEST) -j$(CPUS) ubsan
+	$(MAKE) $(CABI_TEST) -j$(CPUS) ubsan
 	$(if $(UCX_C),$(MAKE) $(UCX_TEST) ubsan)
 	$(GO_TEST) -asan -count=1 -timeout 20m -skip '^Test(Kit|EnginesShareTheModelledBandwidth)' ./internal/doca/...
 	$(if $(UCX_C),$(GO_TEST) -asan -count=1 -skip '^Test(NothingLeaks|WorkerMemory)$$' ./$(UCX))
 
 tsan: ## the C tests under ThreadSanitizer
 	$(MAKE) $(CTEST) -j$(CPUS) tsan
+	$(MAKE) $(CABI_TEST) -j$(CPUS) tsan
 	$(if $(UCX_C),$(MAKE) $(UCX_TEST) tsan)
 
 headers: ## each C header compiles alone, as C11 and as C++17

@@ -31,7 +31,7 @@ smallest() {
 	echo "$least"
 }
 
-# The engine's loop for one task, in C alone (softdoca/test/instructions_test.c, built like the program).
+# The engine's loop for one task, in C alone (cabi/ctest/instructions_test.c, built like the program).
 hot_loop() {
 	valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=hot_loop \
 		"$out/test/instructions_test" 2>&1 | sed -n 's/.*Collected : \([0-9]*\).*/\1/p'
@@ -39,7 +39,7 @@ hot_loop() {
 
 task() {
 	local tasks=6400 # number of tasks in the test
-	make -s -C softdoca/test OUT="$out" CFLAGS='-std=gnu11 -O2 -g' \
+	make -s -C internal/doca/internal/cabi/ctest OUT="$out" CFLAGS='-std=gnu11 -O2 -g' \
 		"$out/test/instructions_test" > /dev/null
 	runs=1
 	local all

@@ -20,7 +20,7 @@ emulated=("${emulator[@]}" bin/dma-copy-arm64)
 go_packages=(./internal/doca/... ./internal/comch/... ./internal/negotiate/...)
 # These do not depend on the architecture, and take long under emulation.
 any_architecture='^Test(EveryCallRefused|Kit|NativeVectorsWithABitChanged|Native.*InEveryState)'
-c_tests=softdoca/test
+c_tests=(softdoca/test internal/doca/internal/cabi/ctest)
 not_emulated=(remote_copy_test remote_access_test remote_thread_test)
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/arm64.XXXXXX")
@@ -70,7 +70,10 @@ run_c() {
 }
 
 test_c() {
-	run_c "$c_tests" "$arm64_cc"
+	local directory
+	for directory in "${c_tests[@]}"; do
+		run_c "$directory" "$arm64_cc" || return
+	done
 }
 
 # binds_ucx PROGRAM...: whether the program was built with the binding of UCX.

@@ -177,12 +177,16 @@ func missingTest(t *testing.T, declared map[string]bool, name string) string {
 	}
 }
 
-// cTestExists reports whether a C test of the software device runs the function.
+// cTestExists reports whether a C test of the software device, or of the C that calls it, runs the function.
 func cTestExists(t *testing.T, file, function string) bool {
 	t.Helper()
-	path := "softdoca/test/" + file + ".c"
-	return missingFile(path) == "" &&
-		strings.Contains(readFile(t, filepath.Join(repositoryRoot, path)), "\tRUN("+function+");\n")
+	for _, folder := range []string{"softdoca/test/", cabiPackage + "/ctest/"} {
+		path := folder + file + ".c"
+		if missingFile(path) == "" {
+			return strings.Contains(readFile(t, filepath.Join(repositoryRoot, path)), "\tRUN("+function+");\n")
+		}
+	}
+	return false
 }
 
 // TestGuideRowsAreChecked has one wrong name of each kind.

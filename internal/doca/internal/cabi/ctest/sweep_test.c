@@ -4,10 +4,10 @@
  * It is repeated with another call refused each time, until no call is left; each time everything can be closed and,
  * under AddressSanitizer, nothing leaks.
  */
-#include "../../internal/doca/internal/cabi/channel.h"
-#include "../../internal/doca/internal/cabi/engine.h"
-#include "../../internal/doca/internal/cabi/port.h"
-#include "../device/dev.h"
+#include "../channel.h"
+#include "../engine.h"
+#include "../port.h"
+#include "dev.h"
 #include "fixture.h"
 
 #define MAX_ROUNDS 200

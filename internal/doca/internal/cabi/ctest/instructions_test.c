@@ -5,9 +5,9 @@
  * therefore must stay a function. Tasks are small, so that the count is of the work around the bytes.
  */
 #define _GNU_SOURCE
-#include "../../internal/doca/internal/cabi/engine.h"
-#include "../device/memory.h"
+#include "../engine.h"
 #include "fixture.h"
+#include "memory.h"
 
 #define DEPTH 32U
 #define TASKS 6400U

@@ -3,7 +3,7 @@
  * Copies of several ranges in the provider-neutral part: with each of the two functions that make lists, with more
  * ranges than fit at once, and with failures. Each engine is closed, which DOCA refuses while a buffer is not returned.
  */
-#include "../../internal/doca/internal/cabi/engine.h"
+#include "../engine.h"
 #include "fixture.h"
 
 #define DEPTH 4U
