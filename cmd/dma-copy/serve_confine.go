@@ -26,6 +26,9 @@ func (d *daemon) confine(store *identity.Store, runtime *runtimedir.Dir) error {
 	if s.AuditLog != "" && s.AuditLog != config.Stream {
 		policy.Append = append(policy.Append, filepath.Dir(s.AuditLog))
 	}
+	if s.Metrics != "" {
+		policy.Read = append(policy.Read, "/sys/fs/cgroup") // for the metrics of the process
+	}
 	if path, is := strings.CutPrefix(s.Metrics, "unix:"); is {
 		policy.Sockets = append(policy.Sockets, filepath.Dir(path))
 	}

@@ -25,7 +25,7 @@ type watching struct {
 // watch begins to count and to remember what the server will do.
 func (d *daemon) watch() watching {
 	now := func() service.Status { return d.server.Status() }
-	d.numbers = metrics.New(softwareName(), now)
+	d.numbers = metrics.New(programVersion(), now)
 	w := watching{recent: new(status.Recent)}
 	if d.settings.StatusPage {
 		w.history = traffic.NewHistory(now)

@@ -209,7 +209,8 @@ func (d daemon) stop() {
 func (d daemon) expectEnd() {
 	d.t.Helper()
 	d.expectExitIn(exitOK)
-	if text := d.stderr.String(); strings.Contains(text, `"level":"error"`) || strings.Contains(text, "panic: ") {
+	if text := d.stderr.String(); strings.Contains(text, `"level":"error"`) || strings.Contains(text, "panic: ") ||
+		strings.Contains(text, "ERROR: ") { // of the metrics' library
 		d.t.Errorf("the daemon has logged an error:\n%s", text)
 	}
 }

@@ -1,8 +1,14 @@
 package metrics
 
 import (
+	"fmt"
+	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+
+	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/traffic"
@@ -26,120 +32,143 @@ var operations = []service.Operation{
 	service.Push, service.Pull, dryRun, service.List, service.Remove, service.Mkdir, service.Ping,
 }
 
+// namespace is what the names of all metrics of the daemon begin with.
+const namespace = "dma_copy_"
+
+// The upper bounds of the buckets of histograms.
+var (
+	durations = []float64{.001, .01, .1, 1, 10, 60, 600, 3600} // seconds
+	depths    = []float64{1, 2, 4, 8, 16, 32, 64, 128}         // chunks
+)
+
 // Metrics counts what a Server does, as its service.Observer.
 type Metrics struct {
-	software string
-	status   func() service.Status
-	traffic  *traffic.Counter
+	version string
+	status  func() service.Status
+	traffic *traffic.Counter
+	set     *metrics.Set
 
-	connections  *family
-	authFailures *family
-	requests     *family
-	seconds      *family
-	bytes        *family
-	entries      *family
-	stage        *family
-	depth        *family
-	retransmits  *family
-	limited      *family
-	panics       *family
+	mu sync.Mutex // between a count of the traffic and the counters of it, so that they never decrease
 }
 
 var _ service.Observer = (*Metrics)(nil)
 
-// New returns metrics that are all 0. software is the name and version of this program. status is called for each
-// request of the metrics, by any goroutine.
-func New(software string, status func() service.Status) *Metrics {
-	m := &Metrics{
-		software: software, status: status, traffic: traffic.NewCounter(),
-		connections: newCounter("connections_total", "Connections accepted."),
-		authFailures: newCounter("auth_failures_total",
-			"Connections that ended before they were authenticated, by reason.", "reason"),
-		requests: newCounter("requests_total",
-			"Requests that ended, by operation and exit code; 0 is success.", "code", "operation"),
-		seconds: newHistogram("request_seconds", "Duration of requests in seconds, including the time in the queue.",
-			[]float64{.001, .01, .1, 1, 10, 60, 600, 3600}, "operation"),
-		bytes: newCounter("bytes_total", "Bytes copied, also of running copies, by direction as this daemon sees it.",
-			"direction"),
-		entries: newCounter("entries_total", "Files, directories and symlinks copied, listed or removed.", "operation"),
-		stage: newCounter("stage_seconds_total", "Elapsed seconds of copies, divided among the stages in which their "+
-			"lanes spent the time.", "stage"),
-		depth: newHistogram("engine_depth", "Chunks that a copy may have in flight in the engine.",
-			[]float64{1, 2, 4, 8, 16, 32, 64, 128}),
-		retransmits: newCounter("retransmitted_chunks_total", "Chunks sent again after a checksum mismatch."),
-		limited:     newCounter("limited_total", "Connections and requests refused or ended by a limit.", "what"),
-		panics:      newCounter("panics_total", "Connections ended by a defect of dma-copy."),
-	}
+// New returns metrics that are all 0. version is that of this program. status is called for each request of the
+// metrics, by any goroutine.
+func New(version string, status func() service.Status) *Metrics {
+	metrics.ExposeMetadata(true)
+	m := &Metrics{version: version, status: status, traffic: traffic.NewCounter(), set: metrics.NewSet()}
 	m.prepare()
 	return m
 }
-
-// namespace is what the names of all metrics of the daemon begin with.
-const namespace = "dma_copy_"
 
 // crashCode is the exit code of Go's runtime, which no request ends with.
 const crashCode = 2
 
 // prepare makes the series that a daemon can have with the value 0, so that the first event is an increase.
 func (m *Metrics) prepare() {
-	m.depth.prepare()
+	for _, name := range []string{"connections_total", "retransmitted_chunks_total", "panics_total"} {
+		m.add(0, name)
+	}
+	m.histogram(depths, "engine_depth")
 	for _, operation := range operations {
 		for code := exit.OK; code <= exit.Limit; code++ {
 			if code != crashCode {
-				m.requests.prepare(strconv.Itoa(code), string(operation))
+				m.add(0, "requests_total", "code", strconv.Itoa(code), "operation", string(operation))
 			}
 		}
-		m.seconds.prepare(string(operation))
+		m.histogram(durations, "request_duration_seconds", "operation", string(operation))
 		if operation != service.Ping && operation != dryRun {
-			m.entries.prepare(string(operation))
+			m.add(0, "entries_total", "operation", string(operation))
 		}
 	}
 	for _, reason := range []string{"key", "lost", "protocol", "limit", "connection", "other"} {
-		m.authFailures.prepare(reason)
+		m.add(0, "auth_failures_total", "reason", reason)
 	}
 	for _, stage := range stages {
-		m.stage.prepare(stage)
+		m.addSeconds(0, "stage_seconds_total", "stage", stage)
 	}
 	for _, what := range []string{"connection", "request"} {
-		m.limited.prepare(what)
+		m.add(0, "limited_total", "what", what)
 	}
 }
 
-// text returns all metrics in the text format of Prometheus.
-func (m *Metrics) text() string {
-	var text strings.Builder
-	status := m.status()
-	copied := m.traffic.Count(status)
-	m.bytes.set(float64(copied.Received), "received")
-	m.bytes.set(float64(copied.Sent), "sent")
-	for _, f := range []*family{
-		m.connections, m.authFailures, m.requests, m.seconds, m.bytes, m.entries, m.stage, m.depth, m.retransmits,
-		m.limited, m.panics,
-	} {
-		f.write(&text)
+// add increases a counter. A negative amount, which is a defect elsewhere, counts as 0.
+func (m *Metrics) add(amount int64, name string, labels ...string) {
+	m.set.GetOrCreateCounter(series(name, labels...)).AddInt64(max(amount, 0))
+}
+
+func (m *Metrics) addSeconds(seconds float64, name string, labels ...string) {
+	m.set.GetOrCreateFloatCounter(series(name, labels...)).Add(seconds)
+}
+
+func (m *Metrics) histogram(bounds []float64, name string, labels ...string) *metrics.PrometheusHistogram {
+	return m.set.GetOrCreatePrometheusHistogramExt(series(name, labels...), bounds)
+}
+
+// series returns the name of a series, from names of labels and their values in turn.
+func series(name string, labels ...string) string {
+	pairs := make([]string, 0, len(labels)/2)
+	for pair := range slices.Chunk(labels, 2) {
+		pairs = append(pairs, fmt.Sprintf("%s=%q", pair[0], pair[1]))
 	}
-	writeGauges(&text, m.software, status)
-	writeProcess(&text)
-	return text.String()
+	if len(pairs) == 0 {
+		return namespace + name
+	}
+	return namespace + name + "{" + strings.Join(pairs, ",") + "}"
+}
+
+// write writes all metrics in the text format of Prometheus.
+func (m *Metrics) write(to io.Writer) {
+	status := m.status()
+	m.countBytes(status)
+	m.set.WritePrometheus(to)
+	draining := uint64(0)
+	if status.Draining {
+		draining = 1
+	}
+	gauge := func(name string, value uint64) { metrics.WriteGaugeUint64(to, namespace+name, value) }
+	metrics.WriteGaugeUint64(to, series("build_info", "version", m.version), 1)
+	gauge("connections", uint64(len(status.Connections)))
+	gauge("pending_connections", uint64(status.Pending))
+	gauge("running_transfers", uint64(status.Running))
+	gauge("waiting_transfers", uint64(status.Waiting))
+	gauge("memory_bytes", uint64(status.Memory))
+	gauge("connections_limit", uint64(status.Limits.Connections))
+	gauge("transfers_limit", uint64(status.Limits.Transfers))
+	gauge("memory_limit_bytes", uint64(status.Limits.Memory))
+	gauge("trusted_keys", uint64(status.TrustedKeys))
+	gauge("draining", draining)
+	metrics.WriteProcessMetrics(to)
+	metrics.WriteFDMetrics(to)
+}
+
+// countBytes brings the counters of the traffic up to date.
+func (m *Metrics) countBytes(status service.Status) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	copied := m.traffic.Count(status)
+	m.set.GetOrCreateCounter(series("bytes_total", "direction", "received")).Set(uint64(copied.Received))
+	m.set.GetOrCreateCounter(series("bytes_total", "direction", "sent")).Set(uint64(copied.Sent))
 }
 
 // Connected implements service.Observer.
-func (m *Metrics) Connected(service.Session) { m.connections.add(1) }
+func (m *Metrics) Connected(service.Session) { m.add(1, "connections_total") }
 
 // Authenticated implements service.Observer.
 func (*Metrics) Authenticated(service.Session) {}
 
 // Refused implements service.Observer.
 func (m *Metrics) Refused(_ service.Session, code int, _ error) {
-	m.authFailures.add(1, reasonOf(code))
+	m.add(1, "auth_failures_total", "reason", reasonOf(code))
 	if code == exit.Limit {
-		m.limited.add(1, "connection")
+		m.add(1, "limited_total", "what", "connection")
 	}
 }
 
 // ConnectionRefused counts a connection of another machine that ended before it was one of the Server: it does not
 // speak TLS, belongs to none of the peers, or was one too many.
-func (m *Metrics) ConnectionRefused() { m.authFailures.add(1, "connection") }
+func (m *Metrics) ConnectionRefused() { m.add(1, "auth_failures_total", "reason", "connection") }
 
 // reasonOf is the label for an exit code.
 func reasonOf(code int) string {
@@ -166,10 +195,10 @@ func (m *Metrics) Ended(r service.Record) {
 	if r.DryRun {
 		operation = string(dryRun)
 	}
-	m.requests.add(1, strconv.Itoa(r.Code), operation)
-	m.seconds.observe(r.Duration.Seconds(), operation)
+	m.add(1, "requests_total", "code", strconv.Itoa(r.Code), "operation", operation)
+	m.histogram(durations, "request_duration_seconds", "operation", operation).Update(r.Duration.Seconds())
 	if r.Code == exit.Limit {
-		m.limited.add(1, "request")
+		m.add(1, "limited_total", "what", "request")
 	}
 	if r.Operation.Copies() {
 		m.traffic.Ended(r)
@@ -177,16 +206,16 @@ func (m *Metrics) Ended(r service.Record) {
 	if r.Operation == service.Ping || r.DryRun {
 		return
 	}
-	m.entries.add(float64(r.Entries), operation)
+	m.add(r.Entries, "entries_total", "operation", operation)
 	if !r.Operation.Copies() {
 		return
 	}
-	m.retransmits.add(float64(r.Summary.Retries))
+	m.add(int64(r.Summary.Retries), "retransmitted_chunks_total")
 	if r.Summary.Depth > 0 {
-		m.depth.observe(float64(r.Summary.Depth))
+		m.histogram(depths, "engine_depth").Update(float64(r.Summary.Depth))
 	}
 	for stage, name := range stages {
-		m.stage.add(r.Summary.Shares[stage]*r.Summary.Elapsed.Seconds(), name)
+		m.addSeconds(r.Summary.Shares[stage]*r.Summary.Elapsed.Seconds(), "stage_seconds_total", "stage", name)
 	}
 }
 
@@ -194,4 +223,4 @@ func (m *Metrics) Ended(r service.Record) {
 func (*Metrics) Disconnected(service.Session, error) {}
 
 // Bug implements service.Observer.
-func (m *Metrics) Bug(service.Session, any, []byte) { m.panics.add(1) }
+func (m *Metrics) Bug(service.Session, any, []byte) { m.add(1, "panics_total") }

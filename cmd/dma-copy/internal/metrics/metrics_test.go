@@ -84,9 +84,9 @@ func scrape(t *testing.T, s *Server) map[string]bool {
 }
 
 func TestMetricsOfADaemon(t *testing.T) {
-	m := New("dma-copy 1.0", func() service.Status {
+	m := New("1.0 \"rc\"", func() service.Status {
 		return service.Status{
-			Started: time.UnixMilli(1500), Draining: true, Connections: make([]service.ConnectionStatus, 2), Pending: 3,
+			Draining: true, Connections: make([]service.ConnectionStatus, 2), Pending: 3,
 			Running: 4, Waiting: 5, Memory: 6, TrustedKeys: 7,
 			Limits: service.Limits{Connections: 8, Transfers: 9, Memory: 10},
 		}
@@ -119,7 +119,7 @@ func TestMetricsOfADaemon(t *testing.T) {
 
 	lines := scrape(t, mustListen(t, m, "127.0.0.1:0"))
 	for _, want := range []string{
-		`dma_copy_info{software="dma-copy 1.0"} 1`, "dma_copy_start_time_seconds 1.5", "dma_copy_draining 1",
+		`dma_copy_build_info{version="1.0 \"rc\""} 1`, "dma_copy_draining 1",
 		"dma_copy_connections 2", "dma_copy_pending_connections 3", "dma_copy_running_transfers 4",
 		"dma_copy_waiting_transfers 5", "dma_copy_memory_bytes 6", "dma_copy_trusted_keys 7",
 		"dma_copy_connections_limit 8", "dma_copy_transfers_limit 9", "dma_copy_memory_limit_bytes 10",
@@ -131,10 +131,12 @@ func TestMetricsOfADaemon(t *testing.T) {
 		`dma_copy_requests_total{code="0",operation="push"} 1`, `dma_copy_requests_total{code="14",operation="pull"} 1`,
 		`dma_copy_requests_total{code="5",operation="pull"} 1`, `dma_copy_requests_total{code="0",operation="ping"} 1`,
 		`dma_copy_requests_total{code="0",operation="remove"} 0`,
-		`dma_copy_request_seconds_sum{operation="push"} 5`,
+		`dma_copy_request_duration_seconds_sum{operation="push"} 5`,
+		`dma_copy_request_duration_seconds_bucket{operation="push",le="1"} 0`,
+		`dma_copy_request_duration_seconds_bucket{operation="push",le="10"} 1`,
 		`dma_copy_bytes_total{direction="received"} 100`, `dma_copy_bytes_total{direction="sent"} 10`,
 		`dma_copy_requests_total{code="0",operation="dry_run"} 1`,
-		`dma_copy_request_seconds_sum{operation="dry_run"} 2`, "dma_copy_engine_depth_count 1",
+		`dma_copy_request_duration_seconds_sum{operation="dry_run"} 2`, "dma_copy_engine_depth_count 1",
 		`dma_copy_entries_total{operation="push"} 2`, `dma_copy_entries_total{operation="list"} 9`,
 		`dma_copy_stage_seconds_total{stage="read"} 1`, `dma_copy_stage_seconds_total{stage="copy"} 3`,
 		`dma_copy_stage_seconds_total{stage="rate_limit"} 0`,
@@ -185,30 +187,61 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// The page lists each metric with its help, and no other.
+// typesOf returns the types of all metrics in a text of Prometheus, each of which is to be declared once.
+func typesOf(t *testing.T, text string) map[string]string {
+	t.Helper()
+	types := map[string]string{}
+	for line := range strings.Lines(text) {
+		declared, is := strings.CutPrefix(line, "# TYPE ")
+		if !is {
+			continue
+		}
+		name, kind, _ := strings.Cut(strings.TrimSuffix(declared, "\n"), " ")
+		if types[name] != "" {
+			t.Errorf("%s is declared twice", name)
+		}
+		types[name] = kind
+	}
+	return types
+}
+
+// The page lists each metric, and no other.
 func TestPageListsTheMetrics(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/SERVICE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := map[string]string{}
-	rows := regexp.MustCompile("(?m)^\\| `(" + namespace + "[a-z_]+)`.*?\\| (.*) \\|$")
+	listed := map[string]bool{}
+	rows := regexp.MustCompile("(?m)^\\| `(" + namespace + "[a-z_]+)`.*?\\| .+ \\|$")
 	for _, row := range rows.FindAllStringSubmatch(string(page), -1) {
-		listed[row[1]] = row[2]
+		listed[row[1]] = true
 	}
-	served := map[string]bool{}
-	for name, family := range parse(t, New("", idle).text()) {
-		if !strings.HasPrefix(name, namespace) {
-			continue
-		}
-		served[name] = true
-		if listed[name] != family.GetHelp() {
-			t.Errorf("docs/SERVICE.md says of %s %q, want %q", name, listed[name], family.GetHelp())
+	_, text := get(t, mustListen(t, New("", idle), "127.0.0.1:0"), http.MethodGet, "/metrics")
+	served := typesOf(t, text)
+	for name := range served {
+		if strings.HasPrefix(name, namespace) && !listed[name] {
+			t.Errorf("docs/SERVICE.md lacks %s", name)
 		}
 	}
 	for name := range listed {
-		if !served[name] {
+		if served[name] == "" {
 			t.Errorf("docs/SERVICE.md lists %s, which is not served", name)
+		}
+	}
+}
+
+// The metrics of the process are those that Prometheus's dashboards expect.
+func TestProcess(t *testing.T) {
+	_, text := get(t, mustListen(t, New("", idle), "127.0.0.1:0"), http.MethodGet, "/metrics")
+	types := typesOf(t, text)
+	for name, want := range map[string]string{
+		"process_start_time_seconds": "gauge", "process_resident_memory_bytes": "gauge", "process_open_fds": "gauge",
+		"process_max_fds": "gauge", "process_cpu_seconds_total": "counter", "go_goroutines": "gauge",
+		"go_threads": "gauge", "go_info": "gauge", namespace + "requests_total": "counter",
+		namespace + "request_duration_seconds": "histogram", namespace + "stage_seconds_total": "counter",
+	} {
+		if types[name] != want {
+			t.Errorf("%s is a %q, want %q", name, types[name], want)
 		}
 	}
 }

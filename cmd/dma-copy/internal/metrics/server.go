@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -78,7 +77,7 @@ func limited(atOnce int, answer http.HandlerFunc) http.Handler {
 // answer answers with all metrics.
 func (m *Metrics) answer(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = io.WriteString(w, m.text()) // the client has gone
+	m.write(w)
 }
 
 func listen(address string) (net.Listener, error) {
