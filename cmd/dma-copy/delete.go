@@ -288,6 +288,16 @@ func (t *transfers) lookUp(
 	return found, nil
 }
 
+// source lists all that the source of a copy has.
+func (t *transfers) source(ctx context.Context, e ends, copied bool) tree.Listing {
+	if !t.settings.Sends {
+		return t.daemonDirectory(e, copied).list(ctx)
+	}
+	return tree.List(func() (*tree.Walk, error) {
+		return tree.Open(disk.OS, e.local, tree.Options{All: true, Filter: t.options.Filter})
+	})
+}
+
 // withoutSkipped returns the entries without those that only the copy leaves out: special files that the source has,
 // too, and with --links skip what it has as a symlink.
 func (t *transfers) withoutSkipped(
@@ -298,14 +308,8 @@ func (t *transfers) withoutSkipped(
 	if len(rest) == 0 || !skipsLinks && !slices.ContainsFunc(rest, isSpecial) {
 		return rest, nil
 	}
-	source := tree.List(func() (*tree.Walk, error) {
-		return tree.Open(disk.OS, e.local, tree.Options{All: true, Filter: t.options.Filter})
-	})
-	if !t.settings.Sends {
-		source = t.daemonDirectory(e, copied).list(ctx)
-	}
 	links, special := map[string]bool{}, map[string]bool{}
-	for each, err := range source {
+	for each, err := range t.source(ctx, e, copied) {
 		switch {
 		case err != nil:
 			return nil, err

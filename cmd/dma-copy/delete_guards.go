@@ -48,6 +48,9 @@ func (t *transfers) checkDeletion(ctx context.Context, e ends) error {
 	if _, exists, err := target.lookup(ctx, ""); err != nil || !exists {
 		return nil // the copy says what is wrong
 	}
+	if !t.mayDelete(ctx, e, target) {
+		return nil
+	}
 	complete, err := t.preview(ctx, e)
 	if err != nil {
 		return nil // the copy fails, too, and reports it
@@ -57,6 +60,30 @@ func (t *transfers) checkDeletion(ctx context.Context, e ends) error {
 		err = t.permit(e, len(rest))
 	}
 	return err
+}
+
+// mayDelete compares the names of both sides before the copy. It returns false only if the source has all that the
+// target has; a dry run of the copy, which takes longer, finds out what of the rest would be deleted.
+func (t *transfers) mayDelete(ctx context.Context, e ends, target directory) bool {
+	if t.options.FilesFrom != nil || t.options.Links != tree.LinksCopy {
+		return true // the copy leaves out some of the source, or makes something else of it
+	}
+	source, has := whole(t.source(ctx, e, false)), t.counted(whole(target.list(ctx)))
+	for range tree.ExtraOrInTheWay(source, has, t.removal(), nil) {
+		return true // it may be an error, which the copy has, too
+	}
+	return false
+}
+
+// whole returns a listing that goes on to its end although nobody wants the rest: otherwise a list of the daemon would
+// end the connection.
+func whole(listing tree.Listing) tree.Listing {
+	return func(yield func(tree.Listed, error) bool) {
+		wanted := true
+		for each, err := range listing {
+			wanted = wanted && yield(each, err)
+		}
+	}
 }
 
 // preview sets the mirror of a copy without making or reporting it. If it is not complete because some entries cannot
