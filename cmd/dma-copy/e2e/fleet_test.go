@@ -118,10 +118,9 @@ func TestFleetSaysWhatItWaitsFor(t *testing.T) {
 	d := f.serve("-r b1:00.0 ")
 	push := f.pushToFleet(endlessFlags)
 	d.waitForCopies("one/a", "two/a")
-	must(t, push.signal(syscall.SIGUSR1))
-	push.waitForLog(regexp.MustCompile(`(?m)^0/2 peers  2 running  `))
+	push.askUntil(regexp.MustCompile(`(?m)^0/2 peers  2 running  `))
 	for _, name := range []string{"one", "two"} {
-		push.waitForLog(regexp.MustCompile(`(?m)^run   ` + name + `:files/` + name +
+		push.askUntil(regexp.MustCompile(`(?m)^run   ` + name + `:files/` + name +
 			`/: \d+%  .*; the host (waits|has) .*; last progress \d+\.\ds ago`))
 	}
 	must(t, push.signal(syscall.SIGINT))

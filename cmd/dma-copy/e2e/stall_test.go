@@ -211,13 +211,20 @@ func TestRequestStandsStill(t *testing.T) {
 	ping.waitForLog(regexp.MustCompile(`"message":"connection made"`))
 	d.side.stop()
 	waits := regexp.MustCompile(`(?m)^the command waits for the daemon to answer ping; asked \d+\.\ds ago, `)
-	for !waits.MatchString(ping.stderr.String()) && !ping.hasEnded() {
-		_ = ping.signal(syscall.SIGUSR1) // it may have ended
-		time.Sleep(10 * time.Millisecond)
-	}
+	ping.askUntil(waits)
 	ping.expectExit(exitPeer)
 	d.goOn()
-	ping.waitForLog(waits)
 	ping.waitForLog(regexp.MustCompile(`"stalled: the command waits for the daemon to answer ping; asked \d`))
 	d.expectEndAfterTerm()
+}
+
+// askUntil asks a process what it waits for until its answer matches the pattern. On a busy machine a copy may not
+// answer in time, and between two requests there is nothing to say.
+func (s side) askUntil(pattern *regexp.Regexp) {
+	s.t.Helper()
+	for !pattern.MatchString(s.stderr.String()) && !s.hasEnded() {
+		_ = s.signal(syscall.SIGUSR1) // it may have ended
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.waitForLog(pattern)
 }
