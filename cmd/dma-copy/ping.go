@@ -109,12 +109,10 @@ func pingDaemon(ctx context.Context, c contact, r report.PingReporter, s config.
 		}
 		r.Event(ping.Text{From: c.side.side.Other(), Text: answer})
 	}
-	payload := make([]byte, s.Size)
+	var payload []byte
 	times := make([]time.Duration, s.Count)
 	for i := range times {
-		for j := range payload {
-			payload[j] = byte(i + j) // what comes back late is not that of this round trip
-		}
+		payload = ping.Payload(payload, int(s.Size), i)
 		var err error
 		if times[i], err = c.client.Ping(ctx, payload); err != nil {
 			return err

@@ -29,8 +29,8 @@
 // role has answered with a FAILURE of its own, so that no message about a decided entry is ever on its way. The commit
 // states of an entry follow: it is cancellable until ended, then the commit is sent, and it is committed by the result.
 //
-// A PingSession has the round trips of dma-copy ping, and a Service what a command and a daemon have over one
-// connection: each copy in it is a NativeSession, whose messages pass through the Service unchanged.
+// A Service has what a command and a daemon have over one connection: each copy in it is a NativeSession, whose
+// messages pass through the Service unchanged.
 //
 // Every state can change to Failed, which is final. A DPU in AwaitHello whose host turns out to speak the reference
 // protocol returns to its Session: the NativeSession is HandedOver then.

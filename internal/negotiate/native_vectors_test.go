@@ -8,7 +8,7 @@ import (
 
 var nativeVectorFiles = []string{
 	"hello.json", "window.json", "heartbeat.json", "abort.json", "transfer.json", "entries.json", "answers.json",
-	"metadata.json", "records.json", "pack.json", "ending.json", "results.json", "ping.json",
+	"metadata.json", "records.json", "pack.json", "ending.json", "results.json",
 }
 
 type nativeVector struct {
@@ -58,17 +58,6 @@ type nativeMessage struct {
 	Unchanged  uint32         `json:"unchanged"`
 	Failed     uint32         `json:"failed"`
 	Transport  string         `json:"transport"`
-	vectorPing
-}
-
-// vectorPing has the fields of the ping protocol, apart from those that other messages have as well.
-type vectorPing struct {
-	WantsFast bool   `json:"wants_fast"`
-	Count     uint32 `json:"count"`
-	Fast      uint32 `json:"fast"`
-	Consumer  uint32 `json:"consumer"`
-	Number    uint32 `json:"number"`
-	Payload   octets `json:"payload"`
 }
 
 type vectorHello struct {
@@ -232,11 +221,6 @@ type (
 		Counts     Counts
 		Transport  string
 	}
-	consumerMessage uint32
-	textMessage     string
-	pingMessage     Ping
-	pongMessage     Ping
-	doneMessage     struct{}
 )
 
 // value returns what the decoder should return for the message.
@@ -272,26 +256,6 @@ func (m nativeMessage) value(t testing.TB) any {
 	case "FINISHED":
 		counts := Counts{m.Committed, m.Unchanged, m.Failed}
 		return finishedMessage{named[Durability](t, m.Durability, 2), counts, m.Transport}
-	}
-	return m.ping(t)
-}
-
-// ping returns the value of a message of the ping protocol.
-func (m nativeMessage) ping(t testing.TB) any {
-	t.Helper()
-	switch m.Type {
-	case "GREETING":
-		return Greeting{m.Version, m.WantsFast, m.Count, uint32(m.Size), m.Fast}
-	case "CONSUMER":
-		return consumerMessage(m.Consumer)
-	case "TEXT":
-		return textMessage(m.Text)
-	case "PING":
-		return pingMessage{m.Number, present(m.Payload)}
-	case "PONG":
-		return pongMessage{m.Number, present(m.Payload)}
-	case "DONE":
-		return doneMessage{}
 	}
 	t.Fatalf("vector of unknown type %q", m.Type)
 	return nil
@@ -330,7 +294,7 @@ func (m nativeMessage) list(t testing.TB) any {
 	return map[string]any{"ENTRIES": entries, "ANSWERS": answers, "CHUNKS": records, "PACK": pack, "ACKS": acks}[m.Type]
 }
 
-// decodeNative decodes any message of the native or the ping protocol, with digests by d.
+// decodeNative decodes any message of the native protocol, with digests by d.
 func decodeNative(msg []byte, d Digest) (any, error) {
 	switch typeOf(msg) {
 	case TypeHello:
@@ -387,30 +351,7 @@ func decodeOutcome(msg []byte, d Digest) (any, error) {
 		durability, counts, transport, err := DecodeFinished(msg)
 		return decoded(finishedMessage{durability, counts, transport}, err)
 	}
-	return decodePings(msg)
-}
-
-// decodePings decodes the messages of the ping protocol.
-func decodePings(msg []byte) (any, error) {
-	switch typeOf(msg) {
-	case TypeGreeting:
-		return decoded(DecodeGreeting(msg))
-	case TypeConsumer:
-		id, err := DecodeConsumer(msg)
-		return decoded(consumerMessage(id), err)
-	case TypeText:
-		text, err := DecodeText(msg)
-		return decoded(textMessage(text), err)
-	case TypePing:
-		ping, err := DecodePing(msg)
-		return decoded(pingMessage(ping), err)
-	case TypePong:
-		pong, err := DecodePong(msg)
-		return decoded(pongMessage(pong), err)
-	case TypeDone:
-		return decoded(doneMessage{}, DecodeDone(msg))
-	}
-	return nil, malformed(typeOf(msg), "no message of these protocols")
+	return nil, malformed(typeOf(msg), "no message of this protocol")
 }
 
 func decoded[T any](value T, err error) (any, error) {
@@ -459,24 +400,6 @@ func encodeNative(value any, d Digest) []byte {
 		return AppendFinish(nil, v.Total, v.Missing, v.Transport)
 	case finishedMessage:
 		return AppendFinished(nil, v.Durability, v.Counts, v.Transport)
-	}
-	return encodePings(value)
-}
-
-func encodePings(value any) []byte {
-	switch v := value.(type) {
-	case Greeting:
-		return AppendGreeting(nil, v)
-	case consumerMessage:
-		return AppendConsumer(nil, uint32(v))
-	case textMessage:
-		return AppendText(nil, string(v))
-	case pingMessage:
-		return AppendPing(nil, Ping(v))
-	case pongMessage:
-		return AppendPong(nil, Ping(v))
-	case doneMessage:
-		return AppendDone(nil)
 	}
 	return nil
 }

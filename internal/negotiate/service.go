@@ -2,8 +2,12 @@ package negotiate
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 )
+
+// ErrPayload is a PONG that does not have the payload of its PING.
+var ErrPayload = errors.New("a payload came back changed")
 
 // ServiceName is the Comch server name of a daemon on the DPU, for commands on the host.
 const ServiceName = "dma copy service"
@@ -96,6 +100,7 @@ type Service struct {
 	removals  int // number of results that REMOVED has
 	ping      ServicePing
 	pings     uint32 // number of the next PING
+	apart     int    // bytes of the largest payload of a PING that does not go over the channel; 0: all do
 
 	reused serviceReused
 }
@@ -425,15 +430,15 @@ func (s *Service) checkRemoved(results []Removal) error {
 	return nil
 }
 
-// Ping appends a PING with a payload that the PONG brings back, or with text for the daemon's user, which it answers
-// with its own. It is called on the command in Ready. It fails with ErrMalformed for a payload of more than MaxPingSize
-// bytes, or a text of more than MaxPingText; with ErrTooLarge if it does not fit into a message; and with
-// ErrOutOfOrder.
-func (s *Service) Ping(dst, payload []byte, text bool) ([]byte, error) {
-	p := ServicePing{Number: s.pings, Text: text, Payload: payload}
+// Ping appends a PING with a payload that the PONG brings back, with text for the daemon's user, which it answers with
+// its own, or with a Consumer. It is called on the command in Ready. It fails with ErrMalformed for a payload of more
+// than MaxPingSize bytes, or a text of more than MaxPingText; with ErrTooLarge if it does not fit into a message; and
+// with ErrOutOfOrder.
+func (s *Service) Ping(dst, payload []byte, kind PingKind) ([]byte, error) {
+	p := ServicePing{Number: s.pings, Kind: kind, Payload: payload}
 	err := s.mayCall(TypeServicePing)
 	if err == nil {
-		err = firstError(p.check(TypeServicePing), s.checkFits(TypeServicePing, ServicePingHeader+len(payload)))
+		err = firstError(p.check(TypeServicePing), s.checkPingFits(p))
 	}
 	if err != nil {
 		return dst, s.refuse(err)
@@ -441,6 +446,18 @@ func (s *Service) Ping(dst, payload []byte, text bool) ([]byte, error) {
 	s.beginPing(p)
 	return AppendServicePing(dst, p), nil
 }
+
+// checkPingFits checks the length of a message, unless the session has another path for it.
+func (s *Service) checkPingFits(p ServicePing) error {
+	if p.Kind == PingBytes && len(p.Payload) <= s.apart {
+		return nil
+	}
+	return s.checkFits(TypeServicePing, ServicePingHeader+len(p.Payload))
+}
+
+// Apart permits PINGs of payloads up to size bytes that are longer than a message of the channel: from now on they and
+// their PONGs do not go over it.
+func (s *Service) Apart(size uint32) { s.apart = int(size) }
 
 func (s *Service) beginPing(p ServicePing) {
 	s.reused.payload = append(s.reused.payload[:0], p.Payload...)
@@ -452,24 +469,31 @@ func (s *Service) beginPing(p ServicePing) {
 // checkPong checks the answer to the PING that is under way.
 func (s *Service) checkPong(p ServicePing) error {
 	switch {
-	case p.Number != s.ping.Number || p.Text != s.ping.Text:
-		return malformed(TypeServicePong, "number %d, text %t, instead of number %d, text %t", p.Number, p.Text,
-			s.ping.Number, s.ping.Text)
-	case !p.Text && !bytes.Equal(p.Payload, s.ping.Payload):
+	case p.Number != s.ping.Number || p.Kind != s.ping.Kind:
+		return malformed(TypeServicePong, "number %d, %s, instead of number %d, %s", p.Number, p.Kind,
+			s.ping.Number, s.ping.Kind)
+	case p.Kind == PingConsumer && p.Consumer().Size != s.ping.Consumer().Size:
+		return malformed(TypeServicePong, "payloads of %d bytes instead of %d", p.Consumer().Size,
+			s.ping.Consumer().Size)
+	case p.Kind == PingBytes && !bytes.Equal(p.Payload, s.ping.Payload):
 		return &Error{Message: TypeServicePong, Err: ErrPayload, Detail: fmt.Sprintf("round trip %d", p.Number+1)}
 	}
 	return nil
 }
 
-// Pong appends a PONG. It is called on the daemon after Pinged: with the payload of the PING, or if that is text, with
-// text for the command's user, which is truncated to MaxPingText bytes and to what fits into a message, and of which
-// invalid UTF-8 is replaced. It fails with ErrPayload for another payload, and with ErrOutOfOrder.
+// Pong appends a PONG. It is called on the daemon after Pinged: with the payload of the PING, with a Consumer for a
+// Consumer, or if the payload is text, with text for the command's user, which is truncated to MaxPingText bytes and to
+// what fits into a message, and of which invalid UTF-8 is replaced. It fails with ErrPayload for another payload, with
+// ErrMalformed for another size, and with ErrOutOfOrder.
 func (s *Service) Pong(dst, payload []byte) ([]byte, error) {
-	p := ServicePing{Number: s.ping.Number, Text: s.ping.Text, Payload: payload}
-	if p.Text {
+	p := ServicePing{Number: s.ping.Number, Kind: s.ping.Kind, Payload: payload}
+	if p.Kind == PingText {
 		p.Payload = []byte(truncateText(string(payload), min(MaxPingText, s.limits.MaxMessage-ServicePingHeader)))
 	}
 	err := s.mayCall(TypeServicePong)
+	if err == nil {
+		err = p.check(TypeServicePong)
+	}
 	if err == nil {
 		err = s.checkPong(p)
 	}

@@ -65,10 +65,10 @@ func TestServiceLengthsAtTheirBoundaries(t *testing.T) {
 		"remove in": {MaxPath, func(n int) any {
 			return RemoveRequest{Place: Place{"a", longPath(n)}, Paths: []string{"a"}}
 		}},
-		"ping text": {MaxPingText, func(n int) any { return servicePingMessage{0, true, []byte(text(n))} }},
-		"pong text": {MaxPingText, func(n int) any { return servicePongMessage{0, true, []byte(text(n))} }},
-		"ping":      {MaxPingSize, func(n int) any { return servicePingMessage{0, false, make([]byte, n)} }},
-		"pong":      {MaxPingSize, func(n int) any { return servicePongMessage{0, false, make([]byte, n)} }},
+		"ping text": {MaxPingText, func(n int) any { return servicePingMessage{0, PingText, []byte(text(n))} }},
+		"pong text": {MaxPingText, func(n int) any { return servicePongMessage{0, PingText, []byte(text(n))} }},
+		"ping":      {MaxPingSize, func(n int) any { return servicePingMessage{0, PingBytes, make([]byte, n)} }},
+		"pong":      {MaxPingSize, func(n int) any { return servicePongMessage{0, PingBytes, make([]byte, n)} }},
 	} {
 		want := c.message(c.longest)
 		if got, err := decodeService(encodeService(want)); err != nil || !reflect.DeepEqual(got, want) {
@@ -175,7 +175,7 @@ func TestServiceMessagesFitTheChannel(t *testing.T) {
 	room = MaxServiceGreeting - placeRequestSize - len("inbox")
 	_, err = command.List(nil, ListRequest{Place: Place{"inbox", strings.Repeat("n", room+1)}})
 	wantCheck(t, "a long LIST", err, ErrTooLarge)
-	_, err = command.Ping(nil, make([]byte, MaxServiceGreeting-ServicePingHeader+1), false)
+	_, err = command.Ping(nil, make([]byte, MaxServiceGreeting-ServicePingHeader+1), PingBytes)
 	wantCheck(t, "a long PING", err, ErrTooLarge)
 	pattern := strings.Repeat("x", MaxServiceGreeting-listSize-itemSize+1)
 	_, used, err := command.Items(nil, []Item{{ItemExclude, pattern}})
@@ -191,7 +191,7 @@ func TestServiceMessagesFitTheChannel(t *testing.T) {
 		call  func() ([]byte, error)
 	}{
 		{Pinged, func() ([]byte, error) {
-			return command.Ping(nil, make([]byte, MaxServiceGreeting-ServicePingHeader), false)
+			return command.Ping(nil, make([]byte, MaxServiceGreeting-ServicePingHeader), PingBytes)
 		}},
 		{ListRequested, func() ([]byte, error) {
 			return command.List(nil, ListRequest{Place: Place{"inbox", strings.Repeat("n", room)}})
@@ -228,13 +228,13 @@ func TestServiceAnswersFitTheChannel(t *testing.T) {
 	if want := long[:(MaxServiceGreeting-listEndSize)&^1]; end.Text != want {
 		t.Errorf("got %q", end.Text)
 	}
-	l.pass(Command, Pinged)(l.ends[Command].Ping(nil, nil, true))
+	l.pass(Command, Pinged)(l.ends[Command].Ping(nil, nil, PingText))
 	answer := l.pass(Daemon, RoundTrip)(l.ends[Daemon].Pong(nil, []byte("\xff"+long))).Ping
 	if want := "?" + long[:(MaxServiceGreeting-ServicePingHeader-1)&^1]; string(answer.Payload) != want {
 		t.Errorf("got %q", answer.Payload)
 	}
 	l.ends[Daemon].limits.MaxMessage, l.ends[Command].limits.MaxMessage = serviceLimit, serviceLimit
-	l.pass(Command, Pinged)(l.ends[Command].Ping(nil, nil, true))
+	l.pass(Command, Pinged)(l.ends[Command].Ping(nil, nil, PingText))
 	answer = l.pass(Daemon, RoundTrip)(l.ends[Daemon].Pong(nil, make([]byte, MaxPingText+1))).Ping
 	if len(answer.Payload) != MaxPingText {
 		t.Errorf("%d bytes of text", len(answer.Payload))
@@ -324,8 +324,8 @@ func TestServiceArguments(t *testing.T) {
 		"a bad share":     func() error { return second(command.List(nil, ListRequest{Place: Place{Share: ".."}})) },
 		"a bad path":      func() error { return second(command.List(nil, ListRequest{Place: Place{"a", "../b"}})) },
 		"a bad copy":      func() error { return second(command.Copy(nil, CopyRequest{})) },
-		"a large text":    func() error { return second(command.Ping(nil, make([]byte, MaxPingText+1), true)) },
-		"a large payload": func() error { return second(command.Ping(nil, make([]byte, MaxPingSize+1), false)) },
+		"a large text":    func() error { return second(command.Ping(nil, make([]byte, MaxPingText+1), PingText)) },
+		"a large payload": func() error { return second(command.Ping(nil, make([]byte, MaxPingSize+1), PingBytes)) },
 	} {
 		before := serviceSnapshotOf(command)
 		wantCheck(t, name, call(), ErrMalformed)
@@ -470,7 +470,7 @@ func TestServiceAllocations(t *testing.T) {
 	payload := bytes.Repeat([]byte{1}, 1000)
 	ping, pong := make([]byte, 0, serviceLimit), make([]byte, 0, serviceLimit)
 	roundTrip := func() {
-		step := l.pass(Command, Pinged)(command.Ping(ping, payload, false))
+		step := l.pass(Command, Pinged)(command.Ping(ping, payload, PingBytes))
 		l.pass(Daemon, RoundTrip)(daemon.Pong(pong, step.Ping.Payload))
 	}
 	roundTrip()

@@ -185,7 +185,7 @@ func callService(s *Service, message any) (said []byte, err error) {
 	case []Removal:
 		return s.Removed(nil, m)
 	case servicePingMessage:
-		return s.Ping(nil, m.Payload, m.Text)
+		return s.Ping(nil, m.Payload, m.Kind)
 	case servicePongMessage:
 		return s.Pong(nil, m.Payload)
 	case workingMessage:
@@ -241,7 +241,7 @@ func serviceScript(role ServiceRole) []byte {
 	}
 	says(Command, AppendServicePing(nil, ServicePing{Payload: []byte{1}}))
 	says(Daemon, AppendServicePong(nil, ServicePing{Payload: []byte{1}}))
-	says(Command, AppendServicePing(nil, ServicePing{Number: 1, Text: true, Payload: []byte("hello")}))
+	says(Command, AppendServicePing(nil, ServicePing{Number: 1, Kind: PingText, Payload: []byte("hello")}))
 	says(Daemon, AppendRefused(nil, Refusal{Code: AbortLimit, Text: "no"}))
 	says(Command, AppendItems(nil, []Item{{ItemExclude, "*.o"}, {ItemInclude, "a"}}))
 	says(Command, AppendCopy(nil, pullRequest))

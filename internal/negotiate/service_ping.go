@@ -2,16 +2,40 @@ package negotiate
 
 import "encoding/binary"
 
+// The limits of PINGs. That of their number is for the user alone.
+const (
+	MaxPings    = 1_000_000
+	MaxPingSize = 4 << 20 // bytes of a payload, also if the device takes more
+	MaxPingText = 1024    // bytes
+)
+
 // ServicePingHeader is how many bytes a PING or a PONG of the service has besides its payload.
 const ServicePingHeader = 16
 
-const servicePingText = 1 // the only flag
+// PingServerName is the Comch server name for round trips between two commands, apart from that of copies.
+const PingServerName = "dma copy ping"
+
+// PingKind is what a PING of the service carries.
+type PingKind uint8
+
+// The kinds of PINGs.
+const (
+	PingBytes    PingKind = iota // a payload, which the PONG brings back
+	PingText                     // text for the peer's user, at most MaxPingText bytes, any bytes when received
+	PingConsumer                 // a Consumer, which the PONG answers with another
+	pingKinds
+)
+
+// String returns the name of the kind, such as "text".
+func (k PingKind) String() string { return [pingKinds]string{"bytes", "text", "consumer"}[k] }
+
+const consumerSize = 8
 
 // ServicePing is the content of a PING of the service, and of the PONG that answers it.
 type ServicePing struct {
 	Number  uint32 // from 0, each one more than that before
-	Text    bool   // the payload is text for the peer's user, at most MaxPingText bytes, any bytes when received
-	Payload []byte // of a PONG that of its PING, unless it is text
+	Kind    PingKind
+	Payload []byte // at most MaxPingSize bytes
 }
 
 // AppendServicePing appends a PING of the service without checking it.
@@ -37,7 +61,7 @@ func DecodeServicePong(msg []byte) (ServicePing, error) {
 func appendServicePing(dst []byte, t Type, p ServicePing) []byte {
 	dst = binary.BigEndian.AppendUint32(appendType(dst, t), p.Number)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(p.Payload)))
-	dst = binary.BigEndian.AppendUint32(dst, uint32(servicePingText*wireBool(p.Text)))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(p.Kind))
 	return append(dst, p.Payload...)
 }
 
@@ -48,12 +72,12 @@ func decodeServicePing(msg []byte, t Type) (ServicePing, error) {
 	if err := checkTail(msg, t, ServicePingHeader, uint64(binary.BigEndian.Uint32(msg[8:]))); err != nil {
 		return ServicePing{}, err
 	}
-	flags := binary.BigEndian.Uint32(msg[12:])
-	if unknown := flags &^ servicePingText; unknown != 0 {
-		return ServicePing{}, malformed(t, "unknown flags %#x", unknown)
+	kind := binary.BigEndian.Uint32(msg[12:])
+	if kind >= uint32(pingKinds) {
+		return ServicePing{}, malformed(t, "kind %d", kind)
 	}
 	p := ServicePing{
-		Number: binary.BigEndian.Uint32(msg[4:]), Text: flags == servicePingText, Payload: msg[ServicePingHeader:],
+		Number: binary.BigEndian.Uint32(msg[4:]), Kind: PingKind(kind), Payload: msg[ServicePingHeader:],
 	}
 	if err := p.check(t); err != nil {
 		return ServicePing{}, err
@@ -62,16 +86,41 @@ func decodeServicePing(msg []byte, t Type) (ServicePing, error) {
 }
 
 func (p ServicePing) check(t Type) error {
-	if limit := p.limit(); len(p.Payload) > limit {
+	limit := MaxPingSize
+	switch p.Kind {
+	case PingText:
+		limit = MaxPingText
+	case PingConsumer:
+		return p.checkConsumer(t)
+	}
+	if len(p.Payload) > limit {
 		return malformed(t, "a payload of %d bytes, limit %d", len(p.Payload), limit)
 	}
 	return nil
 }
 
-// limit returns the largest payload in bytes.
-func (p ServicePing) limit() int {
-	if p.Text {
-		return MaxPingText
+func (p ServicePing) checkConsumer(t Type) error {
+	if len(p.Payload) != consumerSize {
+		return malformed(t, "a consumer in %d bytes instead of %d", len(p.Payload), consumerSize)
 	}
-	return MaxPingSize
+	if size := p.Consumer().Size; size > MaxPingSize {
+		return malformed(t, "payloads of %d bytes, limit %d", size, MaxPingSize)
+	}
+	return nil
+}
+
+// Consumer is the payload of a PingConsumer: where the peer sends the PONGs, or the PINGs, that follow.
+type Consumer struct {
+	ID   uint32 // as the device knows it
+	Size uint32 // bytes of their payloads, at most MaxPingSize; the same in the PONG
+}
+
+// Append appends the payload.
+func (c Consumer) Append(dst []byte) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(dst, c.ID), c.Size)
+}
+
+// Consumer returns the payload of a PingConsumer that was decoded.
+func (p ServicePing) Consumer() Consumer {
+	return Consumer{ID: binary.BigEndian.Uint32(p.Payload), Size: binary.BigEndian.Uint32(p.Payload[4:])}
 }

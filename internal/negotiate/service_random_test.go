@@ -189,8 +189,8 @@ func (r *randomService) request() {
 	case 4:
 		r.send(Command, MakeDirRequested, makeDirRequest)(s.MakeDir(nil, makeDirRequest))
 	default:
-		p := ServicePing{s.pings, r.chance(2) == 1, []byte{1, byte(r.chance(256))}}
-		r.send(Command, Pinged, fmt.Sprint(p))(s.Ping(nil, p.Payload, p.Text))
+		p := ServicePing{s.pings, PingKind(r.chance(2)), []byte{1, byte(r.chance(256))}}
+		r.send(Command, Pinged, fmt.Sprint(p))(s.Ping(nil, p.Payload, p.Kind))
 	}
 }
 
@@ -242,7 +242,7 @@ func (r *randomService) daemon() {
 		r.send(Daemon, PeerRemoved, results)(s.Removed(nil, results))
 	case Pinging:
 		p := s.ping
-		if p.Text {
+		if p.Kind == PingText {
 			p.Payload = []byte("answer")
 		}
 		r.send(Daemon, RoundTrip, fmt.Sprint(p))(s.Pong(nil, p.Payload))

@@ -13,7 +13,7 @@ func (s *Service) Receive(msg []byte) (ServiceStep, error) {
 		return ServiceStep{}, s.failure
 	case s.state == Done:
 		return ServiceStep{}, nil
-	case len(msg) > s.limits.MaxMessage:
+	case len(msg) > max(s.limits.MaxMessage, ServicePingHeader+s.apart):
 		return s.failWithNotice(malformed(0, "%d bytes, limit %d", len(msg), s.limits.MaxMessage))
 	}
 	step, err := s.dispatch(typeOf(msg), msg)

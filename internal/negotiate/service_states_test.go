@@ -2,6 +2,8 @@ package negotiate
 
 import (
 	"errors"
+	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -51,7 +53,7 @@ func reachService(t testing.TB, role ServiceRole, situation string) *Service {
 	case "removing":
 		l.passSome(Command, RemoveRequested, 2)(command.Remove(nil, removeRequest))
 	case "pinging":
-		l.pass(Command, Pinged)(command.Ping(nil, []byte{1}, false))
+		l.pass(Command, Pinged)(command.Ping(nil, []byte{1}, PingBytes))
 	case "making":
 		l.pass(Command, MakeDirRequested)(command.MakeDir(nil, makeDirRequest))
 	case "done":
@@ -147,7 +149,7 @@ func serviceCalls() []serviceInput {
 			return msg, err
 		}),
 		calls("removed()", func(s *Service) ([]byte, error) { return s.Removed(nil, make([]Removal, 2)) }),
-		calls("ping()", func(s *Service) ([]byte, error) { return s.Ping(nil, []byte{1}, false) }),
+		calls("ping()", func(s *Service) ([]byte, error) { return s.Ping(nil, []byte{1}, PingBytes) }),
 		calls("pong()", func(s *Service) ([]byte, error) { return s.Pong(nil, []byte{1}) }),
 		calls("working()", func(s *Service) ([]byte, error) { return s.Working(nil, 0) }),
 		calls("make-dir()", func(s *Service) ([]byte, error) { return s.MakeDir(nil, makeDirRequest) }),
@@ -155,6 +157,9 @@ func serviceCalls() []serviceInput {
 		calls("disconnected()", func(s *Service) ([]byte, error) { return nil, s.Disconnected() }),
 	}
 }
+
+// updateStates is for the tables that the test renders.
+var updateStates = flag.Bool("update", false, "rewrite testdata/service-states.txt")
 
 // TestEveryServiceInputInEverySituation renders the tables of docs/PROTOCOL.md.
 func TestEveryServiceInputInEverySituation(t *testing.T) {
@@ -279,4 +284,20 @@ func TestServiceSituations(t *testing.T) {
 			}
 		}
 	}
+}
+
+func alignColumns(rows [][]string) string {
+	var text strings.Builder
+	for _, row := range rows {
+		var line strings.Builder
+		for column, cell := range row {
+			width := 0
+			for _, other := range rows {
+				width = max(width, len(other[column]))
+			}
+			fmt.Fprintf(&line, "%-*s  ", width, cell)
+		}
+		text.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return text.String()
 }

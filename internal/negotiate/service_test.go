@@ -400,20 +400,55 @@ func TestServicePings(t *testing.T) {
 	command, daemon := l.ends[Command], l.ends[Daemon]
 	for number := range uint32(3) {
 		payload := []byte{1, 2, byte(number)}
-		got := l.pass(Command, Pinged)(command.Ping(nil, payload, false)).Ping
+		got := l.pass(Command, Pinged)(command.Ping(nil, payload, PingBytes)).Ping
 		payload[0] = 9 // the session has a copy
 		l.pass(Daemon, PeerWorking)(daemon.Working(nil, 0))
 		_, err := daemon.Pong(nil, []byte{1, 2})
 		wantCheck(t, "another payload", err, ErrPayload)
-		if got = l.pass(Daemon, RoundTrip)(daemon.Pong(nil, got.Payload)).Ping; got.Number != number || got.Text {
+		got = l.pass(Daemon, RoundTrip)(daemon.Pong(nil, got.Payload)).Ping
+		if got.Number != number || got.Kind != PingBytes {
 			t.Errorf("got %+v", got)
 		}
 	}
-	text := l.pass(Command, Pinged)(command.Ping(nil, []byte("hello"), true)).Ping
+	text := l.pass(Command, Pinged)(command.Ping(nil, []byte("hello"), PingText)).Ping
 	answer := l.pass(Daemon, RoundTrip)(daemon.Pong(nil, []byte("and you"))).Ping
-	if !text.Text || string(text.Payload) != "hello" || !answer.Text || string(answer.Payload) != "and you" {
+	if text.Kind != PingText || string(text.Payload) != "hello" ||
+		answer.Kind != PingText || string(answer.Payload) != "and you" {
 		t.Errorf("%+v, %+v", text, answer)
 	}
+}
+
+// The sides tell each other their consumers, and the size that both agree on. From then on longer PINGs are possible,
+// of that size at most.
+func TestServicePingsApart(t *testing.T) {
+	l := greeted(t)
+	command, daemon := l.ends[Command], l.ends[Daemon]
+	large := make([]byte, serviceLimit)
+	size := uint32(len(large))
+	asked := l.pass(Command, Pinged)(command.Ping(nil, Consumer{7, size}.Append(nil), PingConsumer)).Ping
+	if asked.Consumer() != (Consumer{7, size}) {
+		t.Errorf("%+v", asked.Consumer())
+	}
+	for name, answer := range map[string][]byte{
+		"another size": Consumer{8, size + 1}.Append(nil), "cut short": Consumer{8, size}.Append(nil)[:7],
+	} {
+		_, err := daemon.Pong(nil, answer)
+		wantCheck(t, name, err, ErrMalformed)
+	}
+	answer := l.pass(Daemon, RoundTrip)(daemon.Pong(nil, Consumer{8, size}.Append(nil))).Ping
+	if answer.Consumer() != (Consumer{8, size}) {
+		t.Errorf("%+v", answer.Consumer())
+	}
+	_, err := command.Ping(nil, large, PingBytes)
+	wantCheck(t, "before Apart", err, ErrTooLarge)
+	command.Apart(size)
+	daemon.Apart(size)
+	l.pass(Command, Pinged)(command.Ping(nil, large, PingBytes))
+	l.pass(Daemon, RoundTrip)(daemon.Pong(nil, large))
+	_, err = command.Ping(nil, append(large, 0), PingBytes)
+	wantCheck(t, "larger", err, ErrTooLarge)
+	_, err = daemon.Receive(AppendServicePing(nil, ServicePing{Number: 2, Payload: append(large, 0)}))
+	wantMalformed(t, nil, err)
 }
 
 // Every part of a PONG is compared with its PING.
@@ -421,7 +456,7 @@ func TestServicePongChanged(t *testing.T) {
 	pong := AppendServicePong(nil, ServicePing{Payload: []byte{1, 2, 3}})
 	for at := typeSize; at < len(pong); at++ {
 		l := greeted(t)
-		l.pass(Command, Pinged)(l.ends[Command].Ping(nil, []byte{1, 2, 3}, false))
+		l.pass(Command, Pinged)(l.ends[Command].Ping(nil, []byte{1, 2, 3}, PingBytes))
 		changed := bytes.Clone(pong)
 		changed[at] ^= 1
 		want := ErrMalformed
@@ -436,7 +471,7 @@ func TestServicePongChanged(t *testing.T) {
 func TestServicePingNumbers(t *testing.T) {
 	for _, number := range []uint32{0, 2} {
 		l := greeted(t)
-		l.pass(Command, Pinged)(l.ends[Command].Ping(nil, nil, false))
+		l.pass(Command, Pinged)(l.ends[Command].Ping(nil, nil, PingBytes))
 		l.pass(Daemon, RoundTrip)(l.ends[Daemon].Pong(nil, nil))
 		_, err := l.ends[Daemon].Receive(AppendServicePing(nil, ServicePing{Number: number}))
 		wantMalformed(t, nil, err)

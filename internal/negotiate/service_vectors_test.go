@@ -1,6 +1,7 @@
 package negotiate
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 )
@@ -41,7 +42,7 @@ type serviceMessage struct {
 	Paths         []octets       `json:"paths"`
 	Results       []vectorResult `json:"results"`
 	Number        uint32         `json:"number"`
-	IsText        bool           `json:"is_text"`
+	PingKind      string         `json:"ping_kind"`
 	Payload       octets         `json:"payload"`
 	Ahead         uint32         `json:"ahead"`
 	Unfinished    bool           `json:"unfinished"`
@@ -123,9 +124,9 @@ func (m serviceMessage) value(t testing.TB) any {
 	case "LIST END":
 		return ListEnd{m.Count, m.Code, string(m.Text)}
 	case "PING":
-		return servicePingMessage{m.Number, m.IsText, present(m.Payload)}
+		return servicePingMessage{m.Number, m.pingKind(t), present(m.Payload)}
 	case "PONG":
-		return servicePongMessage{m.Number, m.IsText, present(m.Payload)}
+		return servicePongMessage{m.Number, m.pingKind(t), present(m.Payload)}
 	case "WORKING":
 		return workingMessage(m.Ahead)
 	}
@@ -293,4 +294,9 @@ func TestServiceVectorsWithABitChanged(t *testing.T) {
 	for _, v := range serviceCases(t) {
 		v.checkBits(t, isFailureCode)
 	}
+}
+
+// pingKind returns the kind of a PING or a PONG.
+func (m serviceMessage) pingKind(t testing.TB) PingKind {
+	return named[PingKind](t, cmp.Or(m.PingKind, PingBytes.String()), PingConsumer)
 }

@@ -83,22 +83,17 @@ const (
 	Cancelling                                 // the sender has aborted; until the outcome of all entries is known
 )
 
-// The states of a PingSession, in addition to Idle, Ready, Done and Failed. In Ready the path is known.
+// The states of a Service, in addition to Idle, Ready, Copying, Done and Failed.
 const (
 	AwaitGreeting State = iota + Cancelling + 1 // until the peer's GREETING
-	AwaitConsumer                               // until the peer's CONSUMER
-	Pinging                                     // until both sides' DONE
-)
-
-// The states of a Service, in addition to Idle, AwaitGreeting, Ready, Copying, Pinging, Done and Failed.
-const (
-	Preparing   State = iota + Pinging + 1 // ITEMS were sent; until COPY
-	Requested                              // until the daemon's answer to COPY
-	Closing                                // this side's CLOSE was sent; until the peer's
-	PeerClosing                            // the peer's CLOSE has arrived; until this side's
-	Listing                                // until the daemon's LIST END
-	Removing                               // until the daemon's REMOVED
-	Making                                 // until the daemon's MADE
+	Preparing                                   // ITEMS were sent; until COPY
+	Requested                                   // until the daemon's answer to COPY
+	Closing                                     // this side's CLOSE was sent; until the peer's
+	PeerClosing                                 // the peer's CLOSE has arrived; until this side's
+	Listing                                     // until the daemon's LIST END
+	Removing                                    // until the daemon's REMOVED
+	Pinging                                     // until the daemon's PONG
+	Making                                      // until the daemon's MADE
 )
 
 var stateNames = map[State]string{
@@ -117,7 +112,6 @@ var stateNames = map[State]string{
 	Finishing:       "finishing",
 	Cancelling:      "cancelling",
 	AwaitGreeting:   "await-greeting",
-	AwaitConsumer:   "await-consumer",
 	Pinging:         "pinging",
 	Preparing:       "preparing",
 	Requested:       "requested",
@@ -171,32 +165,25 @@ const (
 	ToReference                                  // Reference is set, on the DPU: the host speaks the reference protocol
 )
 
-// The events of a PingSession, in a PingStep.
+// The events of a Service, in a ServiceStep.
 const (
-	Greeted      Event = iota + ToReference + 1 // Fast is set: if it is true, call Consumer
-	PeerConsumer                                // Consumer is set
-	PeerText                                    // Text is set
-	Pinged                                      // the Reply is a PONG
-	RoundTrip                                   // the PING of Next has been answered
-	PeerDone                                    // all PINGs of the peer have been answered
-)
-
-// The events of a Service, in a ServiceStep, in addition to Greeted, Pinged and RoundTrip.
-const (
-	Refused          Event = iota + PeerDone + 1 // on the command: Refusal is set; the request has ended
-	PeerItems                                    // Items is set, on the daemon
-	CopyRequested                                // Copy is set, on the daemon: call Accept or Refuse
-	CopyAccepted                                 // Accepted is set, on the command: the native session begins
-	PeerNative                                   // Native is set: a message for the native session
-	PeerClosed                                   // the native session of the peer has ended: call Close, unless Ready
-	ListRequested                                // List is set, on the daemon: call Listed and ListEnd, or Refuse
-	PeerListed                                   // Listed is set, on the command
-	PeerListEnd                                  // ListEnd is set, on the command
-	RemoveRequested                              // Remove is set, on the daemon: call Removed or Refuse
-	PeerRemoved                                  // Removed is set, on the command
-	PeerWorking                                  // Ahead is set, on the command
-	MakeDirRequested                             // MakeDir is set, on the daemon: call Made or Refuse
-	PeerMade                                     // on the command
+	Greeted          Event = iota + ToReference + 1 // the session is Ready
+	Pinged                                          // Ping is set, on the daemon: call Pong
+	RoundTrip                                       // Ping is set, on the command: the answer
+	Refused                                         // on the command: Refusal is set; the request has ended
+	PeerItems                                       // Items is set, on the daemon
+	CopyRequested                                   // Copy is set, on the daemon: call Accept or Refuse
+	CopyAccepted                                    // Accepted is set, on the command: the native session begins
+	PeerNative                                      // Native is set: a message for the native session
+	PeerClosed                                      // the native session of the peer has ended: Close, unless Ready
+	ListRequested                                   // List is set, on the daemon: call Listed and ListEnd, or Refuse
+	PeerListed                                      // Listed is set, on the command
+	PeerListEnd                                     // ListEnd is set, on the command
+	RemoveRequested                                 // Remove is set, on the daemon: call Removed or Refuse
+	PeerRemoved                                     // Removed is set, on the command
+	PeerWorking                                     // Ahead is set, on the command
+	MakeDirRequested                                // MakeDir is set, on the daemon: call Made or Refuse
+	PeerMade                                        // on the command
 )
 
 var eventNames = [...]string{
@@ -206,9 +193,9 @@ var eventNames = [...]string{
 	Packed: "packed", Acknowledged: "acknowledged", PeerEnded: "peer-ended", PeerSum: "peer-sum",
 	EntryFailed: "entry-failed", Committed: "committed", PeerFinish: "peer-finish", PeerFinished: "peer-finished",
 	PeerBeat: "peer-beat", PeerCancelled: "peer-cancelled", PeerAborting: "peer-aborting", ToReference: "to-reference",
-	Greeted: "greeted", PeerConsumer: "peer-consumer", PeerText: "peer-text", Pinged: "pinged",
-	RoundTrip: "round-trip", PeerDone: "peer-done",
-	Refused: "refused", PeerItems: "peer-items", CopyRequested: "copy-requested", CopyAccepted: "copy-accepted",
+	Greeted: "greeted", Pinged: "pinged",
+	RoundTrip: "round-trip",
+	Refused:   "refused", PeerItems: "peer-items", CopyRequested: "copy-requested", CopyAccepted: "copy-accepted",
 	PeerNative: "peer-native", PeerClosed: "peer-closed", ListRequested: "list-requested", PeerListed: "peer-listed",
 	PeerListEnd: "peer-list-end", RemoveRequested: "remove-requested", PeerRemoved: "peer-removed",
 	PeerWorking: "peer-working", MakeDirRequested: "make-dir-requested", PeerMade: "peer-made",

@@ -41,16 +41,6 @@ const (
 	TypeFinished
 )
 
-// The types of the ping protocol's messages, which also has TypeAbort.
-const (
-	TypeGreeting Type = iota + 0x30
-	TypeConsumer
-	TypeText
-	TypePing
-	TypePong
-	TypeDone
-)
-
 // The types of the service protocol's messages. Everything below TypeServiceGreeting is a message of the native session
 // of a copy.
 const (
@@ -94,12 +84,6 @@ var typeNames = map[Type]string{
 	TypeResults:   "RESULTS",
 	TypeFinish:    "FINISH",
 	TypeFinished:  "FINISHED",
-	TypeGreeting:  "GREETING",
-	TypeConsumer:  "CONSUMER",
-	TypeText:      "TEXT",
-	TypePing:      "PING",
-	TypePong:      "PONG",
-	TypeDone:      "DONE",
 
 	TypeServiceGreeting: "GREETING",
 	TypeRefused:         "REFUSED",

@@ -8,7 +8,7 @@ import (
 )
 
 // controlWatch receives from the control channel in a goroutine of its own, while another one waits at a consumer. That
-// one waits in the context that quiet returns, which ends when there is a message, and then calls take.
+// one waits in the context that quiet returns, which ends when there is a message, and then calls await.
 type controlWatch struct {
 	ctx     context.Context
 	stop    context.CancelFunc
@@ -62,17 +62,21 @@ func (w *controlWatch) quiet() context.Context {
 	return w.silent
 }
 
-// take returns the next message. The context of quiet is renewed before: the next message is announced after this one
-// has made room for it.
-func (w *controlWatch) take(ctx context.Context) ([]byte, error) {
-	w.mu.Lock()
-	if w.silent.Err() != nil {
-		w.silent, w.announce = context.WithCancel(w.ctx)
+// await returns the next message, when it has been announced. The context of quiet is renewed before: the next message
+// is announced after this one has made room for it.
+func (w *controlWatch) await(ctx context.Context) ([]byte, error) {
+	select {
+	case <-w.quiet().Done():
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
+	w.mu.Lock()
+	w.silent, w.announce = context.WithCancel(w.ctx)
 	w.mu.Unlock()
 	select {
 	case message, more := <-w.next:
 		if !more {
+			w.wake() // for the next call
 			return nil, w.err
 		}
 		return message, nil

@@ -11,20 +11,21 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// inbox is where messages of the peer arrive.
-type inbox interface {
-	// receive returns the next message, valid until the next call, when it arrived, and whether that was at a consumer.
-	receive(ctx context.Context) (arrival, error)
-
-	// receiveControl is receive for the control channel alone.
-	receiveControl(ctx context.Context) (arrival, error)
-}
+// lastText is the number of texts after which a side makes no more requests: that for the user, and an empty one.
+const lastText = 2
 
 // arrival is a message of the peer.
 type arrival struct {
-	message []byte
+	message []byte // valid until the next one is received
 	at      time.Time
-	fast    bool
+	fast    bool // it arrived at a consumer
+}
+
+// half is one of the two sessions of a conversation.
+type half struct {
+	session *negotiate.Service
+	trace   job.Trace
+	fast    *fastPath // for its PINGs and PONGs with a payload; nil: they go over the control channel
 }
 
 // conversation is one side of the round trips over one connection. While run waits for the calls into the device, their
@@ -32,24 +33,33 @@ type arrival struct {
 type conversation struct {
 	options Options
 	conn    comch.Conn
-	session *negotiate.PingSession
-	trace   job.Trace // of the session's messages
-	inbox   inbox
-	fast    *fastPath     // nil: the path is the control channel, or not known yet
+	asks    half          // this side is the command
+	answers half          // this side is the daemon
+	watch   *controlWatch // of the control channel; nil: no producers and consumers so far
 	scratch []byte        // a message to be sent, reused
+	payload []byte        // of a PING, reused
 	heard   atomic.Uint64 // messages of the peer
 
+	texts int // of this side, that were sent
+	over  bool
 	began time.Time // when the PING in flight was sent
 	trips []time.Duration
+
+	peerTexts int
 }
 
-func newConversation(o Options, conn comch.Conn) *conversation {
-	local := negotiate.PingLocal{Greeting: o.greeting(), Text: o.Text}
-	return &conversation{
-		options: o, conn: conn, session: negotiate.NewPing(o.Side, local, conn.MaxMessage()),
-		trace: job.Trace{Log: o.Log, Protocol: "ping"},
-		inbox: channelInbox{conn}, trips: make([]time.Duration, 0, o.Count),
+func newConversation(o Options, conn comch.Conn) (*conversation, error) {
+	c := &conversation{options: o, conn: conn, trips: make([]time.Duration, 0, o.Count)}
+	for role, h := range map[negotiate.ServiceRole]*half{negotiate.Command: &c.asks, negotiate.Daemon: &c.answers} {
+		limits := negotiate.Limits{MaxMessage: conn.MaxMessage()}
+		session, err := negotiate.NewService(role, negotiate.ServiceGreeting{}, limits)
+		if err != nil {
+			return nil, err
+		}
+		log := o.Log.With().Stringer("as", role).Logger()
+		*h = half{session: session, trace: job.Trace{Log: log, Protocol: "service"}}
 	}
+	return c, nil
 }
 
 // run makes the round trips, and ends the connection.
@@ -72,7 +82,7 @@ func (c *conversation) run(ctx context.Context, disconnect func() error) (Summar
 		return Summary{}, err
 	}
 	summary := Summarize(c.trips)
-	summary.Fast, summary.Size = c.fast != nil, int(c.options.Size)
+	summary.Fast, summary.Size = c.asks.fast != nil, int(c.options.Size)
 	return summary, nil
 }
 
@@ -85,26 +95,32 @@ func (c *conversation) converse(ctx context.Context) error {
 	if mayFollowLoss(err) {
 		err = c.explain(ctx, err)
 	}
-	if c.fast == nil {
-		return err
+	if c.watch != nil {
+		c.watch.close()
 	}
-	if closeErr := c.fast.close(); closeErr != nil {
-		c.options.Log.Warn().Err(closeErr).Msg("consumer and producer did not close cleanly")
+	for _, h := range []*half{&c.asks, &c.answers} {
+		if h.fast == nil {
+			continue
+		}
+		if closeErr := h.fast.close(); closeErr != nil {
+			c.options.Log.Warn().Err(closeErr).Msg("consumer and producer did not close cleanly")
+		}
 	}
 	return err
 }
 
 func (c *conversation) exchange(ctx context.Context) error {
-	if err := c.transmit(ctx, c.session.Start()); err != nil {
+	c.answers.session.Start()
+	if err := c.transmit(ctx, &c.asks, c.asks.session.Start()); err != nil {
 		return err
 	}
-	for c.session.State() != negotiate.Done {
-		received, err := c.inbox.receive(ctx)
+	for !c.ended() {
+		received, err := c.receive(ctx)
 		if err == nil {
 			err = c.take(ctx, received)
 		}
 		if err == nil {
-			err = c.sendNext(ctx)
+			err = c.request(ctx)
 		}
 		if err != nil {
 			return err
@@ -113,146 +129,287 @@ func (c *conversation) exchange(ctx context.Context) error {
 	return nil
 }
 
+// ended reports whether no side makes any more requests.
+func (c *conversation) ended() bool { return c.over && c.peerTexts == lastText }
+
+// receive returns the next message, and waits at the consumer of the series that is under way, too.
+func (c *conversation) receive(ctx context.Context) (arrival, error) {
+	first, last, firstEnded := c.asks.fast, c.answers.fast, c.texts == lastText
+	if c.options.Side == negotiate.Host {
+		first, last, firstEnded = last, first, c.peerTexts == lastText
+	}
+	if firstEnded {
+		first = last
+	}
+	if first != nil {
+		return first.receive(ctx, c.watch)
+	}
+	return c.receiveControl(ctx)
+}
+
+// receiveControl is receive for the control channel alone.
+func (c *conversation) receiveControl(ctx context.Context) (received arrival, err error) {
+	if c.watch != nil {
+		received.message, err = c.watch.await(ctx)
+	} else {
+		received.message, err = c.conn.Recv(ctx)
+	}
+	received.at = time.Now()
+	return received, err
+}
+
 // take handles a message of the peer.
 func (c *conversation) take(ctx context.Context, received arrival) error {
 	c.heard.Add(1)
-	receive := c.session.Receive
-	if received.fast {
-		receive = c.session.ReceiveFast
-	}
-	step, err := receive(received.message, c.buffer())
-	c.trace.Received(received.message, c.session.State())
-	if err != nil {
-		return err
-	}
+	h := c.addressee(received.message)
+	step, err := h.session.Receive(received.message)
+	h.trace.Received(received.message, h.session.State())
 	if step.Reply != nil {
-		if err := c.send(ctx, step.Reply, step.OnPath); err != nil {
-			return err
+		if sendErr := c.transmit(ctx, h, step.Reply); err == nil {
+			err = sendErr
 		}
 	}
-	switch step.Event {
-	case negotiate.Greeted:
-		c.options.Log.Info().Bool("fast", step.Fast).Msg("connected")
-		c.options.Notify(Connected{Version: negotiate.PingVersion, Fast: step.Fast})
-		if step.Fast {
-			return c.openFast(ctx)
-		}
-	case negotiate.PeerConsumer:
-		c.inbox = c.fast
-		return c.fast.connect(ctx, step.Consumer)
-	case negotiate.PeerText:
-		c.options.Notify(Text{From: c.options.Side.Other(), Text: step.Text})
-	case negotiate.RoundTrip:
-		c.trips = append(c.trips, received.at.Sub(c.began))
+	pinged := step.Event == negotiate.Pinged || step.Event == negotiate.RoundTrip
+	apart := pinged && step.Ping.Kind == negotiate.PingBytes && h.fast != nil
+	switch {
+	case err != nil:
+		return reworded(err)
+	case received.fast != apart:
+		return outOfOrder(h, received.message)
+	case step.Event == negotiate.Pinged:
+		return c.answer(ctx, step.Ping)
+	case step.Event == negotiate.RoundTrip:
+		return c.conclude(ctx, received.at, step.Ping)
+	case step.Event == negotiate.Refused:
+		return reworded(step.Refusal)
+	case step.Event == negotiate.Greeted && h == &c.asks:
+		c.options.Log.Info().Msg("connected")
+		c.options.Notify(Connected{Version: int(h.session.Version())})
 	}
 	return nil
 }
 
-// openFast starts this side's consumer and producer, and tells the peer of the consumer.
-func (c *conversation) openFast(ctx context.Context) error {
-	fast, err := openFastPath(ctx, c.options.Device, c.conn, c.session.Largest())
-	if err != nil {
-		return err
+// addressee returns the session that a message is for.
+func (c *conversation) addressee(message []byte) *half {
+	t := negotiate.TypeOf(message)
+	greets := t == negotiate.TypeServiceGreeting && c.answers.session.State() == negotiate.AwaitGreeting
+	if greets || t == negotiate.TypeServicePing {
+		return &c.answers
 	}
-	c.fast = fast
-	message, err := c.session.Consumer(fast.consumer.ID())
-	if err != nil {
-		return err
-	}
-	return c.transmit(ctx, message)
+	return &c.asks
 }
 
-// sendNext sends what this side sends by itself now.
-func (c *conversation) sendNext(ctx context.Context) error {
-	for {
-		message := c.session.Next(c.buffer())
-		if message == nil {
-			return nil
+func outOfOrder(h *half, message []byte) error {
+	return &negotiate.Error{
+		State: h.session.State(), Message: negotiate.TypeOf(message), Err: negotiate.ErrOutOfOrder,
+	}
+}
+
+// answer answers a request of the peer.
+func (c *conversation) answer(ctx context.Context, p negotiate.ServicePing) error {
+	payload := p.Payload
+	switch {
+	case c.peerTexts == lastText, c.isEarly(p.Kind):
+		return outOfOrder(&c.answers, negotiate.AppendServicePing(nil, p))
+	case p.Kind == negotiate.PingText:
+		payload = nil // this side's text has a PING of its own
+		c.peerTexts++
+		if c.peerTexts < lastText {
+			c.options.Notify(Text{From: c.options.Side.Other(), Text: string(p.Payload)})
 		}
-		c.began = time.Now()
-		if err := c.send(ctx, message, true); err != nil {
+	case p.Kind == negotiate.PingConsumer && c.answers.fast != nil:
+		return outOfOrder(&c.answers, negotiate.AppendServicePing(nil, p))
+	case p.Kind == negotiate.PingConsumer:
+		peer := p.Consumer()
+		if err := c.openFast(ctx, &c.answers, c.options.Side.Other(), peer.Size); err != nil {
 			return err
 		}
+		if err := c.answers.fast.connect(ctx, peer.ID); err != nil {
+			return err
+		}
+		payload = negotiate.Consumer{ID: c.answers.fast.consumer.ID(), Size: peer.Size}.Append(nil)
+	}
+	return c.send(ctx, &c.answers, p.Kind, func(dst []byte) ([]byte, error) {
+		return c.answers.session.Pong(dst, payload)
+	})
+}
+
+// isEarly reports whether the host makes a request before the DPU has had the answers to all of its own. On the fast
+// path a PING may overtake the last of them.
+func (c *conversation) isEarly(kind negotiate.PingKind) bool {
+	overtakes := kind == negotiate.PingBytes && c.answers.fast != nil
+	return c.options.Side == negotiate.DPU && c.peerTexts > 0 && !c.over && !overtakes && kind != negotiate.PingConsumer
+}
+
+// conclude handles the answer to this side's request.
+func (c *conversation) conclude(ctx context.Context, at time.Time, p negotiate.ServicePing) error {
+	switch p.Kind {
+	case negotiate.PingConsumer:
+		return c.asks.fast.connect(ctx, p.Consumer().ID)
+	case negotiate.PingText:
+		c.over = c.texts == lastText
+	default:
+		c.trips = append(c.trips, at.Sub(c.began))
+	}
+	return nil
+}
+
+// request makes this side's next request, if its turn has come.
+func (c *conversation) request(ctx context.Context) error {
+	wantsFast := c.options.Path == OnlyFast || c.answers.fast != nil
+	switch {
+	case c.asks.session.State() != negotiate.Ready || c.over:
+		return nil
+	case wantsFast && c.asks.fast == nil:
+		return c.requestConsumer(ctx)
+	case c.texts == 0:
+		return c.sendText(ctx, c.options.Text)
+	case !c.isTurn():
+		return nil
+	case len(c.trips) < int(c.options.Count):
+		return c.ping(ctx)
+	default:
+		return c.sendText(ctx, "")
 	}
 }
 
-// buffer returns memory for the next message to be sent.
-func (c *conversation) buffer() []byte {
-	if c.fast != nil {
-		return c.fast.buffer()
+// isTurn reports whether the PINGs of this side are next: those of the DPU come first. Its text shows that the host has
+// asked for producers and consumers if it wants these.
+func (c *conversation) isTurn() bool {
+	if c.options.Side == negotiate.DPU {
+		return c.peerTexts > 0
 	}
-	return c.scratch[:0]
+	return c.peerTexts == lastText
 }
 
-func (c *conversation) send(ctx context.Context, message []byte, onPath bool) error {
-	if onPath && c.fast != nil {
-		c.trace.Sent(message, c.session.State())
-		return c.fast.send(ctx, message)
+func (c *conversation) requestConsumer(ctx context.Context) error {
+	if err := c.openFast(ctx, &c.asks, c.options.Side, c.options.Size); err != nil {
+		return err
 	}
-	if c.fast == nil {
+	payload := negotiate.Consumer{ID: c.asks.fast.consumer.ID(), Size: c.options.Size}.Append(nil)
+	return c.sendPing(ctx, negotiate.PingConsumer, payload)
+}
+
+// openFast starts consumer and producer for the PINGs of a side.
+func (c *conversation) openFast(ctx context.Context, h *half, of negotiate.Side, size uint32) error {
+	limit := c.options.largestFast()
+	if limit == 0 {
+		return noPath(c.options.Side)
+	}
+	if size > limit {
+		return tooLarge(of, size, int(limit), "producers and consumers")
+	}
+	if c.watch == nil {
+		c.watch = watchControl(ctx, c.conn)
+	}
+	fast, err := openFastPath(ctx, c.options.Device, c.conn, negotiate.ServicePingHeader+int(size))
+	if err != nil {
+		return err
+	}
+	h.fast = fast
+	h.session.Apart(size)
+	return nil
+}
+
+func (c *conversation) sendText(ctx context.Context, text string) error {
+	if limit := c.conn.MaxMessage() - negotiate.ServicePingHeader; len(text) > limit {
+		return tooLarge(c.options.Side, uint32(len(text)), limit, "the control channel")
+	}
+	c.texts++
+	return c.sendPing(ctx, negotiate.PingText, []byte(text))
+}
+
+func (c *conversation) ping(ctx context.Context) error {
+	limit := c.conn.MaxMessage() - negotiate.ServicePingHeader
+	if c.asks.fast == nil && int(c.options.Size) > limit {
+		return tooLarge(c.options.Side, c.options.Size, limit, "the control channel")
+	}
+	c.payload = Payload(c.payload, int(c.options.Size), len(c.trips))
+	return c.sendPing(ctx, negotiate.PingBytes, c.payload)
+}
+
+func (c *conversation) sendPing(ctx context.Context, kind negotiate.PingKind, payload []byte) error {
+	return c.send(ctx, &c.asks, kind, func(dst []byte) ([]byte, error) {
+		message, err := c.asks.session.Ping(dst, payload, kind)
+		c.began = time.Now()
+		return message, err
+	})
+}
+
+// send sends a PING or a PONG over its path.
+func (c *conversation) send(
+	ctx context.Context, h *half, kind negotiate.PingKind, encode func(dst []byte) ([]byte, error),
+) error {
+	if h.fast == nil || kind != negotiate.PingBytes {
+		message, err := encode(c.scratch[:0])
+		if err != nil {
+			return err
+		}
 		c.scratch = message
+		return c.transmit(ctx, h, message)
 	}
-	return c.transmit(ctx, message)
+	message, err := encode(h.fast.buffer())
+	if err != nil {
+		return err
+	}
+	h.trace.Sent(message, h.session.State())
+	return h.fast.send(ctx, message)
 }
 
 // transmit sends a message over the control channel.
-func (c *conversation) transmit(ctx context.Context, message []byte) error {
-	c.trace.Sent(message, c.session.State())
+func (c *conversation) transmit(ctx context.Context, h *half, message []byte) error {
+	h.trace.Sent(message, h.session.State())
 	return c.conn.Send(ctx, message)
 }
 
-// explain finds the cause behind a call that failed because the peer may be gone: what it has sent before. Only an
-// ABORT and a DONE matter; this side can no longer do what other messages are about.
+// explain finds the cause behind a call that failed because the peer may be gone: what it has sent before. Only a
+// REFUSED matters; this side can no longer do what other messages are about.
 func (c *conversation) explain(ctx context.Context, failed error) error {
 	waiting, cancel := context.WithTimeout(ctx, job.LossNotice)
 	defer cancel()
 	for {
-		received, err := c.inbox.receiveControl(waiting)
+		received, err := c.receiveControl(waiting)
 		switch {
 		case errors.Is(err, comch.ErrPeerLost), errors.Is(err, comch.ErrClosed):
-			return c.session.Disconnected()
+			return ErrLost
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil, waiting.Err() != nil:
 			return failed
 		}
-		if !ends(received.message) {
-			c.trace.Received(received.message, c.session.State())
-			continue
+		if negotiate.TypeOf(received.message) == negotiate.TypeRefused {
+			_, err = c.asks.session.Receive(received.message)
 		}
-		_, err = c.session.Receive(received.message, nil)
-		c.trace.Received(received.message, c.session.State())
-		if err != nil || c.session.State() == negotiate.Done {
-			return err
+		c.asks.trace.Received(received.message, c.asks.session.State())
+		if err != nil {
+			return reworded(err)
 		}
 	}
 }
 
-// ends reports whether a message is an ABORT or a DONE.
-func ends(message []byte) bool {
-	_, notAbort := negotiate.DecodeAbort(message)
-	return notAbort == nil || negotiate.DecodeDone(message) == nil
-}
-
 // tell tells the peer why this side gives up, and lets it read that. A peer that has given up by itself need not.
-func (c *conversation) tell(err error) {
-	message := c.session.Abort(negotiate.AbortCode(c.options.ExitCode(err)), err.Error())
-	if message == nil {
+func (c *conversation) tell(reason error) {
+	if _, aborted := errors.AsType[*negotiate.PeerAborted](reason); aborted || errors.Is(reason, ErrLost) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
 	defer cancel()
-	if err := c.transmit(ctx, message); err != nil {
+	message, err := c.answers.session.Refuse(nil, negotiate.Refusal{
+		Code: negotiate.AbortCode(c.options.ExitCode(reason)), Text: reason.Error(), Final: true,
+	})
+	if err == nil { // else this session has failed, and has told the peer
+		err = c.transmit(ctx, &c.answers, message)
+	}
+	if err != nil {
 		c.options.Log.Debug().Err(err).Msg("could not report the failure to the peer")
-		return
 	}
 	for ctx.Err() == nil { // whatever the peer sends
 		received, err := c.conn.Recv(ctx)
 		if err != nil {
 			return
 		}
-		c.trace.Received(received, c.session.State())
-		if _, err := negotiate.DecodeAbort(received); err == nil {
+		c.asks.trace.Received(received, c.asks.session.State())
+		if negotiate.TypeOf(received) == negotiate.TypeRefused {
 			return
 		}
 	}

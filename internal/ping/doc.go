@@ -1,10 +1,11 @@
 // Package ping measures round trips between a host and its DPU, over the control channel or over Comch producers and
 // consumers, and shows each side's text on the other.
 //
-//	Run ── meet the peer ── conversation ── negotiate.PingSession
-//	                             └── inbox: the control channel, or that and a fastPath
+//	Run ── meet the peer ── conversation ── two negotiate.Service
+//	                             └── the control channel, and a fastPath for each
 //
-// Both sides call Run. The messages and their order are in package negotiate. A conversation owns the session and the
-// inbox: one goroutine receives a message, passes it to the session, and sends what the session wants to be sent. This
-// package must not format anything for a user, and does not know why a text is sent.
+// Both sides call Run. Each is a command that makes requests as to a daemon, and a daemon for the other one: a text,
+// then its PINGs, those of the DPU first, then an empty text. A conversation owns both sessions: one goroutine receives
+// a message, passes it to the session that it is for, and makes this side's next request. This package must not format
+// anything for a user, and does not know why a text is sent.
 package ping

@@ -10,15 +10,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// postedBuffers is how many messages may be on their way to a consumer at once, and one that is in use: a TEXT, a PING
-// and a PONG.
-const postedBuffers = 4
+// postedBuffers is for the message that is on its way to a consumer, and for that which is in use.
+const postedBuffers = 2
 
 // errNoFastPath is a connection without producers and consumers, over which the session does not choose that path.
 var errNoFastPath = errors.New("the connection has no producers and consumers")
 
-// fastPath is this side's consumer and producer, and the inbox of a path over them. It is used by one goroutine at a
-// time; the controlWatch has another one.
+// fastPath is this side's consumer and producer for the PINGs of one side. It is used by one goroutine at a time.
 type fastPath struct {
 	conn             comch.Conn
 	over             comch.FastPath
@@ -31,11 +29,7 @@ type fastPath struct {
 	arrived [postedBuffers]doca.Received
 	unread  []doca.Received // of arrived
 	inUse   int64           // offset of the buffer with the message that was received last; -1: none
-
-	control *controlWatch
 }
-
-var _ inbox = (*fastPath)(nil)
 
 // openFastPath returns a fastPath for messages of at most length bytes. Its consumer is ready; connect completes it.
 func openFastPath(ctx context.Context, device *doca.Device, conn comch.Conn, length int) (*fastPath, error) {
@@ -79,11 +73,9 @@ func (f *fastPath) post(offset int64) error {
 	return err
 }
 
-// connect names the consumer of the peer, and waits until the device knows it. From then on f is the inbox: what the
-// peer sends to the consumer may arrive before its CONSUMER does.
+// connect names the consumer of the peer, and waits until the device knows it.
 func (f *fastPath) connect(ctx context.Context, peer uint32) error {
 	f.peer = peer
-	f.control = watchControl(ctx, f.conn)
 	return comch.AwaitConsumers(ctx, f.conn, f.over, []uint32{peer})
 }
 
@@ -103,8 +95,8 @@ func (f *fastPath) send(ctx context.Context, message []byte) error {
 	return completion[0].Err
 }
 
-// receive implements inbox.
-func (f *fastPath) receive(ctx context.Context) (arrival, error) {
+// receive returns the next message, of the consumer or of the control channel.
+func (f *fastPath) receive(ctx context.Context, control *controlWatch) (arrival, error) {
 	if f.inUse >= 0 {
 		offset := f.inUse
 		f.inUse = -1
@@ -113,9 +105,10 @@ func (f *fastPath) receive(ctx context.Context) (arrival, error) {
 		}
 	}
 	for len(f.unread) == 0 {
-		quiet := f.control.quiet()
+		quiet := control.quiet()
 		if quiet.Err() != nil && ctx.Err() == nil {
-			return f.receiveControl(ctx)
+			message, err := control.await(ctx)
+			return arrival{message: message, at: time.Now()}, err
 		}
 		n, err := f.consumer.Reap(quiet, f.arrived[:])
 		if err != nil && quiet.Err() == nil {
@@ -136,17 +129,8 @@ func (f *fastPath) receive(ctx context.Context) (arrival, error) {
 	return arrival{message: message, at: time.Now(), fast: true}, nil
 }
 
-// receiveControl implements inbox.
-func (f *fastPath) receiveControl(ctx context.Context) (arrival, error) {
-	message, err := f.control.take(ctx)
-	return arrival{message: message, at: time.Now()}, err
-}
-
 // close ends what open has started, also in part. The memory stays if the device may still use it.
 func (f *fastPath) close() error {
-	if f.control != nil {
-		f.control.close()
-	}
 	var errs []error
 	if f.producer != nil {
 		errs = append(errs, f.producer.Close())

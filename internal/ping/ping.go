@@ -27,12 +27,12 @@ const (
 // Options describe what one side does.
 type Options struct {
 	Side        negotiate.Side
-	Device      *doca.Device // a host function on the host, a function of the DPU there
-	Representor string       // on the DPU: the host function to serve, as Device.OpenRepresentor takes it
-	Text        string       // for the other side's user, at most negotiate.MaxPingText bytes; may be empty
-	Count       uint32       // of this side's round trips, 1 to negotiate.MaxPings
-	Size        uint32       // bytes of their payload, at most negotiate.MaxPingSize
-	Path        PathChoice
+	Device      *doca.Device  // a host function on the host, a function of the DPU there
+	Representor string        // on the DPU: the host function to serve, as Device.OpenRepresentor takes it
+	Text        string        // for the other side's user, at most negotiate.MaxPingText bytes; may be empty
+	Count       uint32        // of this side's round trips, 1 to negotiate.MaxPings
+	Size        uint32        // bytes of their payload, at most negotiate.MaxPingSize
+	Path        PathChoice    // OnlyFast on one side is that of both
 	Wait        time.Duration // for the peer to appear and be free
 	IdleTimeout time.Duration // without a message of the peer
 	Log         zerolog.Logger
@@ -43,10 +43,9 @@ type Options struct {
 // Event is something that the user may want to know when it happens: a Connected or a Text.
 type Event interface{ event() }
 
-// Connected reports the peer, and the path of the round trips.
+// Connected reports the peer.
 type Connected struct {
-	Version int // of the ping protocol
-	Fast    bool
+	Version int // of the service protocol
 }
 
 // Text is the text of the other side, any bytes. It may be empty.
@@ -84,7 +83,11 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	return newConversation(o, conn).run(ctx, disconnect)
+	c, err := newConversation(o, conn)
+	if err != nil {
+		return Summary{}, errors.Join(err, disconnect())
+	}
+	return c.run(ctx, disconnect)
 }
 
 // call is Run on the host: it connects until a DPU answers.
@@ -93,10 +96,13 @@ func call(ctx context.Context, o Options) (Summary, error) {
 	level := zerolog.InfoLevel
 	conn, err := dialer.Dial(ctx)
 	for err == nil {
-		c := newConversation(o, conn)
-		var summary Summary
-		if summary, err = c.run(ctx, conn.Close); !turnedAway(err) {
-			return summary, err
+		c, refused := newConversation(o, conn)
+		if refused != nil {
+			return Summary{}, errors.Join(refused, conn.Close())
+		}
+		summary, failed := c.run(ctx, conn.Close)
+		if turnedAway := errors.Is(failed, ErrLost) && c.heard.Load() == 0; !turnedAway {
+			return summary, failed
 		}
 		o.Log.WithLevel(level).Msg("the DPU closed the connection without sending anything, retrying: " +
 			"it may be serving another host")
@@ -104,12 +110,6 @@ func call(ctx context.Context, o Options) (Summary, error) {
 		conn, err = dialer.Redial(ctx)
 	}
 	return Summary{}, err
-}
-
-// turnedAway reports whether a host lost the DPU before that had sent anything: the host may retry.
-func turnedAway(err error) bool {
-	failed, is := errors.AsType[*negotiate.Error](err)
-	return is && failed.State == negotiate.AwaitGreeting && errors.Is(failed, negotiate.ErrPingLost)
 }
 
 // Summarize returns the result of round trips that took these times, at least one.
@@ -126,18 +126,28 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 	return sorted[(len(sorted)*p+99)/100-1]
 }
 
-// greeting returns what this side says first.
-func (o Options) greeting() negotiate.Greeting {
-	g := negotiate.Greeting{WantsFast: o.Path == OnlyFast, Count: o.Count, Size: o.Size}
+// Payload returns the payload of a PING, in memory that is reused. That of the next round trip differs, so that an old
+// buffer is noticed.
+func Payload(memory []byte, size, trip int) []byte {
+	memory = slices.Grow(memory[:0], size)[:size]
+	for i := range memory {
+		memory[i] = byte(i + trip)
+	}
+	return memory
+}
+
+// largestFast returns how many bytes a payload over producers and consumers may have; 0: there are none, or they are
+// not to be used.
+func (o Options) largestFast() uint32 {
 	device := o.Device.Info()
+	if o.Path == OnlyControl {
+		return 0
+	}
 	if _, err := job.ChoosePaths(job.OnlyFast, device, o.Side); err != nil {
 		o.Log.Info().Err(err).Msg("no round trips over producers and consumers")
-		return g
+		return 0
 	}
-	if o.Path != OnlyControl {
-		g.Fast = largestPayload(device)
-	}
-	return g
+	return largestPayload(device)
 }
 
 // largestPayload returns how many bytes the device's producers and consumers carry besides the header.
@@ -145,10 +155,32 @@ func largestPayload(device doca.DeviceInfo) uint32 {
 	largest := uint32(negotiate.MaxPingSize)
 	for _, limit := range []uint32{device.Producer.MaxBuffer, device.Consumer.MaxBuffer} {
 		if limit > 0 { // 0 is not known
-			largest = min(largest, limit-negotiate.PingHeader)
+			largest = min(largest, limit-negotiate.ServicePingHeader)
 		}
 	}
 	return largest
+}
+
+// ErrLost is the end of the connection before that of the round trips.
+var ErrLost = errors.New("the connection was lost before the last round trip")
+
+func noPath(side negotiate.Side) error {
+	return job.NewError(job.ErrCapability, negotiate.ErrNoPath,
+		"leave out --path on both sides, and see what dma-copy devices lists there",
+		"%s: the %s cannot or will not use producers and consumers", negotiate.ErrNoPath, side)
+}
+
+func tooLarge(side negotiate.Side, size uint32, limit int, path string) error {
+	return job.NewError(job.ErrSettings, nil, "give less with --size or --text",
+		"too large for a message: the %s wants %d bytes, limit %d over %s", side, size, limit, path)
+}
+
+// reworded returns the error of a peer that has refused as that of one that gave up: in a ping, no side is a daemon.
+func reworded(err error) error {
+	if refused, is := errors.AsType[*negotiate.Refusal](err); is {
+		return &negotiate.PeerAborted{Code: refused.Code, Text: refused.Text}
+	}
+	return err
 }
 
 // silence is the error of a peer that sends nothing.

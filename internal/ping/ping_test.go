@@ -86,7 +86,7 @@ func TestRoundTrips(t *testing.T) {
 		size      uint32
 	}{
 		"control channel":      {AnyPath, AnyPath, false, 64},
-		"control channel only": {OnlyControl, AnyPath, false, 4080 - negotiate.PingHeader},
+		"control channel only": {OnlyControl, AnyPath, false, 4080 - negotiate.ServicePingHeader},
 		"empty":                {AnyPath, OnlyControl, false, 0},
 		"fast":                 {OnlyFast, OnlyFast, true, 64},
 		"host wants fast":      {OnlyFast, AnyPath, true, 100_000},
@@ -111,7 +111,7 @@ func TestRoundTrips(t *testing.T) {
 					t.Errorf("%s: %+v", side, s)
 				}
 				text := Text{From: side.Other(), Text: "from the " + side.Other().String()}
-				events := []Event{Connected{Version: 1, Fast: test.fast}, text}
+				events := []Event{Connected{Version: 1}, text}
 				if fmt.Sprint(got.events) != fmt.Sprint(events) {
 					t.Errorf("%s: events %v, want %v", side, got.events, events)
 				}
@@ -135,29 +135,34 @@ func TestRoundTripsBesideACopy(t *testing.T) {
 	}
 }
 
-// Both sides fail for the reason that they find when they know what the other wants.
+// The side that cannot do what both would need says so to the other one.
 func TestNoAgreement(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits string
 		change func(host, dpu *Options)
+		finds  negotiate.Side
 		want   error
 		detail string
 	}{
-		"no fast path": {"", func(h, d *Options) { h.Path, d.Path = OnlyFast, OnlyControl }, negotiate.ErrNoPath,
-			"the DPU cannot or will not use producers and consumers"},
-		"too large for the channel": {"", func(h, _ *Options) { h.Size = 4080 - negotiate.PingHeader + 1 },
-			negotiate.ErrPingSize, "the host wants 4065 bytes, limit 4064 over the control channel"},
+		"no fast path": {"", func(h, d *Options) { h.Path, d.Path = OnlyFast, OnlyControl }, negotiate.DPU,
+			negotiate.ErrNoPath, "the DPU cannot or will not use producers and consumers"},
+		"too large for the channel": {"", func(h, _ *Options) { h.Size = 4080 - negotiate.ServicePingHeader + 1 },
+			negotiate.Host, job.ErrSettings, "the host wants 4065 bytes, limit 4064 over the control channel"},
 		"too large for a consumer": {"max_fast_buf_size=8192",
-			func(_, d *Options) { d.Path, d.Size = OnlyFast, 8192-negotiate.PingHeader+1 },
-			negotiate.ErrPingSize, "the DPU wants 8177 bytes, limit 8176 over producers and consumers"},
+			func(_, d *Options) { d.Path, d.Size = OnlyFast, 8192-negotiate.ServicePingHeader+1 }, negotiate.DPU,
+			job.ErrSettings, "the DPU wants 8177 bytes, limit 8176 over producers and consumers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, test.limits)
 			test.change(&p.options[negotiate.Host], &p.options[negotiate.DPU])
-			for side, got := range p.runBoth(t.Context()) {
-				if !errors.Is(got.err, test.want) || !strings.Contains(got.err.Error(), test.detail) {
-					t.Errorf("%s: %v", negotiate.Side(side), got.err)
-				}
+			results := p.runBoth(t.Context())
+			err := results[test.finds].err
+			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.detail) {
+				t.Errorf("%s: %v", test.finds, err)
+			}
+			told, is := errors.AsType[*negotiate.PeerAborted](results[test.finds.Other()].err)
+			if !is || told.Code != abortCode || !strings.Contains(told.Text, test.detail) {
+				t.Errorf("%s: %v", test.finds.Other(), results[test.finds.Other()].err)
 			}
 		})
 	}
@@ -237,50 +242,78 @@ func (p *pair) send(conn comch.Conn, messages ...[]byte) {
 	}
 }
 
-var someGreeting = negotiate.Greeting{Version: 1, Count: 10, Size: 8, Fast: 4096}
+var (
+	// greeting is what each side says first.
+	greeting = negotiate.AppendServiceGreeting(nil, negotiate.ServiceGreeting{Versions: negotiate.ServiceVersions})
+	// daemonGreeting is its answer to that of the other one.
+	daemonGreeting = negotiate.AppendServiceGreeting(nil,
+		negotiate.ServiceGreeting{Versions: negotiate.ServiceVersions, Version: 1})
+)
+
+func text(number uint32, said string) []byte {
+	return negotiate.AppendServicePing(nil,
+		negotiate.ServicePing{Number: number, Kind: negotiate.PingText, Payload: []byte(said)})
+}
+
+func payload(number uint32) []byte {
+	return negotiate.AppendServicePing(nil, negotiate.ServicePing{Number: number, Payload: make([]byte, 8)})
+}
+
+func consumer(number, id, size uint32) []byte {
+	return negotiate.AppendServicePing(nil, negotiate.ServicePing{
+		Number: number, Kind: negotiate.PingConsumer, Payload: negotiate.Consumer{ID: id, Size: size}.Append(nil),
+	})
+}
+
+func refusal(said string) []byte {
+	return negotiate.AppendRefused(nil,
+		negotiate.Refusal{Code: negotiate.AbortInterrupted, Text: said, Final: true})
+}
 
 func TestHostilePeer(t *testing.T) {
-	greeting := negotiate.AppendGreeting(nil, someGreeting)
-	wantsFast := someGreeting
-	wantsFast.WantsFast = true
-	largest := wantsFast
-	largest.Size, largest.Fast = negotiate.MaxPingSize, negotiate.MaxPingSize
 	for name, test := range map[string]struct {
 		messages [][]byte
 		want     error
 	}{
-		"no greeting":       {[][]byte{negotiate.AppendDone(nil)}, negotiate.ErrOutOfOrder},
-		"truncated":         {[][]byte{greeting[:19]}, negotiate.ErrMalformed},
-		"too long":          {[][]byte{append(greeting[:20:20], 0)}, negotiate.ErrMalformed},
-		"another version":   {[][]byte{append([]byte{0x30, 0, 0, 0, 2}, greeting[5:]...)}, negotiate.ErrPingVersion},
-		"greeting twice":    {[][]byte{greeting, greeting}, negotiate.ErrOutOfOrder},
-		"ping without text": {[][]byte{greeting, negotiate.AppendPing(nil, negotiate.Ping{})}, negotiate.ErrOutOfOrder},
-		"done at once": {[][]byte{greeting, negotiate.AppendText(nil, ""), negotiate.AppendDone(nil)},
+		"no greeting":   {[][]byte{payload(0)}, negotiate.ErrOutOfOrder},
+		"nothing known": {[][]byte{negotiate.AppendClose(nil)}, negotiate.ErrOutOfOrder},
+		"truncated":     {[][]byte{greeting[:7]}, negotiate.ErrMalformed},
+		"too long":      {[][]byte{append(greeting[:12:12], 0)}, negotiate.ErrMalformed},
+		"another version": {[][]byte{append([]byte{0x40, 0, 0, 0, 2, 2}, greeting[6:]...)},
+			negotiate.ErrServiceVersion},
+		"greeting twice":  {[][]byte{greeting, greeting}, negotiate.ErrMalformed},
+		"greeting thrice": {[][]byte{greeting, daemonGreeting, daemonGreeting}, negotiate.ErrOutOfOrder},
+		"list": {[][]byte{greeting, negotiate.AppendList(nil, negotiate.ListRequest{})},
 			negotiate.ErrOutOfOrder},
-		"payload of another size": {[][]byte{greeting, negotiate.AppendText(nil, ""),
-			negotiate.AppendPing(nil, negotiate.Ping{Payload: make([]byte, 9)})}, negotiate.ErrMalformed},
-		"ping beside the fast path": {[][]byte{negotiate.AppendGreeting(nil, wantsFast),
-			negotiate.AppendPing(nil, negotiate.Ping{Payload: make([]byte, 8)})}, negotiate.ErrOutOfOrder},
-		"largest buffers, and no more": {[][]byte{negotiate.AppendGreeting(nil, largest), greeting},
-			negotiate.ErrOutOfOrder},
+		"pong": {[][]byte{greeting, daemonGreeting, negotiate.AppendServicePong(nil, negotiate.ServicePing{})},
+			negotiate.ErrMalformed},
+		"a PING before those of the DPU": {[][]byte{greeting, text(0, "x"), payload(1)}, negotiate.ErrOutOfOrder},
+		"the last text first":            {[][]byte{greeting, text(0, "x"), text(1, "")}, negotiate.ErrOutOfOrder},
+		"wrong number":                   {[][]byte{greeting, text(0, "x"), payload(2)}, negotiate.ErrMalformed},
+		"a PING beside the fast path":    {[][]byte{greeting, consumer(0, 12345, 64)}, job.ErrIdle},
+		"larger than any device": {[][]byte{greeting, consumer(0, 1, negotiate.MaxPingSize+1)},
+			negotiate.ErrMalformed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, "")
+			if test.want == job.ErrIdle { // the consumer whose id the peer gives need not exist
+				p.options[negotiate.DPU].IdleTimeout = 300 * time.Millisecond
+			}
 			got := p.hostile(func(conn comch.Conn) {
 				p.send(conn, test.messages...)
-				if reason := p.awaitAbort(conn); reason == nil || reason.Code != abortCode {
+				if reason := p.awaitRefusal(conn); reason == nil || !reason.Final {
 					t.Errorf("told %v", reason)
 				}
 			})
-			if !errors.Is(got.err, test.want) {
+			if !errors.Is(got.err, test.want) || errors.Is(got.err, job.ErrHung) {
 				t.Errorf("got %v, want %v", got.err, test.want)
 			}
 		})
 	}
 }
 
-// awaitAbort returns the ABORT of the other side.
-func (p *pair) awaitAbort(conn comch.Conn) *negotiate.PeerAborted {
+// awaitRefusal returns the REFUSED of the other side.
+func (p *pair) awaitRefusal(conn comch.Conn) *negotiate.Refusal {
 	p.t.Helper()
 	for {
 		message, err := conn.Recv(p.t.Context())
@@ -288,34 +321,30 @@ func (p *pair) awaitAbort(conn comch.Conn) *negotiate.PeerAborted {
 			p.t.Error(err)
 			return nil
 		}
-		if reason, err := negotiate.DecodeAbort(message); err == nil {
+		if reason, err := negotiate.DecodeRefused(message); err == nil {
 			return reason
 		}
 	}
 }
 
-// A peer that disconnects or aborts in the middle is noticed, wherever this side waits.
+// A peer that disconnects or refuses in the middle is noticed, wherever this side waits.
 func TestPeerLeaves(t *testing.T) {
-	greeting := negotiate.AppendGreeting(nil, someGreeting)
-	wantsFast := someGreeting
-	wantsFast.WantsFast = true
-	text := negotiate.AppendText(nil, "x")
 	for name, messages := range map[string][][]byte{
 		"before the greeting": nil,
 		"after the greeting":  {greeting},
-		"after the text":      {greeting, text},
-		"on the fast path":    {negotiate.AppendGreeting(nil, wantsFast)},
+		"after the text":      {greeting, daemonGreeting, text(0, "x")},
+		"on the fast path":    {greeting, daemonGreeting, consumer(0, 12345, 64)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, "")
 			got := p.hostile(func(conn comch.Conn) {
 				p.send(conn, messages...)
 			})
-			if !errors.Is(got.err, negotiate.ErrPingLost) {
+			if !errors.Is(got.err, ErrLost) {
 				t.Errorf("got %v", got.err)
 			}
 			got = p.hostile(func(conn comch.Conn) {
-				p.send(conn, append(messages, negotiate.AppendAbort(nil, negotiate.AbortInterrupted, "bye"))...)
+				p.send(conn, append(messages, refusal("bye"))...)
 			})
 			if told, is := errors.AsType[*negotiate.PeerAborted](got.err); !is || told.Text != "bye" {
 				t.Errorf("got %v", got.err)
@@ -324,32 +353,17 @@ func TestPeerLeaves(t *testing.T) {
 	}
 }
 
-// The consumer whose id the peer gives need not exist.
-func TestUnknownConsumer(t *testing.T) {
-	p := newPair(t, "")
-	p.options[negotiate.DPU].IdleTimeout = 300 * time.Millisecond
-	wantsFast := someGreeting
-	wantsFast.WantsFast = true
-	got := p.hostile(func(conn comch.Conn) {
-		p.send(conn, negotiate.AppendGreeting(nil, wantsFast), negotiate.AppendConsumer(nil, 12345))
-		p.awaitAbort(conn)
-	})
-	if !errors.Is(got.err, job.ErrIdle) || errors.Is(got.err, job.ErrHung) {
-		t.Errorf("got %v", got.err)
-	}
-}
-
 func TestSilentPeer(t *testing.T) {
 	for name, messages := range map[string][][]byte{
 		"from the start":     nil,
-		"after its greeting": {negotiate.AppendGreeting(nil, someGreeting)},
+		"after its greeting": {greeting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, "")
 			p.options[negotiate.DPU].IdleTimeout = 300 * time.Millisecond
 			got := p.hostile(func(conn comch.Conn) {
 				p.send(conn, messages...)
-				p.awaitAbort(conn)
+				p.awaitRefusal(conn)
 			})
 			const cause = "no message from the host for 300ms"
 			if !errors.Is(got.err, job.ErrIdle) || !strings.Contains(got.err.Error(), cause) {
@@ -377,7 +391,11 @@ func TestHungCall(t *testing.T) {
 	o.IdleTimeout = 300 * time.Millisecond
 	near, far := comchtest.NewPair(4080, comchtest.Faultless, comchtest.Faultless)
 	conn := hungConn{near, make(chan struct{})}
-	_, err := newConversation(o, conn).run(t.Context(), func() error {
+	c, err := newConversation(o, conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.run(t.Context(), func() error {
 		t.Error("disconnected, although the call may still use the connection")
 		return nil
 	})
@@ -419,7 +437,7 @@ func TestHostIsTurnedAway(t *testing.T) {
 // A device that does not say how much it carries at once is used up to the limit of the protocol.
 func TestLargestPayload(t *testing.T) {
 	for limit, want := range map[uint32]uint32{
-		0: negotiate.MaxPingSize, 4096: 4096 - negotiate.PingHeader, 1 << 30: negotiate.MaxPingSize,
+		0: negotiate.MaxPingSize, 4096: 4096 - negotiate.ServicePingHeader, 1 << 30: negotiate.MaxPingSize,
 	} {
 		var device doca.DeviceInfo
 		device.Producer.MaxBuffer, device.Consumer.MaxBuffer = 1<<30, limit

@@ -13,12 +13,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// tracedLines returns the lines with a text, sorted and without the states: messages of the two channels of the fast
-// path may overtake each other.
+// tracedLines returns the lines with a text, sorted and without session and states: messages of the two channels of the
+// fast path may overtake each other.
 func tracedLines(log *bytes.Buffer, text string) (lines []string) {
 	for line := range strings.Lines(log.String()) {
 		if before, _, traced := strings.Cut(line, `,"from":`); traced && strings.Contains(line, text) {
-			lines = append(lines, before)
+			_, message, _ := strings.Cut(before, `"protocol":`)
+			lines = append(lines, message)
 		}
 	}
 	slices.Sort(lines)

@@ -339,7 +339,9 @@ func (c *Client) MakeDir(ctx context.Context, place negotiate.Place, parents boo
 func (c *Client) Ping(ctx context.Context, payload []byte) (time.Duration, error) {
 	defer c.awaited.begin(Ping, negotiate.Place{})()
 	began := time.Now()
-	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Ping(dst, payload, false) })
+	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) {
+		return s.Ping(dst, payload, negotiate.PingBytes)
+	})
 	if err == nil {
 		_, err = c.answer(ctx)
 	}
@@ -350,7 +352,9 @@ func (c *Client) Ping(ctx context.Context, payload []byte) (time.Duration, error
 func (c *Client) Text(ctx context.Context, text string) (string, error) {
 	defer c.awaited.begin(Ping, negotiate.Place{})()
 	payload := []byte(text)
-	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Ping(dst, payload, true) })
+	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) {
+		return s.Ping(dst, payload, negotiate.PingText)
+	})
 	if err != nil {
 		return "", err
 	}

@@ -457,11 +457,19 @@ func (c *connection) makeIn(r negotiate.MakeDirRequest) error {
 	return in.MakeDir(at, r.Parents)
 }
 
+// errOnlyControl is the answer to a PING that offers a consumer.
+var errOnlyControl = job.NewError(job.ErrCapability, negotiate.ErrNoPath, "leave out --path",
+	"a daemon answers pings over the control channel only")
+
 // pong answers a PING.
 func (c *connection) pong(p negotiate.ServicePing) error {
-	if !p.Text {
+	switch p.Kind {
+	case negotiate.PingBytes:
 		c.server.count(func(t *Totals) { t.Requests++ })
 		return c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Pong(dst, p.Payload) })
+	case negotiate.PingConsumer:
+		_, fatal := c.refuse(errOnlyControl)
+		return fatal
 	}
 	record := Record{Operation: Ping, Text: string(p.Payload)}
 	return c.perform(record, func(record *Record) (failed, fatal error) {

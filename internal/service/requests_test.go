@@ -410,6 +410,25 @@ func TestPing(t *testing.T) {
 	})
 }
 
+// A daemon refuses the offer of a consumer, and goes on.
+func TestPingWithAConsumer(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		err := c.send(w.Context(), func(s *negotiate.Service, dst []byte) ([]byte, error) {
+			return s.Ping(dst, negotiate.Consumer{ID: 1, Size: 64}.Append(nil), negotiate.PingConsumer)
+		})
+		must(w.T, err)
+		_, err = c.answer(w.Context())
+		refused, is := errors.AsType[*negotiate.Refusal](err)
+		if !is || refused.Final || !strings.Contains(refused.Text, "over the control channel only") {
+			w.Errorf("got %v", err)
+		}
+		_, err = c.Ping(w.Context(), nil)
+		must(w.T, err)
+	})
+}
+
 // A client whose daemon is gone, or silent, ends in time.
 func TestDaemonThatIsSilent(t *testing.T) {
 	inWorld(t, nil, func(w *world) {

@@ -11,6 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/ping"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
@@ -121,13 +122,10 @@ var libraryOutcomes = []struct {
 		"run releases of dma-copy with a common protocol version on both sides", withDetail}},
 	{one(negotiate.ErrServiceVersion), outcome{exit.Protocol,
 		"run releases of dma-copy with a common version of it on both sides", withDetail}},
-	{one(negotiate.ErrPingVersion), outcome{exit.Protocol, "run the same release of dma-copy on both sides",
-		withDetail}},
-	{one(negotiate.ErrPingSize), outcome{exit.Usage, "give less with --size or --text", withDetail}},
 	{one(negotiate.ErrPayload), outcome{exit.Digest, "check the memory of both sides and the device", withDetail}},
 	{one(negotiate.ErrNoPath), outcome{exit.Device,
 		"leave out --path on both sides, and see what dma-copy devices lists there", withDetail}},
-	{one(negotiate.ErrPingLost), outcome{exit.Peer, "check the other side and try again",
+	{one(ping.ErrLost), outcome{exit.Peer, "check the other side and try again",
 		ofPeer("the connection to the %s was lost before the last round trip")}},
 	{one(job.ErrHostFailed), outcome{exit.Failure, "see its error message", leavingOut[*negotiate.Error]}},
 	{one(negotiate.ErrPeerFailed), outcome{exit.Failure, "see its error message", ofPeer("the %s reported a failure")}},
@@ -209,8 +207,7 @@ func ofRequest(side negotiate.Side, err error) string {
 // ofPing reports whether the protocol of a ping was violated.
 func ofPing(err error) bool {
 	failed, is := errors.AsType[*negotiate.Error](err)
-	return is && (failed.State == negotiate.AwaitGreeting || failed.State == negotiate.AwaitConsumer ||
-		failed.State == negotiate.Pinging)
+	return is && (failed.State == negotiate.AwaitGreeting || failed.State == negotiate.Pinging)
 }
 
 // ofPeer rewords a failure as a sentence about the other side, which takes the place of %s.

@@ -27,7 +27,7 @@ func everyPingEvent(r PingReporter) {
 	r.Event(ping.Connected{Version: 1})
 	r.Event(ping.Text{From: negotiate.Host, Text: "a\x1b\xffb"})
 	_ = r.Result(somePings)
-	r.Fail(&SideError{Side: negotiate.DPU, Err: &negotiate.Error{Err: negotiate.ErrPingLost}})
+	r.Fail(&SideError{Side: negotiate.DPU, Err: ping.ErrLost})
 }
 
 func TestPingText(t *testing.T) {
@@ -89,16 +89,18 @@ func TestPingFailures(t *testing.T) {
 		code     int
 		sentence string
 	}{
-		{negotiate.ErrPingLost, exit.Peer, "host: the connection to the DPU was lost before the last round trip: "},
 		{negotiate.ErrPayload, exit.Digest, "host: a payload came back changed: the detail: check the memory"},
-		{negotiate.ErrPingSize, exit.Usage, "host: too large for a message: the detail: give less"},
-		{negotiate.ErrPingVersion, exit.Protocol, "host: no common version of the ping protocol: the detail: run"},
 		{negotiate.ErrNoPath, exit.Device, noPath},
 	} {
 		err := &SideError{Side: negotiate.Host, Err: &negotiate.Error{Err: test.err, Detail: "the detail"}}
 		if code := ExitCode(err); code != test.code || !strings.HasPrefix(Sentence(err), test.sentence) {
 			t.Errorf("%v: code %d, %s", test.err, code, Sentence(err))
 		}
+	}
+	lost := &SideError{Side: negotiate.Host, Err: ping.ErrLost}
+	const sentence = "host: the connection to the DPU was lost before the last round trip: "
+	if code := ExitCode(lost); code != exit.Peer || !strings.HasPrefix(Sentence(lost), sentence) {
+		t.Errorf("code %d, %s", code, Sentence(lost))
 	}
 	refused := &SideError{Side: negotiate.Host, Err: comch.ErrRefused}
 	if code := ExitCode(refused); code != exit.Peer || strings.Contains(Sentence(refused), "copy") {
