@@ -21,10 +21,6 @@
 #include "sizes.h"
 #include "socket.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* of Linux 5.14; before that the kernel refuses it, and nothing is lost */
-#endif
-
 /* ---- The descriptor ---- */
 
 static bool all_zero(const uint8_t *bytes, size_t len)
@@ -269,36 +265,10 @@ static doca_error_t process_refused(struct soft_import *import, const char *call
 	return DOCA_ERROR_NOT_PERMITTED;
 }
 
-enum {
-	PARTS = 64,               /* of a mapping, one for each bit */
-	SMALLEST_PART = 64 << 10, /* bytes */
-	LARGEST_PART = 1 << 20,
-};
-
-/*
- * Maps the pages of the parts that hold [at, at + len) before the first write to them, which saves a fault for each
- * page. Where the first access reads, the kernel itself maps several pages.
- */
-static void populate(struct soft_import *import, const uint8_t *at, size_t len)
-{
-	size_t part = import->mapping_len / PARTS, start = (size_t)(at - (uint8_t *)import->mapping);
-	part = part < SMALLEST_PART ? SMALLEST_PART : (part / SMALLEST_PART + 1) * SMALLEST_PART;
-	if (part > LARGEST_PART)
-		return;
-	for (size_t i = start / part; i * part < start + len; i++) {
-		size_t rest = import->mapping_len - i * part;
-		if ((atomic_fetch_or(&import->populated, 1ULL << i) & 1ULL << i) == 0)
-			(void)madvise((uint8_t *)import->mapping + i * part, rest < part ? rest : part,
-				      MADV_POPULATE_WRITE);
-	}
-}
-
 static doca_error_t copy_by_mapping(struct soft_import *import, enum direction direction, void *local, size_t offset,
 				    size_t len)
 {
 	uint8_t *mapped = import->mapped + offset;
-	if (direction == TO_EXPORTER)
-		populate(import, mapped, len);
 	return direction == FROM_EXPORTER ? soft_copy_from_mapping(local, mapped, len)
 					  : soft_copy_to_mapping(mapped, local, len);
 }

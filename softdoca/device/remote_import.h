@@ -23,8 +23,7 @@ struct soft_import {
 	uint64_t backing_offset;
 	void *mapping; /* pages that hold the range, or NULL */
 	size_t mapping_len;
-	uint8_t *mapped;            /* range.addr in them */
-	_Atomic uint64_t populated; /* a bit for each part of the mapping */
+	uint8_t *mapped; /* range.addr in them */
 	_Atomic(enum remote_method) method;
 	atomic_bool swept;
 };

@@ -101,7 +101,7 @@ func (s *sender) windowOpened(_ context.Context, w *Window) error {
 func (s *sender) start() {
 	ctx, w := s.working, s.window
 	s.lanes = pump.NewSender(pump.SenderConfig{
-		Feed: s.feed, Slots: w.Slots, Size: max(s.terms.localSize(), 0), Engines: w.Engines,
+		Feed: s.feed, Slots: w.Slots, Engines: w.Engines,
 		Lanes: s.terms.layout().Lanes, Digest: s.terms.plan.Digest, Stages: s.terms.config.Progress.Stages(),
 		Outbox: s.transmitter.box, Pinning: s.terms.pinning(s.terms.localSize()), Pace: s.link.pace(),
 		Poller: s.link.poller(ctx), Log: s.terms.contentLog(),

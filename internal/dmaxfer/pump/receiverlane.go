@@ -44,7 +44,6 @@ type content struct {
 	held   int         // number of them that are not acknowledged; the buffer is vacant without any
 	length int64       // in bytes
 	more   []Range     // of the window, of all units but the first
-	mapped int64       // bytes of the buffer whose pages are mapped
 }
 
 func newReceiverLane(r *Receiver, number int) *receiverLane {
@@ -202,10 +201,6 @@ func (l *receiverLane) occupy(u *heldUnit) {
 	c := &l.contents[buffer]
 	c.units, c.length, c.held = append(c.units[:0], u), u.Used(), 1
 	c.more = c.more[:0]
-	if l.inPlace == nil && c.length > c.mapped {
-		populate(l.bytes(u))
-		c.mapped = c.length
-	}
 }
 
 // takeBuffer returns the vacant buffer for a unit.

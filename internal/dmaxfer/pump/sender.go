@@ -43,9 +43,6 @@ type SenderConfig struct {
 	// Slots is the window itself on a host, otherwise buffers of this side, one for each slot of the window.
 	Slots Slots
 
-	// Size is how many bytes the file has, if that is known: as many pages of a slot are mapped before its first use.
-	Size int64
-
 	// Engines copy from Slots to the window. There is one for each lane, or none on a host.
 	Engines []Engine
 
@@ -137,7 +134,6 @@ type senderLane struct {
 	owned  int         // number of this lane's slots
 	ended  bool        // the feed has returned io.EOF
 	units  []Unit      // by slot
-	mapped []bool      // by slot: the pages that the file needs are mapped
 }
 
 func newSenderLane(s *Sender, number int) *senderLane {
@@ -146,7 +142,6 @@ func newSenderLane(s *Sender, number int) *senderLane {
 		sender: s,
 		peer:   newMessenger(s.config.Poller, s.config.Stages, s.config.Outbox, s.config.Pinning, number),
 		units:  make([]Unit, slots),
-		mapped: make([]bool, slots),
 	}
 	for slot := number; slot < slots; slot += s.config.Lanes {
 		l.vacant = append(l.vacant, slot)
@@ -215,12 +210,7 @@ func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 
 // buffer returns the bytes of a slot.
 func (l *senderLane) buffer(slot int) []byte {
-	buffer := l.sender.config.Slots.Bytes(slot, l.sender.config.Slots.size)
-	if !l.mapped[slot] {
-		populate(buffer[:min(l.sender.config.Size, int64(len(buffer)))])
-		l.mapped[slot] = true
-	}
-	return buffer
+	return l.sender.config.Slots.Bytes(slot, l.sender.config.Slots.size)
 }
 
 // send announces the unit in a slot, or first copies it to the window if it is elsewhere.
