@@ -81,7 +81,7 @@ func copyOnDevice(
 	}
 	_, err := selectEntries(ctx, s, streams.stdin, &options)
 	if err == nil {
-		err = placement.Apply(placement.ThisMachine, on.place(), s.Placement, log)
+		err = placement.Apply(placement.ThisMachine, on.near(), s.Placement, log)
 	}
 	if err != nil {
 		dmaxfer.TellPeer(ctx, options, err)

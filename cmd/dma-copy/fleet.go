@@ -164,7 +164,7 @@ func (p *peersPush) prepare(ctx context.Context) error {
 	if s.Bandwidth > 0 {
 		p.limiter = sharedLimiter(s.Bandwidth)
 	}
-	return placement.Apply(placement.ThisMachine, placement.Copy{}, s.Placement, p.log)
+	return placement.Apply(placement.ThisMachine, "", s.Placement, p.log)
 }
 
 // sharedLimiter returns the limiter of all copies for a number of bytes per second. Its burst is what passes in an

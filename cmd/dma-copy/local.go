@@ -94,10 +94,7 @@ func localOnDevice(
 	if _, err := selectEntries(ctx, s.Copy, streams.stdin, &options); err != nil {
 		return err
 	}
-	place := placement.Copy{
-		Hardware: on.driver.Hardware(), Address: on.device.Info().PCIAddress, Local: true,
-	}
-	if err := placement.Apply(placement.ThisMachine, place, s.Placement, log); err != nil {
+	if err := placement.Apply(placement.ThisMachine, on.near(), s.Placement, log); err != nil {
 		return err
 	}
 	path := pathOf(on, s.Driver)

@@ -233,7 +233,7 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 	if err != nil {
 		return err
 	}
-	if err := placement.Apply(placement.ThisMachine, d.place(), s.Placement, d.log); err != nil {
+	if err := placement.Apply(placement.ThisMachine, d.near(), s.Placement, d.log); err != nil {
 		return err
 	}
 	d.manager = notify.Connect(d.streams.env.Get, os.Getpid(), d.log)

@@ -45,12 +45,12 @@ type side struct {
 // movesNothing reports whether this is a software device that moves no bytes.
 func (s side) movesNothing() bool { return s.driver != nil && !s.driver.MovesBytes() }
 
-// place describes a copy on this side for its placement.
-func (s side) place() placement.Copy {
+// near returns the address of the device that a copy should run near, empty if there is none.
+func (s side) near() string {
 	if s.device == nil {
-		return placement.Copy{Network: true}
+		return ""
 	}
-	return placement.Copy{Hardware: s.driver.Hardware(), Address: s.device.Info().PCIAddress}
+	return placement.NearAddress(s.driver.Hardware(), s.device.Info().PCIAddress)
 }
 
 // onDevice opens the driver and the device that the settings select, and calls run with them.

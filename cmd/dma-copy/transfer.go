@@ -188,7 +188,7 @@ func (t *transfers) run(ctx context.Context, streams streams) error {
 	if t.rules, err = selectEntries(ctx, s.Copy, streams.stdin, &t.options); err != nil {
 		return err
 	}
-	if err := placement.Apply(placement.ThisMachine, t.place(), s.Placement, t.log); err != nil {
+	if err := placement.Apply(placement.ThisMachine, t.near(), s.Placement, t.log); err != nil {
 		return err
 	}
 	return t.runPrepared(ctx)

@@ -83,14 +83,11 @@ type Config struct {
 	ExitCode func(error) int // of this program after an error, for the peer; nil: 1
 }
 
-// Placement gives lanes the CPUs and threads of the process.
+// Placement gives lanes the CPUs of the process.
 type Placement interface {
 	// Lanes returns how to pin that many lanes; nil if they are better left to the scheduler, because the process may
 	// use more CPUs than that.
 	Lanes(n int) pump.Pinning
-
-	// Threads lets all lanes run at once and pins none of them.
-	Threads() pump.Pinning
 }
 
 // Hello returns what this side has and wishes.

@@ -155,11 +155,6 @@ type fewCPUs struct{ pump.Pinning }
 
 func (f fewCPUs) Lanes(int) pump.Pinning { return f }
 
-func (fewCPUs) Threads() pump.Pinning { return threads{} }
-
-// threads is the Pinning that lets lanes run at once.
-type threads struct{ pump.Pinning }
-
 // Lanes are pinned in a transfer that is worth it, unless the device copies with a processor of its own.
 func TestPinning(t *testing.T) {
 	const large, small = 1 << 30, 1 << 20
@@ -202,30 +197,6 @@ func TestPinning(t *testing.T) {
 		}
 		if got := agreed.config.sizing().shared; got != (c.placement != nil && !c.distant) {
 			t.Errorf("%s: CPUs are shared: %t", name, got)
-		}
-	}
-}
-
-// The lanes that receive a tree have a thread each, however much was announced; those that send it have not.
-func TestThreadsOfATree(t *testing.T) {
-	for _, c := range []struct {
-		side  negotiate.Side
-		size  int64
-		want  pump.Pinning
-		about string
-	}{
-		{negotiate.DPU, 1 << 20, threads{}, "a receiver of small files"},
-		{negotiate.DPU, 1 << 30, threads{}, "a receiver"},
-		{negotiate.Host, job.Unknown, nil, "a sender"},
-	} {
-		agreed := terms{
-			plan: negotiate.Plan{Digest: digest.CRC32C, Tree: true, Sender: negotiate.Host},
-			config: &Config{
-				Side: c.side, Placement: fewCPUs{}, Memory: device{}, File: &job.LocalFile{Directory: true},
-			},
-		}
-		if got := agreed.pinning(c.size); got != c.want {
-			t.Errorf("%s: %T, not %T", c.about, got, c.want)
 		}
 	}
 }

@@ -150,16 +150,13 @@ func (t *terms) chunkPatience() time.Duration {
 
 // pinning returns how the lanes are pinned for a file of that size; nil: they are not. A device with a processor of its
 // own leaves this one's CPUs alone. The single lanes of both sides are better on different CPUs, and a small file is
-// transferred before pinning could pay. The lanes that receive a tree create one file after the other, in system calls
-// that take most of the time of both sides, and so each needs a thread.
+// transferred before pinning could pay. The lanes that receive a tree spend most of the time in system calls, which
+// create one file after the other.
 func (t *terms) pinning(size int64) pump.Pinning {
 	if t.config.Placement == nil || t.config.traits().Distant || t.inOrder() || t.plan.StreamTarget {
 		return nil
 	}
-	if t.plan.Tree && !t.sends() {
-		return t.config.Placement.Threads()
-	}
-	if size < smallFile {
+	if t.plan.Tree && !t.sends() || size < smallFile {
 		return nil
 	}
 	return t.config.Placement.Lanes(MaxLanes)

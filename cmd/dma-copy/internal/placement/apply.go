@@ -10,28 +10,18 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
-// Copy is what is known of a copy before it is placed.
-type Copy struct {
-	Hardware bool   // a card copies, not the software device
-	Address  string // of the device
-	Local    bool   // both sides are in this process
-	Network  bool   // the other side is on another machine
-}
-
-// Apply pins the process to the CPUs where its copy should run. Call it once, before there is memory that would stay
-// behind. Unless the wish is automatic, a failure is an error; else it is logged, and the copy may be slower.
-func Apply(machine func() (Machine, error), c Copy, wish Wish, log zerolog.Logger) error {
-	decision, err := Choose(machine, wish, NearAddress(c.Hardware, c.Address))
+// Apply pins the process to the CPUs where its copies should run, near the device at address, which is empty for a
+// device on no NUMA node. Call it once, before there is memory that would stay behind. Unless the wish is automatic, a
+// failure is an error; else it is logged, and the copy may be slower.
+func Apply(machine func() (Machine, error), address string, wish Wish, log zerolog.Logger) error {
+	decision, err := Choose(machine, wish, address)
 	if err == nil && !decision.CPUs.Empty() {
-		err = runOn(decision.CPUs)
+		if err = runOn(decision.CPUs); err == nil {
+			useCores()
+		}
 	}
 	if err != nil && !wish.IsAuto() {
 		return err
-	}
-	if err != nil || decision.CPUs.Empty() {
-		shareCores(c)
-	} else {
-		useCores()
 	}
 	logDecision(log, decision, err, wish)
 	return nil
@@ -95,13 +85,5 @@ func logDecision(log zerolog.Logger, decision Decision, err error, wish Wish) {
 func useCores() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.SetDefaultGOMAXPROCS()
-	}
-}
-
-// shareCores leaves half of the CPUs to the other side of the software device, which runs on this machine, too, unless
-// the environment sets GOMAXPROCS: two processes that both use all CPUs spend much of their time on waking each other.
-func shareCores(c Copy) {
-	if bothHere := !c.Hardware && !c.Local && !c.Network; bothHere && os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/2))
 	}
 }

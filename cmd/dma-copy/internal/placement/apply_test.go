@@ -2,7 +2,6 @@ package placement
 
 import (
 	"errors"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,28 +52,10 @@ func TestUnreadableMachine(t *testing.T) {
 	unknown := func() (Machine, error) { return Machine{}, syscall.EPERM }
 	for _, wish := range []Wish{mustWish(t, "auto", ""), mustWish(t, "auto", "0"), mustWish(t, "0", "")} {
 		var out strings.Builder
-		err := Apply(unknown, Copy{Hardware: true, Address: "0000:b1:00.1"}, wish, zerolog.New(&out))
+		err := Apply(unknown, "0000:b1:00.1", wish, zerolog.New(&out))
 		if auto := wish.IsAuto(); errors.Is(err, syscall.EPERM) == auto ||
 			strings.Contains(out.String(), `"warn"`) != auto {
 			t.Errorf("%+v: error %v, logged %q", wish.Node, err, out.String())
-		}
-	}
-}
-
-// With the software device each of two processes uses half of the CPUs; a local copy is the only one.
-func TestCPUsOfASoftwareCopy(t *testing.T) {
-	t.Setenv("GOMAXPROCS", "")
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
-	machine := func() (Machine, error) { return Machine{Sys: twoNodes, Usable: mustList(t, "0-7")}, nil }
-	for _, tc := range []struct {
-		copy Copy
-		want int
-	}{{Copy{Local: true}, 8}, {Copy{Hardware: true}, 8}, {Copy{}, 4}} {
-		if err := Apply(machine, tc.copy, Wish{}, zerolog.Nop()); err != nil {
-			t.Fatal(err)
-		}
-		if got := runtime.GOMAXPROCS(0); got != tc.want {
-			t.Errorf("%+v runs %d threads at once, want %d", tc.copy, got, tc.want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"os"
 	"runtime"
 	"sync"
 
@@ -30,9 +29,6 @@ func (Lanes) Lanes(n int) pump.Pinning {
 	return cpus
 }
 
-// Threads implements native.Placement.
-func (Lanes) Threads() pump.Pinning { return threads{} }
-
 // pinning is the CPUs that lanes are pinned to, in order of their numbers and round robin.
 type pinning []int
 
@@ -43,14 +39,13 @@ var reserving sync.Mutex
 
 // Reserve implements pump.Pinning: Go runs that many threads more at once until release is called.
 func (pinning) Reserve(lanes int) (release func()) {
-	reserve(lanes)
-	return func() { reserve(-lanes) }
-}
-
-func reserve(threads int) {
-	reserving.Lock()
-	defer reserving.Unlock()
-	runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)+threads))
+	change := func(threads int) {
+		reserving.Lock()
+		defer reserving.Unlock()
+		runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)+threads))
+	}
+	change(lanes)
+	return func() { change(-lanes) }
 }
 
 // Pin implements pump.Pinning. A thread that cannot get its affinity back ends with its goroutine.
@@ -67,24 +62,3 @@ func (p pinning) Pin(lane int) (unpin func(), pinned bool) {
 		}
 	}, true
 }
-
-// threads pins nothing.
-type threads struct{}
-
-var _ pump.Pinning = threads{}
-
-// Reserve implements pump.Pinning: Go runs at least as many threads at once as there are lanes, in place of the one
-// that shareCores leaves on two CPUs, but not more than the process has CPUs, and as many as before if the environment
-// sets GOMAXPROCS.
-func (threads) Reserve(lanes int) (release func()) {
-	var allowed unix.CPUSet
-	if os.Getenv("GOMAXPROCS") != "" || unix.SchedGetaffinity(0, &allowed) != nil {
-		return func() {}
-	}
-	more := max(0, min(lanes, allowed.Count())-runtime.GOMAXPROCS(0))
-	reserve(more)
-	return func() { reserve(-more) }
-}
-
-// Pin implements pump.Pinning.
-func (threads) Pin(int) (unpin func(), pinned bool) { return func() {}, false }

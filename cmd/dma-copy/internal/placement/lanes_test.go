@@ -87,34 +87,3 @@ func TestReserveIsUndone(t *testing.T) {
 		t.Errorf("GOMAXPROCS is %d now, and was %d", got, before)
 	}
 }
-
-// Threads are as many as lanes, as far as there are CPUs, and none is taken away.
-func TestThreadsAreReserved(t *testing.T) {
-	cpus := allowedCPUs(t)
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	for _, c := range []struct{ before, lanes, want int }{
-		{before: 1, lanes: 2, want: min(2, cpus.Count())},
-		{before: 1, lanes: 1, want: 1},
-		{before: 4, lanes: 2, want: 4},
-		{before: 1, lanes: cpus.Count() + 1, want: cpus.Count()},
-	} {
-		runtime.GOMAXPROCS(c.before)
-		release := Lanes{}.Threads().Reserve(c.lanes)
-		if got := runtime.GOMAXPROCS(0); got != c.want {
-			t.Errorf("%d lanes with GOMAXPROCS %d: it is %d, not %d", c.lanes, c.before, got, c.want)
-		}
-		release()
-		if got := runtime.GOMAXPROCS(0); got != c.before {
-			t.Errorf("%d lanes: GOMAXPROCS is %d afterwards, and was %d", c.lanes, got, c.before)
-		}
-	}
-}
-
-func TestThreadsOfTheEnvironment(t *testing.T) {
-	t.Setenv("GOMAXPROCS", "1")
-	before := runtime.GOMAXPROCS(0)
-	defer Lanes{}.Threads().Reserve(before + 1)()
-	if got := runtime.GOMAXPROCS(0); got != before {
-		t.Errorf("GOMAXPROCS was set by the environment to %d, and is %d", before, got)
-	}
-}
