@@ -27,7 +27,7 @@ func newKey(t testing.TB) *identity.Key {
 // patient returns a context that ends a test that hangs.
 func patient(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

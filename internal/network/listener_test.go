@@ -114,7 +114,7 @@ func dataConn(alter func(*tls.Config)) func(*testing.T, *machines, net.Conn) {
 // mustBeClosed waits for the end of a connection.
 func mustBeClosed(t *testing.T, conn net.Conn) {
 	t.Helper()
-	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	_, err := io.Copy(io.Discard, conn)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("the connection is open")

@@ -135,7 +135,7 @@ func TestNetworkDaemonTurnsAway(t *testing.T) {
 	must(t, daemon.Run(ctx))
 	control, err := network.Dial(t.Context(), daemon.Address(), 30*time.Second, network.Settings{})
 	must(t, err)
-	_, err = secure.Client(t.Context(), control, secure.Config{Key: m.key, Verify: m.verify, Timeout: 5 * time.Second})
+	_, err = secure.Client(t.Context(), control, secure.Config{Key: m.key, Verify: m.verify, Timeout: time.Minute})
 	mustBe(t, err, comch.ErrPeerLost)
 	must(t, daemon.Close())
 }
@@ -279,9 +279,7 @@ func TestNetworkWithoutADaemon(t *testing.T) {
 	const address = "127.0.0.1:1" // not one that is free now: another process may listen there a moment later
 	config := ClientConfig{Key: newKey(t), Verify: secure.AnyKey, Log: zerolog.Nop()}
 	_, err := DialNetwork(t.Context(), NetworkMeeting{Address: address, Wait: time.Second}, config)
-	if !errors.Is(err, comch.ErrPeerAbsent) || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("got %v", err)
-	}
+	mustBe(t, err, comch.ErrPeerAbsent) // the reason is that of a whole attempt, if there was time for one
 	_, err = DialNetwork(t.Context(), NetworkMeeting{Address: "127.0.0.1:none", Wait: time.Minute}, config)
 	if err == nil || errors.Is(err, comch.ErrPeerAbsent) {
 		t.Errorf("got %v", err)
@@ -308,29 +306,42 @@ func TestNetworkTurnsAway(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	m.network.Refuse(1 << 30)
-	_, err = DialNetwork(m.Context(), NetworkMeeting{Address: m.network.Address(), Wait: 50 * time.Millisecond},
-		ClientConfig{Key: m.key, Verify: m.verify, Log: zerolog.Nop()})
-	if !errors.Is(err, ErrTurnedAway) || !strings.Contains(err.Error(), " times within 50ms") {
-		t.Errorf("got %v", err)
+	mustBeTurnedAway(t, func(wait time.Duration) error {
+		_, err := DialNetwork(m.Context(), NetworkMeeting{Address: m.network.Address(), Wait: wait},
+			ClientConfig{Key: m.key, Verify: m.verify, Log: zerolog.Nop()})
+		if errors.Is(err, ErrTurnedAway) && !strings.Contains(err.Error(), " times within "+wait.String()) {
+			t.Errorf("got %v", err)
+		}
+		return err
+	})
+}
+
+// mustBeTurnedAway dials until the wait was long enough for an answer: once, unless the machine is busy.
+func mustBeTurnedAway(t *testing.T, dial func(wait time.Duration) error) {
+	t.Helper()
+	began, err := time.Now(), dial(50*time.Millisecond)
+	for errors.Is(err, comch.ErrPeerAbsent) && time.Since(began) < time.Minute {
+		err = dial(50 * time.Millisecond)
 	}
+	mustBe(t, err, ErrTurnedAway)
 }
 
 // A daemon that turned a command away is not reported as absent because the last attempt had too little time.
 func TestNetworkTurnedAwayAtLast(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	go func() {
-		conn, err := listener.Accept()
-		_ = listener.Close()
-		if err == nil {
-			_ = conn.Close()
-		}
-	}()
-	_, err = DialNetwork(t.Context(), NetworkMeeting{Address: listener.Addr().String(), Wait: 50 * time.Millisecond},
-		ClientConfig{Key: newKey(t), Verify: secure.AnyKey, Log: zerolog.Nop()})
-	if !errors.Is(err, ErrTurnedAway) {
-		t.Errorf("got %v", err)
-	}
+	mustBeTurnedAway(t, func(wait time.Duration) error {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		go func() {
+			conn, err := listener.Accept()
+			_ = listener.Close()
+			if err == nil {
+				_ = conn.Close()
+			}
+		}()
+		_, err = DialNetwork(t.Context(), NetworkMeeting{Address: listener.Addr().String(), Wait: wait},
+			ClientConfig{Key: newKey(t), Verify: secure.AnyKey, Log: zerolog.Nop()})
+		return err
+	})
 }
 
 // What a daemon advises is for the connection that the command uses.
@@ -371,7 +382,6 @@ func TestNetworkFailures(t *testing.T) {
 					t.Parallel()
 					m := openMachines(t, func(m *machines) {
 						m.settings.Paths, m.choice = job.PathsOf(path), networkPaths[path]
-						m.config.Limits.IdleTimeout = 5 * time.Second
 					})
 					m.failsAndCompletes(pulls, failure.happens, failure.want)
 				})
@@ -390,11 +400,12 @@ func (m *machines) failsAndCompletes(pulls bool, happens func(*networktest.Proxy
 	want := write(t, filepath.Join(from, "file"), 24<<20)
 	c := m.dial()
 	r := m.request("file")
-	r.Options.IdleTimeout = 5 * time.Second
+	if wanted == job.ErrIdle { // of the command only: the daemon serves the next one, too
+		r.Options.IdleTimeout = 5 * time.Second
+	}
 	m.network.At(8<<20, func() { happens(m.network) })
-	began := time.Now()
 	_, err := copyIt(c, m.Context(), r)
-	t.Logf("ended after %s: %v", time.Since(began).Round(time.Millisecond), err)
+	m.network.At(0, nil)                                      // on a busy machine the command may have ended before
 	aborted, is := errors.AsType[*negotiate.PeerAborted](err) // the daemon may have noticed it first
 	if !errors.Is(err, wanted) && (!is || aborted.Code != negotiate.AbortPeer) {
 		t.Errorf("got %v, want %v", err, wanted)
@@ -413,7 +424,7 @@ func (m *machines) failsAndCompletes(pulls bool, happens func(*networktest.Proxy
 // waitUntil waits until something is so.
 func waitUntil(t *testing.T, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it does not happen")
 		}

@@ -3,6 +3,7 @@
 package ucx
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -161,6 +162,11 @@ func TestWorkerForMessagesServesNoReads(t *testing.T) {
 			}
 			if string(buffer.Bytes()) != string(make([]byte, 8)) {
 				t.Errorf("read %q", buffer.Bytes())
+			}
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := reader.worker.Close(ended); err != nil { // the receiver never answers
+				t.Error(err)
 			}
 		})
 	}

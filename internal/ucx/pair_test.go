@@ -33,7 +33,7 @@ var transports = func() map[string][]string {
 }()
 
 // limit is how long a test waits for anything.
-const limit = 20 * time.Second
+const limit = time.Minute
 
 func newSide(t *testing.T, settings Settings) *side {
 	t.Helper()
@@ -52,7 +52,7 @@ func newSide(t *testing.T, settings Settings) *side {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		if err := w.Close(ctx); err != nil {
 			t.Error(err)

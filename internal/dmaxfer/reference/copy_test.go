@@ -16,7 +16,7 @@ func TestEarlyMessageEndsTheCopy(t *testing.T) {
 	_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
 	transfer := New(Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}})
 	transfer.early = negotiate.Status{}.Encode()
-	waiting, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	waiting, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	copying, cancel := context.WithCancelCause(waiting)
 	transfer.listen(copying, cancel)

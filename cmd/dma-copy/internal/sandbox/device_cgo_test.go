@@ -71,7 +71,7 @@ func bothSides(driver *doca.Driver) (host, dpu *doca.Device, err error) {
 }
 
 func exchange(host, dpu *doca.Device, rep *doca.Representor) error {
-	const name, wait = "sandbox test", 20 * time.Second
+	const name, wait = "sandbox test", time.Minute
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	listener, err := comch.Listen(dpu, rep, name)
