@@ -374,12 +374,12 @@ func (f *daemonFixture) expectLeft(want ...string) {
 	}
 }
 
-// resourcesAtRest returns the resources when they have not changed for a second: a daemon on the host opens what it
+// resourcesAtRest returns the resources when they have not changed for some seconds: a daemon on the host opens what it
 // looks for commands with before its next attempt, and keeps it.
 func (d daemon) resourcesAtRest() resources {
 	d.t.Helper()
 	for before := d.resources(); ; {
-		time.Sleep(time.Second)
+		time.Sleep(4 * time.Second)
 		now := d.resources()
 		if slices.Equal(now.descriptors, before.descriptors) {
 			return now

@@ -289,7 +289,7 @@ func TestStoppedCommands(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, "dpu")
 	f.createLocal(pacedSize, "a", "b", "shortly")
-	d := f.serve("--max-transfers 2 " + idleFlag)
+	d := f.serve("--max-transfers 2 " + patientFlag)
 	before := d.resources()
 	var stopped []side
 	for _, name := range []string{"a", "b"} {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // runtimeDir is the directory through which the software devices of one test reach each other.
@@ -49,9 +50,18 @@ const (
 	refpeerDPU    = "refpeer -role dpu -device 03:00.1 -rep b1:00.1 -file dpu/file "
 )
 
-// idleFlag sets an idle timeout for which a test waits. It is well above what a process that works may need until it is
-// heard on a busy machine.
-const idleFlag = "--idle-timeout 3s "
+// Idle timeouts for which a test waits.
+const (
+	// idleFlag is for a side that is to give up. A process that works is heard sooner, also on a busy machine.
+	idleFlag = "--idle-timeout 10s "
+
+	// patientFlag is for a side that is to succeed with others that work.
+	patientFlag = "--idle-timeout 30s "
+	beyondIdle  = 31 * time.Second // longer than patientFlag allows
+
+	// unendingFlag is for a side that may wait for one that is stopped.
+	unendingFlag = "--idle-timeout 10m "
+)
 
 // bothSides are the names of the sides, which are also those of their directories.
 var bothSides = []string{"host", "dpu"}

@@ -20,7 +20,7 @@ type hangCause struct {
 
 var hangCauses = []hangCause{
 	{"idle timeout", idleFlag, 0, exitPeer},
-	{"timeout", "--timeout 6s", 0, exitLimit},
+	{"timeout", "--timeout 15s", 0, exitLimit},
 	{"SIGINT", "", syscall.SIGINT, exitInterrupt},
 	{"SIGTERM", "", syscall.SIGTERM, exitTerminated},
 }

@@ -40,11 +40,11 @@ func TestUCXIsLoadedOnlyIfAskedFor(t *testing.T) {
 // the idle timeout of the other side. That side gives up, the daemon holds nothing of the copy, and the same command
 // completes it.
 func TestStopsOverUCX(t *testing.T) {
-	const slowFlags = "--bwlimit 128KiB " // pacedSize takes 16 s, of which the copy has only the first moments
+	const slowFlags = "--bwlimit 64KiB " // pacedSize takes 32 s, of which the copy has only the first moments
 	t.Parallel()
 	forEachUCXPath(t, func(f *daemonFixture) {
 		f.createLocal(pacedSize, "pushed", "first", "stopped")
-		d := f.serve(idleFlag)
+		d := f.serve(patientFlag)
 		f.expectCommand("push host/first :files/")
 		before := d.resourcesAtRest()
 
@@ -57,15 +57,13 @@ func TestStopsOverUCX(t *testing.T) {
 		f.expectPushed("pushed")
 
 		pushed = d.pushWith(idleFlag+slowFlags, "host", "stopped")
-		must(f.t, d.signal(syscall.SIGSTOP))
-		pushed.expectExitIn(exitPeer)
-		must(f.t, d.signal(syscall.SIGCONT))
-		d.expectResources(before)
 		pulled := f.command("pull " + idleFlag + slowFlags + ":files/first host/pulled")
 		d.waitForCopy("first")
 		must(f.t, d.signal(syscall.SIGSTOP))
+		pushed.expectExitIn(exitPeer)
 		pulled.expectExitIn(exitPeer)
 		must(f.t, d.signal(syscall.SIGCONT))
+		d.expectResources(before)
 		for _, line := range []string{"push host/stopped :files/", "pull :files/first host/pulled"} {
 			f.expectCommand(line).expectStderr("blake3:")
 		}

@@ -59,7 +59,7 @@ func startProcess(o processOptions) (*process, error) {
 	p.command = exec.CommandContext(ctx, o.argv[0], o.argv[1:]...)
 	p.command.Dir, p.command.Env = o.dir, o.environment
 	p.command.Cancel = func() error { return p.command.Process.Signal(syscall.SIGQUIT) }
-	p.command.WaitDelay = 5 * time.Second
+	p.command.WaitDelay = 30 * time.Second
 	if err := p.run(o); err != nil {
 		cancel()
 		return nil, err
@@ -207,7 +207,7 @@ func (p *process) checkExit(code int, wantWarning bool) error {
 var (
 	// progressLine matches the lines that a transfer prints before its outcome is known.
 	progressLine = regexp.MustCompile(`^(waiting for the \w+ \(|resuming at \d+ %|` +
-		`\d+%  |\d+/\d+\+ entries  |[0-9.]+ \wi?B(  |$))`)
+		`\d+%  |\d+/\d+\+ entries  |[0-9.]+ (\wi?)?B(  |$))`)
 
 	// waitLine matches the lines after a SIGUSR1 about what a transfer or a request waits for.
 	waitLine = regexp.MustCompile(`^(the command waits |` +

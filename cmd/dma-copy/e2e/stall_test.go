@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"regexp"
 	"strings"
@@ -24,7 +25,6 @@ func TestStallAtRandomTime(t *testing.T) {
 	t.Parallel()
 	var longest atomic.Int64
 	forEachScenario(t, *stopSeed, func(s *scenario, i int) {
-		s.flags[peerOf(s.disrupted)] = idleFlag
 		for n := range (*stopCount + i) / scenarioCount {
 			storeMax(&longest, int64(s.stall()))
 			if s.t.Failed() {
@@ -45,7 +45,9 @@ func storeMax(most *atomic.Int64, value int64) {
 func (s *scenario) stall() (took time.Duration) {
 	s.t.Helper()
 	s.reset()
+	s.flags[peerOf(s.disrupted)] = idleFlag
 	sides := s.startTransfer()
+	delete(s.flags, peerOf(s.disrupted)) // the next transfers are to succeed
 	stopped, peer := sides[s.disrupted], sides[peerOf(s.disrupted)]
 	s.waitRandomTime(sides)
 	started := time.Now()
@@ -140,13 +142,15 @@ func (f *fixture) startSlowTransfer(flags map[string]string) sidePair {
 	return sides
 }
 
-// TestStallShorterThanIdleTimeout stops a side for less than the other's idle timeout and for longer than its own. It
-// does not count the time in which it was stopped itself, and the transfer completes.
+// TestStallShorterThanIdleTimeout stops either side for less than the other's idle timeout and for longer than its own.
+// It does not count the time in which it was stopped itself, and the transfer completes.
 func TestStallShorterThanIdleTimeout(t *testing.T) {
 	t.Parallel()
-	forEachSideAndSender(t, func(f *fixture, disrupted, _ string) {
-		sides := f.startSlowTransfer(map[string]string{disrupted: idleFlag})
-		f.expectStallSurvived(sides, disrupted, 4*time.Second)
+	forEachStopped(t, func(f *fixture, stopped, sender string) {
+		f.createFile(sender, slowSize)
+		f.expectStallSurvived(f.startSlowTransfer(flagsOfStall(stopped)), stopped)
+		f.expectSameFiles()
+		f.expectClean()
 	})
 }
 
@@ -154,28 +158,47 @@ func TestStallShorterThanIdleTimeout(t *testing.T) {
 // how long the other has sent nothing.
 func TestReferenceStallShorterThanIdleTimeout(t *testing.T) {
 	t.Parallel()
-	forEachSideAndSender(t, func(f *fixture, disrupted, _ string) {
-		timeout := map[string]string{disrupted: idleFlag}
+	forEachStopped(t, func(f *fixture, stopped, sender string) {
+		f.createFile(sender, slowSize)
+		flags := flagsOfStall(stopped)
 		sides := sidePair{
-			"host": f.start("host", hostCommand+"-l INFO "+timeout["host"]),
+			"host": f.start("host", hostCommand+"-l INFO "+flags["host"]),
 			"dpu": f.start("dpu", "DMA_COPY_SOFT_LIMITS=task_latency_us=40000 "+dpuCommand+
-				"-l INFO --chunk 256KiB --depth 1 "+referenceFlag+timeout["dpu"]),
+				"-l INFO --chunk 256KiB --depth 1 "+referenceFlag+flags["dpu"]),
 		}
 		sides["dpu"].waitForLog(logCopying)
 		sides["host"].waitForLog(logAgreed)
-		// Longer than the stopped side's idle timeout, which is longer than the transfer.
-		f.expectStallSurvived(sides, disrupted, 4*time.Second)
+		f.expectStallSurvived(sides, stopped)
+		f.expectSameFiles()
+		f.expectClean()
 	})
 }
 
-func (f *fixture) expectStallSurvived(sides sidePair, disrupted string, d time.Duration) {
+// forEachStopped runs a test for either side to be stopped for long, in one of the two directions.
+func forEachStopped(t *testing.T, test func(f *fixture, stopped, sender string)) {
+	t.Helper()
+	for _, stopped := range bothSides {
+		t.Run(stopped, func(t *testing.T) {
+			t.Parallel()
+			sender := bothSides[rand.IntN(2)]
+			t.Logf("the %s sends", sender)
+			test(newFixture(t), stopped, sender)
+		})
+	}
+}
+
+// flagsOfStall are the idle timeouts for a side that is stopped beyondIdle.
+func flagsOfStall(stopped string) map[string]string {
+	return map[string]string{stopped: patientFlag, peerOf(stopped): unendingFlag}
+}
+
+// expectStallSurvived stops a side for longer than its own idle timeout. Both sides succeed.
+func (f *fixture) expectStallSurvived(sides sidePair, stopped string) {
 	f.t.Helper()
-	sides[disrupted].stop()
-	time.Sleep(d)
-	sides[disrupted].goOn()
+	sides[stopped].stop()
+	time.Sleep(beyondIdle)
+	sides[stopped].goOn()
 	sides.expectExit(exitOK)
-	f.expectSameFiles()
-	f.expectClean()
 }
 
 // stop stops the process and returns when none of its threads runs any more, which may be later than the signal. A

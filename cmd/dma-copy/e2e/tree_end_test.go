@@ -134,21 +134,12 @@ func TestTreeStall(t *testing.T) {
 // TestTreeStallShorterThanIdleTimeout stops a side for less than the other's idle timeout. The transfer completes.
 func TestTreeStallShorterThanIdleTimeout(t *testing.T) {
 	t.Parallel()
-	for _, stopped := range bothSides {
-		t.Run(stopped, func(t *testing.T) {
-			t.Parallel()
-			forEachSender(t, func(f *fixture, sender string) {
-				flags := map[string]string{"dpu": fasterTree}
-				flags[stopped] += idleFlag
-				sides := f.startSlowTree(sender, flags)
-				sides[stopped].stop()
-				time.Sleep(4 * time.Second)
-				sides[stopped].goOn()
-				sides.expectExit(exitOK)
-				f.expectSameTrees(sender, sameTree)
-			})
-		})
-	}
+	forEachStopped(t, func(f *fixture, stopped, sender string) {
+		flags := flagsOfStall(stopped)
+		flags["dpu"] += fasterTree
+		f.expectStallSurvived(f.startSlowTree(sender, flags), stopped)
+		f.expectSameTrees(sender, sameTree)
+	})
 }
 
 // TestTreeOnAFullDisk fills the disk of a receiver, which has space for some of the files. The others fail, with the
