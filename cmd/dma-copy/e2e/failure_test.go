@@ -34,11 +34,14 @@ func (p *process) reportIfFailed(t failing) {
 		state = "has ended: " + p.command.ProcessState.String()
 	}
 	t.Log(fmt.Sprintf("%s (%s) %s\n%s%s", p.name, strings.Join(p.command.Args, " "), state,
-		tail("stdout", p.stdout.String()), tail("stderr", p.stderr.String())))
+		tail("stdout", p.stdout.String()), p.log.tail()))
 }
 
-// ask has a process that runs say what it waits for, and returns when it says nothing more.
+// ask has a dma-copy that runs say what it waits for, and returns when it says nothing more.
 func (p *process) ask() {
+	if !p.isDMACopy() {
+		return
+	}
 	_ = p.signal(syscall.SIGUSR1) // it may have ended
 	for range lastLines {
 		select {

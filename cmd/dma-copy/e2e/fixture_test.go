@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -24,8 +23,7 @@ type fixture struct {
 	// programs are the paths of what processes of these names run as dma-copy. Others run the one in PATH.
 	programs map[string]string
 
-	mu      sync.Mutex
-	started []*process // and not reported yet
+	recent recentProcesses
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -99,24 +97,12 @@ func (f *fixture) startWith(o processOptions, line string) side {
 	o.dir, o.environment, o.unprivileged, o.argv = f.dir, environment, f.unprivileged, argv
 	p, err := startProcess(o)
 	must(f.t, err)
-	f.mu.Lock()
-	f.started = append(f.started, p)
-	f.mu.Unlock()
+	f.recent.add(p)
 	f.t.Cleanup(func() {
-		f.reportIfFailed() // before the end of one process ends others
+		f.recent.reportIfFailed(f.t) // before the end of one process ends others
 		p.kill()
 	})
 	return side{process: p, t: f.t}
-}
-
-// reportIfFailed prints, for a test that has failed, what its processes have printed last. It is called at the end.
-func (f *fixture) reportIfFailed() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, p := range f.started {
-		p.reportIfFailed(f.t)
-	}
-	f.started = nil
 }
 
 // expectExit expects an exit code and the output that goes with it, without warnings.

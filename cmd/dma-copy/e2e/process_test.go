@@ -31,7 +31,8 @@ type process struct {
 	name    string
 	command *exec.Cmd
 	stdout  outputBuffer
-	stderr  outputBuffer
+	stderr  outputBuffer  // without what is logged only for a failed test
+	log     *logSplitter  // what fills stderr
 	done    chan struct{} // closed when the process has been waited for; waitErr is valid from then on
 	waitErr error
 }
@@ -55,9 +56,11 @@ type closedOutputs struct{ stdout, stderr bool }
 // startProcess starts a process. It prints its goroutines and ends if it lives too long.
 func startProcess(o processOptions) (*process, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(o.timeout, processTimeout))
+	argv, environment, hidden := debugLogOf(o)
 	p := &process{name: o.name, done: make(chan struct{})}
-	p.command = exec.CommandContext(ctx, o.argv[0], o.argv[1:]...)
-	p.command.Dir, p.command.Env = o.dir, o.environment
+	p.log = newLogSplitter(&p.stderr, hidden)
+	p.command = exec.CommandContext(ctx, argv[0], argv[1:]...)
+	p.command.Dir, p.command.Env = o.dir, environment
 	p.command.Cancel = func() error { return p.command.Process.Signal(syscall.SIGQUIT) }
 	p.command.WaitDelay = 30 * time.Second
 	if err := p.run(o); err != nil {
@@ -68,6 +71,7 @@ func startProcess(o processOptions) (*process, error) {
 		defer close(p.done)
 		defer cancel()
 		p.waitErr = p.command.Wait()
+		p.log.end()
 	}()
 	return p, nil
 }
@@ -78,7 +82,7 @@ func (p *process) run(o processOptions) error {
 		return err
 	}
 	defer brokenPipe.Close()
-	p.command.Stdout, p.command.Stderr = &p.stdout, &p.stderr
+	p.command.Stdout, p.command.Stderr = &p.stdout, p.log
 	if o.stderr != nil {
 		p.command.Stderr = o.stderr
 	}

@@ -61,11 +61,15 @@ var installProgram = sync.OnceValue(func() error {
 	return errors.Join(dependOnSources(), buildProgram(program))
 })
 
+// copyProgram copies a program while no other goroutine starts a process, which would inherit the descriptor that
+// writes it: a program that is open for writing cannot be executed ("text file busy").
 func copyProgram(from, to string) error {
 	content, err := os.ReadFile(from)
 	if err != nil {
 		return fmt.Errorf("the dma-copy to test: %w", err)
 	}
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	return os.WriteFile(to, content, 0o755)
 }
 

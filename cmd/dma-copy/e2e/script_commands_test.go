@@ -20,6 +20,9 @@ import (
 // processesKey is the key of a script's processes, a map by their names, among its values.
 type processesKey struct{}
 
+// recentKey is the key of a script's processes that were started last, also of those that have ended.
+type recentKey struct{}
+
 // scriptCommands are the commands of scripts beyond those of testscript.
 var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"start":     plain(startCommand),
@@ -86,6 +89,7 @@ func begin(ts *testscript.TestScript, name string, unprivileged bool, argv []str
 	})
 	ts.Check(err)
 	processes[name] = p
+	ts.Value(recentKey{}).(*recentProcesses).add(p)
 }
 
 // environmentOf returns the variables of a script that its programs get. testscript does not list the variables, so

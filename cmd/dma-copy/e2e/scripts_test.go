@@ -74,13 +74,11 @@ func setUpScript(env *testscript.Env) error {
 	port, portErr := freePort()
 	env.Vars = append(env.Vars, append(variables,
 		"CONFIGS="+configs, "CPU="+cpu, "NODE="+nodeOf(cpu), "PORT="+strconv.Itoa(port))...)
-	processes := map[string]*process{}
-	env.Values[processesKey{}] = processes
+	processes, recent := map[string]*process{}, &recentProcesses{}
+	env.Values[processesKey{}], env.Values[recentKey{}] = processes, recent
 	env.Defer(func() {
-		for _, p := range processes {
-			if test, is := env.T().(failing); is {
-				p.reportIfFailed(test)
-			}
+		if test, is := env.T().(failing); is {
+			recent.reportIfFailed(test)
 		}
 		for _, p := range processes {
 			p.kill()
