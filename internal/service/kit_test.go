@@ -17,6 +17,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
@@ -151,6 +152,7 @@ type world struct {
 	trusted  trust
 	key      *identity.Key // of the client called "alice"
 	observed *observed
+	log      zerolog.Logger                 // of the commands
 	remote   *disktest.Memory               // of the server: /srv/box is the share "box", /srv/in "in", and so on
 	local    *disktest.Memory               // of the clients: /home
 	fault    atomic.Pointer[disktest.Fault] // of every operation of the server's disk; nil: none
@@ -196,9 +198,9 @@ func newWorld(t *testing.T) *world {
 // newWorldWith is newWorld with devices that are open already, or without any.
 func newWorldWith(t *testing.T, sides docatest.Sides) *world {
 	t.Helper()
-	alice := newKey(t)
+	alice, daemonLog := newKey(t), comchtest.LogOnFailure(t, "daemon")
 	w := &world{
-		T: t, sides: sides, key: alice, observed: &observed{},
+		T: t, sides: sides, key: alice, observed: &observed{}, log: comchtest.LogOnFailure(t, "command"),
 		remote: disktest.NewMemory("/", "/srv", "/srv/box", "/srv/in", "/srv/out", "/srv/keep"),
 		local:  disktest.NewMemory("/", "/home"),
 	}
@@ -206,7 +208,7 @@ func newWorldWith(t *testing.T, sides docatest.Sides) *world {
 	w.config = ServerConfig{
 		Key: newKey(t), Trust: w.trusted, FS: disktest.NewFaulty(w.remote, w.plan), Name: "dpu7", User: "svc",
 		Text:     "hello",
-		Observer: w.observed, Log: zerolog.Nop(),
+		Observer: w.observed, Log: daemonLog,
 		Shares: []share.Share{
 			{Name: "box", Path: "/srv/box", Access: share.ReadWrite},
 			{Name: "in", Path: "/srv/in", Access: share.Write},
@@ -215,7 +217,7 @@ func newWorldWith(t *testing.T, sides docatest.Sides) *world {
 		},
 		Copy: dmaxfer.Options{
 			Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C,
-			Software: "test 1", Log: zerolog.Nop(), ExitCode: testExitCode,
+			Software: "test 1", Log: daemonLog, ExitCode: testExitCode,
 		},
 	}
 	return w
@@ -301,7 +303,7 @@ func (w *world) connect(key *identity.Key) (*Client, error) { return w.connectAs
 func (w *world) connectAs(key *identity.Key, function string) (*Client, error) {
 	raw, shared := w.dial(function)
 	return Connect(w.Context(), ClientConfig{
-		Conn: raw, Memory: fixed(shared), Key: key, Verify: w.verify, Software: "test 1", Log: zerolog.Nop(),
+		Conn: raw, Memory: fixed(shared), Key: key, Verify: w.verify, Software: "test 1", Log: w.log,
 		Name: "lab", User: "ann",
 	})
 }
@@ -328,7 +330,7 @@ func (w *world) copyOf(name, remote string) CopyRequest {
 	return CopyRequest{
 		Options: dmaxfer.Options{
 			Side: negotiate.Host, File: "/home/" + name, FS: w.local, Path: job.OnlyDMA,
-			Chunk: 4096, Depth: 4, Digest: digest.CRC32C, IdleTimeout: 30 * time.Second, Log: zerolog.Nop(),
+			Chunk: 4096, Depth: 4, Digest: digest.CRC32C, IdleTimeout: 30 * time.Second, Log: w.log,
 			ExitCode: testExitCode, Software: "test 1",
 		},
 		Place: negotiate.Place{Share: at, Path: path}, Local: "/home/" + name,

@@ -34,13 +34,13 @@ import (
 // machines are a daemon and commands on two machines, in real time, with a network between them.
 type machines struct {
 	*world
-	daemon   *NetworkDaemon
-	network  *networktest.Proxy
-	settings network.Settings // of both sides
-	box      string           // the directory of the share
-	here     string           // that of the command's files
-	choice   job.PathChoice   // of the command
-	log      zerolog.Logger   // of the daemon
+	daemon    *NetworkDaemon
+	network   *networktest.Proxy
+	settings  network.Settings // of both sides
+	box       string           // the directory of the share
+	here      string           // that of the command's files
+	choice    job.PathChoice   // of the command
+	daemonLog zerolog.Logger
 }
 
 func openMachines(t *testing.T, alter func(*machines)) *machines {
@@ -49,14 +49,15 @@ func openMachines(t *testing.T, alter func(*machines)) *machines {
 	m.config.FS = disk.OS
 	m.config.Shares = []share.Share{{Name: "box", Path: m.box, Access: share.ReadWrite}}
 	m.config.Copy = dmaxfer.Options{
-		Digest: digest.BLAKE3, Software: "test 1", Log: zerolog.Nop(), ExitCode: testExitCode, Path: job.OnlyDMA,
+		Digest: digest.BLAKE3, Software: "test 1", Log: m.config.Log, ExitCode: testExitCode, Path: job.OnlyDMA,
 	}
+	m.daemonLog = m.config.Log
 	if alter != nil {
 		alter(m)
 	}
 	m.start()
 	var err error
-	m.daemon, err = ListenNetwork(t.Context(), m.server, "127.0.0.1:0", m.settings, m.log)
+	m.daemon, err = ListenNetwork(t.Context(), m.server, "127.0.0.1:0", m.settings, m.daemonLog)
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
@@ -76,7 +77,7 @@ func (m *machines) dial() *Client {
 	m.Helper()
 	c, err := DialNetwork(m.Context(), NetworkMeeting{
 		Address: m.network.Address(), Wait: 30 * time.Second, Settings: m.settings,
-	}, ClientConfig{Key: m.key, Verify: m.verify, Log: zerolog.Nop()})
+	}, ClientConfig{Key: m.key, Verify: m.verify, Log: m.log})
 	must(m.T, err)
 	return c
 }
@@ -86,7 +87,7 @@ func (m *machines) request(name string) CopyRequest {
 	return CopyRequest{
 		Options: dmaxfer.Options{
 			Side: negotiate.Client, File: filepath.Join(m.here, name), Digest: digest.BLAKE3, ExitCode: testExitCode,
-			IdleTimeout: 30 * time.Second, Log: zerolog.Nop(), Software: "test 1", Path: m.choice,
+			IdleTimeout: 30 * time.Second, Log: m.log, Software: "test 1", Path: m.choice,
 		},
 		Place: negotiate.Place{Share: "box", Path: name},
 	}

@@ -182,7 +182,7 @@ func TestTraceHasEachMessageBetweenMachines(t *testing.T) {
 		command, daemon := zerolog.New(zerolog.SyncWriter(&logs[0])), zerolog.New(zerolog.SyncWriter(&logs[1]))
 		t.Run(path, func(t *testing.T) {
 			m := openMachines(t, func(m *machines) {
-				m.settings.Paths, m.choice, m.log, m.config.Log = job.EveryPath, choice, daemon, daemon
+				m.settings.Paths, m.choice, m.daemonLog, m.config.Log = job.EveryPath, choice, daemon, daemon
 			})
 			c, err := DialNetwork(m.Context(), NetworkMeeting{
 				Address: m.network.Address(), Wait: 30 * time.Second, Settings: m.settings,

@@ -15,8 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -94,9 +92,10 @@ func newMeeting(t *testing.T, from, to *disktest.Memory) *meeting {
 	m := &meeting{
 		t: t, from: from, to: to, sender: &party{}, receiver: &party{}, messages: make(map[negotiate.Type]int),
 	}
-	for _, p := range []*party{m.sender, m.receiver} {
+	for side, p := range map[string]*party{"sender": m.sender, "receiver": m.receiver} {
 		p.config = Config{
-			Digest: digest.CRC32C, Chunk: 4096, Depth: 4, IdleTimeout: 10 * time.Second, Log: zerolog.Nop(),
+			Digest: digest.CRC32C, Chunk: 4096, Depth: 4, IdleTimeout: 10 * time.Second,
+			Log:      comchtest.LogOnFailure(t, side),
 			ExitCode: func(error) int { return int(negotiate.AbortTarget) }, Notify: p.notify,
 		}
 	}
