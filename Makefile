@@ -26,9 +26,11 @@ UCX      := internal/ucx
 SOFTDEV  := softdoca/device
 DPA      := softdoca/dpa
 SYNC     := softdoca/sync
-CTEST    := OUT=$(CURDIR)/build/ctest -C softdoca/test
-CABI_TEST = OUT=$(CURDIR)/build/ctest -C $(CABI)/ctest
-UCX_TEST  = $(UCX_C:%=-C %/ctest OUT=$(CURDIR)/build/ctest-ucx)
+# Relative to their directories: make cannot handle names of files with spaces, which the path of a checkout may have.
+PARALLEL_C := -j$(shell nproc) --output-sync=target
+CTEST      := $(PARALLEL_C) -C softdoca/test OUT=../../build/ctest
+CABI_TEST  := $(PARALLEL_C) -C $(CABI)/ctest OUT=../../../../../build/ctest
+UCX_TEST    = $(UCX_C:%=$(PARALLEL_C) -C %/ctest OUT=../../../build/ctest-ucx)
 SDK      := -C softdoca/kit SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) \
             CC='$(CC)' CXX='$(CXX)'
 TOOL     := $(GO) tool -modfile=tools/go.mod
@@ -39,8 +41,6 @@ GO_TEST  := GO='$(GO)' scripts/go-test.sh
 PARALLEL := -p 4 -parallel 16 -timeout 40m
 # Half of the time for linking goes to debug information, and `make lint` vets all packages.
 QUICK_BUILD := -vet=off -ldflags=-w
-# The C tests are compiled at once, and run one after the other.
-CPUS     := $(shell nproc)
 # The table of library functions is read-only after the start; C checks its stack and buffers. What is published is also
 # position independent (pie); elsewhere the start is faster without the relocations of Go's tables (exe).
 BUILDMODE ?= exe
@@ -109,18 +109,18 @@ test-install: all ## install and uninstall in an empty directory
 hardening: BUILDMODE = pie
 hardening: build build-arm64 ## the binaries are hardened, and need only a C library that supported systems have
 	$(GO) -C tools test ./elfcheck
-	$(GO) -C tools run ./elfcheck -glibc $(GLIBC) $(CURDIR)/bin/dma-copy $(CURDIR)/bin/dma-copy-arm64
+	$(GO) -C tools run ./elfcheck -glibc $(GLIBC) '$(CURDIR)/bin/dma-copy' '$(CURDIR)/bin/dma-copy-arm64'
 
 licences: ## licences of linked modules against packaging/licences.txt; their texts and an SBOM in build/licences
 	@mkdir -p build/licences
-	$(GO) build -C tools/packaging -o $(CURDIR)/build/tools/ ./licences
+	$(GO) build -C tools/packaging -o '$(CURDIR)/build/tools/' ./licences
 	build/tools/licences -allow packaging/licences.txt -notices build/licences/THIRD_PARTY_NOTICES \
 		-sbom build/licences/sbom.cdx.json -version $(VERSION) ./cmd/dma-copy
 
 packages: BUILDMODE = pie
 # nfpm is built here and not run by `go tool`, which would set the architecture of the packages for it.
 packages: build build-arm64 man completions licences ## deb and rpm of VERSION for amd64 and arm64 in build/packages
-	$(GO) build -C tools/packaging -o $(CURDIR)/build/tools/ github.com/goreleaser/nfpm/v2/cmd/nfpm
+	$(GO) build -C tools/packaging -o '$(CURDIR)/build/tools/' github.com/goreleaser/nfpm/v2/cmd/nfpm
 	VERSION='$(VERSION)' GLIBC=$(GLIBC) STRIP_ARM64=$(ARM64_CC:%gcc=%strip) scripts/packages.sh
 
 test-packages: packages ## install, use, upgrade and remove the packages in a clean Debian; needs root, see the script
@@ -132,8 +132,8 @@ reproducible: ## packages of the last commit, made twice in different directorie
 test: ## all Go tests, then the C tests; lists the slowest
 	@GO='$(GO)' scripts/need.sh cc cmp
 	SLOWEST=20 $(GO_TEST) -count=1 $(QUICK_BUILD) $(PARALLEL) ./...
-	$(MAKE) $(CTEST) -j$(CPUS) test
-	$(MAKE) $(CABI_TEST) -j$(CPUS) test
+	$(MAKE) $(CTEST) test
+	$(MAKE) $(CABI_TEST) test
 	$(if $(UCX_C),$(MAKE) $(UCX_TEST) test)
 
 test-arm64: build build-arm64 ## the arm64 build under emulation; also needs qemu-user-static
@@ -238,15 +238,15 @@ quirks: ## the Go tests with all quirks: behaviour of hardware that differs from
 # C tests are built with both sanitizers at once.
 asan: export ASAN_OPTIONS = allocator_may_return_null=1
 asan: ## the C tests under AddressSanitizer and UBSan, and the Go tests of device layer and UCX under AddressSanitizer
-	$(MAKE) $(CTEST) -j$(CPUS) ubsan
-	$(MAKE) $(CABI_TEST) -j$(CPUS) ubsan
+	$(MAKE) $(CTEST) ubsan
+	$(MAKE) $(CABI_TEST) ubsan
 	$(if $(UCX_C),$(MAKE) $(UCX_TEST) ubsan)
 	$(GO_TEST) -asan -count=1 -timeout 20m -skip '^Test(Kit|EnginesShareTheModelledBandwidth)' ./internal/doca/...
 	$(if $(UCX_C),$(GO_TEST) -asan -count=1 -skip '^Test(NothingLeaks|WorkerMemory)$$' ./$(UCX))
 
 tsan: ## the C tests under ThreadSanitizer
-	$(MAKE) $(CTEST) -j$(CPUS) tsan
-	$(MAKE) $(CABI_TEST) -j$(CPUS) tsan
+	$(MAKE) $(CTEST) tsan
+	$(MAKE) $(CABI_TEST) tsan
 	$(if $(UCX_C),$(MAKE) $(UCX_TEST) tsan)
 
 headers: ## each C header compiles alone, as C11 and as C++17
@@ -289,7 +289,8 @@ imports: ## write the import graph of docs/ARCHITECTURE.md and draw docs/archite
 	$(GO) test -count=1 ./internal/repolint -run TestArchitecture -update
 
 recordings: build ## write the recordings of terminals that README.md shows, from copies on the software device
-	DMA_COPY_TEST_PROGRAM=$(CURDIR)/bin/dma-copy $(GO) test -count=1 ./cmd/dma-copy/e2e -run TestReadmeCommands -update
+	DMA_COPY_TEST_PROGRAM='$(CURDIR)/bin/dma-copy' \
+		$(GO) test -count=1 ./cmd/dma-copy/e2e -run TestReadmeCommands -update
 
 test-netns: build ## copies between network namespaces over links that lose, delay and are cut; needs root
 	scripts/test-netns.sh
@@ -338,7 +339,7 @@ vuln: ## known vulnerabilities in code that the program calls; without vuln.go.d
 
 cover: ## test coverage, in coverage/index.html
 	rm -rf coverage && mkdir -p coverage/data
-	$(GO) test -count=1 $(PARALLEL) -coverpkg=./... ./... -args -test.gocoverdir=$(CURDIR)/coverage/data
+	$(GO) test -count=1 $(PARALLEL) -coverpkg=./... ./... -args -test.gocoverdir='$(CURDIR)/coverage/data'
 	$(GO) tool covdata textfmt -i=coverage/data -o coverage/profile
 	$(GO) tool cover -html=coverage/profile -o coverage/index.html
 	$(GO) tool cover -func=coverage/profile | tail -n 1

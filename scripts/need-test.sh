@@ -52,4 +52,11 @@ says 'the headers of the C library are missing: sudo apt install libc6-dev' demo
 tools go gcc cc
 says 'cmp is missing: sudo apt install diffutils' demo test
 
+# A program without C needs no C compiler.
+tools go
+if ! PATH=$work/bin CGO_ENABLED=0 scripts/need.sh 2> "$work/output"; then
+	echo "need-test: need.sh with CGO_ENABLED=0: $(cat "$work/output")" >&2
+	failures=$((failures + 1))
+fi
+
 [ "$failures" -eq 0 ]

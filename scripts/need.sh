@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fails with one line, which says how to install it, if Go, the C compiler with the headers of the C library, or one of
-# the given commands is missing. GO and CC are other names of the first two.
+# the given commands is missing. GO and CC are other names of the first two. With CGO_ENABLED=0 no C is compiled.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,11 +17,13 @@ command -v "$go" > /dev/null || { echo "$install_go (there is no command $go)" >
 # Here an older Go downloads the one that go.mod asks for, or fails.
 said=$("$go" list -m 2>&1) || { echo "$install_go (${said##*$'\n'})" >&2; exit 1; }
 
-cc=${CC:-$("$go" env CC)}
-command -v "${cc%% *}" > /dev/null || missing "a C compiler is missing (command ${cc%% *})" "gcc libc6-dev" "gcc"
-# shellcheck disable=SC2086 # CC may have arguments
-echo '#include <pthread.h>' | $cc -fsyntax-only -x c - 2> /dev/null ||
-	missing "the headers of the C library are missing" libc6-dev glibc-devel
+if [ "${CGO_ENABLED:-1}" != 0 ]; then
+	cc=${CC:-$("$go" env CC)}
+	command -v "${cc%% *}" > /dev/null || missing "a C compiler is missing (command ${cc%% *})" "gcc libc6-dev" "gcc"
+	# shellcheck disable=SC2086 # CC may have arguments
+	echo '#include <pthread.h>' | $cc -fsyntax-only -x c - 2> /dev/null ||
+		missing "the headers of the C library are missing" libc6-dev glibc-devel
+fi
 
 for command in "$@"; do
 	command -v "$command" > /dev/null && continue
