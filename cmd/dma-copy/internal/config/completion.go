@@ -1,9 +1,5 @@
 package config
 
-import (
-	"strings"
-)
-
 // ValueKind is what a shell completes the value of an option with.
 type ValueKind int
 
@@ -32,51 +28,11 @@ func ValuesOf(s Settings, flag string) Values {
 	return opt.values()
 }
 
-// values derives the values from the words of the option and from the placeholder of its value.
 func (o option) values() Values {
-	list := strings.HasSuffix(o.value, ",...") || o.value == "LIST" || isWord(strings.Split(o.value, ",")...)
-	if words := o.choices(); len(words) > 0 {
-		return Values{Kind: WordValues, Words: words, List: list}
+	if o.words == nil {
+		return Values{Kind: o.offers}
 	}
-	switch {
-	case o.value == "DEVICE" && o.name == "rep-pci":
-		return Values{Kind: RepresentorValues}
-	case o.value == "DEVICE":
-		return Values{Kind: DeviceValues}
-	case o.value == "DIR":
-		return Values{Kind: DirectoryValues}
-	case o.value == "FILE" || o.value == "PATH" || o.value == "MANIFEST":
-		return Values{Kind: FileValues}
-	}
-	return Values{}
-}
-
-// choices returns the words that the option accepts: those of its table, or those that its placeholder spells out in
-// lower case.
-func (o option) choices() (words []string) {
-	switch {
-	case o.words != nil:
-		return o.words()
-	case strings.Contains(o.value, "="): // the words are parts of a value
-		return nil
-	}
-	for word := range strings.FieldsFuncSeq(o.value, func(r rune) bool { return r == '|' || r == ',' }) {
-		if isWord(word) {
-			words = append(words, word)
-		}
-	}
-	return words
-}
-
-// isWord reports whether there are several texts that stand for themselves in a placeholder, or one does: they consist
-// of small letters and digits.
-func isWord(texts ...string) bool {
-	for _, text := range texts {
-		if text == "" || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
-			return false
-		}
-	}
-	return true
+	return Values{Kind: WordValues, Words: o.words(), List: o.several}
 }
 
 // Exclusive returns sets of flags of the command of which only one can be given.

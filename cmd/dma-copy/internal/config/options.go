@@ -16,7 +16,9 @@ type option struct {
 	value    string // placeholder of the value in the help; empty for a switch, and where it is the words
 	fallback string // the default, spelled as on the command line; empty: none
 	json     jsonShape
-	words    func() []string         // words that the value may be, where the placeholder does not name them
+	words    func() []string         // words that the value may be; nil: none
+	several  bool                    // the value is a list of such words, with commas
+	offers   ValueKind               // what a shell completes the value with, where it is no word
 	list     string                  // list that the option appends to, maybe with others; empty: a single value
 	assign   func(text string) error // sets the field that the option is bound to, or appends to it
 	help     string
@@ -82,9 +84,19 @@ func choiceOption[T ~string](group FlagGroup, name string, choice *T, fallback T
 	}
 }
 
-// fileOption is an option whose value is the path of a file or directory; value stands for it in the help.
+// fileOption is an option whose value is the path of a file; value stands for it in the help.
 func fileOption(group FlagGroup, name, value string, path *string, help string) option {
-	return option{group: group, name: name, value: value, json: jsonText, assign: into(path, parsePath), help: help}
+	return option{
+		group: group, name: name, value: value, json: jsonText, offers: FileValues, assign: into(path, parsePath),
+		help: help,
+	}
+}
+
+// directoryOption is an option whose value is the path of a directory.
+func directoryOption(group FlagGroup, name string, path *string, help string) option {
+	opt := fileOption(group, name, "DIR", path, help)
+	opt.offers = DirectoryValues
+	return opt
 }
 
 // withLetter returns an option that also has a short name.

@@ -45,6 +45,7 @@ func (s *Bench) whatOptions() []option {
 				"(default 2MiB,64MiB,1GiB; engine: 1GiB)"},
 		{group: AddedFlags, name: "trees", value: "TREE,...", json: jsonText,
 			assign: into(&s.Trees, parseList(parseOneOf(filetree.Shapes...))), words: textsOf(filetree.Shapes...),
+			several: true,
 			help: "Trees: small (10,000 files of 4 KiB), source\n(5,000 of a source tree), deep (300 levels),\n" +
 				"huge-dir (100,000 in one directory); default:\nall of them"},
 		{group: AddedFlags, name: "files", value: "COUNT", fallback: "0", json: jsonNumber,
@@ -53,8 +54,8 @@ func (s *Bench) whatOptions() []option {
 		{group: AddedFlags, name: "daemons", value: "SIDE,...",
 			fallback: string(bench.DaemonOnDPU) + "," + string(bench.DaemonOnHost), json: jsonText,
 			assign: into(&s.Daemons, parseList(parseOneOf(bench.DaemonOnDPU, bench.DaemonOnHost))),
-			words:  textsOf(bench.DaemonOnDPU, bench.DaemonOnHost),
-			help:   "connected: sides of the daemon"},
+			words:  textsOf(bench.DaemonOnDPU, bench.DaemonOnHost), several: true,
+			help: "connected: sides of the daemon"},
 		{group: AddedFlags, name: "clients", value: "COUNT", fallback: "16", json: jsonNumber,
 			assign: into(&s.Clients, parseClients),
 			help:   "connected: clients at once, with a daemon on\nthe DPU and the smallest file; 0: none"},
@@ -68,20 +69,20 @@ func (s *Bench) whatOptions() []option {
 		{group: AddedFlags, name: "directions", value: "DIRECTION,...",
 			fallback: string(bench.HostToDPU) + "," + string(bench.DPUToHost), json: jsonText,
 			assign: into(&s.Directions, parseList(parseOneOf(bench.HostToDPU, bench.DPUToHost))),
-			words:  textsOf(bench.HostToDPU, bench.DPUToHost),
+			words:  textsOf(bench.HostToDPU, bench.DPUToHost), several: true,
 			help: "Direction: the engine reads from the host, or\nwrites to it; machines: the command pushes, or\n" +
 				"pulls"},
 		{group: AddedFlags, name: "digests", value: "DIGEST,...", fallback: defaultDigest.String(), json: jsonText,
-			assign: into(&s.Digests, parseList(parseDigestName)), words: digest.Names,
+			assign: into(&s.Digests, parseList(parseDigestName)), words: digest.Names, several: true,
 			help: "As --digest of a copy"},
 		{group: AddedFlags, name: "paths", value: "PATH,...", fallback: string(PathAuto), json: jsonText,
-			assign: into(&s.Paths, parseList(parsePathName)), words: pathNames,
+			assign: into(&s.Paths, parseList(parsePathName)), words: pathNames, several: true,
 			help: "As --path of a copy; machines: tls, tcp, am and\nrma, which auto stands for"},
-		{group: AddedFlags, name: "durability", value: "none|file|full", fallback: "none", json: jsonText,
-			assign: into(&s.Durability, parseDurability),
-			help:   "As --durability of a copy; unless none, each\ntool's copy is followed by a sync of the same"},
+		{group: AddedFlags, name: "durability", fallback: "none", json: jsonText,
+			assign: into(&s.Durability, parseDurability), words: durabilities,
+			help: "As --durability of a copy; unless none, each\ntool's copy is followed by a sync of the same"},
 		{group: AddedFlags, name: "tools", value: "TOOL,...", fallback: "all", json: jsonText,
-			assign: into(&s.Tools, parseTools), words: toolWords,
+			assign: into(&s.Tools, parseTools), words: toolWords, several: true,
 			help: "Tools to compare with, if installed: cp, rsync,\ndd, socat, tar, limit, iperf3, ucx_perftest; or\n" +
 				"all, or none. dd, socat, limit, iperf3 and\nucx_perftest copy files only, tar copies trees\n" +
 				"only; limit is the upper bound of two processes"},
@@ -90,7 +91,7 @@ func (s *Bench) whatOptions() []option {
 
 func (s *Bench) howOptions() []option {
 	return []option{
-		fileOption(AddedFlags, "dir", "DIR", &s.Directory, "Directory for source and target, in a temporary\n"+
+		directoryOption(AddedFlags, "dir", &s.Directory, "Directory for source and target, in a temporary\n"+
 			"subdirectory; default: the one for temporary\nfiles"),
 		{group: AddedFlags, name: "runs", value: "COUNT", fallback: "5", json: jsonNumber,
 			assign: into(&s.Runs, parseRounds(1)),

@@ -84,7 +84,7 @@ func (s *Verify) options() []option {
 				"detects corruption, the last two tampering too"},
 		fileOption(AddedFlags, "check", "MANIFEST", &s.Manifest, "Check the named files against this manifest"),
 		fileOption(AddedFlags, "write", "MANIFEST", &s.NewManifest, "Write a manifest; - is stdout"),
-		fileOption(AddedFlags, "relative-to", "DIR", &s.RelativeTo,
+		directoryOption(AddedFlags, "relative-to", &s.RelativeTo,
 			"With --write: list paths relative to DIR, not\nto the directory of the manifest"),
 		switchOption(AddedFlags, "extra", &s.Extra,
 			"Also fail for each file of the directory that\nthe manifest does not list"),

@@ -20,7 +20,7 @@ func (s *Copy) fileOptions() []option {
 	return []option{
 		deviceOption(&s.Device),
 		representorOption(&s.Representor),
-		{group: ProgramFlags, name: "file", short: "f", value: "FILE",
+		{group: ProgramFlags, name: "file", short: "f", value: "FILE", offers: FileValues,
 			json: jsonText, assign: into(&s.File, parseFile),
 			help: "File or directory to send, or to create;\nmandatory; - is stdin, or stdout if the other\n" +
 				"side has a file"},
@@ -80,10 +80,10 @@ func (s *Copy) reportOptions() []option {
 // contentOptions are about the content of the file and how it is compared.
 func (s *Copy) contentOptions() []option {
 	return []option{
-		{group: NativeFlags, name: "digest", value: "auto|none|crc32c|xxh3|blake3|sha256",
+		{group: NativeFlags, name: "digest",
 			fallback: defaultDigest.String(), json: jsonText,
-			assign: s.assignDigest,
-			help:   "Digest that both sides compare; the stronger\nchoice of both sides is used; auto is crc32c"},
+			assign: s.assignDigest, words: digestChoices,
+			help: "Digest that both sides compare; the stronger\nchoice of both sides is used; auto is crc32c"},
 		{group: NativeFlags, name: "expect", value: "ALGORITHM:HEX", json: jsonText, words: digestPrefixes,
 			assign: into(&s.Expect, digest.ParseSum),
 			help:   "Expected digest, such as crc32c:1f0e22c4, else\nfail; implies its --digest"},
@@ -100,16 +100,16 @@ func (s *Copy) contentOptions() []option {
 // targetOptions are about the receiver's file other than its content.
 func (s *Copy) targetOptions() []option {
 	return []option{
-		{group: NativeFlags, name: "durability", value: "none|file|full", fallback: negotiate.DurabilityFull.String(),
+		{group: NativeFlags, name: "durability", fallback: negotiate.DurabilityFull.String(),
 			json:   jsonText,
-			assign: into(&s.Durability, parseDurability),
+			assign: into(&s.Durability, parseDurability), words: durabilities,
 			help: "What to flush (fsync) before success: nothing,\nthe file, its directory too; the stronger\n" +
 				"choice of both sides is used"},
 		choiceOption(NativeFlags, "sparse", &s.Sparse, sparseAuto, "never: fill holes with zeros",
 			sparseAuto, SparseNever),
 		{group: NativeFlags, name: "preserve", value: "owner,xattr,links",
 			json:   jsonText,
-			assign: into(&s.Preserve, parsePreserved),
+			assign: into(&s.Preserve, parsePreserved), words: textsOf("owner", "xattr", "links"), several: true,
 			help: "Preserve them too, if set on both sides; mode\nand modification time are always preserved;\n" +
 				"links: hard links between the files of a tree"},
 		switchOption(NativeFlags, "no-resume", &s.NoResume,
@@ -145,7 +145,7 @@ func (s *Copy) selectionOptions() []option {
 		{group: NativeFlags, name: "exclude", value: "PATTERN", json: jsonList, list: filterList,
 			assign: appending(&s.Filters, parseRule(FilterExclude, parsePattern)),
 			help:   "Sender of a tree: do not send what matches"},
-		{group: NativeFlags, name: "exclude-from", value: "FILE", json: jsonList, list: filterList,
+		{group: NativeFlags, name: "exclude-from", value: "FILE", offers: FileValues, json: jsonList, list: filterList,
 			assign: appending(&s.Filters, parseRule(FilterExcludeFrom, parsePath)),
 			help:   "The same for the patterns in a file such as\n.gitignore; all three may be repeated"},
 		fileOption(NativeFlags, "files-from", "FILE", &s.FilesFrom,
@@ -164,7 +164,7 @@ func (s *Copy) limitOptions() []option {
 // developerOptions are for developers of the program.
 func (s *Copy) developerOptions() []option {
 	return []option{
-		{group: AddedFlags, name: "cpuprofile", value: "FILE", json: jsonText, hidden: true,
+		{group: AddedFlags, name: "cpuprofile", value: "FILE", offers: FileValues, json: jsonText, hidden: true,
 			assign: into(&s.CPUProfile, parsePath),
 			help:   "Write a profile of this side for go tool pprof"},
 	}

@@ -15,7 +15,7 @@ const MaxParallel = 256
 // what its arguments mean.
 func (s *Fleet) options() []option {
 	return []option{
-		{group: AddedFlags, name: "to", value: "FILE", flagOnly: true, json: jsonNone,
+		{group: AddedFlags, name: "to", value: "FILE", offers: FileValues, flagOnly: true, json: jsonNone,
 			assign: into(&s.To, parsePath),
 			help: "Copy to each peer in FILE, one per line: PEER,\nor PEER:SHARE[/PATH] with a target of its own;\n" +
 				"- is stdin"},

@@ -79,7 +79,7 @@ func (s *Transfer) options() []option {
 func withNetworkPaths(table []option) []option {
 	for i := range table {
 		if table[i].name == "path" {
-			table[i].value = "auto|dma|fast|tls|tcp|am|rma"
+			table[i].words = textsOf(append([]PathChoice{PathAuto}, everyPath()...)...)
 			table[i].help = "How file data is copied: by DMA or over Comch\n" +
 				"producers and consumers (fast); to another\nmachine over TLS, or if the daemon permits it\n" +
 				"without encryption: over TCP, by UCX's active\nmessages (am) or by RDMA (rma). auto is tls;\n" +
@@ -187,7 +187,7 @@ func (s *Serve) shareOptions() []option {
 		listenOption(&s.Listen, "Serve other machines at this address, or at all\nwith :PORT; the default port is "+
 			"7483. Without\n-p and -r no device is served then"),
 		{group: ServeFlags, name: "path", value: "LIST", fallback: string(PathAuto), json: jsonText,
-			assign: into(&s.Paths, parsePathList), words: permittedPaths,
+			assign: into(&s.Paths, parsePathList), words: permittedPaths, several: true,
 			help: "Permitted paths of file data, with commas: dma\nand fast of a device; tls, tcp, am and rma to\n" +
 				"other machines. auto, and a list without any of\na kind, is dma, fast and tls; tcp does not\n" +
 				"encrypt, and am and rma are for machines that\ntrust each other"},

@@ -50,7 +50,7 @@ func sdkLogLevelOption(level *Level) option {
 // jsonOption names the parameter file, which is read before all others are merged.
 func jsonOption() option {
 	return option{
-		group: DOCAFlags, name: "json", short: "j", value: "FILE", json: jsonNone,
+		group: DOCAFlags, name: "json", short: "j", value: "FILE", offers: FileValues, json: jsonNone,
 		assign: func(string) error { return nil },
 		help:   "Parameter file in DOCA's JSON form; may have\ncomments and trailing commas",
 	}
@@ -80,7 +80,7 @@ func driverOptions(s *Driver) []option {
 				"other machines, and fail if UCX does not load", DriverAuto, DriverDOCA, DriverSoft, DriverUCX),
 		switchOption(AddedFlags, "require-hw", &s.RequireHW,
 			"Fail rather than use the software device;\nrefused for other machines, which use no device"),
-		fileOption(AddedFlags, "doca-libdir", "DIR", &s.LibraryDir,
+		directoryOption(AddedFlags, "doca-libdir", &s.LibraryDir,
 			"Directory of DOCA's libraries; if not given,\nthe loader's path and DOCA's own directories"),
 	}
 }
@@ -88,7 +88,7 @@ func driverOptions(s *Driver) []option {
 func deviceOption(device *string) option {
 	return option{
 		group: ProgramFlags, name: "pci-addr", short: "p", alias: "dev-pci", aliasKey: "d", value: "DEVICE",
-		json: jsonText, assign: into(device, parseDevice),
+		json: jsonText, offers: DeviceValues, assign: into(device, parseDevice),
 		help: "Device: PCI address, IB or net device name;\nneeded only where more than one device fits",
 	}
 }
@@ -96,7 +96,7 @@ func deviceOption(device *string) option {
 func representorOption(representor *string) option {
 	return option{
 		group: ProgramFlags, name: "rep-pci", short: "r", value: "DEVICE",
-		json: jsonText, assign: into(representor, parseRepresentor),
+		json: jsonText, offers: RepresentorValues, assign: into(representor, parseRepresentor),
 		help: "Host function to serve, DPU only: PCI address,\nor VUID or net device name of its representor",
 	}
 }
@@ -149,7 +149,8 @@ func peerOptions(device, representor *string, role *Role, wait, limit, patience 
 
 func pathOption(group FlagGroup, path *PathChoice, help string) option {
 	return option{
-		group: group, name: "path", value: "auto|dma|fast", fallback: string(PathAuto), json: jsonText,
+		group: group, name: "path", fallback: string(PathAuto), json: jsonText,
+		words:  textsOf(append([]PathChoice{PathAuto}, devicePaths...)...),
 		assign: into(path, parseOneOf(slices.Concat([]PathChoice{PathAuto}, devicePaths, networkPaths)...)),
 		help:   help,
 	}
@@ -180,11 +181,11 @@ func bandwidthOption(rate *int64, help string) option {
 }
 
 func keysOption(directory *string, help string) option {
-	return fileOption(AddedFlags, "keys", "DIR", directory, help)
+	return directoryOption(AddedFlags, "keys", directory, help)
 }
 
 func runtimeDirOption(directory *string, help string) option {
-	return fileOption(ServeFlags, "runtime-dir", "DIR", directory, help)
+	return directoryOption(ServeFlags, "runtime-dir", directory, help)
 }
 
 func socketOption(path *string, help string) option {
@@ -195,7 +196,7 @@ func socketOption(path *string, help string) option {
 func placementOptions(wish *placement.Wish) []option {
 	return []option{
 		{group: AddedFlags, name: "numa", value: "auto|off|NODE", fallback: placement.NodeAuto, json: jsonNumber,
-			assign: into(&wish.Node, placement.ParseNode),
+			assign: into(&wish.Node, placement.ParseNode), words: textsOf(placement.NodeAuto, placement.NodeOff),
 			help: "Pin the process to a NUMA node's CPUs, and so\nby default to its memory; auto is the node of\n" +
 				"the device, if hardware"},
 		{group: AddedFlags, name: "cores", value: "LIST", json: jsonNumber,

@@ -199,6 +199,8 @@ func parseCount(text string) (int, error) {
 // digestAuto stands for the digest that suits the peer.
 const digestAuto = "auto"
 
+func digestChoices() []string { return append([]string{digestAuto}, digest.Names()...) }
+
 func (s *Copy) assignDigest(text string) error {
 	if s.autoDigest = text == digestAuto; s.autoDigest {
 		s.Digest = defaultDigest
@@ -206,7 +208,7 @@ func (s *Copy) assignDigest(text string) error {
 	}
 	a, err := digest.ParseAlgorithm(text)
 	if err != nil {
-		return fmt.Errorf("not a digest; give %s", phrase.Or(append([]string{digestAuto}, digest.Names()...)))
+		return fmt.Errorf("not a digest; give %s", phrase.Or(digestChoices()))
 	}
 	s.Digest = a
 	return nil
@@ -221,14 +223,20 @@ func parseCopyDigest(text string) (digest.Algorithm, error) {
 }
 
 func parseDurability(text string) (negotiate.Durability, error) {
-	var names []string
 	for d := negotiate.DurabilityNone; d <= negotiate.DurabilityFull; d++ {
 		if text == d.String() {
 			return d, nil
 		}
+	}
+	return 0, fmt.Errorf("not one of the choices; give %s", phrase.Or(durabilities()))
+}
+
+// durabilities returns the names of all durabilities, the weakest first.
+func durabilities() (names []string) {
+	for d := negotiate.DurabilityNone; d <= negotiate.DurabilityFull; d++ {
 		names = append(names, d.String())
 	}
-	return 0, fmt.Errorf("not one of the choices; give %s", phrase.Or(names))
+	return names
 }
 
 // parsePreserved parses a comma-separated list.
