@@ -285,8 +285,9 @@ fmt: ## format all Go and C files
 	gofmt -w $(GO_FILES)
 	$(CLANG_FORMAT) -i $(C_FILES)
 
-imports: ## write the import graph of docs/ARCHITECTURE.md and draw docs/architecture.svg
-	$(GO) test -count=1 ./internal/repolint -run TestArchitecture -update
+imports: ## draw docs/architecture.svg, the picture of the packages and their imports
+	$(GO) build -C tools -o $(CURDIR)/build/tools/ ./imports
+	build/tools/imports
 
 recordings: build ## write the recordings of terminals that README.md shows, from copies on the software device
 	DMA_COPY_TEST_PROGRAM='$(CURDIR)/bin/dma-copy' \

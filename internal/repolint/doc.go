@@ -1,3 +1,3 @@
-// Package repolint has tests of the repository itself, and no code: which package may import which, and whether the
-// pages in docs agree with the sources. It imports nothing of the module.
+// Package repolint has tests of the repository itself, and no code: which package may import which, which C file may
+// include which, and whether the links of the pages lead somewhere. It imports nothing of the module.
 package repolint

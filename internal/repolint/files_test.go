@@ -49,7 +49,6 @@ func foldersOf(imports []string) (folders []string) {
 type listedPackage struct {
 	ImportPath     string
 	Dir            string
-	Imports        []string
 	GoFiles        []string
 	CgoFiles       []string
 	CFiles         []string
@@ -80,7 +79,7 @@ func moduleFiles(t *testing.T) (files []sourceFile) {
 func listPackages(t *testing.T) (packages []listedPackage) {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-buildvcs=false",
-		"-json=ImportPath,Dir,Imports,GoFiles,CgoFiles,CFiles,HFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles",
+		"-json=ImportPath,Dir,GoFiles,CgoFiles,CFiles,HFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles",
 		modulePath+"/...")
 	list.Env = append(os.Environ(), "CGO_ENABLED=1")
 	var stderr strings.Builder

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A box is a package of the picture in docs/architecture.svg, with the packages below it that have no box.
+type box struct {
+	member  string
+	group   string // the class of its colour
+	row     int
+	column  float64
+	columns int // how many it is wide
+	about   string
+}
+
+// picture has the boxes. A package is imported by those of earlier rows only. One that does not exist yet may already
+// have its place.
+var picture = []box{
+	{"cmd/dma-copy", "program", 0, 1.5, 1, "commands, signals, logging"},
+	{"cmd/dma-copy/internal", "program", 1, 1.5, 4, ""}, // about: the names of its packages
+	{"internal/bench", "program", 2, 1.5, 1, "measurements"},
+	{"internal/service", "service", 3, 0.5, 1, "daemon and its clients"},
+	{"internal/network", "service", 4, 0, 1, "between machines"},
+	{"internal/dmaxfer", "transfer", 4, 1.5, 1, "meets the peer, runs a copy"},
+	{"internal/ping", "transfer", 4, 3, 1, "round trips"},
+	{"internal/secure", "service", 5, 0, 1, "TLS on a control channel"},
+	{"internal/dmaxfer/native", "transfer", 5, 1, 1, "protocol of two dma-copy"},
+	{"internal/dmaxfer/reference", "transfer", 5, 2, 1, "protocol of doca_dma_copy"},
+	{"internal/identity", "service", 6, 0, 1, "keys, and what each may do"},
+	{"internal/dmaxfer/job", "transfer", 6, 2, 1, "local file, progress, errors"},
+	{"internal/share", "service", 7, 0, 1, "directories of a daemon"},
+	{"internal/dmaxfer/pump", "transfer", 7, 2, 1, "chunks, file to window"},
+	{"internal/comch", "device", 7, 3, 1, "control channel"},
+	{"internal/dmaxfer/tree", "transfer", 8, 1, 1, "entries of a source tree"},
+	{"internal/tcpport", "service", 8, 0, 1, "owner of a TCP socket"},
+	{"internal/doca", "device", 8, 3, 1, "devices, memory, engines"},
+	{"internal/ucx", "device", 9, 0, 1, "binding of UCX, in C"},
+	{"internal/dmaxfer/disk", "transfer", 9, 1.5, 1, "files and their commit"},
+	{"internal/doca/internal/cabi", "device", 9, 3, 1, "calls into C, loader"},
+	{"internal/quantity", "service", 10, 0, 1, "sizes and durations as text"},
+	{"internal/dmaxfer/digest", "transfer", 10, 1.5, 1, "digests of files"},
+	{"softdoca/device", "device", 10, 3, 1, "software device, in C"},
+	{"internal/quote", "service", 11, 0, 1, "text in messages"},
+	{"internal/lines", "service", 12, 0, 1, "lists with a line each"},
+	{"internal/negotiate", "transfer", 11, 1.5, 1, "messages and their order"},
+	{"softdoca/abi", "device", 11, 3, 1, "DOCA's types and functions"},
+}
+
+// pictureOf returns the boxes, and for each the boxes that it imports directly, by their indexes. Imports that follow
+// from others are left out, as are those of internal/quote, which all packages may import.
+func pictureOf(graph map[string][]string) (boxes []box, arrows [][]int, err error) {
+	for _, b := range picture {
+		if exists(b.member, graph) {
+			boxes = append(boxes, b)
+		}
+	}
+	imports, err := importsOfBoxes(boxes, graph)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range boxes {
+		if boxes[i].about == "" {
+			boxes[i].about = strings.Join(childrenOf(boxes[i].member, graph), ", ")
+		}
+		arrows = append(arrows, direct(imports, i))
+		for _, to := range arrows[i] {
+			if boxes[to].row <= boxes[i].row {
+				err = errors.Join(err, fmt.Errorf("the box of %s must be below that of %s",
+					boxes[to].member, boxes[i].member))
+			}
+		}
+	}
+	return boxes, arrows, err
+}
+
+// exists reports whether there is a package or one below it.
+func exists(member string, graph map[string][]string) bool {
+	for importer, imported := range graph {
+		if slices.ContainsFunc(append(imported, importer), func(name string) bool { return within(name, member) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// importsOfBoxes returns for each box those that it imports. All packages must have a box.
+func importsOfBoxes(boxes []box, graph map[string][]string) (imports []map[int]bool, err error) {
+	for range boxes {
+		imports = append(imports, map[int]bool{})
+	}
+	for folder, imported := range graph {
+		from := boxOf(boxes, folder)
+		if from < 0 {
+			err = errors.Join(err, fmt.Errorf("%s has no box: add one in tools/imports", folder))
+			continue
+		}
+		for _, name := range imported {
+			to := boxOf(boxes, name)
+			if to >= 0 && to != from && boxes[to].member != "internal/quote" {
+				imports[from][to] = true
+			}
+		}
+	}
+	return imports, err
+}
+
+// childrenOf returns the names of the packages directly below a folder.
+func childrenOf(folder string, graph map[string][]string) (names []string) {
+	for importer, imported := range graph {
+		for _, name := range append(imported, importer) {
+			if child, below := strings.CutPrefix(name, folder+"/"); below && !strings.Contains(child, "/") {
+				names = append(names, child)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// boxOf returns the index of the innermost box that has a package, or -1.
+func boxOf(boxes []box, folder string) int {
+	found := -1
+	for i, b := range boxes {
+		if within(folder, b.member) && (found < 0 || len(b.member) > len(boxes[found].member)) {
+			found = i
+		}
+	}
+	return found
+}
+
+// direct returns the imports of a box that do not follow from its other imports.
+func direct(imports []map[int]bool, from int) (kept []int) {
+	for to := range imports[from] {
+		follows := false
+		for via := range imports[from] {
+			follows = follows || via != to && reaches(imports, via, to)
+		}
+		if !follows {
+			kept = append(kept, to)
+		}
+	}
+	slices.Sort(kept)
+	return kept
+}
+
+func reaches(imports []map[int]bool, from, to int) bool {
+	for next := range imports[from] {
+		if next == to || reaches(imports, next, to) {
+			return true
+		}
+	}
+	return false
+}
+
+func within(name, folder string) bool { return name == folder || strings.HasPrefix(name, folder+"/") }
