@@ -10,7 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/bench"
-	"github.com/dma-copy/dma-copy/internal/bench/filetree"
+	"github.com/dma-copy/dma-copy/internal/filetree"
 )
 
 // benchPlanOf returns the plan of a command line.

@@ -1,9 +1,9 @@
 package bench
 
 import (
-	"github.com/dma-copy/dma-copy/internal/bench/filetree"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/filetree"
 )
 
 // Direction is the direction of a copy.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dma-copy/dma-copy/internal/bench/filetree"
+	"github.com/dma-copy/dma-copy/internal/filetree"
 )
 
 // recordVersion is the version of the JSON format (docs/bench.schema.json). It changes only if a field is removed or

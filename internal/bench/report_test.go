@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/bench/filetree"
+	"github.com/dma-copy/dma-copy/internal/filetree"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

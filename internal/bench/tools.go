@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/bench/filetree"
+	"github.com/dma-copy/dma-copy/internal/filetree"
 )
 
 // The tools to compare with.

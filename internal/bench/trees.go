@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/bench/filetree"
+	"github.com/dma-copy/dma-copy/internal/filetree"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/bench/filetree"
+	"github.com/dma-copy/dma-copy/internal/filetree"
 )
 
 var (

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/bench/filetree"
+	"github.com/dma-copy/dma-copy/internal/filetree"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/bench/filetree"
+	"github.com/dma-copy/dma-copy/internal/filetree"
 )
 
 var previousRelease = flag.String("interop.previous", "",

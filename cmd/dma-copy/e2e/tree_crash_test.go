@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/bench/filetree"
+	"github.com/dma-copy/dma-copy/internal/filetree"
 )
 
 var (

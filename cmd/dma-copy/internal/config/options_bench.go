@@ -8,8 +8,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/bench"
-	"github.com/dma-copy/dma-copy/internal/bench/filetree"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/filetree"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
