@@ -49,8 +49,8 @@ GO_BUILD   = $(GO) build -buildmode=$(BUILDMODE) -trimpath -buildvcs=false -ldfl
 # Some compilers define _FORTIFY_SOURCE by themselves, and warn of another value.
 HARDENED_CFLAGS := -O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 WARNINGS := -Wall -Wextra -Werror
-C_FILES   = $(shell find cmd internal softdoca -name '*.[ch]')
-GO_FILES  = $(shell find cmd internal softdoca -name '*.go')
+C_FILES   = $(shell find cmd internal lab softdoca -name '*.[ch]')
+GO_FILES  = $(shell find cmd internal lab softdoca tools -name '*.go')
 
 # The binding of UCX is built where UCX's headers are installed (package libucx-dev); elsewhere it reports what to
 # install. Its library is looked up at run time. The headers are those of any architecture, but a compiler for another
@@ -132,6 +132,7 @@ reproducible: ## packages of the last commit, made twice in different directorie
 test: ## all Go tests, then the C tests; lists the slowest
 	@GO='$(GO)' scripts/need.sh cc cmp
 	SLOWEST=20 $(GO_TEST) -count=1 $(QUICK_BUILD) $(PARALLEL) ./...
+	$(GO) -C lab test -count=1 $(QUICK_BUILD) ./...
 	$(MAKE) $(CTEST) test
 	$(MAKE) $(CABI_TEST) test
 	$(if $(UCX_C),$(MAKE) $(UCX_TEST) test)
@@ -174,7 +175,7 @@ test-interop: ## copies between this program and PREVIOUS, a release, commit or 
 
 test-rdma: build ## copies over real verbs between two emulated machines; CASES="verbs copy" limits them; Debian only
 	$(GO) test -c -o build/rdma/ucx.test ./internal/ucx
-	scripts/rdma/test.sh $(CASES)
+	lab/rdma/test.sh $(CASES)
 
 test-page: ## the status page in headless Chromium, installed if missing (Debian); SCREENSHOTS=DIR keeps pictures
 	GO='$(GO)' scripts/test-page.sh $(SCREENSHOTS)
@@ -189,10 +190,9 @@ soak: ## COPIES copies in one process (default 1000), a tenth as many in two, te
 		-soak.copies=$(COPIES) -soak.commands=$$(($(COPIES) * 10))
 
 # Tests in one goroutine, or of what is not in Go, that take long under the race detector: of what a loss of power
-# leaves, of symlinks that another process makes, of deep trees and large attributes, of a measurement of each kind, of
-# the kit, of allocations.
+# leaves, of symlinks that another process makes, of deep trees and large attributes, of the kit, of allocations.
 NOT_UNDER_RACE := ^Test(TreeSurvivesALossOfPower|NothingLeadsOut|DeepTree|ManyLargeAttributesArrive|$\
-WrongCopiesOfTrees|LimitCopies|TreesAreMeasured|Kit|\w+AllocateNothing)$$
+Kit|\w+AllocateNothing)$$
 # Packages that start goroutines, or whose tests do.
 GOROUTINES := ^[[:space:]]*go [[:alpha:].]+\(|\.(Go|Parallel)\(
 # Copies of the whole program, of each kind once: how it works with other processes is the same without the detector.
@@ -277,6 +277,9 @@ lint: ## formatting, line width, commit subjects, vet, staticcheck, go.mod; chan
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
 	$(GO) mod tidy -diff
+	$(GO) -C lab vet ./...
+	cd lab && $(GO) tool -modfile=../tools/go.mod staticcheck ./...
+	$(GO) -C lab mod tidy -diff
 	$(GO) -C tools mod tidy -diff
 	$(GO) -C tools/packaging mod tidy -diff
 	$(GO) -C tools/packaging test ./licences
@@ -294,7 +297,7 @@ recordings: build ## write the recordings of terminals that README.md shows, fro
 		$(GO) test -count=1 ./cmd/dma-copy/e2e -run TestReadmeCommands -update
 
 test-netns: build ## copies between network namespaces over links that lose, delay and are cut; needs root
-	scripts/test-netns.sh
+	lab/scripts/test-netns.sh
 
 examples-check: ## examples/fleet (needs shellcheck and ansible-lint); examples/grafana with the metrics of a daemon
 	GO='$(GO)' scripts/examples-check.sh
@@ -316,23 +319,30 @@ demo: ## copy a file between two processes over the software device
 demo-service: build ## a daemon and commands with keys over the software device, as in docs/SERVICE.md
 	scripts/demo-service.sh
 
-bench: build limit ## measure and update docs/BENCHMARKS.md, on an idle machine; BENCH="disk engine" limits it
-	scripts/bench.sh $(BENCH)
+bench: build limit bin/lab ## measure beside other tools, and update docs/; BENCH="disk engine" limits it
+	lab/scripts/bench.sh $(BENCH)
 
-limit: bin/dma-copy-limit ## build bin/dma-copy-limit, the C program that dma-copy bench takes as the upper bound
+bench-page: bin/lab ## the tables and drawings of docs/BENCHMARKS.md from the records in lab/results
+	bin/lab page lab/results docs
 
-bin/dma-copy-limit: internal/bench/limit/limit.c
+.PHONY: bin/lab
+bin/lab:
+	$(GO) build -C lab -o $(CURDIR)/bin/lab .
+
+limit: bin/dma-copy-limit ## build bin/dma-copy-limit, the C program that the lab takes as the upper bound
+
+bin/dma-copy-limit: lab/limit/limit.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -O2 $(CFLAGS) $(WARNINGS) -pthread -o $@ $<
 
 profile: build ## CPU profiles of both sides of a copy of 1 GiB; SIZE and SENDER (host, dpu) choose another
-	GO='$(GO)' scripts/profile.sh
+	GO='$(GO)' lab/scripts/profile.sh
 
 linear: build ## time per MiB and memory of copies from 64 MiB to 16 GiB; SIZES (in MiB), ROUNDS, DIR: see the script
-	scripts/linear.sh
+	lab/scripts/linear.sh
 
-instructions: ## instructions per task, message, small file and start, compared with recorded numbers; needs valgrind
-	CC='$(CC)' GO='$(GO)' scripts/instructions.sh
+instructions: ## instructions per task, message, small file and start, beside recorded numbers; needs valgrind
+	CC='$(CC)' GO='$(GO)' lab/scripts/instructions.sh
 
 # 75: the database cannot be read.
 vuln: ## known vulnerabilities in code that the program calls; without vuln.go.dev it fails only if VULN_REQUIRED is set

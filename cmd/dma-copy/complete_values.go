@@ -146,15 +146,6 @@ func (c completer) trusted(word string) (offered []cobra.Completion) {
 	return offered
 }
 
-// benchArguments completes what is measured, or the record of show.
-func benchArguments(_ completer, before []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(before) == 1 && before[0] == benchShow {
-		return nil, files
-	}
-	kinds := firstOf(benchCopy, benchTree, benchConnected, benchMachines, benchEngine, benchShow)
-	return kinds(completer{}, before, word)
-}
-
 // configArguments completes show, a command and its flags, or check and a file.
 func configArguments(c completer, before []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch {

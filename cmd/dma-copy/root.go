@@ -22,8 +22,8 @@ func execute(
 ) (err error) {
 	defer job.Recover(&err)
 	list := commands()
-	if len(args) > 0 && args[0] == manName {
-		list = append(list, manCommand())
+	if len(args) > 0 {
+		list = append(list, unlisted(args[0])...)
 	}
 	root := newRootCommand(streams, args, list, run)
 	if before, asked := wordToComplete(args); asked {
@@ -93,9 +93,21 @@ func newRootCommand(
 // commands are those below the root, in the order of the help.
 func commands() []command {
 	return []command{
-		benchCommand(), completionCommand(), configCommand(), devicesCommand(), doctorCommand(), keysCommand(),
-		localCommand(), lsCommand(), mkdirCommand(), pingCommand(), pullCommand(), pushCommand(), rmCommand(),
+		completionCommand(), configCommand(), devicesCommand(), doctorCommand(), keysCommand(), localCommand(),
+		lsCommand(), mkdirCommand(), pingCommand(), pullCommand(), pushCommand(), rmCommand(),
 		serveCommand(), statusCommand(), syncCommand(), verifyCommand(), versionCommand(),
+	}
+}
+
+// unlisted returns the command of that name if it is one of those that are not in the help.
+func unlisted(name string) []command {
+	switch name {
+	case benchName:
+		return []command{benchCommand()}
+	case manName:
+		return []command{manCommand()}
+	default:
+		return nil
 	}
 }
 

@@ -1,7 +1,5 @@
-// Package bench measures copies: real files and directory trees with the whole program, compared with tools that do the
-// same work, and the copy engine alone, from memory to memory. It measures and reports; it tunes nothing.
+// Package bench measures the copy engine alone, from memory to memory. What it has in common with the contests of the
+// lab is here, too: rounds in which all candidates take turns, the conditions of a record, and tables.
 //
-// All candidates of a group run interleaved (rounds.go), so that a machine that becomes slower affects all of them.
-// What is done before and after a run (workspace.go) is the same for each and is not timed. A candidate that fails is
-// reported, and the others continue.
+// A candidate that fails is reported, and the others continue. The package measures and reports; it tunes nothing.
 package bench

@@ -32,14 +32,14 @@ type engineCopy struct {
 	loop   engineLoop
 }
 
-// prepare opens an engine and clears the target, which may have the content of an earlier run.
-func (c *engineCopy) prepare(context.Context) (err error) {
+// Prepare opens an engine and clears the target, which may have the content of an earlier run.
+func (c *engineCopy) Prepare(context.Context) (err error) {
 	if deepest, err := c.device.MaxDepth(); err == nil && c.depth > deepest {
 		return fmt.Errorf("depth %d exceeds the device's limit of %d tasks in flight", c.depth, deepest)
 	}
 	if !taskFits(c.device, c.chunk) {
 		return fmt.Errorf("tasks of %s exceed the device's limit of %s",
-			sizeText(c.chunk), sizeText(int64(c.device.Info().MaxBufferSize)))
+			SizeText(c.chunk), SizeText(int64(c.device.Info().MaxBufferSize)))
 	}
 	clear(c.memory.targetBytes[:c.window()])
 	if c.engine, err = c.device.NewEngine(c.depth); err != nil {
@@ -54,7 +54,7 @@ func (c *engineCopy) window() int64 { return c.chunk * int64(c.depth) }
 
 func (c *engineCopy) tasks() int { return int((c.bytes + c.chunk - 1) / c.chunk) }
 
-func (c *engineCopy) run(ctx context.Context) (Run, error) {
+func (c *engineCopy) Run(ctx context.Context) (Run, error) {
 	before, began := processorTime(), time.Now()
 	if err := c.loop.run(ctx, c.tasks()); err != nil {
 		return Run{}, err
@@ -62,8 +62,8 @@ func (c *engineCopy) run(ctx context.Context) (Run, error) {
 	return Run{Seconds: time.Since(began).Seconds(), CPU: processorTime() - before}, nil
 }
 
-// check closes the engine, also after a failed run.
-func (c *engineCopy) check(_ context.Context, thoroughly bool) error {
+// Check closes the engine, also after a failed run.
+func (c *engineCopy) Check(_ context.Context, thoroughly bool) error {
 	if err := c.engine.Close(); err != nil {
 		return err
 	}

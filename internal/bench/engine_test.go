@@ -8,9 +8,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-func measureEngineAlone(t *testing.T, e EnginePlan) *EngineRecord {
+func measureEngineAlone(t *testing.T, p Plan) *EngineRecord {
 	t.Helper()
-	p := Plan{Engine: &e, Driver: doca.Options{Choice: doca.ChooseSoft}, Runs: 2, Warmup: 1, Tell: func(string) {}}
+	p.Settings = Settings{Driver: doca.Options{Choice: doca.ChooseSoft}, Runs: 2, Warmup: 1, Tell: func(string) {}}
 	record, err := Measure(t.Context(), p)
 	if errors.Is(err, doca.ErrNoCgo) {
 		t.Skip(err)
@@ -26,7 +26,7 @@ func measureEngineAlone(t *testing.T, e EnginePlan) *EngineRecord {
 
 // More tasks than slots, fewer, and as many; with a last task beyond the bytes.
 func TestEngineBothWays(t *testing.T) {
-	record := measureEngineAlone(t, EnginePlan{
+	record := measureEngineAlone(t, Plan{
 		Bytes: 300_000, Chunks: []int64{4096, 65536}, Depths: []int{1, 3, 100},
 		Directions: []Direction{HostToDPU, DPUToHost},
 	})
@@ -41,7 +41,7 @@ func TestEngineBothWays(t *testing.T) {
 }
 
 func TestEngineBeyondTheDevice(t *testing.T) {
-	record := measureEngineAlone(t, EnginePlan{
+	record := measureEngineAlone(t, Plan{
 		Bytes: 4 << 20, Chunks: []int64{4096, 4 << 20}, Depths: []int{2, 2000}, Directions: []Direction{HostToDPU},
 	})
 	for _, r := range record.Results {
@@ -58,7 +58,7 @@ func TestEngineBeyondTheDevice(t *testing.T) {
 // A device that drops bytes fails.
 func TestEngineThatCopiesWrongly(t *testing.T) {
 	t.Setenv("DMA_COPY_SOFT_FAULTS", "drop=1,drop=2,drop=3,drop=4")
-	record := measureEngineAlone(t, EnginePlan{
+	record := measureEngineAlone(t, Plan{
 		Bytes: 4096, Chunks: []int64{4096}, Depths: []int{1}, Directions: []Direction{HostToDPU},
 	})
 	if got := record.Results[0].Error; !strings.Contains(got, "differs from the source") {
@@ -68,7 +68,7 @@ func TestEngineThatCopiesWrongly(t *testing.T) {
 
 func TestEngineThatFails(t *testing.T) {
 	t.Setenv("DMA_COPY_SOFT_FAULTS", "fail=2:DRIVER")
-	record := measureEngineAlone(t, EnginePlan{
+	record := measureEngineAlone(t, Plan{
 		Bytes: 65536, Chunks: []int64{4096}, Depths: []int{4}, Directions: []Direction{HostToDPU, DPUToHost},
 	})
 	if got := record.Results[0].Error; !strings.Contains(got, "DRIVER") {
@@ -81,10 +81,12 @@ func TestEngineThatFails(t *testing.T) {
 
 // If no bytes are copied, the target is not compared, and the record says that none are.
 func TestEngineThatMovesNothing(t *testing.T) {
-	t.Setenv(limitsVariable, "move_bytes=0")
+	t.Setenv(LimitsVariable, "move_bytes=0")
 	p := Plan{
-		Engine: &EnginePlan{Bytes: 65536, Chunks: []int64{4096}, Depths: []int{4}, Directions: []Direction{HostToDPU}},
-		Driver: doca.Options{Choice: doca.ChooseSoft}, Model: "bluefield3", Runs: 1, Tell: func(string) {},
+		Bytes: 65536, Chunks: []int64{4096}, Depths: []int{4}, Directions: []Direction{HostToDPU},
+		Settings: Settings{
+			Driver: doca.Options{Choice: doca.ChooseSoft}, Model: "bluefield3", Runs: 1, Tell: func(string) {},
+		},
 	}
 	record, err := Measure(t.Context(), p)
 	if errors.Is(err, doca.ErrNoCgo) {
@@ -112,7 +114,7 @@ func TestEngineLoopAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer driver.Close()
-	names, err := findSides(driver)
+	names, err := FindSides(driver)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,13 +123,13 @@ func TestEngineLoopAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.close()
-	plan := EnginePlan{Bytes: 4096, Chunks: []int64{4096}, Depths: []int{4}, Directions: []Direction{HostToDPU}}
+	plan := Plan{Bytes: 4096, Chunks: []int64{4096}, Depths: []int{4}, Directions: []Direction{HostToDPU}}
 	all, _, err := plan.candidates(s, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := all[0].(*engineCopy)
-	if err := c.prepare(t.Context()); err != nil {
+	if err := c.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer c.engine.Close()

@@ -12,57 +12,57 @@ import (
 )
 
 func (p Plan) measureEngine(
-	ctx context.Context, driver *doca.Driver, names sideNames, moves bool,
+	ctx context.Context, driver *doca.Driver, names Sides, moves bool,
 ) (record *EngineRecord, err error) {
 	s, err := openEngineSetup(driver, names)
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	candidates, results, err := p.Engine.candidates(s, moves)
+	candidates, results, err := p.candidates(s, moves)
 	if err != nil {
 		return nil, err
 	}
-	p.notify("the engine alone: %s in %s each, %s a run", quantity.Count(len(candidates), "combination"),
-		quantity.Count(p.Runs+p.Warmup, "round"), sizeText(p.Engine.Bytes))
-	outcomes, err := p.rounds().measure(ctx, candidates)
+	p.Tell(fmt.Sprintf("the engine alone: %s in %s each, %s a run", quantity.Count(len(candidates), "combination"),
+		quantity.Count(p.Runs+p.Warmup, "round"), SizeText(p.Bytes)))
+	outcomes, err := p.Rounds().Measure(ctx, candidates)
 	if err != nil {
 		return nil, err
 	}
 	for i := range results {
 		results[i].setOutcome(outcomes[i], candidates[i].(*engineCopy).tasks())
 	}
-	return &EngineRecord{Bytes: p.Engine.Bytes, Results: results}, nil
+	return &EngineRecord{Bytes: p.Bytes, Results: results}, nil
 }
 
-func (r *EngineResult) setOutcome(o outcome, tasks int) {
-	if o.err != nil {
-		r.Error = o.err.Error()
+func (r *EngineResult) setOutcome(o Outcome, tasks int) {
+	if o.Err != nil {
+		r.Error = o.Err.Error()
 		return
 	}
 	bytes := float64(tasks) * float64(r.Chunk)
-	r.Seconds = o.spread(secondsOf)
+	r.Seconds = o.Spread(SecondsOf)
 	r.Rate, r.TasksPerSecond = bytes/r.Seconds.P50, float64(tasks)/r.Seconds.P50
-	if cpu := o.spread(cpuOf); cpu != nil {
+	if cpu := o.Spread(CPUOf); cpu != nil {
 		r.CPUPerGiB = cpu.P50 / (bytes / gibibyte)
 	}
 }
 
 // candidates returns all combinations. Those of one direction share its memory, because only one runs at a time.
-func (e *EnginePlan) candidates(s *engineSetup, moves bool) (all []candidate, results []EngineResult, err error) {
-	window, err := e.window(s.dpu)
+func (p Plan) candidates(s *engineSetup, moves bool) (all []Candidate, results []EngineResult, err error) {
+	window, err := p.window(s.dpu)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, direction := range e.Directions {
+	for _, direction := range p.Directions {
 		memory, err := s.newMemoryPair(direction, window)
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, chunk := range e.Chunks {
-			for _, depth := range e.Depths {
+		for _, chunk := range p.Chunks {
+			for _, depth := range p.Depths {
 				all = append(all, &engineCopy{
-					device: s.dpu, memory: memory, chunk: chunk, depth: depth, bytes: e.Bytes, moves: moves,
+					device: s.dpu, memory: memory, chunk: chunk, depth: depth, bytes: p.Bytes, moves: moves,
 				})
 				results = append(results, EngineResult{Direction: direction, Chunk: chunk, Depth: depth})
 			}
@@ -72,25 +72,25 @@ func (e *EnginePlan) candidates(s *engineSetup, moves bool) (all []candidate, re
 }
 
 // window returns the largest window of the combinations that the device supports; prepare reports the others.
-func (e *EnginePlan) window(device *doca.Device) (int64, error) {
+func (p Plan) window(device *doca.Device) (int64, error) {
 	deepest, err := device.MaxDepth()
 	if err != nil {
 		return 0, err
 	}
 	largest := int64(1)
-	for _, chunk := range e.Chunks {
-		for _, depth := range e.Depths {
+	for _, chunk := range p.Chunks {
+		for _, depth := range p.Depths {
 			if taskFits(device, chunk) && depth <= deepest {
 				largest = max(largest, chunk*int64(depth))
 			}
 		}
 	}
 	const windows = 4 // both ends of both directions
-	if most := availableMemory() / 2 / windows; largest > most {
+	if most := AvailableMemory() / 2 / windows; largest > most {
 		return 0, &job.Error{
 			Kind: job.ErrSettings,
 			Cause: fmt.Sprintf("--chunks and --depths need windows of %s, but only %s of memory is available",
-				sizeText(largest), sizeText(most)),
+				SizeText(largest), SizeText(most)),
 			Next: "choose smaller values",
 		}
 	}
@@ -109,12 +109,12 @@ type engineSetup struct {
 	opened    []interface{ Close() error }
 }
 
-func openEngineSetup(driver *doca.Driver, names sideNames) (s *engineSetup, err error) {
+func openEngineSetup(driver *doca.Driver, names Sides) (s *engineSetup, err error) {
 	s = &engineSetup{}
-	if s.host, err = s.openDevice(driver, names.host); err != nil {
+	if s.host, err = s.openDevice(driver, names.Host); err != nil {
 		return s, err
 	}
-	s.dpu, err = s.openDevice(driver, names.dpu)
+	s.dpu, err = s.openDevice(driver, names.DPU)
 	return s, err
 }
 

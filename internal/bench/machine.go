@@ -2,12 +2,9 @@ package bench
 
 import (
 	"os"
-	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -62,7 +59,8 @@ func memoryField(key string) int64 {
 	return kilobytes << 10
 }
 
-func availableMemory() int64 { return memoryField("MemAvailable") }
+// AvailableMemory returns how much memory programs can still get, in bytes, or 0 if that is not known.
+func AvailableMemory() int64 { return memoryField("MemAvailable") }
 
 // loadAverage returns the first number of /proc/loadavg, or 0 if there is none.
 func loadAverage(text string) float64 {
@@ -87,39 +85,4 @@ func selected(setting string) string {
 		return unknown
 	}
 	return word
-}
-
-// fileSystemOf returns the type of the file system that holds a directory.
-func fileSystemOf(directory string) string {
-	resolved, err := filepath.EvalSymlinks(directory)
-	if err == nil {
-		resolved, err = filepath.Abs(resolved)
-	}
-	if err != nil {
-		return unknown
-	}
-	return fileSystemIn(readText("/proc/self/mountinfo"), resolved)
-}
-
-// mountLine matches the mount point and the type in a line of mountinfo, which are separated by a variable number of
-// words.
-var mountLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\S+ \S+ \S+ \S+ (\S+) .*? - (\S+) `)
-})
-
-// fileSystemIn finds the innermost mount point above the directory. Of two mounts on one point the later one counts.
-func fileSystemIn(mounts, directory string) string {
-	nearest, kind := "", unknown
-	for line := range strings.Lines(mounts) {
-		match := mountLine().FindStringSubmatch(line)
-		if match == nil {
-			continue
-		}
-		point := match[1]
-		inside := directory == point || strings.HasPrefix(directory, strings.TrimSuffix(point, "/")+"/")
-		if inside && len(point) >= len(nearest) {
-			nearest, kind = point, match[2]
-		}
-	}
-	return kind
 }

@@ -15,44 +15,44 @@ type Run struct {
 	FirstByte float64 // seconds from the start until the first byte could move
 }
 
-// candidate is one way to do the work of a group.
-type candidate interface {
-	// prepare establishes the conditions for a run. It is not timed.
-	prepare(ctx context.Context) error
+// Candidate is one way to do the work of a group.
+type Candidate interface {
+	// Prepare establishes the conditions for a run. It is not timed.
+	Prepare(ctx context.Context) error
 
-	// run does the work once.
-	run(ctx context.Context) (Run, error)
+	// Run does the work once.
+	Run(ctx context.Context) (Run, error)
 
-	// check verifies the result, and its whole content if thoroughly is set. It is not timed.
-	check(ctx context.Context, thoroughly bool) error
+	// Check verifies the result, and its whole content if thoroughly is set. It is not timed.
+	Check(ctx context.Context, thoroughly bool) error
 }
 
-// outcome has the counted runs of a candidate, or the error that ended its runs.
-type outcome struct {
-	runs []Run
-	err  error
+// Outcome has the counted runs of a candidate, or the error that ended its runs.
+type Outcome struct {
+	Runs []Run
+	Err  error
 }
 
-// rounds is how often every candidate runs.
-type rounds struct {
-	warmup  int // rounds that do not count
-	counted int
+// Rounds is how often every candidate runs.
+type Rounds struct {
+	Warmup  int // rounds that do not count
+	Counted int
 }
 
-// measure runs every candidate once in each round, each time in another order. A candidate that fails does not run
+// Measure runs every candidate once in each round, each time in another order. A candidate that fails does not run
 // again. The error is the cause of ctx.
-func (r rounds) measure(ctx context.Context, candidates []candidate) ([]outcome, error) {
-	outcomes := make([]outcome, len(candidates))
-	for round := range r.warmup + r.counted {
+func (r Rounds) Measure(ctx context.Context, candidates []Candidate) ([]Outcome, error) {
+	outcomes := make([]Outcome, len(candidates))
+	for round := range r.Warmup + r.Counted {
 		for _, at := range roundOrder(len(candidates), round) {
-			if outcomes[at].err != nil {
+			if outcomes[at].Err != nil {
 				continue
 			}
-			run, err := runOnce(ctx, candidates[at], round == r.warmup+r.counted-1)
+			run, err := runOnce(ctx, candidates[at], round == r.Warmup+r.Counted-1)
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			outcomes[at].add(run, err, round >= r.warmup)
+			outcomes[at].add(run, err, round >= r.Warmup)
 		}
 	}
 	return outcomes, nil
@@ -77,41 +77,41 @@ func roundOrder(count, round int) []int {
 	return order
 }
 
-func runOnce(ctx context.Context, c candidate, last bool) (Run, error) {
-	if err := c.prepare(ctx); err != nil {
+func runOnce(ctx context.Context, c Candidate, last bool) (Run, error) {
+	if err := c.Prepare(ctx); err != nil {
 		return Run{}, fmt.Errorf("preparing: %w", err)
 	}
-	run, err := c.run(ctx)
-	if checkErr := c.check(ctx, last); err == nil && checkErr != nil {
+	run, err := c.Run(ctx)
+	if checkErr := c.Check(ctx, last); err == nil && checkErr != nil {
 		err = fmt.Errorf("checking: %w", checkErr)
 	}
 	return run, err
 }
 
-func (o *outcome) add(run Run, err error, counts bool) {
+func (o *Outcome) add(run Run, err error, counts bool) {
 	switch {
 	case err != nil:
-		o.err = err
+		o.Err = err
 	case counts:
-		o.runs = append(o.runs, run)
+		o.Runs = append(o.Runs, run)
 	}
 }
 
-// spread returns the distribution of one duration, or nil if the candidate failed or does not report it.
-func (o outcome) spread(pick func(Run) float64) *Spread {
+// Spread returns the distribution of one duration, or nil if the candidate failed or does not report it.
+func (o Outcome) Spread(pick func(Run) float64) *Spread {
 	var picked []float64
-	for _, run := range o.runs {
+	for _, run := range o.Runs {
 		picked = append(picked, pick(run))
 	}
-	if o.err != nil || len(picked) == 0 || picked[0] == 0 {
+	if o.Err != nil || len(picked) == 0 || picked[0] == 0 {
 		return nil
 	}
 	s := spreadOf(picked)
 	return &s
 }
 
-func secondsOf(r Run) float64   { return r.Seconds }
-func cpuOf(r Run) float64       { return r.CPU }
-func copyOf(r Run) float64      { return r.Copy }
-func connectedOf(r Run) float64 { return r.Connected }
-func firstByteOf(r Run) float64 { return r.FirstByte }
+// SecondsOf returns the duration of a run.
+func SecondsOf(r Run) float64 { return r.Seconds }
+
+// CPUOf returns the CPU time of a run.
+func CPUOf(r Run) float64 { return r.CPU }

@@ -27,26 +27,26 @@ func (a *fakeCandidate) step(what string) error {
 	return nil
 }
 
-func (a *fakeCandidate) prepare(context.Context) error {
+func (a *fakeCandidate) Prepare(context.Context) error {
 	a.rounds++
 	return a.step("prepare")
 }
 
-func (a *fakeCandidate) run(context.Context) (Run, error) {
+func (a *fakeCandidate) Run(context.Context) (Run, error) {
 	if a.then != nil {
 		a.then()
 	}
 	return Run{Seconds: float64(a.rounds)}, a.step("run")
 }
 
-func (a *fakeCandidate) check(_ context.Context, thoroughly bool) error {
+func (a *fakeCandidate) Check(_ context.Context, thoroughly bool) error {
 	if thoroughly {
 		*a.log = append(*a.log, "thoroughly")
 	}
 	return a.step("check")
 }
 
-func newCandidates(names string) (all []candidate, log *[]string) {
+func newCandidates(names string) (all []Candidate, log *[]string) {
 	log = new([]string)
 	for name := range strings.SplitSeq(names, "") {
 		all = append(all, &fakeCandidate{name: name, log: log})
@@ -65,7 +65,7 @@ func runsIn(log []string) (names string) {
 
 func TestCandidatesRunInterleaved(t *testing.T) {
 	all, log := newCandidates("abc")
-	outcomes, err := rounds{warmup: 1, counted: 3}.measure(t.Context(), all)
+	outcomes, err := Rounds{Warmup: 1, Counted: 3}.Measure(t.Context(), all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,10 +73,10 @@ func TestCandidatesRunInterleaved(t *testing.T) {
 		t.Errorf("order %s, want %s", got, want)
 	}
 	for i, o := range outcomes {
-		if seconds := o.spread(secondsOf); seconds == nil || !slices.Equal(seconds.Runs, []float64{2, 3, 4}) {
+		if seconds := o.Spread(SecondsOf); seconds == nil || !slices.Equal(seconds.Runs, []float64{2, 3, 4}) {
 			t.Errorf("candidate %d: %+v: the warm-up must not count", i, o)
 		}
-		if o.spread(copyOf) != nil {
+		if o.Spread(func(r Run) float64 { return r.Copy }) != nil {
 			t.Errorf("candidate %d reports what it has not measured", i)
 		}
 	}
@@ -117,7 +117,7 @@ func TestEachCandidateFollowsEachOther(t *testing.T) {
 // Comparing the content takes long, so it is done once, in the last round.
 func TestOnlyTheLastRoundIsCheckedThoroughly(t *testing.T) {
 	all, log := newCandidates("ab")
-	if _, err := (rounds{warmup: 1, counted: 2}).measure(t.Context(), all); err != nil {
+	if _, err := (Rounds{Warmup: 1, Counted: 2}).Measure(t.Context(), all); err != nil {
 		t.Fatal(err)
 	}
 	first := slices.Index(*log, "thoroughly")
@@ -132,18 +132,18 @@ func TestFailedCandidateDoesNotRunAgain(t *testing.T) {
 	} {
 		all, log := newCandidates("abc")
 		all[1].(*fakeCandidate).failsAt, all[1].(*fakeCandidate).failsIn = at, 2
-		outcomes, err := rounds{counted: 3}.measure(t.Context(), all)
+		outcomes, err := Rounds{Counted: 3}.Measure(t.Context(), all)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := runsIn(*log); got != runs {
 			t.Errorf("%s: runs %s, want %s", at, got, runs)
 		}
-		if !errors.Is(outcomes[1].err, errFake) || outcomes[1].spread(secondsOf) != nil {
+		if !errors.Is(outcomes[1].Err, errFake) || outcomes[1].Spread(SecondsOf) != nil {
 			t.Errorf("%s: outcome %+v", at, outcomes[1])
 		}
 		for _, i := range []int{0, 2} {
-			if outcomes[i].err != nil || len(outcomes[i].runs) != 3 {
+			if outcomes[i].Err != nil || len(outcomes[i].Runs) != 3 {
 				t.Errorf("%s: outcome %+v of a candidate that did not fail", at, outcomes[i])
 			}
 		}
@@ -154,7 +154,7 @@ func TestInterruptionEndsAllRounds(t *testing.T) {
 	all, log := newCandidates("ab")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	all[1].(*fakeCandidate).then = func() { cancel(errFake) }
-	if _, err := (rounds{counted: 9}).measure(ctx, all); !errors.Is(err, errFake) {
+	if _, err := (Rounds{Counted: 9}).Measure(ctx, all); !errors.Is(err, errFake) {
 		t.Errorf("error %v", err)
 	}
 	if got := runsIn(*log); got != "ab" {

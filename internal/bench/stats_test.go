@@ -38,16 +38,3 @@ func TestPercentileOfManyRuns(t *testing.T) {
 		t.Errorf("p25 %v, p50 %v, p75 %v, p99 %v", s.P25, s.P50, s.P75, s.P99)
 	}
 }
-
-func TestQuantities(t *testing.T) {
-	for got, want := range map[string]string{
-		sizeText(64 << 10): "64 KiB", sizeText(1 << 20): "1 MiB", sizeText(3 << 29): "1.5 GiB",
-		secondsText(0): "", secondsText(12.345e-6): "12.3 us", secondsText(0.9996): "1.00 s",
-		secondsText(0.1234): "123 ms", secondsText(123.4): "123 s", rateText(3 << 29): "1.50",
-		ratioText(0): "", ratioText(0.456): "0.46",
-	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}

@@ -7,19 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// table has rows of cells below a head, all of the same length.
-type table struct {
-	head []string
+// Table has rows of cells below a head, all of the same length.
+type Table struct {
+	Head []string
 	rows [][]string
 }
 
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+// Add adds a row.
+func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 
 // writeText aligns the first column to the left and the others to the right.
-func (t *table) writeText(w io.Writer) error {
+func (t *Table) writeText(w io.Writer) error {
 	widths := t.widths()
 	var text strings.Builder
-	for _, row := range append([][]string{t.head}, t.rows...) {
+	for _, row := range append([][]string{t.Head}, t.rows...) {
 		line := ""
 		for i, cell := range row {
 			gap := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
@@ -35,9 +36,9 @@ func (t *table) writeText(w io.Writer) error {
 	return err
 }
 
-func (t *table) widths() []int {
-	widths := make([]int, len(t.head))
-	for _, row := range append([][]string{t.head}, t.rows...) {
+func (t *Table) widths() []int {
+	widths := make([]int, len(t.Head))
+	for _, row := range append([][]string{t.Head}, t.rows...) {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
@@ -46,9 +47,9 @@ func (t *table) widths() []int {
 }
 
 // writeMarkdown writes no padding. Cells must not contain a bar.
-func (t *table) writeMarkdown(w io.Writer) error {
+func (t *Table) writeMarkdown(w io.Writer) error {
 	var text strings.Builder
-	text.WriteString("| " + strings.Join(t.head, " | ") + " |\n|---|" + strings.Repeat("---:|", len(t.head)-1) + "\n")
+	text.WriteString("| " + strings.Join(t.Head, " | ") + " |\n|---|" + strings.Repeat("---:|", len(t.Head)-1) + "\n")
 	for _, row := range t.rows {
 		text.WriteString("| " + strings.Join(row, " | ") + " |\n")
 	}
@@ -65,56 +66,58 @@ const (
 	Markdown Form = "markdown"
 )
 
-func (t *table) write(w io.Writer, form Form) error {
+func (t *Table) write(w io.Writer, form Form) error {
 	if form == Markdown {
 		return t.writeMarkdown(w)
 	}
 	return t.writeText(w)
 }
 
-// reportWriter writes paragraphs and tables one below the other, and keeps the first error.
-type reportWriter struct {
-	w       io.Writer
-	form    Form
+// Report writes paragraphs and tables one below the other, and keeps the first error.
+type Report struct {
+	W       io.Writer
+	Form    Form
+	Err     error // the first one
 	started bool
-	err     error
 }
 
-func (s *reportWriter) paragraph(lines ...string) {
+// Paragraph writes lines.
+func (s *Report) Paragraph(lines ...string) {
 	s.gap()
 	for _, line := range lines {
 		s.printf("%s\n", line)
 	}
 }
 
-func (s *reportWriter) table(t *table) {
+// Table writes a table.
+func (s *Report) Table(t *Table) {
 	s.gap()
-	if s.err == nil {
-		s.err = t.write(s.w, s.form)
+	if s.Err == nil {
+		s.Err = t.write(s.W, s.Form)
 	}
 }
 
-// list writes one line for each entry, in Markdown as a list, because Markdown would join lines.
-func (s *reportWriter) list(lines []string) {
+// List writes one line for each entry, in Markdown as a list, because Markdown would join lines.
+func (s *Report) List(lines []string) {
 	if len(lines) == 0 {
 		return
 	}
-	if s.form == Markdown {
+	if s.Form == Markdown {
 		lines = []string{"- " + strings.Join(lines, "\n- ")}
 	}
-	s.paragraph(lines...)
+	s.Paragraph(lines...)
 }
 
 // gap writes an empty line, except at the start.
-func (s *reportWriter) gap() {
+func (s *Report) gap() {
 	if s.started {
 		s.printf("\n")
 	}
 	s.started = true
 }
 
-func (s *reportWriter) printf(format string, args ...any) {
-	if s.err == nil {
-		_, s.err = fmt.Fprintf(s.w, format, args...)
+func (s *Report) printf(format string, args ...any) {
+	if s.Err == nil {
+		_, s.Err = fmt.Fprintf(s.W, format, args...)
 	}
 }

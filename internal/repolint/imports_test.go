@@ -54,7 +54,8 @@ var layers = []layer{
 	{packages: []string{softdocaFolder + "/device"}},
 	{packages: []string{softdocaFolder + "/abi"}},
 	{
-		packages:    []string{"internal/filetree", "internal/lines", "internal/quantity", "internal/quote", "internal/tcpport"},
+		packages: []string{"internal/filetree", "internal/lines", "internal/quantity", "internal/quote",
+			"internal/tcpport"},
 		independent: true,
 	},
 }

@@ -32,10 +32,11 @@ func TestLinksOfThePages(t *testing.T) {
 	}
 }
 
-// allPages returns the Markdown pages about the program and about the software device.
+// allPages returns the Markdown pages about the program, the software device and the lab.
 func allPages(t *testing.T) []string {
 	t.Helper()
-	return slices.Concat(glob(t, "*.md"), glob(t, "docs/*.md"), glob(t, "softdoca/*.md"), glob(t, "softdoca/docs/*.md"))
+	return slices.Concat(glob(t, "*.md"), glob(t, "docs/*.md"), glob(t, "lab/*.md"), glob(t, "softdoca/*.md"),
+		glob(t, "softdoca/docs/*.md"))
 }
 
 func glob(t *testing.T, pattern string) []string {

@@ -43,7 +43,6 @@ func TestShellsComplete(t *testing.T) {
 		{"pu", []string{"pull", "push"}},
 		{"completion ", []string{"bash", "zsh", "fish"}},
 		{"help ver", []string{"verify", "version"}},
-		{"bench show h", []string{"host", "host.keys", "hosts.txt"}},
 		{"config show pul", []string{"pull"}},
 		{"config show push --driver so", []string{"soft"}},
 		{"keys --keys host.keys remove ", []string{"peer"}},

@@ -32,8 +32,6 @@ func longRunsWith(name string) []longRun {
 		{"verify check", nil, []string{"verify", "--check", name, "x"}},
 		{"verify write", nil, []string{"verify", "--write", name + "/x", "x"}},
 		{"verify nothing", nil, []string{"verify", "--write", "sums", name}},
-		{"bench show", nil, []string{"bench", "show", name}},
-		{"bench plot", nil, []string{"bench", "engine", "--plot", name + "/x"}},
 		{"site", []string{"DMA_COPY_CONFIG=" + name}, copyX},
 		{"runtime directory", []string{"DMA_COPY_SOFT_DIR=/" + name}, copyX},
 		{"limits", []string{"DMA_COPY_SOFT_LIMITS=" + name}, copyX},
@@ -54,7 +52,7 @@ func TestLongNamesAreCut(t *testing.T) {
 	runs := []longRun{
 		{"device", nil, []string{"-p", argument[:64], "-f", "x"}},
 		{"representor", nil, []string{"-p", "03:00.1", "-r", argument[:64], "-f", "x"}},
-		{"model", nil, []string{"bench", "engine", "--model", argument}},
+		{"model", nil, []string{"bench", "--model", argument}},
 	}
 	for _, name := range []string{
 		argument, path, argument[:255], strings.Repeat("Z ", 60<<10), "missing/" + argument[:200] + "/file",

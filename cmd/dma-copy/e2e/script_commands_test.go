@@ -43,8 +43,6 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"clean":     plain(cleanCommand),
 	"smalldisk": plain(smalldiskCommand),
 	"record":    plain(recordCommand),
-	"drawing":   plain(drawingCommand),
-	"emptydir":  plain(emptydirCommand),
 }
 
 // plain makes a command that cannot be negated with "!".

@@ -1,6 +1,6 @@
-// Command tunlink is one end of a network link between two network namespaces, for scripts/test-netns.sh: it carries
-// the packets of a TUN device to the other end, over a unix socket, and does to them what a bad network does. A kernel
-// does the same with netem, which many lack.
+// Command tunlink is one end of a network link between two network namespaces, for lab/scripts/test-netns.sh: it
+// carries the packets of a TUN device to the other end, over a unix socket, and does to them what a bad network does. A
+// kernel does the same with netem, which many lack.
 //
 //	tunlink DEVICE SOCKET listen|dial < settings
 //

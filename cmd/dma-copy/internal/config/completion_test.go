@@ -26,11 +26,11 @@ func TestOfferedWordsAreTheChoices(t *testing.T) {
 				}
 			}
 			err := opt.assign("?")
-			if err == nil || opt.name == "path" && command != "bench" { // which also knows those of other commands
+			if err == nil || opt.name == "path" { // which also knows those of other commands
 				continue
 			}
 			if _, choices, lists := strings.Cut(err.Error(), "not one of the choices; give "); lists &&
-				choices != phrase.Or(withoutToolGroups(values.Words)) {
+				choices != phrase.Or(values.Words) {
 				t.Errorf("%s --%s: the error names %s, a shell is offered %q", command, opt.name, choices, values.Words)
 			}
 		}
@@ -59,14 +59,6 @@ func checkedSum(t *testing.T, opt option, prefix string) []byte {
 	return nil
 }
 
-// withoutToolGroups removes the words for all tools and for none, which have to stand alone.
-func withoutToolGroups(words []string) []string {
-	if len(words) > 1 && words[0] == allTools && words[1] == noTools {
-		return words[2:]
-	}
-	return words
-}
-
 func TestValuesOf(t *testing.T) {
 	for _, tc := range []struct {
 		s    Settings
@@ -92,7 +84,7 @@ func TestValuesOf(t *testing.T) {
 			Values{Kind: WordValues, Words: []string{"auto", "dma", "fast", "tls", "tcp", "am", "rma"}, List: true}},
 		{&Copy{}, "preserve", Values{Kind: WordValues, Words: []string{"owner", "xattr", "links"}, List: true}},
 		{&Bench{}, "directions", Values{Kind: WordValues, Words: []string{"host-to-dpu", "dpu-to-host"}, List: true}},
-		{&Bench{}, "sizes", Values{}},
+		{&Bench{}, "chunks", Values{}},
 	} {
 		got := ValuesOf(tc.s, tc.flag)
 		if got.Kind != tc.want.Kind || !slices.Equal(got.Words, tc.want.Words) ||

@@ -14,7 +14,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/filetree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -95,27 +94,17 @@ type Local struct {
 	Target string // where the copy lands; Stream for stdout; never empty after SetPaths
 }
 
-// Bench holds the settings of bench. An empty list stands for the default of each kind of measurement.
+// Bench holds the settings of bench.
 type Bench struct {
 	Logging
 	Driver     Driver
-	Sizes      []int64
-	Trees      []filetree.Shape
-	Files      int // of a tree; 0: its own number
-	Daemons    []bench.DaemonSide
-	Clients    int // at once; 0: not measured
+	Size       int64 // of a run
 	Chunks     []int64
 	Depths     []int
 	Directions []bench.Direction
-	Digests    []string
-	Paths      []string
-	Durability negotiate.Durability
-	Tools      []string
 	Runs       int // at least one
 	Warmup     int
-	Directory  string // empty: that for temporary files
 	Model      string // empty: none
-	Plot       string // empty: none
 	Form       BenchForm
 	Quiet      bool // no progress
 }

@@ -2,8 +2,6 @@ package fileio
 
 import (
 	"context"
-	"errors"
-	"io"
 	"time"
 )
 
@@ -27,15 +25,4 @@ func Interruptible(ctx context.Context, job func() error) error {
 	case <-time.After(stopTime):
 		return context.Cause(ctx)
 	}
-}
-
-var ErrTooLarge = errors.New("too large")
-
-// ReadAtMost reads to the end. It returns ErrTooLarge if there are more than limit bytes.
-func ReadAtMost(from io.Reader, limit int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(from, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = ErrTooLarge
-	}
-	return text, err
 }
