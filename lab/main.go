@@ -58,7 +58,7 @@ func main() {
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("copy, tree, connected, machines, show or page is missing\n\n" + usage)
+		return errors.New("copy, tree, connected, machines, show or page is missing: lab help lists them")
 	}
 	switch args[0] {
 	case "show":

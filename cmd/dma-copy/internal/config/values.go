@@ -214,14 +214,6 @@ func (s *Copy) assignDigest(text string) error {
 	return nil
 }
 
-func parseCopyDigest(text string) (digest.Algorithm, error) {
-	a, err := digest.ParseAlgorithm(text)
-	if err != nil {
-		return a, fmt.Errorf("not a digest; give %s", phrase.Or(digest.Names()))
-	}
-	return a, nil
-}
-
 func parseDurability(text string) (negotiate.Durability, error) {
 	for d := negotiate.DurabilityNone; d <= negotiate.DurabilityFull; d++ {
 		if text == d.String() {
