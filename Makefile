@@ -289,7 +289,7 @@ fmt: ## format all Go and C files
 	$(CLANG_FORMAT) -i $(C_FILES)
 
 imports: ## draw docs/architecture.svg, the picture of the packages and their imports
-	$(GO) build -C tools -o $(CURDIR)/build/tools/ ./imports
+	$(GO) build -C tools -o '$(CURDIR)/build/tools/' ./imports
 	build/tools/imports
 
 recordings: build ## write the recordings of terminals that README.md shows, from copies on the software device
@@ -327,7 +327,7 @@ bench-page: bin/lab ## the tables and drawings of docs/BENCHMARKS.md from the re
 
 .PHONY: bin/lab
 bin/lab:
-	$(GO) build -C lab -o $(CURDIR)/bin/lab .
+	$(GO) build -C lab -o '$(CURDIR)/bin/lab' .
 
 limit: bin/dma-copy-limit ## build bin/dma-copy-limit, the C program that the lab takes as the upper bound
 

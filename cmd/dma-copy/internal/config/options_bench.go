@@ -39,7 +39,7 @@ func (s *Bench) whatOptions() []option {
 			fallback: string(bench.HostToDPU) + "," + string(bench.DPUToHost), json: jsonText,
 			assign: into(&s.Directions, parseList(parseOneOf(bench.HostToDPU, bench.DPUToHost))),
 			words:  textsOf(bench.HostToDPU, bench.DPUToHost), several: true,
-			help:   "Whether the engine reads from the host, or\nwrites to it"},
+			help: "Whether the engine reads from the host, or\nwrites to it"},
 	}
 }
 
