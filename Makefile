@@ -24,15 +24,12 @@ ABI      := softdoca/abi
 CABI     := internal/doca/internal/cabi
 UCX      := internal/ucx
 SOFTDEV  := softdoca/device
-DPA      := softdoca/dpa
-SYNC     := softdoca/sync
 # Relative to their directories: make cannot handle names of files with spaces, which the path of a checkout may have.
 PARALLEL_C := -j$(shell nproc) --output-sync=target
-CTEST      := $(PARALLEL_C) -C softdoca/test OUT=../../build/ctest
-CABI_TEST  := $(PARALLEL_C) -C $(CABI)/ctest OUT=../../../../../build/ctest
+SOFTDOCA   := -C softdoca BUILD=../build/softdoca CC='$(CC)' CXX='$(CXX)'
+CABI_TEST  := $(PARALLEL_C) -C $(CABI)/ctest OUT=../../../../../build/softdoca/device
 UCX_TEST    = $(UCX_C:%=$(PARALLEL_C) -C %/ctest OUT=../../../build/ctest-ucx)
-SDK      := -C softdoca/kit SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) \
-            CC='$(CC)' CXX='$(CXX)'
+SDK        := $(SOFTDOCA) SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR))
 TOOL     := $(GO) tool -modfile=tools/go.mod
 GO_TEST  := GO='$(GO)' scripts/go-test.sh
 # The end-to-end tests mostly wait for processes, so many more of them run in parallel than there are CPUs; other
@@ -133,7 +130,7 @@ test: ## all Go tests, then the C tests; lists the slowest
 	@GO='$(GO)' scripts/need.sh cc cmp
 	SLOWEST=20 $(GO_TEST) -count=1 $(QUICK_BUILD) $(PARALLEL) ./...
 	$(GO) -C lab test -count=1 $(QUICK_BUILD) ./...
-	$(MAKE) $(CTEST) test
+	$(MAKE) $(SOFTDOCA) test-device
 	$(MAKE) $(CABI_TEST) test
 	$(if $(UCX_C),$(MAKE) $(UCX_TEST) test)
 
@@ -213,7 +210,8 @@ install-sdk: ## install the development kit below $(PREFIX) (default /usr/local)
 	$(MAKE) $(SDK) install
 
 sdk-test: build ## test the kit: C programs built against it, and bin/dma-copy loading it as DOCA
-	$(MAKE) $(SDK) test
+	$(MAKE) $(SDK) test-kit
+	scripts/test-sdk.sh $(abspath $(SDKDIR)) bin/dma-copy
 
 nocgo: export CGO_ENABLED = 0
 nocgo: ## build, vet and test without cgo, where only the stub device exists
@@ -238,27 +236,28 @@ quirks: ## the Go tests with all quirks: behaviour of hardware that differs from
 # C tests are built with both sanitizers at once.
 asan: export ASAN_OPTIONS = allocator_may_return_null=1
 asan: ## the C tests under AddressSanitizer and UBSan, and the Go tests of device layer and UCX under AddressSanitizer
-	$(MAKE) $(CTEST) ubsan
+	$(MAKE) $(SOFTDOCA) ubsan
 	$(MAKE) $(CABI_TEST) ubsan
 	$(if $(UCX_C),$(MAKE) $(UCX_TEST) ubsan)
 	$(GO_TEST) -asan -count=1 -timeout 20m -skip '^Test(Kit|EnginesShareTheModelledBandwidth)' ./internal/doca/...
 	$(if $(UCX_C),$(GO_TEST) -asan -count=1 -skip '^Test(NothingLeaks|WorkerMemory)$$' ./$(UCX))
 
 tsan: ## the C tests under ThreadSanitizer
-	$(MAKE) $(CTEST) tsan
+	$(MAKE) $(SOFTDOCA) tsan
 	$(MAKE) $(CABI_TEST) tsan
 	$(if $(UCX_C),$(MAKE) $(UCX_TEST) tsan)
 
 headers: ## each C header compiles alone, as C11 and as C++17
-	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(WARNINGS) -I$(ABI) -iquote $(SOFTDEV)' \
-		scripts/headers.sh $(ABI) $(CABI) $(SOFTDEV) $(DPA) $(SYNC) $(UCX_C)
+	$(MAKE) $(SOFTDOCA) headers
+	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(WARNINGS) -I$(ABI)' \
+		softdoca/test/headers.sh $(CABI) $(UCX_C)
 
 # Go's own runtime/cgo needs the exception, and C of others is not built. The second command compiles our C without it.
 cgo-warnings: export CGO_CFLAGS = -O2 -g $(WARNINGS) -Wno-unused-parameter
 cgo-warnings: ## our C compiles without warnings, with and without cgo
 	$(GO) build $$($(GO) list -f '{{if .CgoFiles}}{{.ImportPath}}{{end}}' ./...)
 	$(CC) -std=gnu11 $(WARNINGS) -I$(ABI) -iquote $(SOFTDEV) -fsyntax-only \
-		$(CABI)/*.c $(SOFTDEV)/*.c $(DPA)/*.c $(SYNC)/*.c $(UCX_C:%=%/*.c)
+		$(CABI)/*.c $(SOFTDEV)/*.c $(UCX_C:%=%/*.c)
 
 lint: ## formatting, line width, commit subjects, vet, staticcheck, go.mod; changes nothing
 	scripts/lint-test.sh
@@ -372,4 +371,4 @@ ci: ## everything that CI runs, in the same order
 	.ci/run
 
 clean: ## remove the files that other targets create
-	rm -rf bin build coverage
+	rm -rf bin build coverage softdoca/build softdoca/examples/build

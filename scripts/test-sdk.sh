@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# bin/dma-copy loads the kit as if it were DOCA: both sides through it, and each side through it against one that has
-# the software device built in, files both ways.
+# The development kit with this program: `make install-sdk` installs what `make sdk` has built, and dma-copy loads it as
+# if it were DOCA: both sides through it, and each side through it against one that has the software device built in,
+# files both ways.
 #
-#   loader.sh KIT PROGRAM
+#   test-sdk.sh SDKDIR PROGRAM
 set -euo pipefail
 
-kit=${1:?usage: loader.sh KIT PROGRAM}
-program=${2:?usage: loader.sh KIT PROGRAM}
+built=${1:?usage: test-sdk.sh SDKDIR PROGRAM}
+program=${2:?usage: test-sdk.sh SDKDIR PROGRAM}
 
 fail() {
-	echo "loader: $*" >&2
+	echo "test-sdk: $*" >&2
 	tail -n 5 "$work"/*.log >&2
 	exit 1
 }
@@ -50,6 +51,13 @@ used() {
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+
+# A relative PREFIX is relative to the directory of the caller of make, not to softdoca.
+make -s install-sdk SDKDIR="$built" PREFIX="$(realpath --relative-to=. "$work")/kit"
+kit=$work/kit
+diff -r "$built/include" "$kit/include"
+diff -r "$built/lib" "$kit/lib"
+
 export DMA_COPY_SOFT_DIR=$work/soft
 mkdir -m 700 "$DMA_COPY_SOFT_DIR"
 head -c 5000001 /dev/urandom > "$work/original"
@@ -61,4 +69,4 @@ for from in host dpu; do
 	copy kit soft "$from"
 	copy soft kit "$from"
 done
-echo "loader: ok"
+echo "test-sdk: ok"

@@ -10,8 +10,8 @@ set -euo pipefail
 # C++17 lacks, and names that C++ reserves. Those of the binding of UCX are C only, too: the members of a structure have
 # the names and the types of functions.
 c_only() {
-	[[ $1 == */ucx/* || $1 == softdoca/dpa/* || $1 == softdoca/sync/* ]] ||
-		[[ $1 == softdoca/device/* && $(basename "$1") != soft.h && $(basename "$1") != memory.h ]]
+	[[ $1 == */ucx/* || $1 == dpa/* || $1 == sync/* ]] ||
+		[[ $1 == device/* && $(basename "$1") != soft.h && $(basename "$1") != memory.h ]]
 }
 
 # The header is included, not compiled itself, so that "#pragma once" and the like do not warn.
