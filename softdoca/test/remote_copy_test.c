@@ -64,57 +64,6 @@ static void test_file_memory(void)
 	round_trip(MAPPED_FILE, REMOTE_BY_PROCESS, NULL);
 }
 
-/* ---- pages ---- */
-
-/* Of /proc/self/pagemap. */
-#define PAGE_PRESENT (1ULL << 63)
-
-static size_t count_mapped(const uint8_t *start, size_t pages)
-{
-	size_t mapped = 0, page = (size_t)sysconf(_SC_PAGESIZE);
-	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	CHECK(fd >= 0);
-	for (size_t i = 0; i < pages; i++) {
-		uint64_t entry;
-		off_t at = (off_t)(((uintptr_t)start / page + i) * sizeof(entry));
-		CHECK(pread(fd, &entry, sizeof(entry), at) == sizeof(entry));
-		mapped += (entry & PAGE_PRESENT) != 0;
-	}
-	close(fd);
-	return mapped;
-}
-
-static bool maps_in_advance(void)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *probe = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	CHECK(probe != MAP_FAILED);
-	bool possible = madvise(probe, page, MADV_POPULATE_WRITE) == 0;
-	munmap(probe, page);
-	return possible;
-}
-
-/* The first write to a part of the mapping maps the pages of that part, and no others. */
-static void test_written_parts_are_mapped(void)
-{
-	const size_t part = 64 << 10;
-	if (!maps_in_advance())
-		return;
-	size_t pages = part / (size_t)sysconf(_SC_PAGESIZE);
-	setup_configure(NULL);
-	struct exporter e = start_exporter(ALLOC, PCI_WRITE);
-	struct importer i;
-	open_importer(&i, &e);
-	const uint8_t *mapping = i.import->import->mapping;
-	CHECK(count_mapped(mapping, LEN / part * pages) == 0);
-	CHECK_OK(soft_import_write(i.import->import, (uint8_t *)e.offer.addr + part + 1, i.bytes, 1));
-	CHECK(count_mapped(mapping, pages) == 0);
-	CHECK(count_mapped(mapping + part, pages) == pages);
-	CHECK(count_mapped(mapping + 2 * part, pages) == 0);
-	close_importer(&i);
-	quit_exporter(&e);
-}
-
 /* ---- where the kernel refuses ---- */
 
 static void refused_round_trips(void)
@@ -170,7 +119,6 @@ int main(void)
 	RUN(test_own_memory_is_mapped);
 	RUN(test_mapping_switched_off);
 	RUN(test_file_memory);
-	RUN(test_written_parts_are_mapped);
 	RUN(test_refused_process_access);
 	RUN(test_limited_exporter);
 	return 0;
