@@ -28,15 +28,7 @@ func (t *transfers) mirrorDirectory(ctx context.Context, e ends) error {
 	t.newMirror()
 	err := t.copyAll(ctx, []ends{e})
 	if report.ExitCode(err) == exit.SomeFailed && !t.settings.DryRun {
-		cleared, failed := t.clearWay(ctx, e)
-		switch {
-		case failed != nil:
-			err = withSide(t.side.side, failed)
-		case cleared:
-			if err = t.copyAgain(ctx, e); err != nil && !t.settings.Backup {
-				t.log.Warn().Msg("what was in the way is kept, as NAME~, until everything can be copied")
-			}
-		}
+		err = t.clearAndCopyAgain(ctx, e, err)
 	}
 	if err == nil {
 		err = t.deleteRest(ctx, e)
@@ -47,61 +39,101 @@ func (t *transfers) mirrorDirectory(ctx context.Context, e ends) error {
 // newMirror has the next copy note what it announces, and keep its directories.
 func (t *transfers) newMirror() { t.mirror = &tree.Mirror{Entries: tree.NewRecord(maxDeletePaths)} }
 
-// clearWay gives what is in the way of failed entries the names of backups, and reports whether there was anything. So
-// nothing is lost if an entry fails again, for another reason. Otherwise the deletion of what the source does not have
-// follows, and that includes these.
-func (t *transfers) clearWay(ctx context.Context, e ends) (cleared bool, err error) {
+// clearAndCopyAgain gives what is in the way of failed entries the names of backups, and copies again what has failed.
+// So nothing is lost if an entry fails again, for another reason. Otherwise the deletion of what the source does not
+// have follows, and that includes these.
+func (t *transfers) clearAndCopyAgain(ctx context.Context, e ends, failed error) error {
+	cleared, renamed, err := t.clearWay(ctx, e)
+	switch {
+	case err != nil:
+		err = withSide(t.side.side, err)
+	case cleared == 0:
+		return failed
+	default:
+		err = t.copyAgain(ctx, e)
+	}
+	if err != nil && renamed > 0 && !t.settings.Backup {
+		t.log.Warn().Int("entries", renamed).
+			Msg("what was in the way is kept, as NAME~, until everything can be copied")
+	}
+	return err
+}
+
+// clearWay returns how many obstacles it has renamed or removed, and how many of them it has renamed. Special files and
+// empty directories are removed at once.
+func (t *transfers) clearWay(ctx context.Context, e ends) (cleared, renamed int, err error) {
 	if t.mirror.Entries.Len() == 0 {
-		return false, nil
+		return 0, 0, nil
 	}
 	target, err := t.target(e)
 	if err != nil {
-		return false, err
+		return 0, 0, err
 	}
 	defer target.close()
-	obstacles, err := t.obstacles(ctx, target)
+	obstacles, empty, err := t.obstacles(ctx, target)
 	if err != nil || len(obstacles) == 0 {
-		return false, err
+		return 0, 0, err
 	}
-	if err := t.permit(e, len(obstacles)); err != nil {
-		return false, err
-	}
-	if err := t.checkEnds(ctx, e); err != nil {
-		return false, err
-	}
-	if t.settings.Backup {
+	if t.settings.Backup || t.terminal != nil {
 		t.announce(obstacles)
 	}
-	return true, target.remove(ctx, obstacles, true, func(at tree.Listed, err error) {
-		isGone := t.settings.Backup || at.Kind == negotiate.EntrySpecial
-		if err != nil || isGone {
+	if err := t.mayRemove(ctx, e, len(obstacles)); err != nil {
+		return 0, 0, err
+	}
+	err = target.remove(ctx, obstacles, true, func(at tree.Listed, err error) {
+		isGone := at.Kind == negotiate.EntrySpecial || empty[at.Path]
+		if err == nil {
+			cleared++
+			if !isGone {
+				renamed++
+			}
+		}
+		if err != nil || isGone || t.settings.Backup {
 			t.deleted(at, err)
 		}
 	})
+	return cleared, renamed, err
 }
 
-// obstacles returns what is in the way of entries of the source, without what is in it. A target that folds names may
-// list it under another name, so it is looked up.
-func (t *transfers) obstacles(ctx context.Context, target directory) (obstacles []tree.Listed, err error) {
+// obstacles returns what is in the way of entries of the source, without what is in it, and which of these are empty
+// directories. A target that folds names may list an obstacle under another name, so it is looked up, unless something
+// in it may have to stay.
+func (t *transfers) obstacles(
+	ctx context.Context, target directory,
+) (obstacles []tree.Listed, empty map[string]bool, err error) {
 	removal := tree.Removal{Protect: t.options.Filter, Aside: true}
 	var missing []tree.Listed
 	isMissing := func(e tree.Listed) { missing = append(missing, e) }
 	directories := map[string]bool{}
-	for each, err := range tree.ExtraOrInTheWay(t.mirror.Entries.List(), target.list(ctx), removal, isMissing) {
+	empty = map[string]bool{}
+	beforeLast, last := "", "" // paths in the list; a directory is compared when the entry after its content is read
+	listing := func(yield func(tree.Listed, error) bool) {
+		for each, err := range target.list(ctx) {
+			if beforeLast, last = last, each.Path; !yield(each, err) {
+				return
+			}
+		}
+		beforeLast = last
+	}
+	for each, err := range tree.ExtraOrInTheWay(t.mirror.Entries.List(), listing, removal, isMissing) {
 		switch {
 		case err != nil:
-			return nil, t.notCompared(err)
+			return nil, nil, t.notCompared(err)
 		case each.Mounted: // whose entry has failed for good
 		case each.InTheWay:
 			obstacles = append(obstacles, each)
+			empty[each.Path] = each.Kind == negotiate.EntryDirectory && each.Path == beforeLast
 		default:
 			for at := path.Dir(each.Path); !directories[at]; at = path.Dir(at) {
 				directories[at] = true
 			}
 		}
 	}
+	if t.options.Filter != nil {
+		return obstacles, empty, nil
+	}
 	folded, err := t.lookUp(ctx, target, missing, directories)
-	return append(obstacles, tree.FoldedInTheWay(missing, folded)...), err
+	return append(obstacles, tree.FoldedInTheWay(missing, folded)...), empty, err
 }
 
 // copyAgain copies what could not be copied before its way was cleared. The total is that of this copy.
@@ -182,17 +214,22 @@ func (t *transfers) keepMounted(mounted []tree.Listed) {
 
 // deleteAll deletes entries of the target if that is permitted, and if the copy was from here to here.
 func (t *transfers) deleteAll(ctx context.Context, e ends, target directory, rest []tree.Listed) error {
-	err := t.permit(e, len(rest))
-	if err == nil && len(rest) > 0 {
-		err = t.confirm(ctx, len(rest), func() error { return t.checkEnds(ctx, e) })
+	if err := t.mayRemove(ctx, e, len(rest)); err != nil {
+		return err
+	}
+	return target.remove(ctx, rest, t.settings.Backup, t.deleted)
+}
+
+// mayRemove returns an error unless so many entries may be removed, now, from the directory of the copy.
+func (t *transfers) mayRemove(ctx context.Context, e ends, entries int) error {
+	err := t.permit(e, entries)
+	if err == nil && entries > 0 {
+		err = t.confirm(ctx, entries, func() error { return t.checkEnds(ctx, e) })
 	}
 	if err == nil {
 		err = t.checkEnds(ctx, e)
 	}
-	if err != nil {
-		return err
-	}
-	return target.remove(ctx, rest, t.settings.Backup, t.deleted)
+	return err
 }
 
 // checkEnds returns an error unless the paths of both sides still lead to the directories of the copy.

@@ -9,6 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
@@ -68,7 +69,7 @@ func (t *transfers) mayDelete(ctx context.Context, e ends, target directory) boo
 	if t.options.FilesFrom != nil || t.options.Links != tree.LinksCopy {
 		return true // the copy leaves out some of the source, or makes something else of it
 	}
-	source, has := whole(t.source(ctx, e, false)), t.counted(whole(target.list(ctx)))
+	source, has := whole(withoutSpecial(t.source(ctx, e, false))), t.counted(whole(target.list(ctx)))
 	for range tree.ExtraOrInTheWay(source, has, t.removal(), nil) {
 		return true // it may be an error, which the copy has, too
 	}
@@ -82,6 +83,17 @@ func whole(listing tree.Listing) tree.Listing {
 		wanted := true
 		for each, err := range listing {
 			wanted = wanted && yield(each, err)
+		}
+	}
+}
+
+// withoutSpecial returns a listing without special files, which a copy leaves out.
+func withoutSpecial(listing tree.Listing) tree.Listing {
+	return func(yield func(tree.Listed, error) bool) {
+		for each, err := range listing {
+			if (err != nil || each.Kind != negotiate.EntrySpecial) && !yield(each, err) {
+				return
+			}
 		}
 	}
 }
@@ -103,11 +115,7 @@ func (t *transfers) preview(ctx context.Context, e ends) (complete bool, err err
 // permit returns an error unless so many entries more may be deleted.
 func (t *transfers) permit(e ends, more int) error {
 	entries := more + int(t.total.Deleted)
-	limit := t.settings.MaxDelete
-	nothing := "nothing"
-	if t.total.Deleted > 0 {
-		nothing = "nothing more"
-	}
+	limit, nothing := t.settings.MaxDelete, t.nothing()
 	switch {
 	case more == 0:
 		return nil
@@ -124,6 +132,14 @@ func (t *transfers) permit(e ends, more int) error {
 			"more than half of the target would be deleted (%d of %d entries), so %s is", entries, t.before, nothing)
 	}
 	return t.atRoot(e)
+}
+
+// nothing says what is deleted by a command that ends now.
+func (t *transfers) nothing() string {
+	if t.total.Deleted > 0 {
+		return "nothing more"
+	}
+	return "nothing"
 }
 
 // announce reports what is to be deleted.
@@ -144,7 +160,7 @@ func (t *transfers) confirm(ctx context.Context, entries int, keepAlive func() e
 	question := fmt.Sprintf("delete %s?", quantity.Count(int64(entries), "entry"))
 	yes, err := ask(ctx, t.terminal, t.question, question, keepAlive)
 	if err == nil && !yes {
-		err = exit.Errorf(exit.Usage, "", "nothing was deleted: the answer was not yes")
+		err = exit.Errorf(exit.Usage, "", "%s was deleted: the answer was not yes", t.nothing())
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,12 +12,18 @@ import (
 // maxBackups is how many backups of a file there may be beside it.
 const maxBackups = 10_000
 
-// backupName returns the name of a backup, numbered from 1: NAME~, NAME~2~, NAME~3~ and so on.
+// backupName returns the name of a backup, numbered from 1: NAME~, NAME~2~, NAME~3~ and so on. Of a name that would be
+// too long with that it leaves out the last characters.
 func backupName(name string, number int) string {
-	if number == 1 {
-		return name + "~"
+	suffix := "~"
+	if number > 1 {
+		suffix = fmt.Sprintf("~%d~", number)
 	}
-	return fmt.Sprintf("%s~%d~", name, number)
+	for len(name)+len(suffix) > unix.NAME_MAX {
+		_, size := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-size]
+	}
+	return name + suffix
 }
 
 // backUp gives a file that is about to be replaced the first name of a backup that nothing has, and reports whether

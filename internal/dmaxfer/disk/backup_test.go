@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -72,7 +73,8 @@ func mustHaveAll(t *testing.T, at testDir, source, before map[string]string) {
 	}
 }
 
-// What is set aside gets the next free name of a backup, a directory with its content. Empty ones are removed.
+// What is set aside gets the next free name of a backup, a directory with its content. Empty ones are removed. A long
+// name becomes shorter.
 func TestSetAside(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		must(t, mustOpenTree(t, at, "tree", disk.TreeOptions{}).Close(true))
@@ -85,13 +87,15 @@ func TestSetAside(t *testing.T) {
 		at.put("tree/x~", "x~")
 		at.put("tree/full/in", "in")
 		at.put("tree/full~", "full~")
+		long := strings.Repeat("n", 253) + "é" // as many bytes as a name may have
+		at.put("tree/"+long, "long")
 		dir, err := at.fs.OpenDir(at.path("tree"))
 		must(t, err)
 		defer dir.Close()
-		for _, name := range []string{"x", "link", "empty", "full"} {
+		for _, name := range []string{"x", "link", "empty", "full", long} {
 			must(t, disk.SetAsideExtra(dir, name))
 		}
-		inside(at, "tree").mustHold(t, "full~", "full~2~", "link~", "x~", "x~2~")
+		inside(at, "tree").mustHold(t, "full~", "full~2~", "link~", long[:253]+"~", "x~", "x~2~")
 		at.mustContain(t, "tree/x~", "x~")
 		at.mustContain(t, "tree/x~2~", "x")
 		at.mustContain(t, "tree/full~2~/in", "in")
