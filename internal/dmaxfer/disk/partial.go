@@ -194,17 +194,18 @@ func (p *Partial) flushVerified(prefix int64) error {
 	return nil
 }
 
-// stopFlushing ends the write-behind.
+// stopFlushing ends the write-behind, if there is one. After a failure the content is not trusted.
 func (p *Partial) stopFlushing() error {
-	if p.writeBehind == nil {
+	b := p.writeBehind
+	if b == nil {
 		return nil
 	}
-	err := p.writeBehind.stop()
 	p.writeBehind = nil
+	err := b.stop()
 	if err != nil {
-		return p.flushFailed(err)
+		p.distrustFlushed()
 	}
-	return nil
+	return err
 }
 
 // failed returns the error of a call that was to change the target.
@@ -220,11 +221,18 @@ func (p *Partial) changed(how string, args ...any) error {
 		"another process changed the partial file of %s: %s", p.path, fmt.Sprintf(how, args...))
 }
 
-// flushFailed marks the content as not trusted: a second flush would succeed although the first one lost data.
+// flushFailed returns the error of a flush, after which the content is not trusted. The panic of a write-behind becomes
+// one of the caller, which can recover from it.
 func (p *Partial) flushFailed(err error) error {
-	p.distrust("flushing it failed")
+	p.distrustFlushed()
+	if panicked, is := errors.AsType[*flushPanic](err); is {
+		panic(panicked)
+	}
 	return p.failed("flushing", err)
 }
+
+// distrustFlushed marks the content as not trusted: a second flush would succeed although the first one lost data.
+func (p *Partial) distrustFlushed() { p.distrust("flushing it failed") }
 
 // distrust records why the file's content is not trusted any more.
 func (p *Partial) distrust(why string) {

@@ -31,7 +31,7 @@ type Metadata struct {
 func (p *Partial) Prepare(ctx context.Context, meta Metadata, durability Durability, progress func(done int64)) error {
 	p.writers.end()
 	if err := p.stopFlushing(); err != nil {
-		return err
+		return p.flushFailed(err)
 	}
 	if err := p.setSize(meta.Size); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (p *Partial) cannotKeep(what, next string, err error) error {
 // call it before and write nothing in between, so that Prepare detects changes by other processes.
 func (p *Partial) Flush(ctx context.Context, progress func(done int64)) error {
 	if err := p.stopFlushing(); err != nil {
-		return err
+		return p.flushFailed(err)
 	}
 	info, err := p.file.Info()
 	if err != nil {

@@ -14,11 +14,22 @@ type writeBehind struct {
 	next  int64 // bytes below are queued or flushed
 	queue chan span
 	ended chan struct{}
-	err   error // of the first flush that failed; valid after ended
-	panic any   // of a flush, which becomes one of the caller; valid after ended
+	err   error // of the first flush that failed, a *flushPanic if it panicked; valid after ended
 }
 
 type span struct{ offset, length int64 }
+
+// flushPanic is the panic of a flush.
+type flushPanic struct {
+	value any
+	stack []byte
+}
+
+// Error implements error.
+func (p *flushPanic) Error() string { return fmt.Sprint(p.value) }
+
+// Panic returns the value and the stack of the flush.
+func (p *flushPanic) Panic() (value any, stack []byte) { return p.value, p.stack }
 
 // newWriteBehind starts flushing a file from the given offset on.
 func newWriteBehind(file File, from int64) *writeBehind {
@@ -32,7 +43,7 @@ func (b *writeBehind) run() {
 	defer close(b.ended)
 	defer func() {
 		if value := recover(); value != nil {
-			b.panic = fmt.Sprintf("%v\n%s", value, debug.Stack())
+			b.err = &flushPanic{value, debug.Stack()}
 		}
 	}()
 	for s := range b.queue {
@@ -49,7 +60,7 @@ func (b *writeBehind) add(prefix int64) error {
 		case b.queue <- span{b.next, writeBehindStep}:
 			b.next += writeBehindStep
 		case <-b.ended:
-			return b.result()
+			return b.err
 		}
 	}
 	return nil
@@ -66,12 +77,5 @@ func (b *writeBehind) stop() error {
 	}
 	close(b.queue)
 	<-b.ended
-	return b.result()
-}
-
-func (b *writeBehind) result() error {
-	if b.panic != nil {
-		panic(b.panic)
-	}
 	return b.err
 }

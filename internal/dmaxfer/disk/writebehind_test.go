@@ -2,7 +2,6 @@ package disk
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -36,7 +35,7 @@ func (f *flushedFile) SyncRange(offset, length int64) error {
 	return nil
 }
 
-// A panic of a flush is one of the transfer that writes, which can recover from it.
+// A panic of a flush is the error of the calls, with the stack of the flush beside a text of one line.
 func TestPanicOfWriteBehind(t *testing.T) {
 	for name, call := range map[string]func(*writeBehind) error{
 		"add":  func(b *writeBehind) error { return b.add(100 * writeBehindStep) },
@@ -45,15 +44,15 @@ func TestPanicOfWriteBehind(t *testing.T) {
 		b := newWriteBehind(&flushedFile{failAt: 1, panics: true}, 0)
 		b.queue <- span{0, writeBehindStep}
 		<-b.ended
-		func() {
-			defer func() {
-				if text := fmt.Sprint(recover()); !strings.Contains(text, "a defect") ||
-					!strings.Contains(text, "SyncRange") {
-					t.Errorf("%s: recovered %s", name, text)
-				}
-			}()
-			t.Errorf("%s returns %v", name, call(b))
-		}()
+		err := call(b)
+		panicked, is := errors.AsType[*flushPanic](err)
+		if !is || err.Error() != "a defect" {
+			t.Errorf("%s returns %v", name, err)
+			continue
+		}
+		if value, stack := panicked.Panic(); value != "a defect" || !strings.Contains(string(stack), "SyncRange") {
+			t.Errorf("%s: %v at %s", name, value, stack)
+		}
 	}
 }
 

@@ -25,10 +25,16 @@ type recovered interface {
 	Panic() (value any, stack []byte)
 }
 
+// defectOf returns the first of several panics of which each was recovered by the next goroutine and became its own.
 func defectOf(r recovered) *Defect {
 	d := &Defect{}
-	d.Value, d.Stack = r.Panic()
-	return d
+	for d.Value = r; ; {
+		cause, is := d.Value.(recovered)
+		if !is {
+			return d
+		}
+		d.Value, d.Stack = cause.Panic()
+	}
 }
 
 // Recover is deferred. It makes a panic a *Defect in *err. A value with a stack of its own, such as the panic of a

@@ -3,6 +3,7 @@ package native
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -56,6 +57,34 @@ func (m *meeting) mustHaveDefect(within string) {
 	}
 	if got := m.closed.Load(); got != 0 {
 		m.t.Errorf("%d windows of the receiver were closed", got)
+	}
+}
+
+// A flush in the background that panics ends the transfer in the same way, and leaves nothing open.
+func TestPanicOfABackgroundFlush(t *testing.T) {
+	const size = 16 << 20
+	from := newSmallSource(3)
+	from.Put("/src/large", strings.Repeat("x", size))
+	m := newMeeting(t, from, newTarget())
+	m.receiver.config.Durability = negotiate.DurabilityFull
+	flushing := make(chan struct{})
+	var writes atomic.Int64
+	m.onReceiver(func(_ int, op, _ string) *disktest.Fault {
+		switch {
+		case op == "flush":
+			close(flushing)
+			panic("a defect")
+		case op == "write" && writes.Add(1) > size*3/4/slot: // enough is verified to be flushed
+			<-flushing
+		}
+		return nil
+	})
+	m.mustHaveDefect("writeBehind")
+	if text := m.receiver.err.Error(); strings.Contains(text, "\n") {
+		t.Errorf("the error has several lines: %s", text)
+	}
+	if open := m.to.Handles(); open != 0 {
+		t.Errorf("%d files and directories are open", open)
 	}
 }
 
