@@ -339,10 +339,10 @@ func (l *lane) join(s *Settings, of secret, id laneID) error {
 	if _, err := io.ReadFull(l.tls, answer); err != nil {
 		return fmt.Errorf("%w (%s)", errNotTaken, quote.Bare(err.Error()))
 	}
-	s.trace("message received", joinedMessage, id)
 	if !bytes.Equal(answer, []byte{taken}) {
 		return errNotTaken
 	}
+	s.trace("message received", joinedMessage, id)
 	l.socket.authenticated()
 	return nil
 }

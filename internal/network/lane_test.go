@@ -1,11 +1,15 @@
 package network
 
 import (
+	"bytes"
 	"crypto/tls"
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -28,9 +32,9 @@ func (j *joining) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// acceptAtOnce takes a data connection as a server does, and sends a frame outside of TLS together with the record that
-// accepts the connection.
-func acceptAtOnce(listener net.Listener, key *identity.Key, frame []byte) error {
+// answerAtOnce answers a data connection as a server does, and sends a frame outside of TLS together with the record of
+// the answer.
+func answerAtOnce(listener net.Listener, key *identity.Key, answer byte, frame []byte) error {
 	conn, err := listener.Accept()
 	if err != nil {
 		return err
@@ -45,7 +49,7 @@ func acceptAtOnce(listener net.Listener, key *identity.Key, frame []byte) error 
 		return err
 	}
 	j.joins = true
-	if _, err := server.Write([]byte{taken}); err != nil {
+	if _, err := server.Write([]byte{answer}); err != nil {
 		return err
 	}
 	_, err = conn.Write(append(j.held, frame...))
@@ -61,7 +65,9 @@ func TestFrameBehindTheLastRecord(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, listener.Close()) }()
 	sent := make(chan error, 1)
-	go func() { sent <- acceptAtOnce(listener, m.server, []byte("\x00\x00\x00\x03\x00\x00\x00\x07content")) }()
+	go func() {
+		sent <- answerAtOnce(listener, m.server, taken, []byte("\x00\x00\x00\x03\x00\x00\x00\x07content"))
+	}()
 
 	conn, err := net.Dial("tcp", listener.Addr().String())
 	must(t, err)
@@ -78,4 +84,29 @@ func TestFrameBehindTheLastRecord(t *testing.T) {
 		t.Errorf("slot %d: %q, %v", slot, content, err)
 	}
 	must(t, dialed.Close())
+}
+
+// Another answer than that of the protocol refuses the connection, and is not logged as the one that takes it.
+func TestOtherAnswer(t *testing.T) {
+	m := newMachines(t, nil)
+	both := m.meet(t)
+	defer both.close(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer func() { must(t, listener.Close()) }()
+	sent := make(chan error, 1)
+	go func() { sent <- answerAtOnce(listener, m.server, taken+1, nil) }()
+
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	must(t, err)
+	dialed := newLane(conn, tls.Client, both.client.DataClient())
+	var logged bytes.Buffer
+	err = within(patient(t), conn, func() error {
+		return dialed.join(&Settings{Log: zerolog.New(&logged)}, secret{}, laneID{window: 1})
+	})
+	must(t, <-sent)
+	log := logged.String()
+	if err != errNotTaken || !strings.Contains(log, `"JOIN"`) || strings.Contains(log, "JOINED") {
+		t.Errorf("%v, with the log %s", err, log)
+	}
 }
