@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -209,7 +211,7 @@ func (l *lister) list(ctx context.Context, r negotiate.ListRequest) error {
 	}
 	entry, err := opened.Stat(at, options)
 	if err != nil {
-		l.absent = errors.Is(err, fs.ErrNotExist)
+		l.absent = errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
 		return err
 	}
 	return l.finish(ctx, add(entry))

@@ -70,7 +70,7 @@ func TestList(t *testing.T) {
 
 // To look for one entry is no failure of the daemon if there is none: the answer says so. Anything else is one.
 func TestLookupOfNothing(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	inWorld(t, func(w *world) { w.remote.Put("/srv/box/file", "") }, func(w *world) {
 		c := w.alice()
 		defer c.Close()
 		for i, test := range []struct {
@@ -81,6 +81,7 @@ func TestLookupOfNothing(t *testing.T) {
 		}{
 			{"box/none", negotiate.ListItself, negotiate.AbortSource, false},
 			{"box/none/deeper", negotiate.ListItself | negotiate.ListIdentify, negotiate.AbortSource, false},
+			{"box/file/deeper", negotiate.ListItself, negotiate.AbortSource, false},
 			{"box/none", 0, negotiate.AbortSource, true},
 			{"in/none", negotiate.ListItself, negotiate.AbortRefused, true},
 		} {
