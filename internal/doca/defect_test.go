@@ -94,6 +94,20 @@ func TestPanicEndsTheEndpoint(t *testing.T) {
 	}
 }
 
+// What has panicked may do so again at the end of its connection. The others still end, and so does the endpoint.
+func TestSecondPanicOfAConnection(t *testing.T) {
+	device := &broken{}
+	good := asleep(t, device)
+	e := good.endpoint
+	bad := newConnection(e, cabi.Connection(unsafe.Pointer(device)))
+	close(bad.ended)
+	e.connections[bad.handle] = bad
+	go e.run()
+	<-e.finished
+	mustBeDefect(t, good.Failed())
+	mustBeDefect(t, e.finishCause())
+}
+
 // A panic of a call on the driver is the error of the caller.
 func TestPanicOfACall(t *testing.T) {
 	c := asleep(t, &echo{})

@@ -1,6 +1,7 @@
 package doca
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -257,7 +258,7 @@ func (e *endpoint) run() {
 		if moved || polled {
 			continue
 		}
-		if err := e.sleep(); err != nil {
+		if err := protect(e.sleep); err != nil {
 			e.fail(err)
 		}
 	}
@@ -399,10 +400,13 @@ func (e *endpoint) stateChanged(event *cabi.Event) {
 	}
 }
 
+// disconnectAll ends all connections. One whose end panics, perhaps because of what has panicked before, does not keep
+// the others from theirs.
 func (e *endpoint) disconnectAll(cause error) {
 	e.rejected = nil
 	for handle := range e.connections {
-		e.disconnected(handle, cause)
+		err := protect(func() error { e.disconnected(handle, cause); return nil })
+		e.cause = cmp.Or(e.cause, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package doca
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,13 +29,13 @@ func (e *endpoint) stop() {
 }
 
 // tryStop requests the stop. DOCA refuses while consumers or producers run; their owners may be closing them.
-func (e *endpoint) tryStop() { e.stopErr = e.abi.ChannelStop(e.channel) }
+func (e *endpoint) tryStop() {
+	e.stopErr = protect(func() error { return e.abi.ChannelStop(e.channel) })
+}
 
 // fail ends the endpoint, because the driver itself failed.
 func (e *endpoint) fail(err error) {
-	if e.cause == nil {
-		e.cause = err
-	}
+	e.cause = cmp.Or(e.cause, err)
 	e.disconnectAll(err)
 	e.stop()
 }
