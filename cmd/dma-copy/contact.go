@@ -95,9 +95,7 @@ func withDaemon(
 		if err == nil {
 			err = id.remember(r.nameOfKey(), c.client.Peer().Key, streams.stderr)
 			if err == nil {
-				stop := answerBefore(ctx, func() bool { return sayWaits(streams.stderr, c.client) })
-				err = run(c)
-				stop()
+				err = r.answering(ctx, streams.stderr, c.client, func() error { return run(c) })
 			}
 			err = errors.Join(err, closeUnlessHung(err, c.client.Close))
 		}
@@ -105,13 +103,21 @@ func withDaemon(
 	})
 }
 
-// sayWaits prints what a client waits for outside of a copy, unless that is nothing.
-func sayWaits(to io.Writer, client *service.Client) bool {
-	waits := client.Waits()
-	if waits != "" {
-		fmt.Fprintln(to, waits)
+// answering calls run, and meanwhile answers requests for progress by what the client waits for outside of a copy,
+// unless that is nothing. With many daemons there are only copies, and their reporter alone writes to stderr.
+func (r reach) answering(ctx context.Context, stderr io.Writer, client *service.Client, run func() error) error {
+	if r.open != nil {
+		return run()
 	}
-	return waits != ""
+	stop := answerBefore(ctx, func() bool {
+		waits := client.Waits()
+		if waits != "" {
+			fmt.Fprintln(stderr, waits)
+		}
+		return waits != ""
+	})
+	defer stop()
+	return run()
 }
 
 // warnOfKeys warns of what lets other peers be accepted than the trusted ones, or fewer.
