@@ -59,7 +59,7 @@ func (d *daemon) publish(runtime *runtimedir.Dir, w watching) error {
 	if w.history != nil {
 		handler = page.New(shown, w.history)
 	}
-	serving, err := d.numbers.Listen(d.settings.Metrics, handler)
+	serving, err := d.numbers.Listen(d.settings.Metrics, handler, d.log)
 	if err != nil {
 		return err
 	}

@@ -207,8 +207,11 @@ func noGlobalLogger(file sourceFile) []string {
 	return forbid(file, "zerolog's global logger: take a zerolog.Logger by value", "github.com/rs/zerolog/log")
 }
 
+// libraryLogFile directs what libraries log by Go's package to zerolog.
+const libraryLogFile = programPackage + "/internal/metrics/log.go"
+
 func noOtherLogPackage(file sourceFile) []string {
-	if file.test {
+	if file.test || file.path == libraryLogFile {
 		return nil
 	}
 	return forbid(file, "but this program logs with zerolog", "log")

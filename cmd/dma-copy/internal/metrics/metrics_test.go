@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -31,7 +33,7 @@ func idle() service.Status { return service.Status{} }
 
 func mustListen(t *testing.T, m *Metrics, address string) *Server {
 	t.Helper()
-	s, err := m.Listen(address, nil)
+	s, err := m.Listen(address, nil, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +283,7 @@ func TestPageBesideTheMetrics(t *testing.T) {
 	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "page "+r.URL.Path) // the client has read it, or the test fails
 	})
-	s, err := New("", idle).Listen("127.0.0.1:0", page)
+	s, err := New("", idle).Listen("127.0.0.1:0", page, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +338,7 @@ func TestPublicAddressesAreRefused(t *testing.T) {
 		"0.0.0.0:0", "[::]:0", ":0", "192.0.2.1:0", "localhost:0", "127.0.0.1", "example.com:9469", "",
 		"[::ffff:192.0.2.1]:0",
 	} {
-		s, err := m.Listen(address, nil)
+		s, err := m.Listen(address, nil, zerolog.Nop())
 		var coder exit.Coder
 		if !errors.As(err, &coder) || coder.ExitCode() != exit.Usage || !strings.Contains(err.Error(), "loopback") {
 			t.Errorf("%q: got %v", address, err)
@@ -346,9 +348,38 @@ func TestPublicAddressesAreRefused(t *testing.T) {
 		}
 	}
 	taken := mustListen(t, m, "127.0.0.1:0")
-	if _, err := m.Listen(taken.Addr().String(), nil); err == nil || !strings.Contains(err.Error(), "in use") {
+	_, err := m.Listen(taken.Addr().String(), nil, zerolog.Nop())
+	if err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("a port that is taken: got %v", err)
 	}
+}
+
+// What the libraries report is a warning of the daemon's log on one line, also what comes from a panic of a handler.
+func TestReportsOfLibraries(t *testing.T) {
+	written, write := io.Pipe()
+	defer written.Close()
+	page := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a defect") })
+	s, err := New("", idle).Listen("127.0.0.1:0", page, zerolog.New(write))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	lines := bufio.NewScanner(written)
+	mustWarn := func(text string) {
+		t.Helper()
+		if !lines.Scan() || !strings.HasPrefix(lines.Text(), `{"level":"warn","message":"`+text) {
+			t.Errorf("logged %q, want a warning of %s", lines.Text(), text)
+		}
+	}
+	go log.Printf("ERROR: metrics: cannot open %s", "stat")
+	mustWarn(`ERROR: metrics: cannot open stat"}`)
+	go func() {
+		response, err := http.Get("http://" + s.Addr().String() + "/")
+		if err == nil {
+			_ = response.Body.Close() // the connection ends without an answer
+		}
+	}()
+	mustWarn("http: panic serving 127.0.0.1:")
 }
 
 // A client that sends nothing, or half of a request, is disconnected; one that sends a long one is refused.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/unixsocket"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -38,7 +40,9 @@ type Server struct {
 // Listen serves the metrics at /metrics of an address, and everything else by page unless that is nil. The address is a
 // loopback IP address with a port, or unix:PATH. Any other is refused, because there is neither authentication nor
 // encryption.
-func (m *Metrics) Listen(address string, page http.Handler) (*Server, error) {
+//
+// log gets what the libraries that serve them report, also that of their global logger, in place of stderr.
+func (m *Metrics) Listen(address string, page http.Handler, log zerolog.Logger) (*Server, error) {
 	listener, err := listen(address)
 	if err != nil {
 		return nil, err
@@ -51,7 +55,7 @@ func (m *Metrics) Listen(address string, page http.Handler) (*Server, error) {
 	s := &Server{
 		http: &http.Server{
 			Handler: mux, ReadTimeout: readTimeout, ReadHeaderTimeout: readTimeout, WriteTimeout: writeTimeout,
-			IdleTimeout: idleTimeout, MaxHeaderBytes: largestHead,
+			IdleTimeout: idleTimeout, MaxHeaderBytes: largestHead, ErrorLog: logOfLibraries(log),
 		},
 		addr: listener.Addr(), ended: make(chan error, 1),
 	}
