@@ -39,9 +39,9 @@ func (t *transfers) mirrorDirectory(ctx context.Context, e ends) error {
 // newMirror has the next copy note what it announces, and keep its directories.
 func (t *transfers) newMirror() { t.mirror = &tree.Mirror{Entries: tree.NewRecord(maxDeletePaths)} }
 
-// clearAndCopyAgain gives what is in the way of failed entries the names of backups, and copies again what has failed.
-// So nothing is lost if an entry fails again, for another reason. Otherwise the deletion of what the source does not
-// have follows, and that includes these.
+// clearAndCopyAgain gives obstacles of failed entries the names of backups, and copies these entries again. So nothing
+// is lost if an entry fails again, for another reason. Otherwise the obstacles are deleted with everything else that
+// the source does not have.
 func (t *transfers) clearAndCopyAgain(ctx context.Context, e ends, failed error) error {
 	cleared, renamed, err := t.clearWay(ctx, e)
 	switch {
@@ -54,7 +54,7 @@ func (t *transfers) clearAndCopyAgain(ctx context.Context, e ends, failed error)
 	}
 	if err != nil && renamed > 0 && !t.settings.Backup {
 		t.log.Warn().Int("entries", renamed).
-			Msg("what was in the way is kept, as NAME~, until everything can be copied")
+			Msg("entries in the way are kept as NAME~ until everything can be copied")
 	}
 	return err
 }
@@ -95,9 +95,9 @@ func (t *transfers) clearWay(ctx context.Context, e ends) (cleared, renamed int,
 	return cleared, renamed, err
 }
 
-// obstacles returns what is in the way of entries of the source, without what is in it, and which of these are empty
-// directories. A target that folds names may list an obstacle under another name, so it is looked up, unless something
-// in it may have to stay.
+// obstacles returns the entries in the way of those of the source, without their content, and the empty directories
+// among them. A target that folds names may list an obstacle under another name, so it is looked up, unless a pattern
+// may keep some of its content.
 func (t *transfers) obstacles(
 	ctx context.Context, target directory,
 ) (obstacles []tree.Listed, empty map[string]bool, err error) {
