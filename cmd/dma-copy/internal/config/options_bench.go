@@ -26,7 +26,7 @@ func (s *Bench) options() []option {
 
 func (s *Bench) whatOptions() []option {
 	return []option{
-		{group: AddedFlags, name: "size", value: "SIZE", fallback: "1GiB", json: jsonText,
+		{group: AddedFlags, name: "size", value: "SIZE", fallback: "1GiB", json: jsonNumber,
 			assign: into(&s.Size, parseSomeBytes),
 			help:   "Bytes that a run copies"},
 		{group: AddedFlags, name: "chunks", value: "SIZE,...", fallback: "64KiB,256KiB,1MiB,2MiB", json: jsonText,

@@ -51,9 +51,8 @@ func (s *Ping) options() []option {
 			assign: into(&s.Size, parsePingSize),
 			help: "Bytes in each of them, compared when they are\nback; limited by the device's messages or, on\n" +
 				"the fast path, by its buffers and to 4MiB"},
-		pathOption(AddedFlags, &s.Path, "fast: over Comch producers and consumers, both\n"+
-			"sides at once; else over the control channel,\nthe host first. auto is fast if the other side\n"+
-			"wants it, dma and a daemon never"),
+		pathOption(AddedFlags, &s.Path, "fast: over Comch producers and consumers, else\n"+
+			"over the control channel. auto is fast if the\nother side wants it, dma and a daemon never"),
 		outputOption(&s.Output, "Results as text, or as JSON lines, on stdout"),
 		quietOption(&s.Quiet, "Print errors only, unless -o json is given"),
 		s.Network.trafficClassOption(),
