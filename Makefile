@@ -232,7 +232,7 @@ quirks: ## the Go tests with all quirks: behaviour of hardware that differs from
 	$(GO_TEST) -count=1 $(QUICK_BUILD) -run '$(QUIRK_COPIES)' ./cmd/dma-copy/e2e
 
 # A test expects an error when it allocates too much memory. The libraries of the kit are built without the sanitizer,
-# one test waits for a modelled bandwidth, one counts mappings and one memory, of which the sanitizer takes its own. The
+# one test waits for a modelled bandwidth, two count mappings and one memory, of which the sanitizer takes its own. The
 # C tests are built with both sanitizers at once.
 asan: export ASAN_OPTIONS = allocator_may_return_null=1
 asan: ## the C tests under AddressSanitizer and UBSan, and the Go tests of device layer and UCX under AddressSanitizer
@@ -240,7 +240,8 @@ asan: ## the C tests under AddressSanitizer and UBSan, and the Go tests of devic
 	$(MAKE) $(CABI_TEST) ubsan
 	$(if $(UCX_C),$(MAKE) $(UCX_TEST) ubsan)
 	$(GO_TEST) -asan -count=1 -timeout 20m -skip '^Test(Kit|EnginesShareTheModelledBandwidth)' ./internal/doca/...
-	$(if $(UCX_C),$(GO_TEST) -asan -count=1 -skip '^Test(NothingLeaks|WorkerMemory)$$' ./$(UCX))
+	$(if $(UCX_C),$(GO_TEST) -asan -count=1 -skip '^Test(NothingLeaks|SharedMemoryDoesNotLeak|WorkerMemory)$$' \
+		./$(UCX))
 
 tsan: ## the C tests under ThreadSanitizer
 	$(MAKE) $(SOFTDOCA) tsan
