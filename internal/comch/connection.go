@@ -29,6 +29,18 @@ func (c *connection) Recv(ctx context.Context) ([]byte, error) {
 	return message, translate(err)
 }
 
+func (c *connection) NewConsumer(
+	ctx context.Context, region *doca.Region, config doca.ConsumerConfig,
+) (*doca.Consumer, error) {
+	consumer, err := c.Connection.NewConsumer(ctx, region, config)
+	return consumer, translate(err)
+}
+
+func (c *connection) NewProducer(depth int) (*doca.Producer, error) {
+	producer, err := c.Connection.NewProducer(depth)
+	return producer, translate(err)
+}
+
 // patience takes as long as a few chunks of a transfer: a call in vain takes about a microsecond, most of it in a
 // system call.
 const patience = 400

@@ -157,6 +157,25 @@ func TestAcceptOnlyRefusesOthers(t *testing.T) {
 	}
 }
 
+// Producers and consumers of a connection that the peer has ended fail as its messages do.
+func TestFastPathOfALostPeer(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	listener := listen(t, s)
+	host := dial(t, s)
+	dpu, err := listener.AcceptOnly(t.Context(), comch.Within(longWait))
+	mustBe(t, err, nil)
+	mustClose(t, dpu)
+	mustHaveEnded(t, host, comch.ErrPeerLost)
+	region, err := s.Host.Alloc(1<<12, doca.LocalWrite|doca.RemoteWrite)
+	mustBe(t, err, nil)
+	over := host.(comch.FastPath)
+	_, err = over.NewConsumer(t.Context(), region, doca.ConsumerConfig{Depth: 1})
+	mustBe(t, err, comch.ErrPeerLost)
+	_, err = over.NewProducer(1)
+	mustBe(t, err, comch.ErrPeerLost)
+	mustBe(t, region.Close(), nil)
+}
+
 // A host that is turned away is served when the server is free, within one wait.
 func TestRedialUntilTheServerIsFree(t *testing.T) {
 	s := docatest.OpenSides(t, "")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -375,6 +376,9 @@ func (c *conversation) explain(ctx context.Context, failed error) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil, waiting.Err() != nil:
+			if errors.Is(failed, comch.ErrPeerLost) || errors.Is(failed, doca.ErrDisconnected) {
+				return ErrLost
+			}
 			return failed
 		}
 		if negotiate.TypeOf(received.message) == negotiate.TypeRefused {
