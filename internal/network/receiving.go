@@ -105,7 +105,6 @@ func (in *incoming) take() (message []byte, taken bool) {
 
 // read is the goroutine that receives until the connection ends.
 func (c *Control) read(already io.Reader) {
-	defer c.end()
 	from := bufio.NewReaderSize(io.MultiReader(already, c.socket), 2*secure.MaxMessage)
 	for {
 		message, err := readRecord(from)
@@ -113,6 +112,7 @@ func (c *Control) read(already io.Reader) {
 			c.in.add(message)
 		}
 		if err != nil {
+			c.end() // run does it after a panic, which is to be known by then
 			return
 		}
 	}
