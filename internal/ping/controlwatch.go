@@ -14,9 +14,9 @@ type controlWatch struct {
 	stop    context.CancelFunc
 	stopped chan struct{}
 	next    chan []byte // has space for one; closed with err set
-	err     error       // why there is no message any more
 
 	mu       sync.Mutex
+	err      error // why there is no message any more
 	silent   context.Context
 	announce context.CancelFunc // ends silent
 }
@@ -35,7 +35,9 @@ func (w *controlWatch) run(conn comch.Conn) {
 	for {
 		message, err := conn.Recv(w.ctx)
 		if err != nil {
+			w.mu.Lock()
 			w.err = err
+			w.mu.Unlock()
 			close(w.next)
 			w.wake()
 			return
@@ -63,7 +65,7 @@ func (w *controlWatch) quiet() context.Context {
 }
 
 // await returns the next message, when it has been announced. The context of quiet is renewed before: the next message
-// is announced after this one has made room for it.
+// is announced after this one has made room for it. The end is announced for good, perhaps together with a message.
 func (w *controlWatch) await(ctx context.Context) ([]byte, error) {
 	select {
 	case <-w.quiet().Done():
@@ -71,12 +73,13 @@ func (w *controlWatch) await(ctx context.Context) ([]byte, error) {
 		return nil, context.Cause(ctx)
 	}
 	w.mu.Lock()
-	w.silent, w.announce = context.WithCancel(w.ctx)
+	if w.err == nil {
+		w.silent, w.announce = context.WithCancel(w.ctx)
+	}
 	w.mu.Unlock()
 	select {
 	case message, more := <-w.next:
 		if !more {
-			w.wake() // for the next call
 			return nil, w.err
 		}
 		return message, nil
