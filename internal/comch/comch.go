@@ -56,21 +56,9 @@ type Conn interface {
 
 	// Close ends the connection and unblocks Send and Recv. Closing twice is harmless.
 	Close() error
-}
 
-// FastPath is implemented by a Conn over which producers and consumers can be made. They are to be closed before it.
-// The methods are those of doca.Connection, with the errors of Conn for its end.
-type FastPath interface {
-	NewConsumer(ctx context.Context, region *doca.Region, config doca.ConsumerConfig) (*doca.Consumer, error)
-	NewProducer(depth int) (*doca.Producer, error)
-	PeerConsumers() (ids []uint32, changed <-chan struct{})
-}
-
-// Polling is implemented by a Conn whose messages can also be taken without a wait, by a caller that would otherwise
-// sleep and be woken for each. All methods are safe for concurrent use.
-type Polling interface {
 	// TryRecv is Recv without the wait. It looks for messages itself, and so has them sooner than this process would be
-	// woken for them.
+	// woken for them. Like the methods below it is safe for concurrent use.
 	TryRecv() (message []byte, received bool)
 
 	// Arrived delivers a token when TryRecv may have a message.
@@ -84,4 +72,12 @@ type Polling interface {
 
 	// Patience returns how many calls of TryRecv in vain cost less than to sleep and be woken.
 	Patience() int
+}
+
+// FastPath is implemented by a Conn over which producers and consumers can be made. They are to be closed before it.
+// The methods are those of doca.Connection, with the errors of Conn for its end.
+type FastPath interface {
+	NewConsumer(ctx context.Context, region *doca.Region, config doca.ConsumerConfig) (*doca.Consumer, error)
+	NewProducer(depth int) (*doca.Producer, error)
+	PeerConsumers() (ids []uint32, changed <-chan struct{})
 }

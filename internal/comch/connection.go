@@ -16,7 +16,6 @@ type connection struct {
 
 var (
 	_ Conn     = (*connection)(nil)
-	_ Polling  = (*connection)(nil)
 	_ FastPath = (*connection)(nil)
 )
 
@@ -45,7 +44,7 @@ func (c *connection) NewProducer(depth int) (*doca.Producer, error) {
 // system call.
 const patience = 400
 
-// Patience implements Polling.
+// Patience implements Conn.
 func (c *connection) Patience() int { return patience }
 
 func (c *connection) Close() error { return c.release() }

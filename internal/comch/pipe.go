@@ -13,7 +13,7 @@ import (
 // a device holds unread.
 const pipeQueue = 1024
 
-// PipeEnd is one end of a connection within this process. It implements Conn and Polling.
+// PipeEnd is one end of a connection within this process. It implements Conn.
 type PipeEnd struct {
 	in, out    *pipeDirection
 	ended      *pipeEnd // of both ends
@@ -22,15 +22,12 @@ type PipeEnd struct {
 	maxMessage int
 }
 
-var (
-	_ Conn    = (*PipeEnd)(nil)
-	_ Polling = (*PipeEnd)(nil)
-)
+var _ Conn = (*PipeEnd)(nil)
 
 // pipeDirection has what one end has sent and the other has not received.
 type pipeDirection struct {
 	queue   chan []byte
-	arrived chan struct{} // of Polling
+	arrived chan struct{} // of Conn.Arrived
 
 	mu      sync.Mutex
 	waiting []waitingMessage // for space in the queue, in order
@@ -178,7 +175,7 @@ func (e *PipeEnd) Close() error {
 	return nil
 }
 
-// TryRecv implements Polling.
+// TryRecv implements Conn.
 func (e *PipeEnd) TryRecv() (message []byte, received bool) {
 	select {
 	case message := <-e.in.queue:
@@ -189,14 +186,14 @@ func (e *PipeEnd) TryRecv() (message []byte, received bool) {
 	}
 }
 
-// Arrived implements Polling.
+// Arrived implements Conn.
 func (e *PipeEnd) Arrived() <-chan struct{} { return e.in.arrived }
 
-// StartPolling implements Polling. What arrives is announced nevertheless.
+// StartPolling implements Conn. What arrives is announced nevertheless.
 func (*PipeEnd) StartPolling() {}
 
-// StopPolling implements Polling.
+// StopPolling implements Conn.
 func (*PipeEnd) StopPolling() {}
 
-// Patience implements Polling. It is short, because another goroutine of this process is woken without a system call.
+// Patience implements Conn. It is short, because another goroutine of this process is woken without a system call.
 func (*PipeEnd) Patience() int { return 2 }

@@ -346,7 +346,7 @@ func TestBeatFailsBeforeTheLastMessage(t *testing.T) {
 						return dmaxfertest.Delivery{Message: message}
 					},
 					conn: func(_ negotiate.Side, conn comch.Conn) comch.Conn {
-						return &stutteringConn{pollingConn: conn.(pollingConn), since: is.since}
+						return &stutteringConn{Conn: conn, since: is.since}
 					},
 				})
 				c.mustSucceed("although a heartbeat could not be sent", e)
@@ -357,7 +357,7 @@ func TestBeatFailsBeforeTheLastMessage(t *testing.T) {
 
 // stutteringConn does not send the first heartbeat after a certain message.
 type stutteringConn struct {
-	pollingConn
+	comch.Conn
 	since func(message []byte) bool
 	next  bool
 }
@@ -368,7 +368,7 @@ func (s *stutteringConn) Send(ctx context.Context, message []byte) error {
 		return &doca.Error{Op: "doca_comch_connection_send", Code: doca.CodeIOFailed}
 	}
 	s.next = s.next || s.since(message)
-	return s.pollingConn.Send(ctx, message)
+	return s.Conn.Send(ctx, message)
 }
 
 // What waits in a stream ends with an interruption, on the side that waits and on the other.
@@ -433,7 +433,7 @@ func TestSenderThatDoesNotHangUp(t *testing.T) {
 			if side != sender {
 				return conn
 			}
-			stays = &stayingConn{pollingConn: conn.(pollingConn)}
+			stays = &stayingConn{Conn: conn}
 			return stays
 		}})
 		c.mustSucceed("although the sender did not hang up", e)
@@ -445,7 +445,7 @@ func TestSenderThatDoesNotHangUp(t *testing.T) {
 
 // stayingConn beats for much longer than the idle timeout before it closes, unless the other side has left.
 type stayingConn struct {
-	pollingConn
+	comch.Conn
 	left bool
 }
 
@@ -457,5 +457,5 @@ func (s *stayingConn) Close() error {
 		}
 		time.Sleep(job.LongestPulse)
 	}
-	return s.pollingConn.Close()
+	return s.Conn.Close()
 }

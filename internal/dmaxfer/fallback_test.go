@@ -4,7 +4,6 @@ package dmaxfer
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -22,30 +21,18 @@ import (
 // after all.
 func TestOfferThatIsPadding(t *testing.T) {
 	setup := newSetup(t, "")
-	for name, use := range map[string]func(comch.Conn) comch.Conn{
-		"polling": func(conn comch.Conn) comch.Conn { return conn },
-		"waiting": func(conn comch.Conn) comch.Conn { return plainConn{conn} },
-	} {
-		t.Run(name, func(t *testing.T) { setup.receiveFromReference(t, use) })
-	}
-}
-
-// receiveFromReference copies a file from such a host. use is what the DPU makes of its connection.
-func (s *setup) receiveFromReference(t *testing.T, use func(comch.Conn) comch.Conn) {
-	t.Helper()
-	_ = os.Remove(s.dpu.File)
 	want := content(3*testChunk + 5)
 	host, dpu := comchtest.NewPair(4080, comchtest.Faultless, comchtest.Faultless)
 	defer host.Close()
 	done := make(chan outcome, 1)
-	go func() { done <- talk(t, s.dpu, use(dpu)) }()
+	go func() { done <- talk(t, setup.dpu, dpu) }()
 
 	offer := negotiate.Direction{FileInHost: true, Size: uint64(len(want)), Offer: [3]byte{0xDC, 2, 2}}
 	must(t, host.Send(t.Context(), offer.Encode()))
 	if answer := mustReceive(t, host).(negotiate.Direction); answer.Offer == [3]byte{} {
 		t.Fatal("what looked like an offer was not taken for one, so this shows nothing")
 	}
-	memory, err := s.Host.Alloc(int64(len(want)), doca.RemoteRead)
+	memory, err := setup.Host.Alloc(int64(len(want)), doca.RemoteRead)
 	must(t, err)
 	copy(memory.Bytes(), want)
 	descriptor, err := memory.Export()
@@ -57,7 +44,7 @@ func (s *setup) receiveFromReference(t *testing.T, use func(comch.Conn) comch.Co
 	must(t, memory.Close())
 	must(t, host.Close())
 	must(t, (<-done).errs[negotiate.DPU])
-	jobtest.MustContain(t, s.dpu.File, want)
+	jobtest.MustContain(t, setup.dpu.File, want)
 }
 
 // A DPU that has only a stream to send to such a host names the file, as it does where nothing looked like an offer.

@@ -13,7 +13,7 @@ import (
 
 // flood is a Conn that delivers nothing but heartbeats, from the first record until the test gives up.
 type flood struct {
-	pollingConn
+	comch.Conn
 	on    atomic.Bool
 	over  atomic.Bool
 	beats atomic.Int64
@@ -22,7 +22,7 @@ type flood struct {
 
 func (f *flood) TryRecv() ([]byte, bool) {
 	if !f.on.Load() || f.over.Load() {
-		message, received := f.pollingConn.TryRecv()
+		message, received := f.Conn.TryRecv()
 		if received && binary.LittleEndian.Uint32(message) == uint32(negotiate.TypeChunks) {
 			f.on.Store(true)
 		}
@@ -45,7 +45,7 @@ func TestFloodKeepsNoCopyOpen(t *testing.T) {
 			if side == sender {
 				return conn
 			}
-			f.pollingConn = conn.(pollingConn)
+			f.Conn = conn
 			return f
 		}
 		go func() {

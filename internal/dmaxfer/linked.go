@@ -13,8 +13,7 @@ import (
 // Link is what a transfer has of a connection that exists before it and after it.
 type Link struct {
 	// Conn has the messages of this transfer only, and ends with it. Close ends this side's part: nothing follows from
-	// here. Done is closed when either side has closed; what the peer sent before is still received. It should be a
-	// comch.Polling if the connection is one.
+	// here. Done is closed when either side has closed; what the peer sent before is still received.
 	Conn comch.Conn
 
 	// Memory is that of the connection, usually a native.KeptMemory, which keeps the window for the next transfer. It
@@ -88,7 +87,7 @@ func (t *linkedTransfer) run(ctx context.Context) (job.Summary, error) {
 		}
 		t.options.leavePath(err)
 		config = t.config()
-		config.Restarted, config.Early = true, result.Early
+		config.Restarted = true
 	}
 }
 

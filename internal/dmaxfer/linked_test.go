@@ -73,7 +73,7 @@ func (s *setup) connect(t testing.TB, over transport) (l *linkedPair, disconnect
 	c := over.connect(t, s)
 	l, ends := &linkedPair{setup: s}, c.close
 	for side, conn := range c.conns {
-		l.ends[side] = newLinkedEnd(conn)
+		l.ends[side] = &linkedEnd{conn}
 		l.opened[side] = &openedMemory{Memory: c.memory[side]}
 		l.memory[side] = native.Keep(l.opened[side])
 		ends = append(ends, l.memory[side].Close)
@@ -107,7 +107,7 @@ func (l *linkedPair) copy(ctx context.Context, sender negotiate.Side) outcome {
 		}
 		go func() {
 			part := l.ends[side].begin()
-			summary, err := RunLinked(ctx, o, Link{Conn: part.conn(), Memory: l.memory[side], Use: use})
+			summary, err := RunLinked(ctx, o, Link{Conn: part, Memory: l.memory[side], Use: use})
 			_ = part.finish(context.Background()) // a lost connection shows in err
 			results <- result{side, summary, err}
 		}()

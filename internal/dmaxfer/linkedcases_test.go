@@ -136,18 +136,7 @@ func TestLinkedTree(t *testing.T) {
 // A DPU that may not import the window goes on over producers and consumers, and begins the next transfer with them.
 func TestLinkedLeavesDMA(t *testing.T) {
 	t.Setenv("DMA_COPY_SOFT_FAULTS", "refuse=doca_mmap_create_from_export:1:NOT_PERMITTED")
-	for _, polls := range []bool{false, true} {
-		bothWays(t, transport{choice: job.AnyPath, connect: connectDevice}, func(
-			t *testing.T, l *linkedPair, sender negotiate.Side,
-		) {
-			if !polls {
-				for side, end := range l.ends {
-					l.ends[side] = newLinkedEnd(plainConn{end.raw})
-				}
-			}
-			leavesPathOnce(t, l, sender)
-		})
-	}
+	bothWays(t, transport{choice: job.AnyPath, connect: connectDevice}, leavesPathOnce)
 }
 
 func leavesPathOnce(t *testing.T, l *linkedPair, sender negotiate.Side) {

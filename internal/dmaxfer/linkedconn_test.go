@@ -13,40 +13,18 @@ import (
 var closeMessage = binary.LittleEndian.AppendUint32(nil, 0x45)
 
 // linkedEnd is one side's end of a connection that has transfer after transfer.
-type linkedEnd struct {
-	raw     comch.Conn
-	polling comch.Polling // nil: raw is none
-}
-
-func newLinkedEnd(raw comch.Conn) *linkedEnd {
-	polling, _ := raw.(comch.Polling)
-	return &linkedEnd{raw, polling}
-}
+type linkedEnd struct{ raw comch.Conn }
 
 // begin returns the connection of the next transfer.
 func (e *linkedEnd) begin() *linkedConn {
-	c := &linkedConn{end: e, closed: make(chan struct{}), ended: make(chan struct{})}
+	c := &linkedConn{Conn: e.raw, closed: make(chan struct{}), ended: make(chan struct{})}
 	go c.watch()
 	return c
 }
 
-// pollingLinkedConn is a linkedConn over a connection that can poll.
-type pollingLinkedConn struct {
-	*linkedConn
-	comch.Polling
-}
-
-// conn returns what the transfer uses.
-func (c *linkedConn) conn() comch.Conn {
-	if c.end.polling == nil {
-		return c
-	}
-	return pollingLinkedConn{c, c.end.polling}
-}
-
 // linkedConn is the part of a connection that one transfer has.
 type linkedConn struct {
-	end *linkedEnd
+	comch.Conn
 
 	mu         sync.Mutex
 	peerClosed bool
@@ -58,7 +36,7 @@ type linkedConn struct {
 
 func (c *linkedConn) watch() {
 	select {
-	case <-c.end.raw.Done():
+	case <-c.Conn.Done():
 		c.endOnce.Do(func() { close(c.ended) })
 	case <-c.ended:
 	}
@@ -95,7 +73,7 @@ func (c *linkedConn) Send(ctx context.Context, message []byte) error {
 	if c.isClosed() {
 		return comch.ErrClosed
 	}
-	return c.end.raw.Send(ctx, message)
+	return c.Conn.Send(ctx, message)
 }
 
 func (c *linkedConn) Recv(ctx context.Context) ([]byte, error) {
@@ -105,21 +83,20 @@ func (c *linkedConn) Recv(ctx context.Context) ([]byte, error) {
 	case c.hasPeerClosed():
 		return nil, comch.ErrPeerLost
 	}
-	message, err := c.end.raw.Recv(ctx)
+	message, err := c.Conn.Recv(ctx)
 	if err != nil || c.take(message) {
 		return message, err
 	}
 	return nil, comch.ErrPeerLost
 }
 
-func (c *linkedConn) MaxMessage() int       { return c.end.raw.MaxMessage() }
 func (c *linkedConn) Done() <-chan struct{} { return c.ended }
 
 func (c *linkedConn) Close() error {
 	var err error
 	c.closeOnce.Do(func() {
 		close(c.closed)
-		err = c.end.raw.Send(context.Background(), closeMessage)
+		err = c.Conn.Send(context.Background(), closeMessage)
 		c.endOnce.Do(func() { close(c.ended) })
 	})
 	return err
@@ -128,7 +105,7 @@ func (c *linkedConn) Close() error {
 // finish waits until the peer has closed its part, too.
 func (c *linkedConn) finish(ctx context.Context) error {
 	for !c.hasPeerClosed() {
-		message, err := c.end.raw.Recv(ctx)
+		message, err := c.Conn.Recv(ctx)
 		if err != nil {
 			return err
 		}
@@ -137,11 +114,11 @@ func (c *linkedConn) finish(ctx context.Context) error {
 	return nil
 }
 
-// TryRecv implements comch.Polling.
-func (c pollingLinkedConn) TryRecv() (message []byte, received bool) {
+// TryRecv implements comch.Conn.
+func (c *linkedConn) TryRecv() (message []byte, received bool) {
 	if c.isClosed() || c.hasPeerClosed() {
 		return nil, false
 	}
-	message, received = c.Polling.TryRecv()
+	message, received = c.Conn.TryRecv()
 	return message, received && c.take(message)
 }

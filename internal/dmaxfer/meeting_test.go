@@ -59,7 +59,7 @@ func TestFirstMessageIsNotSent(t *testing.T) {
 }
 
 // unsendable is a channel that can only receive.
-type unsendable struct{ pollingConn }
+type unsendable struct{ comch.Conn }
 
 func (unsendable) Send(context.Context, []byte) error { return comch.ErrPeerLost }
 

@@ -32,7 +32,7 @@ func (p peer) transfer(ctx context.Context) (job.Summary, error) {
 	if result.Reference == nil {
 		return result.Summary, p.file.Explain(p.options.Side, err)
 	}
-	outcome, err = first.Resume(ctx, *result.Reference, result.Early)
+	outcome, err = first.Resume(ctx, *result.Reference)
 	return outcome.Summary, err
 }
 

@@ -35,12 +35,6 @@ const (
 // testMessage is the longest message: short, so that lists go out in parts.
 const testMessage = 512
 
-// pollingConn is what the connections of these tests are.
-type pollingConn interface {
-	comch.Conn
-	comch.Polling
-}
-
 // attempt is one copy of a simulation: both sides, all that is between them, and what goes wrong. It lives in one
 // bubble.
 type attempt struct {

@@ -159,14 +159,14 @@ func mustMatchInOrder(t *testing.T, lines, patterns []string) {
 
 // fullConn is a connection on which messages wait forever from some point on.
 type fullConn struct {
-	pollingConn
+	comch.Conn
 	full   *atomic.Bool
 	unless func(ctx context.Context) error // waits in Send
 }
 
 func (f fullConn) Send(ctx context.Context, message []byte) error {
 	if !f.full.Load() {
-		return f.pollingConn.Send(ctx, message)
+		return f.Conn.Send(ctx, message)
 	}
 	return f.unless(ctx)
 }
@@ -197,7 +197,7 @@ func TestStuckTransferIsExplained(t *testing.T) {
 				if side != w.side {
 					return conn
 				}
-				return fullConn{conn.(pollingConn), stopped, test.send}
+				return fullConn{conn, stopped, test.send}
 			}
 			c := newOracle(t, sc, fault{Kind: peerSilent})
 			c.run(c.stage(), fault{}, with)

@@ -20,9 +20,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
-// Control is a control connection before it is authenticated, for secure.Server or secure.Client: a comch.Conn and
-// comch.Polling over TCP whose messages are TLS records. What is sent may be any bytes of the TLS stream. A message
-// that is not a record is the last one of a connection.
+// Control is a control connection before it is authenticated, for secure.Server or secure.Client: a comch.Conn over
+// TCP whose messages are TLS records. What is sent may be any bytes of the TLS stream. A message that is not a record
+// is the last one of a connection.
 type Control struct {
 	socket *net.TCPConn
 	raw    syscall.RawConn
@@ -43,10 +43,7 @@ type Control struct {
 	idle    idleLanes
 }
 
-var (
-	_ comch.Polling       = (*Control)(nil)
-	_ secure.RecordFramed = (*Control)(nil)
-)
+var _ secure.RecordFramed = (*Control)(nil)
 
 // newControl takes over a connection of which the bytes in already have been read.
 func newControl(socket *net.TCPConn, already io.Reader, s *Settings) (*Control, error) {

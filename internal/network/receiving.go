@@ -178,17 +178,17 @@ func (c *Control) Recv(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// TryRecv implements comch.Polling.
+// TryRecv implements comch.Conn.
 func (c *Control) TryRecv() (message []byte, received bool) { return c.in.take() }
 
-// Arrived implements comch.Polling.
+// Arrived implements comch.Conn.
 func (c *Control) Arrived() <-chan struct{} { return c.in.arrived }
 
-// StartPolling implements comch.Polling. What arrives is announced nevertheless.
+// StartPolling implements comch.Conn. What arrives is announced nevertheless.
 func (*Control) StartPolling() {}
 
-// StopPolling implements comch.Polling.
+// StopPolling implements comch.Conn.
 func (*Control) StopPolling() {}
 
-// Patience implements comch.Polling. It is short, because another goroutine of this process receives.
+// Patience implements comch.Conn. It is short, because another goroutine of this process receives.
 func (*Control) Patience() int { return 2 }

@@ -16,12 +16,14 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// Conn is an authenticated connection. It implements comch.Conn and comch.Polling. What the peer sends that is not a
-// record of data ends the connection.
-type Conn struct {
-	comch.Polling // of raw, but for TryRecv
+// raw is the connection that carries the records of a Conn.
+type raw = comch.Conn
 
-	raw        comch.Conn
+// Conn is an authenticated connection. What the peer sends that is not a record of data ends the
+// connection.
+type Conn struct {
+	raw
+
 	stream     *stream
 	tls        *tls.Conn
 	own        tls.Certificate
@@ -37,16 +39,13 @@ type Conn struct {
 	failure atomic.Pointer[error] // why this side has ended the connection, other than by Close
 }
 
-var (
-	_ comch.Conn    = (*Conn)(nil)
-	_ comch.Polling = (*Conn)(nil)
-)
+var _ comch.Conn = (*Conn)(nil)
 
-func newConn(raw comch.Conn, polling comch.Polling, s *stream, t *tls.Conn, v *verifier) *Conn {
+func newConn(on raw, s *stream, t *tls.Conn, v *verifier) *Conn {
 	s.ctx = nil // from now on it does no I/O
 	return &Conn{
-		Polling: polling, raw: raw, stream: s, tls: t, own: v.own, peer: v.peer,
-		maxMessage: min(raw.MaxMessage()-Overhead, maxRecord),
+		raw: on, stream: s, tls: t, own: v.own, peer: v.peer,
+		maxMessage: min(on.MaxMessage()-Overhead, maxRecord),
 		receiving:  make(chan struct{}, 1),
 	}
 }
@@ -56,9 +55,6 @@ func (c *Conn) Peer() identity.Public { return c.peer }
 
 // MaxMessage implements comch.Conn. It is Overhead less than that of the channel below.
 func (c *Conn) MaxMessage() int { return c.maxMessage }
-
-// Done implements comch.Conn.
-func (c *Conn) Done() <-chan struct{} { return c.raw.Done() }
 
 // Send implements comch.Conn.
 func (c *Conn) Send(ctx context.Context, message []byte) error {
@@ -138,7 +134,7 @@ func (c *Conn) Recv(ctx context.Context) ([]byte, error) {
 	return c.open(record)
 }
 
-// TryRecv implements comch.Polling. If what arrived ends the connection, Recv returns the reason.
+// TryRecv implements comch.Conn. If what arrived ends the connection, Recv returns the reason.
 func (c *Conn) TryRecv() (message []byte, received bool) {
 	select {
 	case c.receiving <- struct{}{}:
@@ -149,7 +145,7 @@ func (c *Conn) TryRecv() (message []byte, received bool) {
 	if c.failure.Load() != nil {
 		return nil, false
 	}
-	record, received := c.Polling.TryRecv()
+	record, received := c.raw.TryRecv()
 	if !received {
 		return nil, false
 	}

@@ -24,8 +24,8 @@ const protocol = "dma-copy/1"
 const accepted = 1
 
 // Server authenticates a connection as the TLS server, which is the daemon's side. The Conn owns conn, which must
-// implement comch.Polling and take messages of MinMessage bytes. With an error conn is closed. UntrustedError,
-// ErrRefused, ErrHandshake, ErrTimeout, an error of conn, or the cause of ctx.
+// take messages of MinMessage bytes. With an error conn is closed. UntrustedError, ErrRefused, ErrHandshake,
+// ErrTimeout, an error of conn, or the cause of ctx.
 func Server(ctx context.Context, conn comch.Conn, c Config) (*Conn, error) {
 	return authenticate(ctx, conn, c, serverHandshake)
 }
@@ -53,9 +53,8 @@ func authenticate(
 func (c Config) authenticate(
 	ctx context.Context, conn comch.Conn, handshake func(*stream, *tls.Config) (*tls.Conn, error),
 ) (*Conn, error) {
-	polling, is := conn.(comch.Polling)
-	if !is || conn.MaxMessage() < MinMessage {
-		return nil, fmt.Errorf("a channel that polls, with messages of %d bytes: %w", MinMessage, doca.CodeNotSupported)
+	if conn.MaxMessage() < MinMessage {
+		return nil, fmt.Errorf("a channel with messages of %d bytes: %w", MinMessage, doca.CodeNotSupported)
 	}
 	if c.Verify == nil {
 		return nil, errors.New("no check of the peer's key is configured")
@@ -77,7 +76,7 @@ func (c Config) authenticate(
 		s.sendAlert()
 		return nil, cmp.Or(s.failed, v.failed, explainHandshake(err))
 	}
-	return newConn(conn, polling, s, t, &v), nil
+	return newConn(conn, s, t, &v), nil
 }
 
 func serverHandshake(s *stream, config *tls.Config) (*tls.Conn, error) {

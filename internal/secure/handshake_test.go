@@ -502,9 +502,6 @@ func TestConfigurationIsRefused(t *testing.T) {
 	small, _ := comch.Pipe(MinMessage - 1)
 	_, err := Client(t.Context(), small, Config{Verify: AnyKey})
 	comchtest.MustBe(t, err, doca.CodeNotSupported)
-	unpolled, _ := comch.Pipe(MinMessage)
-	_, err = Client(t.Context(), struct{ comch.Conn }{unpolled}, Config{Verify: AnyKey})
-	comchtest.MustBe(t, err, doca.CodeNotSupported)
 }
 
 func TestContextEndsTheHandshake(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 
 // ClientConfig is what a Client is made of.
 type ClientConfig struct {
-	Conn   comch.Conn                       // it must implement comch.Polling
+	Conn   comch.Conn
 	Memory func(*secure.Conn) native.Memory // of this connection only; called once, after the daemon has proved its key
 	Key    *identity.Key                    // nil: one of its own, for a daemon that does not authenticate
 

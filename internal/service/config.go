@@ -55,7 +55,7 @@ func (c *ServerConfig) greeting() negotiate.ServiceGreeting {
 
 // Incoming is a connection that a peer has made.
 type Incoming struct {
-	Conn     comch.Conn                       // it must implement comch.Polling
+	Conn     comch.Conn
 	Memory   func(*secure.Conn) native.Memory // of this connection only; called once, after the peer has proved its key
 	Function string                           // whence it comes, for limits, audit and status; below
 	Side     negotiate.Side                   // of this daemon

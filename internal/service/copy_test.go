@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
@@ -362,7 +363,7 @@ func TestDaemonThatNeverCloses(t *testing.T) {
 	inWorld(t, func(w *world) { w.local.Put("/home/a", "content") }, func(w *world) {
 		c := w.alice()
 		defer c.Close()
-		c.exchange.conn = &withoutClose{channel: c.exchange.conn}
+		c.exchange.conn = &withoutClose{Conn: c.exchange.conn}
 		_, err := c.Push(w.Context(), w.copyOf("a", "box/a"))
 		must(w.T, err)
 		mustHave(w.T, w.remote, "/srv/box/a", "content")
@@ -388,7 +389,7 @@ func testBrokenDaemon(t *testing.T, then []byte, interruptedAfter, longest time.
 		client := w.alice()
 		defer client.Close()
 		client.exchange.idle = 5 * time.Second
-		client.exchange.conn = &brokenOff{channel: client.exchange.conn, then: then}
+		client.exchange.conn = &brokenOff{Conn: client.exchange.conn, then: then}
 		ctx, interrupt := context.WithCancelCause(w.Context())
 		defer interrupt(nil)
 		if interruptedAfter > 0 {
@@ -410,7 +411,7 @@ func testBrokenDaemon(t *testing.T, then []byte, interruptedAfter, longest time.
 // brokenOff is a connection over which, instead of the first message of a native session, a malformed one arrives, and
 // then ten times a second the same one; nil: none.
 type brokenOff struct {
-	channel
+	comch.Conn
 	then   []byte
 	broken atomic.Bool
 }
@@ -418,7 +419,7 @@ type brokenOff struct {
 // Recv implements comch.Conn.
 func (b *brokenOff) Recv(ctx context.Context) ([]byte, error) {
 	if !b.broken.Load() {
-		message, err := b.channel.Recv(ctx)
+		message, err := b.Conn.Recv(ctx)
 		if err != nil || messageType(message) >= negotiate.TypeServiceGreeting {
 			return message, err
 		}
@@ -433,12 +434,12 @@ func (b *brokenOff) Recv(ctx context.Context) ([]byte, error) {
 	return nil, context.Cause(ctx)
 }
 
-// TryRecv implements comch.Polling.
+// TryRecv implements comch.Conn.
 func (b *brokenOff) TryRecv() ([]byte, bool) {
 	if b.broken.Load() {
 		return nil, false
 	}
-	message, received := b.channel.TryRecv()
+	message, received := b.Conn.TryRecv()
 	if received && messageType(message) < negotiate.TypeServiceGreeting {
 		b.broken.Store(true)
 		message = message[:5]
@@ -447,21 +448,21 @@ func (b *brokenOff) TryRecv() ([]byte, bool) {
 }
 
 // withoutClose is a connection over which no CLOSE arrives.
-type withoutClose struct{ channel }
+type withoutClose struct{ comch.Conn }
 
 // Recv implements comch.Conn.
 func (w *withoutClose) Recv(ctx context.Context) ([]byte, error) {
 	for {
-		message, err := w.channel.Recv(ctx)
+		message, err := w.Conn.Recv(ctx)
 		if err != nil || messageType(message) != negotiate.TypeClose {
 			return message, err
 		}
 	}
 }
 
-// TryRecv implements comch.Polling.
+// TryRecv implements comch.Conn.
 func (w *withoutClose) TryRecv() ([]byte, bool) {
-	message, received := w.channel.TryRecv()
+	message, received := w.Conn.TryRecv()
 	if received && messageType(message) == negotiate.TypeClose {
 		return nil, false
 	}

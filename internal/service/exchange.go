@@ -13,16 +13,10 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// channel is a connection to an authenticated peer.
-type channel interface {
-	comch.Conn
-	comch.Polling
-}
-
 // exchange sends and receives the messages of a service session, on either side. One goroutine receives at a time;
 // several may send.
 type exchange struct {
-	conn channel
+	conn comch.Conn    // to an authenticated peer
 	idle time.Duration // for which the peer may take no message
 
 	// sending is held from the choice of a message until it is sent, so that messages leave in the order in which the
@@ -34,7 +28,7 @@ type exchange struct {
 	trace   job.Trace
 }
 
-func newExchange(conn channel, session *negotiate.Service, idle time.Duration, log zerolog.Logger) *exchange {
+func newExchange(conn comch.Conn, session *negotiate.Service, idle time.Duration, log zerolog.Logger) *exchange {
 	return &exchange{
 		conn: conn, session: session, idle: idle, sending: make(lock, 1),
 		trace: job.Trace{Log: log, Protocol: "service"},

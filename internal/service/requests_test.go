@@ -496,7 +496,7 @@ func TestDaemonThatIsSilentAtFirst(t *testing.T) {
 
 // mute is a connection from which nothing arrives any more.
 type mute struct {
-	channel
+	comch.Conn
 	silent *comch.PipeEnd
 }
 

@@ -53,10 +53,7 @@ type stream struct {
 	done      chan struct{} // closed at the first end of any kind
 }
 
-var (
-	_ comch.Conn    = (*stream)(nil)
-	_ comch.Polling = (*stream)(nil)
-)
+var _ comch.Conn = (*stream)(nil)
 
 // newStream returns that of the copy which both sides have just agreed on, of which ctx is the context. finish must be
 // called.
@@ -116,7 +113,7 @@ func (s *stream) Recv(ctx context.Context) ([]byte, error) {
 	return message, nil
 }
 
-// TryRecv implements comch.Polling.
+// TryRecv implements comch.Conn.
 func (s *stream) TryRecv() (message []byte, received bool) {
 	if !s.taking.tryAcquire() {
 		return nil, false // another goroutine receives
@@ -132,16 +129,16 @@ func (s *stream) TryRecv() (message []byte, received bool) {
 	return message, true
 }
 
-// Arrived implements comch.Polling.
+// Arrived implements comch.Conn.
 func (s *stream) Arrived() <-chan struct{} { return s.exchange.conn.Arrived() }
 
-// StartPolling implements comch.Polling.
+// StartPolling implements comch.Conn.
 func (s *stream) StartPolling() { s.exchange.conn.StartPolling() }
 
-// StopPolling implements comch.Polling.
+// StopPolling implements comch.Conn.
 func (s *stream) StopPolling() { s.exchange.conn.StopPolling() }
 
-// Patience implements comch.Polling.
+// Patience implements comch.Conn.
 func (s *stream) Patience() int { return s.exchange.conn.Patience() }
 
 // accept reports whether a message is one of the native session. Any other is the peer's CLOSE or breaks the protocol,

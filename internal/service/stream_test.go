@@ -18,7 +18,7 @@ import (
 
 // gated is a connection that sends a message of a native session only when the gate opens.
 type gated struct {
-	channel
+	comch.Conn
 	gate chan struct{}
 	sent []negotiate.Type
 }
@@ -34,7 +34,7 @@ func (g *gated) Send(_ context.Context, message []byte) error {
 }
 
 // copying returns the exchange of a command whose copy was accepted.
-func copying(t *testing.T, conn channel) *exchange {
+func copying(t *testing.T, conn comch.Conn) *exchange {
 	t.Helper()
 	limits := negotiate.Limits{MaxMessage: testMessage}
 	command, err := negotiate.NewService(negotiate.Command, negotiate.ServiceGreeting{}, limits)
@@ -63,7 +63,7 @@ func copying(t *testing.T, conn channel) *exchange {
 func TestCloseIsLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end, _ := comch.Pipe(testMessage)
-		conn := &gated{channel: end, gate: make(chan struct{})}
+		conn := &gated{Conn: end, gate: make(chan struct{})}
 		s := newStream(t.Context(), copying(t, conn))
 		sent := make(chan error, 1)
 		go func() { sent <- s.Send(t.Context(), heartbeat()) }()
@@ -87,7 +87,7 @@ func TestSendAfterTheEndOfItsContext(t *testing.T) {
 	cancel()
 	for range 20 {
 		end, _ := comch.Pipe(testMessage)
-		conn := &gated{channel: end, gate: make(chan struct{})}
+		conn := &gated{Conn: end, gate: make(chan struct{})}
 		close(conn.gate)
 		s := newStream(t.Context(), copying(t, conn))
 		must(t, s.Send(ended, heartbeat()))
@@ -104,7 +104,7 @@ func TestPeerThatDoesNotEndACopy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				end, _ := comch.Pipe(testMessage)
-				conn := &brokenOff{channel: end, then: then}
+				conn := &brokenOff{Conn: end, then: then}
 				conn.broken.Store(true)
 				s := newStream(t.Context(), copying(t, conn))
 				began := time.Now()

@@ -52,7 +52,7 @@ func Delay(d time.Duration) Fault {
 	}
 }
 
-// End is one side of a pair. It implements comch.Conn and comch.Polling.
+// End is one side of a pair. It implements comch.Conn.
 type End struct {
 	*comch.PipeEnd
 	cut    *atomic.Bool // a fault has ended the connection; shared by both ends
@@ -63,10 +63,7 @@ type End struct {
 	sent  int
 }
 
-var (
-	_ comch.Conn    = (*End)(nil)
-	_ comch.Polling = (*End)(nil)
-)
+var _ comch.Conn = (*End)(nil)
 
 // NewPair returns two connected ends for messages of up to maxMessage bytes. A fault applies to what that end sends.
 func NewPair(maxMessage int, hostFault, dpuFault Fault) (host, dpu *End) {

@@ -47,7 +47,7 @@ func Connect(
 	return n
 }
 
-// Conn returns what a side uses. It also implements comch.Polling.
+// Conn returns what a side uses.
 func (n *Network) Conn(side negotiate.Side) comch.Conn { return n.ends[side] }
 
 // Wait returns when both sides have closed their ends, or the connection has ended, and nothing more is carried.

@@ -37,10 +37,8 @@ type Config struct {
 	// the peer receive what was sent.
 	Kept bool
 
-	// Restarted says that this is the second session over Conn: what the peer sent before its HELLO is of the first,
-	// which may have received the message Early, if it is not nil, without looking at it.
+	// Restarted says that this is the second session over Conn: what the peer sent before its HELLO is of the first.
 	Restarted bool
-	Early     []byte
 
 	Digest        digest.Algorithm
 	Durability    negotiate.Durability

@@ -87,7 +87,7 @@ func (t *transfer) awaitCause(ctx context.Context, err error) error {
 		case received && (t.complete() || t.committing() && !t.terms.plan.Tree):
 			return nil
 		}
-		ended, arrived := t.config.Conn.Done(), t.inbox.Arrived()
+		ended, arrived := t.config.Conn.Done(), t.config.Conn.Arrived()
 		if received {
 			ended, arrived = nil, closed // there may be more
 		}
@@ -127,7 +127,7 @@ func (t *transfer) conclude(err error) error {
 
 // lost follows the end of the connection, and all that the peer has sent before. It does not stop a commit.
 func (t *transfer) lost(ctx context.Context) error {
-	message, err := t.inbox.Recv(ctx)
+	message, err := t.config.Conn.Recv(ctx)
 	switch {
 	case err == nil:
 		return t.take(ctx, message)
@@ -183,7 +183,7 @@ func (t *transfer) tell(err error) error {
 		t.config.Log.Debug().Err(sendErr).Msg("could not report the failure to the peer")
 	}
 	for t.session.State() == negotiate.Cancelling {
-		message, recvErr := t.inbox.Recv(ctx)
+		message, recvErr := t.config.Conn.Recv(ctx)
 		if recvErr != nil || ctx.Err() != nil { // heartbeats without end
 			return job.OutcomeUnknown(t.config.Side.Other(), err)
 		}

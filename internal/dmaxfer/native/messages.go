@@ -14,11 +14,7 @@ import (
 
 // receive takes the peer's next message, if there is one.
 func (t *transfer) receive(ctx context.Context) (received bool, err error) {
-	if message := t.early; message != nil {
-		t.early = nil
-		return true, t.take(ctx, message)
-	}
-	message, received := t.inbox.TryRecv()
+	message, received := t.config.Conn.TryRecv()
 	if !received {
 		return false, nil
 	}
@@ -222,13 +218,13 @@ func (p *poller) exchange() error {
 }
 
 // Start implements pump.Poller.
-func (p *poller) Start() { p.transfer.inbox.StartPolling() }
+func (p *poller) Start() { p.transfer.config.Conn.StartPolling() }
 
 // Stop implements pump.Poller.
-func (p *poller) Stop() { p.transfer.inbox.StopPolling() }
+func (p *poller) Stop() { p.transfer.config.Conn.StopPolling() }
 
 // Patience implements pump.Poller.
-func (p *poller) Patience() int { return p.transfer.inbox.Patience() }
+func (p *poller) Patience() int { return p.transfer.config.Conn.Patience() }
 
 // sendList sends a list in as many messages as that takes; encode is a call of the session.
 func sendList[T any](

@@ -23,9 +23,8 @@ type Result struct {
 	Summary job.Summary
 
 	// Reference is not nil if the peer speaks the reference protocol after all: its host's offer was an accident of its
-	// memory. The session that went before goes on with this step, and with the message Early, if it is not nil.
+	// memory. The session that went before goes on with this step.
 	Reference *negotiate.Step
-	Early     []byte
 }
 
 // Run transfers the file with the peer of a session that has not been started. It tells the peer of every failure that
@@ -41,14 +40,12 @@ func Run(ctx context.Context, c Config, session *negotiate.NativeSession, hostSi
 		err = t.account.someFailed()
 	}
 	t.logEnd(err)
-	return Result{Summary: t.account.result(), Reference: t.reference, Early: t.inbox.close()}, err
+	return Result{Summary: t.account.result(), Reference: t.reference}, err
 }
 
 // Tell tells the peer of a session that has not been started why this side gives up.
 func Tell(c Config, session *negotiate.NativeSession, failed error) {
-	t := newTransfer(c, session)
-	t.tell(failed)
-	t.inbox.close()
+	newTransfer(c, session).tell(failed)
 }
 
 // transfer is one transfer with one peer. The holder of owner owns it, and the session in it: the goroutine that calls
@@ -67,7 +64,6 @@ type transfer struct {
 	terms    *terms // the plan is set by the agreement
 	session  *negotiate.NativeSession
 	trace    job.Trace // of the session's messages
-	inbox    inbox
 	role     role      // nil until the agreement
 	opened   *Window   // set by the job that opens it; released after all jobs have returned
 	lent     semaphore // held unless the owner waits and changes nothing meanwhile
@@ -80,8 +76,7 @@ type transfer struct {
 
 	defect    atomic.Pointer[job.Defect] // the first panic of the loop, a lane or a job
 	broken    error                      // what a lane has noticed of the peer, and ends the transfer
-	skipInbox bool                       // the next step serves anything but the inbox
-	early     []byte                     // a message that comes before those of the inbox; nil: none
+	skipsPeer bool                       // the next step serves anything but messages of the peer
 	posted    mailbox                    // what is left to do by the owner, for example when a job has ended
 	jobs      sync.WaitGroup
 	running   atomic.Int64    // jobs
@@ -99,12 +94,11 @@ func newTransfer(c Config, session *negotiate.NativeSession) *transfer {
 	lent.acquire()
 	return &transfer{
 		owner: make(semaphore, 1), lent: lent, settling: make(semaphore, 1),
-		config: &c, terms: agreed, session: session, inbox: newInbox(c.Conn),
+		config: &c, terms: agreed, session: session,
 		trace:   job.Trace{Log: c.Log, Protocol: "native"},
 		account: &account{terms: agreed, started: time.Now()},
 		message: make([]byte, 0, c.Conn.MaxMessage()),
 		posted:  newMailbox(),
-		early:   c.Early,
 	}
 }
 
@@ -276,7 +270,7 @@ func (t *transfer) step(ctx context.Context) error {
 	if t.broken != nil {
 		return t.broken
 	}
-	if t.skipInbox = !t.skipInbox; t.skipInbox {
+	if t.skipsPeer = !t.skipsPeer; t.skipsPeer {
 		return t.await(ctx, closed)()
 	}
 	if received, err := t.receive(ctx); received {
@@ -303,7 +297,7 @@ func (t *transfer) await(ctx context.Context, otherwise <-chan struct{}) (handle
 	select {
 	case <-otherwise:
 		return nothing
-	case <-t.inbox.Arrived():
+	case <-t.config.Conn.Arrived():
 		return nothing
 	case <-t.config.Conn.Done():
 		return func() error { return t.lost(ctx) }

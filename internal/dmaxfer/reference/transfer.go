@@ -85,10 +85,9 @@ func (t *Transfer) Run(ctx context.Context) (Outcome, error) {
 	return t.end(t.lead(ctx, func() error { return t.open(ctx) }))
 }
 
-// Resume is Run for a peer that only seemed to speak the native protocol: step is what the session asks for instead,
-// and early a message that has already been received, or nil.
-func (t *Transfer) Resume(ctx context.Context, step negotiate.Step, early []byte) (Outcome, error) {
-	t.outcome, t.early = Outcome{}, early
+// Resume is Run for a peer that only seemed to speak the native protocol: step is what the session asks for instead.
+func (t *Transfer) Resume(ctx context.Context, step negotiate.Step) (Outcome, error) {
+	t.outcome = Outcome{}
 	return t.end(t.lead(ctx, func() error { return t.act(ctx, step) }))
 }
 
