@@ -10,6 +10,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/manpage"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -18,6 +19,8 @@ type command struct {
 	name     string
 	summary  string          // its line in the list of commands
 	about    string          // the first paragraphs of its help
+	list     []manpage.Row   // follows them; may be nil
+	notes    string          // the paragraphs behind the list; may be empty
 	examples string          // command lines, each with a prompt in front
 	settings config.Settings // the flags fill them in before run is called
 	takes    []string        // the arguments behind its flags, one usage each; nil: none
@@ -61,7 +64,7 @@ func newSubcommand(c command, streams streams, line []string) *cobra.Command {
 		config.SetKnownFlags(cmd.Flags(), line)
 		return c.refuseLine(streams, cmd.Flags(), err)
 	})
-	cmd.Flags().BoolP("help", "h", false, helpOfHelp)
+	cmd.Flags().BoolP("help", "h", false, helpFlag.Help)
 	config.Declare(cmd.Flags(), c.settings)
 	cmd.Flags().SetInterspersed(!c.others)
 	return cmd

@@ -62,8 +62,8 @@ func TestHelpOfCommands(t *testing.T) {
 			t.Errorf("help %s differs from %s --help:\n%s", c.name, c.name, got.stdout)
 		}
 		for line := range strings.Lines(want.stdout) {
-			if len(strings.TrimSuffix(line, "\n")) > config.HelpWidth {
-				t.Errorf("longer than %d columns: %s", config.HelpWidth, line)
+			if len(strings.TrimSuffix(line, "\n")) > helpWidth {
+				t.Errorf("longer than %d columns: %s", helpWidth, line)
 			}
 		}
 		newSubcommand(c, streams{}, nil).Flags().VisitAll(func(flag *pflag.Flag) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/manpage"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -30,15 +31,15 @@ devices, representors, choices, files, names of peers and keys, and what is in
 the shares of a daemon. What cannot be found within a second, or the duration in
 DMA_COPY_COMPLETION_WAIT, is not offered. A package of dma-copy has installed
 the scripts already.
-
-bash  needs the package bash-completion. The script goes into
-      ~/.local/share/bash-completion/completions/dma-copy, or for all users
-      into /usr/share/bash-completion/completions/dma-copy
-zsh   needs "autoload -U compinit; compinit" in ~/.zshrc. The script goes into
-      a file _dma-copy in a directory of $fpath, such as
-      /usr/local/share/zsh/site-functions
-fish  reads the script from ~/.config/fish/completions/dma-copy.fish
 `,
+		list: []manpage.Row{
+			{Term: "bash", Text: "needs the package bash-completion. The script goes into " +
+				"~/.local/share/bash-completion/completions/dma-copy, or for all users into " +
+				"/usr/share/bash-completion/completions/dma-copy"},
+			{Term: "zsh", Text: `needs "autoload -U compinit; compinit" in ~/.zshrc. The script goes into a file ` +
+				"_dma-copy in a directory of $fpath, such as /usr/local/share/zsh/site-functions"},
+			{Term: "fish", Text: "reads the script from ~/.config/fish/completions/dma-copy.fish"},
+		},
 		examples: `$ source <(dma-copy completion bash)
 $ dma-copy completion bash > /etc/bash_completion.d/dma-copy
 $ dma-copy completion zsh > /usr/local/share/zsh/site-functions/_dma-copy

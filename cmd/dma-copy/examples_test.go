@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 )
 
 var (
@@ -20,8 +18,8 @@ func TestExamplesAreAccepted(t *testing.T) {
 	for _, c := range append(commands(), benchCommand(), manCommand()) {
 		checkExamples(t, c.name, c.examples)
 		for line := range strings.Lines(c.examples) {
-			if len(strings.TrimSuffix(line, "\n"))+len("  ") > config.HelpWidth {
-				t.Errorf("%s: longer than %d columns: %s", c.name, config.HelpWidth, line)
+			if len(strings.TrimSuffix(line, "\n"))+len("  ") > helpWidth {
+				t.Errorf("%s: longer than %d columns: %s", c.name, helpWidth, line)
 			}
 		}
 	}

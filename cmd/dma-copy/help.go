@@ -9,6 +9,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/manpage"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -20,12 +21,12 @@ Copies a file or a directory between a host and its BlueField DPU. Run it on
 both sides; the side that has it sends it, the other side creates it.
 `
 
-const (
-	helpOfHelp    = "Print this help"
-	helpOfVersion = "Print the version of dma-copy and of DOCA"
-
-	helpHelpFlag     = "  -h, --help                     " + helpOfHelp + "\n"
-	helpGeneralFlags = "\nDOCA Flags:\n" + helpHelpFlag + "  -v, --version                  " + helpOfVersion + "\n"
+// The flags that are not options.
+var (
+	helpFlag    = config.Described{Names: []string{"-h", "--help"}, Help: "Print this help"}
+	versionFlag = config.Described{
+		Names: []string{"-v", "--version"}, Help: "Print the version of dma-copy and of DOCA",
+	}
 )
 
 // flagGroups are the flags of a copy below those of every DOCA program.
@@ -37,10 +38,6 @@ var flagGroups = [...]struct {
 	{"Added Flags (not in DOCA's program)", config.AddedFlags},
 	{"Added Flags that need dma-copy on both sides", config.NativeFlags},
 }
-
-const helpCommands = `
-Commands (see "dma-copy COMMAND --help"):
-`
 
 // copyExamples are the examples of a copy, as those of a command.
 const copyExamples = `host$ dma-copy -p b1:00.1 -f image.bin
@@ -58,45 +55,43 @@ Precedence: flag, --json file, environment, /etc/dma-copy/config.json, default;
 the first one wins.
 `
 
-const helpEnvironment = `  DMA_COPY_<FLAG>                Any flag but help and version, in capitals with
-                                 _ for -, as in DMA_COPY_PCI_ADDR=b1:00.1 or
-                                 DMA_COPY_QUIET=true; empty counts as not set.
-                                 A flag that may be repeated: one value per line
-  DMA_COPY_CONFIG                Another file with defaults, in the shape of the
-                                 --json file, than /etc/dma-copy/config.json
-  DMA_COPY_SOFT_DIR              Runtime directory of software devices; only its
-                                 owner may write to it
-  DMA_COPY_SOFT_SIDE             host, dpu or all: which side's devices exist
-  DMA_COPY_SOFT_LIMITS           Limits of the software device, NAME=VALUE,...;
-                                 softdoca/docs/SOFTDEVICE.md has them, and more
-                                 variables
-  NO_COLOR                       Log without colours if not empty; the log is
-                                 JSON lines where stderr is no terminal, unless
-                                 --log-format says otherwise
-`
+var helpEnvironment = []manpage.Row{
+	{Term: "DMA_COPY_<FLAG>", Text: "Any flag but help and version, in capitals with _ for -, as in " +
+		"DMA_COPY_PCI_ADDR=b1:00.1 or DMA_COPY_QUIET=true; empty counts as not set. A flag that may be repeated: one " +
+		"value per line"},
+	{Term: "DMA_COPY_CONFIG", Text: "Another file with defaults, in the shape of the --json file, than " +
+		"/etc/dma-copy/config.json"},
+	{Term: "DMA_COPY_SOFT_DIR", Text: "Runtime directory of software devices; only its owner may write to it"},
+	{Term: "DMA_COPY_SOFT_SIDE", Text: "host, dpu or all: which side's devices exist"},
+	{Term: "DMA_COPY_SOFT_LIMITS", Text: "Limits of the software device, NAME=VALUE,...; softdoca/docs/SOFTDEVICE.md " +
+		"has them, and more variables"},
+	{Term: "NO_COLOR", Text: "Log without colours if not empty; the log is JSON lines where stderr is no terminal, " +
+		"unless --log-format says otherwise"},
+}
 
-const helpSignals = `  SIGUSR1   prints on stderr how far it is and what it waits for, and goes on
-`
+var helpSignals = []manpage.Row{
+	{Term: "SIGUSR1", Text: "prints on stderr how far it is and what it waits for, and goes on"},
+}
 
-const helpExitCodes = `  0         done; verified and durable as requested
-  1         any other failure
-  3         usage or configuration
-  4         source: on neither side, different on both, unreadable, neither a
-            regular file nor a directory
-  5         destination: exists, no space, no permission
-  6         device, driver or capability missing
-  7         peer absent, lost or timed out; outcome unknown
-  8         refused: key not trusted, right missing, not authenticated
-  9         digest mismatch
-  10        source changed or vanished during the copy
-  11        protocol, version or peer misbehaviour
-  12        some of several failed (sources, peers, entries, verify, bench)
-  13        hardware not available (--require-hw)
-  14        stopped by a limit, such as --timeout
-  129       SIGHUP, unless it was ignored at the start (nohup); as SIGTERM
-  130, 143  SIGINT, SIGTERM: stopped, resumable; a second one kills
-  141       SIGPIPE: a command's output was closed; a copy continues instead
-`
+var helpExitCodes = []manpage.Row{
+	{Term: "0", Text: "done; verified and durable as requested"},
+	{Term: "1", Text: "any other failure"},
+	{Term: "3", Text: "usage or configuration"},
+	{Term: "4", Text: "source: on neither side, different on both, unreadable, neither a regular file nor a directory"},
+	{Term: "5", Text: "destination: exists, no space, no permission"},
+	{Term: "6", Text: "device, driver or capability missing"},
+	{Term: "7", Text: "peer absent, lost or timed out; outcome unknown"},
+	{Term: "8", Text: "refused: key not trusted, right missing, not authenticated"},
+	{Term: "9", Text: "digest mismatch"},
+	{Term: "10", Text: "source changed or vanished during the copy"},
+	{Term: "11", Text: "protocol, version or peer misbehaviour"},
+	{Term: "12", Text: "some of several failed (sources, peers, entries, verify, bench)"},
+	{Term: "13", Text: "hardware not available (--require-hw)"},
+	{Term: "14", Text: "stopped by a limit, such as --timeout"},
+	{Term: "129", Text: "SIGHUP, unless it was ignored at the start (nohup); as SIGTERM"},
+	{Term: "130, 143", Text: "SIGINT, SIGTERM: stopped, resumable; a second one kills"},
+	{Term: "141", Text: "SIGPIPE: a command's output was closed; a copy continues instead"},
+}
 
 const helpCommandClosing = `
 Every flag may also be in a --json file or the environment, see dma-copy --help;
@@ -151,30 +146,94 @@ func writeCommandHelp(w io.Writer, name string, commands []command) error {
 // programHelp returns the help of the program, in the layout of DOCA programs.
 func programHelp(s config.Settings, commands []command) string {
 	var text strings.Builder
-	text.WriteString(helpIntroduction)
-	text.WriteString(helpGeneralFlags)
-	text.WriteString(config.FlagUsage(s, config.DOCAFlags))
+	text.WriteString(helpIntroduction + "\nDOCA Flags:\n")
+	writeFlags(&text, helpFlag, versionFlag)
+	writeFlags(&text, config.Describe(s, config.DOCAFlags)...)
 	for _, g := range flagGroups {
-		text.WriteString("\n" + g.title + ":\n" + config.FlagUsage(s, g.group))
+		text.WriteString("\n" + g.title + ":\n")
+		writeFlags(&text, config.Describe(s, g.group)...)
 	}
-	text.WriteString(helpCommands)
+	text.WriteString("\nCommands (see \"dma-copy COMMAND --help\"):\n")
 	for _, c := range commands {
-		fmt.Fprintf(&text, "  %-*s%s\n", config.HelpColumn-len("  "), c.name, c.summary)
+		writeRow(&text, "  "+c.name, helpColumn, c.summary, "")
 	}
 	text.WriteString("\nExamples:\n" + indented(copyExamples) + "\n" + helpValues)
-	text.WriteString("\nEnvironment:\n" + helpEnvironment + "\nSignals:\n" + helpSignals)
-	text.WriteString("\nExit codes:\n" + helpExitCodes)
+	text.WriteString("\nEnvironment:\n")
+	writeRows(&text, "  ", helpEnvironment)
+	text.WriteString("\nSignals:\n")
+	writeRows(&text, "  ", helpSignals)
+	text.WriteString("\nExit codes:\n")
+	writeRows(&text, "  ", helpExitCodes)
 	return text.String()
 }
 
 func commandHelp(c command) string {
 	var text strings.Builder
 	text.WriteString(commandUsage(c) + "\n" + c.about)
-	text.WriteString("\nFlags:\n" + helpHelpFlag)
-	text.WriteString(config.FlagUsage(c.settings))
+	if c.list != nil {
+		text.WriteString("\n")
+		writeRows(&text, "", c.list)
+	}
+	if c.notes != "" {
+		text.WriteString("\n" + c.notes)
+	}
+	text.WriteString("\nFlags:\n")
+	writeFlags(&text, helpFlag)
+	writeFlags(&text, config.Describe(c.settings)...)
 	text.WriteString("\nExamples:\n" + indented(c.examples))
 	text.WriteString(helpCommandClosing)
 	return text.String()
+}
+
+// The layout of the help.
+const (
+	helpWidth  = 80
+	helpColumn = 33 // where the descriptions of flags begin
+)
+
+// writeFlags writes the lines about flags.
+func writeFlags(text *strings.Builder, flags ...config.Described) {
+	for _, flag := range flags {
+		term := "  " + strings.Join(flag.Names, ", ")
+		if strings.HasPrefix(flag.Names[0], "--") {
+			term = "    " + term
+		}
+		if flag.Value != "" {
+			term += " <" + flag.Value + ">"
+		}
+		writeRow(text, term, helpColumn, flag.Help, flag.Default)
+	}
+}
+
+// writeRows writes a list. Its descriptions begin behind the longest term.
+func writeRows(text *strings.Builder, indent string, rows []manpage.Row) {
+	column := 0
+	for _, row := range rows {
+		column = max(column, len(indent+row.Term+"  "))
+	}
+	for _, row := range rows {
+		writeRow(text, indent+row.Term, column, row.Text, "")
+	}
+}
+
+// writeRow writes a term, and its description in a column behind it. A note at the end is kept on one line.
+func writeRow(text *strings.Builder, term string, column int, description, note string) {
+	if len(term) >= column {
+		text.WriteString(term + "\n")
+		term = ""
+	}
+	lines := phrase.Wrap(description, helpWidth-column)
+	switch last := &lines[len(lines)-1]; {
+	case note == "":
+	case column+len(*last+" "+note) <= helpWidth:
+		*last += " " + note
+	default:
+		lines = append(lines, note)
+	}
+	for _, line := range lines {
+		fmt.Fprintf(text, "%-*s%s\n", column, term, line)
+		term = ""
+	}
 }
 
 // indented returns lines with two spaces in front.

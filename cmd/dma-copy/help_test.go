@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
@@ -43,8 +42,8 @@ func checkGolden(t *testing.T, name string, got invocation) {
 
 func TestHelpFitsATerminal(t *testing.T) {
 	for line := range strings.Lines(invoke(nil, "-h").stdout) {
-		if len(strings.TrimSuffix(line, "\n")) > config.HelpWidth {
-			t.Errorf("longer than %d columns: %s", config.HelpWidth, line)
+		if len(strings.TrimSuffix(line, "\n")) > helpWidth {
+			t.Errorf("longer than %d columns: %s", helpWidth, line)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/manpage"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -33,16 +34,17 @@ func keysCommand() command {
 		takes:   []string{"new", "show", "trust NAME KEY", "list", "remove NAME"},
 		about: `A daemon and a command authenticate each other by their keys. Each side has one
 key of its own, and trusts those that it has been told.
-
-new             makes the key of this side, once, and shows it
-show            shows its public part: a line for keys trust on the other side,
-                and six words that are the same there
-trust NAME KEY  trusts a key under a NAME. KEY is the line that show prints, or
-                a file with it, or - for stdin
-list            lists the trusted keys: their words and what each may do
-remove NAME     ends the trust in a key
-
-After trust, compare the words it prints with those that show prints on the
+`,
+		list: []manpage.Row{
+			{Term: "new", Text: "makes the key of this side, once, and shows it"},
+			{Term: "show", Text: "shows its public part: a line for keys trust on the other side, and six words that " +
+				"are the same there"},
+			{Term: "trust NAME KEY", Text: "trusts a key under a NAME. KEY is the line that show prints, or a file " +
+				"with it, or - for stdin"},
+			{Term: "list", Text: "lists the trusted keys: their words and what each may do"},
+			{Term: "remove NAME", Text: "ends the trust in a key"},
+		},
+		notes: `After trust, compare the words it prints with those that show prints on the
 other side. A daemon reads the keys at its start and on SIGHUP.
 
 The flags that describe the key are for the command line alone, and not read

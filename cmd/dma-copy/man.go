@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,12 +78,13 @@ const (
 )
 
 // manualFiles are the files that the program reads without being told.
-const manualFiles = `/etc/dma-copy/config.json  Defaults of this machine, see dma-copy.json(5)
-/etc/dma-copy              Key of this side and trusted keys, of root
-~/.config/dma-copy         The same of other users; XDG_CONFIG_HOME names another
-                           directory than ~/.config
-/run/dma-copy              Locks and sockets of the daemons
-`
+var manualFiles = []manpage.Row{
+	{Term: "/etc/dma-copy/config.json", Text: "Defaults of this machine, see dma-copy.json(5)"},
+	{Term: "/etc/dma-copy", Text: "Key of this side and trusted keys, of root"},
+	{Term: "~/.config/dma-copy", Text: "The same of other users; XDG_CONFIG_HOME names another directory than " +
+		"~/.config"},
+	{Term: "/run/dma-copy", Text: "Locks and sockets of the daemons"},
+}
 
 // manualPages returns the text of all pages by their file's path.
 func manualPages(date time.Time) map[string]string {
@@ -108,23 +110,23 @@ func programPage(date time.Time, list []command) string {
 	usage, about, _ := strings.Cut(helpIntroduction, "\n\n")
 	writeSynopsis(p, usage)
 	p.Section("DESCRIPTION")
-	p.Text(about)
+	p.Paragraphs(about)
 	p.Section("OPTIONS")
 	p.Subsection("DOCA Flags")
-	general := []manpage.Option{helpOption(), {Names: []string{"-v", "--version"}, Description: helpOfVersion + "."}}
-	p.Options(append(general, manualOptions(&config.Copy{}, config.DOCAFlags)...))
+	writeOptions(p, slices.Concat(
+		[]config.Described{helpFlag, versionFlag}, config.Describe(&config.Copy{}, config.DOCAFlags)))
 	for _, g := range flagGroups {
 		p.Subsection(g.title)
-		p.Options(manualOptions(&config.Copy{}, g.group))
+		writeOptions(p, config.Describe(&config.Copy{}, g.group))
 	}
 	p.Section("COMMANDS")
 	see := []string{}
-	var entries []manpage.Entry
+	var rows []manpage.Row
 	for _, c := range list {
-		entries = append(entries, manpage.Entry{Term: c.name, Description: c.summary + "."})
+		rows = append(rows, manpage.Row{Term: c.name, Text: c.summary + "."})
 		see = append(see, "dma-copy-"+c.name+" 1")
 	}
-	p.Entries(entries)
+	p.Rows(rows)
 	writeClosing(p, copyExamples)
 	p.See(append(see, seeFilePage)...)
 	return p.String()
@@ -134,9 +136,14 @@ func commandPage(date time.Time, c command) string {
 	p := newPage("dma-copy-"+c.name, 1, c.summary, date)
 	writeSynopsis(p, strings.TrimSpace(commandUsage(c)))
 	p.Section("DESCRIPTION")
-	p.Text(c.about)
+	p.Paragraphs(c.about)
+	p.Rows(c.list)
+	if c.notes != "" {
+		p.Break()
+		p.Paragraphs(c.notes)
+	}
 	p.Section("OPTIONS")
-	p.Options(append([]manpage.Option{helpOption()}, manualOptions(c.settings)...))
+	writeOptions(p, append([]config.Described{helpFlag}, config.Describe(c.settings)...))
 	writeClosing(p, c.examples)
 	p.See(seeProgram, seeFilePage)
 	return p.String()
@@ -164,7 +171,7 @@ const parameterFileExample = `{
 func parameterFilePage(date time.Time) string {
 	p := newPage(filePage, 5, "parameter file of dma-copy", date)
 	p.Section("DESCRIPTION")
-	p.Text(`A parameter file holds flags of dma-copy(1) and its commands in the JSON form of
+	p.Paragraphs(`A parameter file holds flags of dma-copy(1) and its commands in the JSON form of
 DOCA programs. It may have comments and trailing commas. --json names one, and
 /etc/dma-copy/config.json has the defaults of a machine.
 
@@ -176,18 +183,15 @@ A list has one value for each time that the flag would be given.
 ` + helpValues)
 	for _, group := range config.DescribeFile() {
 		p.Section(strings.ToUpper(strings.ReplaceAll(group.Name, "_", " ")))
-		p.Text("Group \"" + group.Name + "\". " + group.About)
-		if len(group.Keys) == 0 {
-			continue
-		}
-		var entries []manpage.Entry
+		p.Paragraphs("Group \"" + group.Name + "\". " + group.About)
+		var rows []manpage.Row
 		for _, key := range group.Keys {
-			entries = append(entries, manpage.Entry{Term: key.Name, Kind: key.Type, Description: key.Help})
+			rows = append(rows, manpage.Row{Term: key.Name, Kind: key.Type, Text: key.Help})
 		}
-		p.Entries(entries)
+		p.Rows(rows)
 	}
 	p.Section("FILES")
-	p.Table(manualFiles)
+	p.Rows(manualFiles)
 	p.Section("EXAMPLES")
 	p.Literal(parameterFileExample)
 	p.Section("SEE ALSO")
@@ -207,26 +211,23 @@ func writeSynopsis(p *manpage.Page, usage string) {
 // writeClosing writes the sections behind the options that every command has, and begins the last one.
 func writeClosing(p *manpage.Page, examples string) {
 	p.Section("ENVIRONMENT")
-	p.Text(helpValues)
-	p.Table(helpEnvironment)
+	p.Paragraphs(helpValues)
+	p.Rows(helpEnvironment)
 	p.Section("SIGNALS")
-	p.Table(helpSignals)
+	p.Rows(helpSignals)
 	p.Section("FILES")
-	p.Table(manualFiles)
+	p.Rows(manualFiles)
 	p.Section("EXIT STATUS")
-	p.Table(helpExitCodes)
+	p.Rows(helpExitCodes)
 	p.Section("EXAMPLES")
 	p.Literal(examples)
 	p.Section("SEE ALSO")
 }
 
-func helpOption() manpage.Option {
-	return manpage.Option{Names: []string{"-h", "--help"}, Description: helpOfHelp + "."}
-}
-
-func manualOptions(s config.Settings, groups ...config.FlagGroup) (list []manpage.Option) {
-	for _, o := range config.Describe(s, groups...) {
-		list = append(list, manpage.Option{Names: o.Names, Value: o.Value, Description: o.Help})
+func writeOptions(p *manpage.Page, list []config.Described) {
+	var options []manpage.Option
+	for _, o := range list {
+		options = append(options, manpage.Option{Names: o.Names, Value: o.Value, Text: o.Sentence()})
 	}
-	return list
+	p.Options(options)
 }

@@ -80,8 +80,8 @@ func newRootCommand(
 		return refuseCommandLine(streams, cmd.Flags(), err)
 	})
 	root.SetHelpCommand(newHelpCommand(root, list))
-	root.Flags().BoolP("help", "h", false, helpOfHelp)
-	root.Flags().BoolP("version", "v", false, helpOfVersion)
+	root.Flags().BoolP("help", "h", false, helpFlag.Help)
+	root.Flags().BoolP("version", "v", false, versionFlag.Help)
 	config.Declare(root.Flags(), &config.Copy{})
 	for _, c := range list {
 		root.AddCommand(newSubcommand(c, streams, args))

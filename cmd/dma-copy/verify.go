@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/manpage"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/verify"
 )
@@ -19,17 +20,18 @@ func verifyCommand() command {
 		takes:   []string{"FILE COPY", "[DIR] MANIFEST", "--check MANIFEST PATH...", "--write MANIFEST PATH..."},
 		about: `Reads files from disk, bypassing the page cache where possible, and reports
 whether their content is as expected. Needs no device.
-
-FILE COPY               compares two files, byte by byte as well
-MANIFEST                checks each file it lists, relative to its directory
-DIR MANIFEST            the same, relative to DIR: a tree against its copy
---check MANIFEST DIR    the same
---check MANIFEST FILE   checks these files only, which it may list by another
-                        directory if the names are the same
---write MANIFEST PATH   lists files, and all files below directories, sorted;
-                        symlinks are left out
-
-A manifest has lines of ALGORITHM:HEX  PATH, or is the output of sha256sum.
+`,
+		list: []manpage.Row{
+			{Term: "FILE COPY", Text: "compares two files, byte by byte as well"},
+			{Term: "MANIFEST", Text: "checks each file it lists, relative to its directory"},
+			{Term: "DIR MANIFEST", Text: "the same, relative to DIR: a tree against its copy"},
+			{Term: "--check MANIFEST DIR", Text: "the same"},
+			{Term: "--check MANIFEST FILE", Text: "checks these files only, which it may list by another directory " +
+				"if the names are the same"},
+			{Term: "--write MANIFEST PATH", Text: "lists files, and all files below directories, sorted; symlinks " +
+				"are left out"},
+		},
+		notes: `A manifest has lines of ALGORITHM:HEX  PATH, or is the output of sha256sum.
 Each file is one line on stdout, ok or FAIL. The exit code is 0 if all are ok, 9
 on a mismatch, 4 if a file cannot be read, 12 if only some of several failed.
 Anything but a regular file on a disk (a FIFO, a device, /proc) is not read.

@@ -6,20 +6,21 @@ import (
 	"strings"
 )
 
-// Described is an option in words, for a manual page.
+// Described is an option in words, for the help and the manual.
 type Described struct {
-	Names []string // as on the command line, with their dashes
-	Value string   // stands for the value; empty for a switch
-	Help  string   // sentences with the default
+	Names   []string // as on the command line, with their dashes
+	Value   string   // stands for the value; empty for a switch
+	Help    string   // without a period at the end
+	Default string   // in parentheses; empty: none
 }
 
-// Describe returns the options of a command that the help has: those of some groups, or all.
+// Describe returns the options of a command that the help has, those of some groups or all. Hidden ones are left out.
 func Describe(s Settings, groups ...FlagGroup) (list []Described) {
 	for _, opt := range s.options() {
 		if opt.hidden || len(groups) > 0 && !slices.Contains(groups, opt.group) {
 			continue
 		}
-		d := Described{Value: opt.placeholder(), Help: opt.sentences()}
+		d := opt.described()
 		for _, name := range [][2]string{{opt.short, opt.name}, {opt.aliasKey, opt.alias}} {
 			if name[0] != "" {
 				d.Names = append(d.Names, "-"+name[0])
@@ -33,10 +34,17 @@ func Describe(s Settings, groups ...FlagGroup) (list []Described) {
 	return list
 }
 
-// sentences returns the help with the default, on one line.
-func (o option) sentences() string {
-	return strings.ReplaceAll(helpWithDefault(o), "\n", " ") + "."
+// described returns the option without names. The default of a switch goes without saying.
+func (o option) described() Described {
+	d := Described{Value: o.placeholder(), Help: o.help}
+	if o.fallback != "" && !o.isSwitch() {
+		d.Default = "(default " + o.fallback + ")"
+	}
+	return d
 }
+
+// Sentence returns the help with the default and a period.
+func (d Described) Sentence() string { return strings.TrimSuffix(d.Help+" "+d.Default, " ") + "." }
 
 // DescribedGroup is a group of the parameter file.
 type DescribedGroup struct {
@@ -74,7 +82,7 @@ func describeKeys(table []option, group string) (keys []DescribedKey) {
 		if opt.hidden || opt.json == jsonNone || !ownTable && paramsGroup(opt) != group {
 			continue
 		}
-		key := DescribedKey{Name: opt.name, Help: opt.sentences()}
+		key := DescribedKey{Name: opt.name, Help: opt.described().Sentence()}
 		key.Type = strings.ReplaceAll(strings.TrimPrefix(opt.json.wanted, "a "), " a ", " ")
 		if opt.alias != "" {
 			key.Help += fmt.Sprintf(" Another name is %s.", opt.alias)

@@ -39,7 +39,7 @@ func (s *Bench) whatOptions() []option {
 			fallback: string(bench.HostToDPU) + "," + string(bench.DPUToHost), json: jsonText,
 			assign: into(&s.Directions, parseList(parseOneOf(bench.HostToDPU, bench.DPUToHost))),
 			words:  textsOf(bench.HostToDPU, bench.DPUToHost), several: true,
-			help: "Whether the engine reads from the host, or\nwrites to it"},
+			help: "Whether the engine reads from the host, or writes to it"},
 	}
 }
 
@@ -53,9 +53,9 @@ func (s *Bench) howOptions() []option {
 			help:   "Warm-up rounds before them"},
 		{group: AddedFlags, name: "model", value: "NAME", json: jsonText,
 			assign: into(&s.Model, parseModel),
-			help:   "Time model of the software device, see\nsoftdoca/docs/SOFTDEVICE.md"},
+			help:   "Time model of the software device, see softdoca/docs/SOFTDEVICE.md"},
 		withLetter("o", choiceOption(AddedFlags, "output", &s.Form, benchText,
-			"Output format; docs/bench.schema.json describes\njson", benchText, benchMarkdown, BenchJSON)),
+			"Output format; docs/bench.schema.json describes json", benchText, benchMarkdown, BenchJSON)),
 		quietOption(&s.Quiet, "Print no progress"),
 	}
 }

@@ -11,7 +11,7 @@ import (
 // options implements Settings.
 func (s *Devices) options() []option {
 	return append(commonOptions(&s.Logging, &s.Driver),
-		outputOption(&s.Output, "Output format; JSON names are stable, and new\nones may be added"))
+		outputOption(&s.Output, "Output format; JSON names are stable, and new ones may be added"))
 }
 
 // options implements Settings.
@@ -21,17 +21,17 @@ func (s *Doctor) options() []option {
 		[]option{deviceOption(&s.Device), representorOption(&s.Representor)},
 		placementOptions(&s.Placement),
 		[]option{switchOption(AddedFlags, "peer", &s.Peer,
-			"Also check for the peer of -p's device;\nsoftware device only, since on hardware the\n"+
+			"Also check for the peer of -p's device; software device only, since on hardware the "+
 				"probe would use up the peer's waiting session")},
 		s.Network.options(),
 		withHelp([]option{idleTimeoutOption(&s.IdleTimeout)}, map[string]string{
-			"idle-timeout": "ucx: timeout of copies without progress, from\nwhich acknowledgements are derived",
+			"idle-timeout": "ucx: timeout of copies without progress, from which acknowledgements are derived",
 		}),
 		[]option{
-			keysOption(&s.Keys, "With --listen or ucx: directory of the keys to\ncheck"),
+			keysOption(&s.Keys, "With --listen or ucx: directory of the keys to check"),
 			listenOption(&s.Listen,
-				"Check that a daemon could listen there; without\n-p and -r no device is checked then"),
-			outputOption(&s.Output, "Findings as text, or as one JSON object, on\nstdout"),
+				"Check that a daemon could listen there; without -p and -r no device is checked then"),
+			outputOption(&s.Output, "Findings as text, or as one JSON object, on stdout"),
 			quietOption(&s.Quiet, "Print findings with FAIL only"),
 		},
 	)
@@ -43,16 +43,16 @@ func (s *Ping) options() []option {
 	return slices.Concat(commonOptions(&s.Logging, &s.Driver), peer, []option{
 		{group: AddedFlags, name: "text", value: "TEXT", json: jsonText,
 			assign: into(&s.Text, parseText),
-			help:   "Text that the other side prints, at most 1024\nbytes"},
+			help:   "Text that the other side prints, at most 1024 bytes"},
 		{group: AddedFlags, name: "count", value: "COUNT", fallback: "100", json: jsonNumber,
 			assign: into(&s.Count, parsePings),
-			help:   "Round trips of this side, 1 to 1000000; the\nother side has its own"},
+			help:   "Round trips of this side, 1 to 1000000; the other side has its own"},
 		{group: AddedFlags, name: "size", value: "SIZE", fallback: "64", json: jsonNumber,
 			assign: into(&s.Size, parsePingSize),
-			help: "Bytes in each of them, compared when they are\nback; limited by the device's messages or, on\n" +
-				"the fast path, by its buffers and to 4MiB"},
-		pathOption(AddedFlags, &s.Path, "fast: over Comch producers and consumers, else\n"+
-			"over the control channel. auto is fast if the\nother side wants it, dma and a daemon never"),
+			help: "Bytes in each of them, compared when they are back; limited by the device's messages or, on the " +
+				"fast path, by its buffers and to 4MiB"},
+		pathOption(AddedFlags, &s.Path, "fast: over Comch producers and consumers, else "+
+			"over the control channel. auto is fast if the other side wants it, dma and a daemon never"),
 		outputOption(&s.Output, "Results as text, or as JSON lines, on stdout"),
 		quietOption(&s.Quiet, "Print errors only, unless -o json is given"),
 		s.Network.trafficClassOption(),
@@ -70,7 +70,7 @@ func (s *Config) options() []option {
 // options implements Settings.
 func (s *Version) options() []option {
 	return append(commonOptions(&s.Logging, &s.Driver),
-		outputOption(&s.Output, "Output format; JSON names are stable, and new\nones may be added"))
+		outputOption(&s.Output, "Output format; JSON names are stable, and new ones may be added"))
 }
 
 // options implements Settings.
@@ -79,16 +79,16 @@ func (s *Verify) options() []option {
 		jsonOption(),
 		{group: AddedFlags, name: "digest", value: "ALGORITHM", fallback: digest.XXH3.String(), json: jsonText,
 			assign: into(&s.Digest, parseDigest), words: realDigests,
-			help: "crc32c, xxh3, blake3 or sha256, for FILE COPY\nand --write. xxh3 is fast on host and DPU; it\n" +
+			help: "crc32c, xxh3, blake3 or sha256, for FILE COPY and --write. xxh3 is fast on host and DPU; it " +
 				"detects corruption, the last two tampering too"},
 		fileOption(AddedFlags, "check", "MANIFEST", &s.Manifest, "Check the named files against this manifest"),
 		fileOption(AddedFlags, "write", "MANIFEST", &s.NewManifest, "Write a manifest; - is stdout"),
 		directoryOption(AddedFlags, "relative-to", &s.RelativeTo,
-			"With --write: list paths relative to DIR, not\nto the directory of the manifest"),
+			"With --write: list paths relative to DIR, not to the directory of the manifest"),
 		switchOption(AddedFlags, "extra", &s.Extra,
-			"Also fail for each file of the directory that\nthe manifest does not list"),
+			"Also fail for each file of the directory that the manifest does not list"),
 		switchOption(AddedFlags, "allow-outside", &s.AllowOutside,
-			"Follow a manifest's entries out of the\ndirectory: absolute paths, .. and symlinks\n"+
+			"Follow a manifest's entries out of the directory: absolute paths, .. and symlinks "+
 				"that point out of it"),
 		overwriteOption(&s.Overwrite, "Let --write replace an existing manifest"),
 		outputOption(&s.Output, "Results as text, or as JSON lines, on stdout"),

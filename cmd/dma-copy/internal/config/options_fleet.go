@@ -17,8 +17,8 @@ func (s *Fleet) options() []option {
 	return []option{
 		{group: AddedFlags, name: "to", value: "FILE", offers: FileValues, flagOnly: true, json: jsonNone,
 			assign: into(&s.To, parsePath),
-			help: "Copy to each peer in FILE, one per line: PEER,\nor PEER:SHARE[/PATH] with a target of its own;\n" +
-				"- is stdin"},
+			help: "Copy to each peer in FILE, one per line: PEER, or PEER:SHARE[/PATH] with a target of its own; - " +
+				"is stdin"},
 		{group: AddedFlags, name: "parallel", value: "COUNT", fallback: "8", json: jsonNumber,
 			assign: into(&s.Parallel, parseParallel),
 			help:   "Peers of --to to copy to at once, at most 256"},

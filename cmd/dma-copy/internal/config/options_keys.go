@@ -39,8 +39,8 @@ type ShareAccess struct {
 func (s *Keys) options() []option {
 	return slices.Concat(s.logOptions(), []option{
 		jsonOption(),
-		keysOption(&s.Directory, "Directory of this side's key and of the trusted\n"+
-			"keys; default /etc/dma-copy for root, else\ndma-copy in XDG_CONFIG_HOME or ~/.config"),
+		keysOption(&s.Directory, "Directory of this side's key and of the trusted "+
+			"keys; default /etc/dma-copy for root, else dma-copy in XDG_CONFIG_HOME or ~/.config"),
 		outputOption(&s.Output, "new, show, list: output format"),
 		quietOption(&s.Quiet, "new, trust, remove: print errors only"),
 	}, s.flagOnlyOptions())
@@ -50,7 +50,7 @@ func (s *Keys) flagOnlyOptions() []option {
 	table := append([]option{
 		{name: "comment", value: "TEXT", json: jsonText,
 			assign: into(&s.Comment, parseComment),
-			help:   "new, show: text behind the key in its line;\ndefault USER@MACHINE"},
+			help:   "new, show: text behind the key in its line; default USER@MACHINE"},
 		overwriteOption(&s.Overwrite, "trust: replace the key that has this NAME"),
 	}, s.grantOptions()...)
 	for i := range table {
@@ -63,16 +63,16 @@ func (s *Keys) grantOptions() []option {
 	return []option{
 		{name: "share", value: "NAME=ro|wo|rw", json: jsonList, list: "share",
 			assign: appending(&s.Shares, parseShareAccess),
-			help: "trust: a share that the key may use, with the\nmost that it may do there; may be repeated.\n" +
+			help: "trust: a share that the key may use, with the most that it may do there; may be repeated. " +
 				"Without: all shares as they are"},
 		switchOption(AddedFlags, "owner", &s.Owner, "trust: what the key sends may keep its owner"),
 		maxBytesOption(&s.MaxBytes, "trust: limit of one copy; 0 is no limit"),
 		maxEntriesOption(&s.MaxEntries, "trust: limit of one copy; 0 is no limit"),
-		bandwidthOption(&s.Bandwidth, "trust: bandwidth limit of the key in bytes per\n"+
+		bandwidthOption(&s.Bandwidth, "trust: bandwidth limit of the key in bytes per "+
 			"second, such as 100MiB; 0 is no limit"),
 		{name: "max-connections", value: "COUNT", fallback: "0", json: jsonNumber,
 			assign: into(&s.Connections, parseConnections),
-			help:   "trust: connections of the key at once; 0 is the\ndaemon's limit for every key"},
+			help:   "trust: connections of the key at once; 0 is the daemon's limit for every key"},
 	}
 }
 

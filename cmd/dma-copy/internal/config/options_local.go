@@ -5,38 +5,38 @@ package config
 var localHelp = map[string]string{
 	"log-level": "", "log-format": "", "sdk-log-level": "", "json": "",
 	"driver": "", "require-hw": "", "doca-libdir": "", "pci-addr": "", "numa": "", "cores": "",
-	"chunk": "Bytes per DMA task, such as 65536, 256KiB or 1M\n(1024 to the K), rounded down to a power of two\n" +
+	"chunk": "Bytes per DMA task, such as 65536, 256KiB or 1M (1024 to the K), rounded down to a power of two " +
 		"(minimum 4KiB); 0 is automatic",
 	"depth":     "DMA tasks in flight; 0 is automatic",
 	"timeout":   "",
 	"max-bytes": "", "max-holes": "", "max-entries": "", "bwlimit": "",
 	"idle-timeout":    "",
-	"overwrite":       "Replace DST if it exists, or the files in it\nthat differ",
-	"ignore-existing": "Leave DST as it is if it exists, and the files\nthat exist in it",
+	"overwrite":       "Replace DST if it exists, or the files in it that differ",
+	"ignore-existing": "Leave DST as it is if it exists, and the files that exist in it",
 	"backup":          "With --overwrite: keep the old file as DST~",
-	"output":          "Report as text on stderr, or as JSON lines on\nstdout (on stderr if SRC or DST is -)",
+	"output":          "Report as text on stderr, or as JSON lines on stdout (on stderr if SRC or DST is -)",
 	"progress":        "", "events": "", "quiet": "",
-	"digest": "Digest of what is read, compared with that of\nwhat is written",
-	"expect": "", "verify": "readback: also read DST back from its disk\nbefore the final rename",
-	"allow-changing": "SRC may change during the copy; its size at the\nstart is copied",
-	"durability":     "What to flush (fsync) before success: nothing,\nthe file, its directory too",
+	"digest": "Digest of what is read, compared with that of what is written",
+	"expect": "", "verify": "readback: also read DST back from its disk before the final rename",
+	"allow-changing": "SRC may change during the copy; its size at the start is copied",
+	"durability":     "What to flush (fsync) before success: nothing, the file, its directory too",
 	"sparse":         "",
-	"preserve": "Preserve them too; mode and modification time\nare always preserved; links: hard links between\n" +
-		"the files of a tree",
-	"files-from": "Copy the paths in FILE only, one per line,\nrelative to SRC; - is stdin",
-	"checksum":   "Compare what DST has already by digest, not by\nsize and modification time",
-	"if-same":    "If DST exists and is the same: succeed, or fail\nas for files that differ",
+	"preserve": "Preserve them too; mode and modification time are always preserved; links: hard links between the " +
+		"files of a tree",
+	"files-from": "Copy the paths in FILE only, one per line, relative to SRC; - is stdin",
+	"checksum":   "Compare what DST has already by digest, not by size and modification time",
+	"if-same":    "If DST exists and is the same: succeed, or fail as for files that differ",
 	"dry-run":    "", "fail-fast": "",
 }
 
 // oneSidedHelp is of localHelp and transferHelp: both sides follow the options of one command.
 var oneSidedHelp = map[string]string{
-	"no-resume": "Neither resume an earlier copy, nor keep a\npartial file on failure",
-	"include": "Copy what matches a pattern as in .gitignore.\nOf all --include, --exclude and --exclude-from\n" +
-		"the first that matches wins",
+	"no-resume": "Neither resume an earlier copy, nor keep a partial file on failure",
+	"include": "Copy what matches a pattern as in .gitignore. Of all --include, --exclude and --exclude-from the " +
+		"first that matches wins",
 	"exclude": "Do not copy what matches", "exclude-from": "",
 	"null":  "",
-	"links": "Symlinks in a tree as symlinks, as what they\npoint to inside of it, or not at all",
+	"links": "Symlinks in a tree as symlinks, as what they point to inside of it, or not at all",
 }
 
 // options implements Settings.

@@ -40,23 +40,23 @@ const (
 func (n *Network) dataOptions() []option {
 	return []option{
 		switchOption(NativeFlags, "encrypt", &n.Encrypt,
-			"ucx: fail rather than copy without encryption;\npermits --path tls only"),
+			"ucx: fail rather than copy without encryption; permits --path tls only"),
 		{group: AddedFlags, name: "net-devices", value: "LIST", json: jsonText,
 			assign: into(&n.NetDevices, parseNetDevices),
-			help:   "ucx: network devices that UCX may use, such as\nmlx5_0:1,eth0; see devices --driver ucx"},
+			help:   "ucx: network devices that UCX may use, such as mlx5_0:1,eth0; see devices --driver ucx"},
 		{group: AddedFlags, name: "ack-timeout", value: "DURATION", fallback: "0", json: jsonText,
 			assign: into(&n.AckTimeout, parseAckTimeout),
-			help: "ucx: time after which an RDMA device sends a\npacket again that is not acknowledged; 0 is\n" +
-				"derived from --idle-timeout"},
+			help: "ucx: time after which an RDMA device sends a packet again that is not acknowledged; 0 is derived " +
+				"from --idle-timeout"},
 		{group: AddedFlags, name: "ack-retries", value: "COUNT", fallback: "0", json: jsonNumber,
 			assign: into(&n.AckRetries, parseAckRetries),
-			help:   "ucx: how often, 1 to 6; 0 is derived from\n--idle-timeout"},
+			help:   "ucx: how often, 1 to 6; 0 is derived from --idle-timeout"},
 		{group: AddedFlags, name: "gid-index", value: "auto|INDEX", fallback: gidAuto, json: jsonNumber,
 			assign: into(&n.GIDIndex, parseGIDIndex), words: textsOf(gidAuto),
-			help: "ucx: entry of the RDMA device's GID table, for\nRoCE version and address"},
+			help: "ucx: entry of the RDMA device's GID table, for RoCE version and address"},
 		{group: AddedFlags, name: "device-memory", value: "SIZE", fallback: "0", json: jsonNumber,
 			assign: into(&n.DeviceMemory, parseDeviceMemory),
-			help:   "ucx: bytes of the RDMA device's own memory for\neach buffer of short messages; 0: UCX's choice"},
+			help:   "ucx: bytes of the RDMA device's own memory for each buffer of short messages; 0: UCX's choice"},
 	}
 }
 
@@ -65,8 +65,8 @@ func (n *Network) trafficClassOption() option {
 	return option{
 		group: AddedFlags, name: "traffic-class", value: "BYTE", fallback: "0", json: jsonNumber,
 		assign: into(&n.TrafficClass, parseTrafficClass),
-		help: "ucx: ToS byte of TCP and RDMA packets, which is\n4 times the DSCP; 0 to 255. UCX over TCP does\n" +
-			"not set it (--path am)",
+		help: "ucx: ToS byte of TCP and RDMA packets, which is 4 times the DSCP; 0 to 255. UCX over TCP does not set " +
+			"it (--path am)",
 	}
 }
 

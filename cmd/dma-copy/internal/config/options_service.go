@@ -16,44 +16,44 @@ import (
 var transferHelp = map[string]string{
 	"log-level": "", "log-format": "", "sdk-log-level": "", "json": "",
 	"driver": "", "require-hw": "", "doca-libdir": "", "pci-addr": "",
-	"rep-pci": "Host function whose daemon is meant, DPU only:\nPCI address, or VUID or net device name of its\n" +
+	"rep-pci": "Host function whose daemon is meant, DPU only: PCI address, or VUID or net device name of its " +
 		"representor",
 	"role": "", "numa": "", "cores": "",
-	"chunk": "Bytes per DMA task, such as 65536, 256KiB or 1M\n(1024 to the K); 0 is automatic. The smaller of\n" +
-		"both sides, rounded down to a power of two\n(minimum 4KiB)",
-	"depth": "DMA tasks in flight; 0 is automatic. The\nsmaller of both sides",
+	"chunk": "Bytes per DMA task, such as 65536, 256KiB or 1M (1024 to the K); 0 is automatic. The smaller of both " +
+		"sides, rounded down to a power of two (minimum 4KiB)",
+	"depth": "DMA tasks in flight; 0 is automatic. The smaller of both sides",
 	"path":  "",
 	"wait":  "Timeout for the daemon to be reached", "timeout": "",
-	"max-duration": "Timeout for each source, from when its copy\nstarts; 0 is none",
+	"max-duration": "Timeout for each source, from when its copy starts; 0 is none",
 	"max-bytes":    "", "max-holes": "", "idle-timeout": "",
-	"overwrite":       "Replace the target if it exists, or the files\nin it that differ",
-	"ignore-existing": "Leave the target as it is if it exists, and the\nfiles that exist in it",
+	"overwrite":       "Replace the target if it exists, or the files in it that differ",
+	"ignore-existing": "Leave the target as it is if it exists, and the files that exist in it",
 	"backup":          "Keep a file that is replaced as FILE~",
-	"output":          "Report as text on stderr, or as JSON lines on\nstdout (on stderr where - is the target)",
+	"output":          "Report as text on stderr, or as JSON lines on stdout (on stderr where - is the target)",
 	"progress":        "", "events": "", "quiet": "",
-	"digest": "Digest that both sides compare; the stronger\nchoice of both sides is used; auto is blake3,\n" +
-		"or crc32c with --auth none",
-	"expect":         "Expected digest of the only source, such as\ncrc32c:1f0e22c4, else fail; implies its\n--digest",
+	"digest": "Digest that both sides compare; the stronger choice of both sides is used; auto is blake3, or crc32c " +
+		"with --auth none",
+	"expect":         "Expected digest of the only source, such as crc32c:1f0e22c4, else fail; implies its --digest",
 	"verify":         "",
-	"allow-changing": "push: the source may change during the copy;\nits size at the start is sent",
+	"allow-changing": "push: the source may change during the copy; its size at the start is sent",
 	"durability":     "", "sparse": "",
-	"preserve": "Preserve them too, if the daemon permits it;\nmode and modification time are always preserved\n" +
+	"preserve": "Preserve them too, if the daemon permits it; mode and modification time are always preserved " +
 		"(links: hard links between files of a tree)",
-	"files-from": "Copy the paths in FILE only, one per line,\nrelative to the source; - is stdin",
-	"checksum":   "Compare what the target has already by digest,\nnot by size and modification time",
-	"if-same":    "If the target is the same already: succeed, or\nfail as for files that differ",
-	"dry-run":    "", "fail-fast": "Stop at the first source, or entry of a tree,\nthat fails",
+	"files-from": "Copy the paths in FILE only, one per line, relative to the source; - is stdin",
+	"checksum":   "Compare what the target has already by digest, not by size and modification time",
+	"if-same":    "If the target is the same already: succeed, or fail as for files that differ",
+	"dry-run":    "", "fail-fast": "Stop at the first source, or entry of a tree, that fails",
 	"max-entries": "", "bwlimit": "",
 }
 
 // syncHelp is what sync changes of transferHelp. It always replaces what differs, so it has no option for that.
 var syncHelp = map[string]string{
-	"allow-changing": "SRC may change during the copy; its size at the\nstart is copied",
-	"expect":         "Expected digest of a file, such as\ncrc32c:1f0e22c4, else fail; implies its\n--digest",
-	"dry-run":        "Print what would be copied and deleted, and\nchange nothing",
-	"output":         "Report as text on stderr, or as JSON lines on\nstdout",
+	"allow-changing": "SRC may change during the copy; its size at the start is copied",
+	"expect":         "Expected digest of a file, such as crc32c:1f0e22c4, else fail; implies its --digest",
+	"dry-run":        "Print what would be copied and deleted, and change nothing",
+	"output":         "Report as text on stderr, or as JSON lines on stdout",
 	"fail-fast":      "Stop at the first entry of a tree that fails",
-	"max-duration":   "Timeout for the copy, from when it starts; 0 is\nnone",
+	"max-duration":   "Timeout for the copy, from when it starts; 0 is none",
 }
 
 // options implements Settings.
@@ -80,10 +80,10 @@ func withNetworkPaths(table []option) []option {
 	for i := range table {
 		if table[i].name == "path" {
 			table[i].words = textsOf(append([]PathChoice{PathAuto}, everyPath()...)...)
-			table[i].help = "How file data is copied: by DMA or over Comch\n" +
-				"producers and consumers (fast); to another\nmachine over TLS, or if the daemon permits it\n" +
-				"without encryption: over TCP, by UCX's active\nmessages (am) or by RDMA (rma). auto is tls;\n" +
-				"over a device it is dma if both sides support\nit, otherwise fast"
+			table[i].help = "How file data is copied: by DMA or over Comch producers and consumers (fast); to " +
+				"another machine over TLS, or if the daemon permits it without encryption: over TCP, by UCX's active " +
+				"messages (am) or by RDMA (rma). auto is tls; over a device it is dma if both sides support it, " +
+				"otherwise fast"
 		}
 	}
 	return table
@@ -92,12 +92,12 @@ func withNetworkPaths(table []option) []option {
 func (s *Transfer) deleteOptions() []option {
 	return []option{
 		{group: AddedFlags, name: "delete", fallback: "false", json: jsonForced, assign: s.setDelete,
-			help: "After a copy without failures: delete from DST\nwhat SRC does not have, unless a pattern\n" +
-				"excludes it. Refused at the root of a share, if\nSRC is empty, and for more than half of DST,\n" +
-				"except with --max-delete or as --delete=force,\nwhich does not ask either"},
+			help: "After a copy without failures: delete from DST what SRC does not have, unless a pattern excludes " +
+				"it. Refused at the root of a share, if SRC is empty, and for more than half of DST, except with " +
+				"--max-delete or as --delete=force, which does not ask either"},
 		{group: AddedFlags, name: "max-delete", value: "COUNT", json: jsonNumber,
 			assign: into(&s.MaxDelete, parseAtLeastOne),
-			help:   "Delete up to COUNT entries, and nothing if it\nwere more"},
+			help:   "Delete up to COUNT entries, and nothing if it were more"},
 	}
 }
 
@@ -116,16 +116,16 @@ func (s *Transfer) setDelete(text string) (err error) {
 // options returns the options of every command that talks to a daemon.
 func (s *Contact) options() []option {
 	return append(identityOptions(&s.Keys, &s.Auth), switchOption(AddedFlags, "trust-first", &s.TrustFirst,
-		"Trust the key of a daemon where none is trusted\nyet: compare its words with those that\n"+
+		"Trust the key of a daemon where none is trusted yet: compare its words with those that "+
 			"dma-copy keys show prints on the other side"))
 }
 
 // identityOptions select the keys of this side and whether the peer must have one that is trusted.
 func identityOptions(keys *string, auth *AuthChoice) []option {
 	return []option{
-		keysOption(keys, "Directory of this side's key and of the trusted\nkeys, see dma-copy keys --help"),
+		keysOption(keys, "Directory of this side's key and of the trusted keys, see dma-copy keys --help"),
 		choiceOption(AddedFlags, "auth", auth, AuthKeys,
-			"keys: the peer must have a trusted key; none:\nanybody may be the peer", AuthKeys, AuthNone),
+			"keys: the peer must have a trusted key; none: anybody may be the peer", AuthKeys, AuthNone),
 	}
 }
 
@@ -133,7 +133,7 @@ func identityOptions(keys *string, auth *AuthChoice) []option {
 func (s *List) options() []option {
 	return s.Places.with(
 		withLetter("l", switchOption(AddedFlags, "long", &s.Long,
-			"Also list kind and mode, size and modification\ntime")),
+			"Also list kind and mode, size and modification time")),
 		switchOption(AddedFlags, "recursive", &s.Recursive, "List directories with everything below them"),
 		outputOption(&s.Output, "Results as text, or as JSON lines, on stdout"),
 	)
@@ -143,7 +143,7 @@ func (s *List) options() []option {
 func (s *MakeDir) options() []option {
 	return s.Places.with(
 		withLetter("p", switchOption(AddedFlags, "parents", &s.Parents,
-			"Create missing directories above it, too; one\nthat exists is no failure")),
+			"Create missing directories above it, too; one that exists is no failure")),
 		outputOption(&s.Output, outputOfChanges),
 	)
 }
@@ -154,12 +154,12 @@ func (s *Remove) options() []option {
 		withLetter("r", switchOption(AddedFlags, "recursive", &s.Recursive,
 			"Remove directories with all that is in them")),
 		withLetter("f", switchOption(AddedFlags, "force", &s.Force,
-			"Do not ask, and take what does not exist for\nremoved")),
+			"Do not ask, and take what does not exist for removed")),
 		outputOption(&s.Output, outputOfChanges),
 	)
 }
 
-const outputOfChanges = "text prints failures only; json is a line for\neach change or failure on stdout"
+const outputOfChanges = "text prints failures only; json is a line for each change or failure on stdout"
 
 // with returns the options of a command in shares. Where one of its own has the letter of a common one, as users of the
 // command of that name expect, the common one has none.
@@ -181,16 +181,16 @@ func (s *Serve) shareOptions() []option {
 	return []option{
 		{group: ServeFlags, name: "share", value: "NAME=PATH[,RIGHTS]", json: jsonList, list: "share",
 			assign: appending(&s.Shares, parseShare),
-			help: "Directory that peers may use, with ro (the\ndefault), wo or rw, nooverwrite, max-bytes=SIZE\n" +
-				"and max-entries=COUNT; may be repeated"},
+			help: "Directory that peers may use, with ro (the default), wo or rw, nooverwrite, max-bytes=SIZE and " +
+				"max-entries=COUNT; may be repeated"},
 		representorsOption(&s.Representors),
-		listenOption(&s.Listen, "Serve other machines at this address, or at all\nwith :PORT; the default port is "+
-			"7483. Without\n-p and -r no device is served then"),
+		listenOption(&s.Listen, "Serve other machines at this address, or at all with :PORT; the default port is "+
+			"7483. Without -p and -r no device is served then"),
 		{group: ServeFlags, name: "path", value: "LIST", fallback: string(PathAuto), json: jsonText,
 			assign: into(&s.Paths, parsePathList), words: permittedPaths, several: true,
-			help: "Permitted paths of file data, with commas: dma\nand fast of a device; tls, tcp, am and rma to\n" +
-				"other machines. auto, and a list without any of\na kind, is dma, fast and tls; tcp does not\n" +
-				"encrypt, and am and rma are for machines that\ntrust each other"},
+			help: "Permitted paths of file data, with commas: dma and fast of a device; tls, tcp, am and rma to " +
+				"other machines. auto, and a list without any of a kind, is dma, fast and tls; tcp does not encrypt, " +
+				"and am and rma are for machines that trust each other"},
 	}
 }
 
@@ -218,7 +218,7 @@ func (s *Serve) limitOptions() []option {
 			help:   "Buffers of all connections; 0 is no limit"},
 		{group: ServeFlags, name: "drain-timeout", value: "DURATION", fallback: "30s", json: jsonText,
 			assign: into(&s.DrainTimeout, parseLimit),
-			help:   "Time for running copies to end after SIGTERM;\nthen they are stopped, and can be resumed"},
+			help:   "Time for running copies to end after SIGTERM; then they are stopped, and can be resumed"},
 	}
 }
 
@@ -226,15 +226,15 @@ func (s *Serve) watchOptions() []option {
 	return []option{
 		{group: ServeFlags, name: "metrics", value: "ADDRESS", json: jsonText,
 			assign: into(&s.Metrics, parseMetrics),
-			help:   "Serve metrics for Prometheus on a loopback\naddress such as 127.0.0.1:9469, or on\nunix:PATH"},
+			help:   "Serve metrics for Prometheus on a loopback address such as 127.0.0.1:9469, or on unix:PATH"},
 		switchOption(ServeFlags, "status-page", &s.StatusPage,
-			"At the address of --metrics, also serve a page\nfor browsers: peers, paths, rates, failures.\n"+
-				"Every user of this machine can read a loopback\naddress"),
-		fileOption(ServeFlags, "audit-log", "FILE", &s.AuditLog, "Append a JSON line for each request; - is\nstderr"),
-		runtimeDirOption(&s.RuntimeDir, "Directory of the lock that keeps a second\n"+
-			"daemon from starting, and of the socket;\ndefault RUNTIME_DIRECTORY, else /run/dma-copy\n"+
-			"(root), else XDG_RUNTIME_DIR/dma-copy, else\n/tmp/dma-copy-UID"),
-		socketOption(&s.Socket, "Socket for dma-copy status; default status.sock\nin the runtime directory"),
+			"At the address of --metrics, also serve a page for browsers: peers, paths, rates, failures. "+
+				"Every user of this machine can read a loopback address"),
+		fileOption(ServeFlags, "audit-log", "FILE", &s.AuditLog, "Append a JSON line for each request; - is stderr"),
+		runtimeDirOption(&s.RuntimeDir, "Directory of the lock that keeps a second "+
+			"daemon from starting, and of the socket; default RUNTIME_DIRECTORY, else /run/dma-copy "+
+			"(root), else XDG_RUNTIME_DIR/dma-copy, else /tmp/dma-copy-UID"),
+		socketOption(&s.Socket, "Socket for dma-copy status; default status.sock in the runtime directory"),
 	}
 }
 
@@ -242,18 +242,18 @@ func (s *Serve) watchOptions() []option {
 var serveHelp = map[string]string{
 	"log-level": "", "log-format": "", "sdk-log-level": "", "json": "",
 	"driver": "", "require-hw": "", "doca-libdir": "", "pci-addr": "", "role": "", "numa": "", "cores": "",
-	"chunk":        "Bytes per DMA task, such as 65536, 256KiB or 1M\n(1024 to the K); 0 is automatic",
-	"depth":        "DMA tasks in flight of a connection; 0 is\nautomatic",
+	"chunk":        "Bytes per DMA task, such as 65536, 256KiB or 1M (1024 to the K); 0 is automatic",
+	"depth":        "DMA tasks in flight of a connection; 0 is automatic",
 	"idle-timeout": "Timeout of a copy without progress",
-	"digest":       "At least this digest is compared in each copy;\nauto is blake3, or crc32c with --auth none",
-	"verify":       "readback: read each pushed file back from the\ndisk before the final rename",
-	"durability":   "What to flush (fsync) at least before success\nof a push: nothing, the file, its directory too",
+	"digest":       "At least this digest is compared in each copy; auto is blake3, or crc32c with --auth none",
+	"verify":       "readback: read each pushed file back from the disk before the final rename",
+	"durability":   "What to flush (fsync) at least before success of a push: nothing, the file, its directory too",
 	"sparse":       "never: fill holes of pushed files with zeros",
 	"max-bytes":    "Refuse a larger file or tree; 0 is no limit",
 	"max-holes":    "",
 	"max-entries":  "Refuse a tree with more entries; 0 is no limit",
 	"quiet":        "Print neither the ready line nor texts of pings",
-	"bwlimit":      "Bandwidth limit of all copies together in bytes\nper second, such as 100MiB; 0 is no limit",
+	"bwlimit":      "Bandwidth limit of all copies together in bytes per second, such as 100MiB; 0 is no limit",
 }
 
 // options implements Settings.

@@ -7,7 +7,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 )
 
-const levelHelp = "10=DISABLE, 20=CRITICAL, 30=ERROR,\n40=WARNING, 50=INFO, 60=DEBUG, 70=TRACE"
+const levelHelp = "10=DISABLE, 20=CRITICAL, 30=ERROR, 40=WARNING, 50=INFO, 60=DEBUG, 70=TRACE"
 
 // commonOptions are those of every command that opens a driver.
 func commonOptions(log *Logging, driver *Driver) []option {
@@ -31,9 +31,9 @@ func (s *Logging) logOptions() []option {
 		{group: DOCAFlags, name: logLevelName, short: "l", value: "LEVEL", fallback: "40", json: jsonNumber,
 			words:  textsOf(levelNames[:]...),
 			assign: into(&s.LogLevel, parseLevel),
-			help:   "Log level of the program, by number or name:\n" + levelHelp},
+			help:   "Log level of the program, by number or name: " + levelHelp},
 		choiceOption(AddedFlags, "log-format", &s.LogFormat, logAuto,
-			"Log on stderr as lines of text or of JSON; auto\nis text on a terminal, else json",
+			"Log on stderr as lines of text or of JSON; auto is text on a terminal, else json",
 			logAuto, LogText, LogJSON),
 	}
 }
@@ -52,7 +52,7 @@ func jsonOption() option {
 	return option{
 		group: DOCAFlags, name: "json", short: "j", value: "FILE", offers: FileValues, json: jsonNone,
 		assign: func(string) error { return nil },
-		help:   "Parameter file in DOCA's JSON form; may have\ncomments and trailing commas",
+		help:   "Parameter file in DOCA's JSON form; may have comments and trailing commas",
 	}
 }
 
@@ -76,12 +76,12 @@ func overwriteOption(overwrite *bool, help string) option {
 func driverOptions(s *Driver) []option {
 	return []option{
 		choiceOption(AddedFlags, "driver", &s.Name, DriverAuto,
-			"DOCA's libraries or the software device; auto\nis DOCA if it loads and finds a device. ucx: to\n"+
+			"DOCA's libraries or the software device; auto is DOCA if it loads and finds a device. ucx: to "+
 				"other machines, and fail if UCX does not load", DriverAuto, DriverDOCA, DriverSoft, DriverUCX),
 		switchOption(AddedFlags, "require-hw", &s.RequireHW,
-			"Fail rather than use the software device;\nrefused for other machines, which use no device"),
+			"Fail rather than use the software device; refused for other machines, which use no device"),
 		directoryOption(AddedFlags, "doca-libdir", &s.LibraryDir,
-			"Directory of DOCA's libraries; if not given,\nthe loader's path and DOCA's own directories"),
+			"Directory of DOCA's libraries; if not given, the loader's path and DOCA's own directories"),
 	}
 }
 
@@ -89,7 +89,7 @@ func deviceOption(device *string) option {
 	return option{
 		group: ProgramFlags, name: "pci-addr", short: "p", alias: "dev-pci", aliasKey: "d", value: "DEVICE",
 		json: jsonText, offers: DeviceValues, assign: into(device, parseDevice),
-		help: "Device: PCI address, IB or net device name;\nneeded only where more than one device fits",
+		help: "Device: PCI address, IB or net device name; needed only where more than one device fits",
 	}
 }
 
@@ -97,7 +97,7 @@ func representorOption(representor *string) option {
 	return option{
 		group: ProgramFlags, name: "rep-pci", short: "r", value: "DEVICE",
 		json: jsonText, offers: RepresentorValues, assign: into(representor, parseRepresentor),
-		help: "Host function to serve, DPU only: PCI address,\nor VUID or net device name of its representor",
+		help: "Host function to serve, DPU only: PCI address, or VUID or net device name of its representor",
 	}
 }
 
@@ -106,20 +106,20 @@ func representorsOption(representors *[]string) option {
 	opt := representorOption(nil)
 	opt.json, opt.list = jsonList, opt.name
 	opt.assign = appending(representors, parseRepresentor)
-	opt.help += ";\nmay be repeated"
+	opt.help += "; may be repeated"
 	return opt
 }
 
 func roleOption(role *Role) option {
 	return choiceOption(AddedFlags, "role", role, RoleAuto,
-		"Role of this side; auto is dpu where the device\ncan be a server or -r is given", RoleAuto, RoleHost, RoleDPU)
+		"Role of this side; auto is dpu where the device can be a server or -r is given", RoleAuto, RoleHost, RoleDPU)
 }
 
 func waitOption(wait *time.Duration) option {
 	return option{
 		group: AddedFlags, name: "wait", value: "DURATION", fallback: "30s", json: jsonText,
 		assign: into(wait, parsePositiveDuration),
-		help:   "Timeout for the peer to connect and be free;\neither side may start first",
+		help:   "Timeout for the peer to connect and be free; either side may start first",
 	}
 }
 
@@ -197,10 +197,10 @@ func placementOptions(wish *placement.Wish) []option {
 	return []option{
 		{group: AddedFlags, name: "numa", value: "auto|off|NODE", fallback: placement.NodeAuto, json: jsonNumber,
 			assign: into(&wish.Node, placement.ParseNode), words: textsOf(placement.NodeAuto, placement.NodeOff),
-			help: "Pin the process to a NUMA node's CPUs, and so\nby default to its memory; auto is the node of\n" +
-				"the device, if hardware"},
+			help: "Pin the process to a NUMA node's CPUs, and so by default to its memory; auto is the node of the " +
+				"device, if hardware"},
 		{group: AddedFlags, name: "cores", value: "LIST", json: jsonNumber,
 			assign: into(&wish.Cores, placement.ParseList),
-			help:   "Pin the process to these CPUs, such as 0-3,8,\ninstead of a node's"},
+			help:   "Pin the process to these CPUs, such as 0-3,8, instead of a node's"},
 	}
 }

@@ -12,8 +12,8 @@ type Status struct {
 func (s *Status) options() []option {
 	return append(s.logOptions(),
 		jsonOption(),
-		socketOption(&s.Socket, "Socket of the daemon; default status.sock in\nits runtime directory"),
-		runtimeDirOption(&s.RuntimeDir, "Runtime directory of the daemon; default that\n"+
+		socketOption(&s.Socket, "Socket of the daemon; default status.sock in its runtime directory"),
+		runtimeDirOption(&s.RuntimeDir, "Runtime directory of the daemon; default that "+
 			"of this user, then /run/dma-copy"),
 		outputOption(&s.Output, "Result as text, or as one JSON line, on stdout"),
 	)

@@ -124,14 +124,14 @@ func (f *paramsFile) readPeer(name string, where, value hujson.Value) error {
 func peerKeys(peer *Peer) []option {
 	return []option{
 		{name: "address", value: "HOST[:PORT]", json: jsonText, assign: into(&peer.Address, parseAddress),
-			help: "Address of a daemon on another machine; the default\nport is 7483. Not beside a device"},
+			help: "Address of a daemon on another machine; the default port is 7483. Not beside a device"},
 		{name: "device", value: "DEVICE", json: jsonText, assign: into(&peer.Device, parseDevice),
-			help: "Device of this side by which the daemon is reached,\nas with --pci-addr"},
+			help: "Device of this side by which the daemon is reached, as with --pci-addr"},
 		{name: "key", value: "KEY", json: jsonText, assign: into(&peer.Key, parsePeerKey),
-			help: "Key that the daemon must have: the name of a trusted\nkey, or the line that dma-copy keys show " +
-				"prints.\nWithout: any trusted key"},
+			help: "Key that the daemon must have: the name of a trusted key, or the line that dma-copy keys show " +
+				"prints. Without: any trusted key"},
 		{name: "representor", value: "DEVICE", json: jsonText, assign: into(&peer.Representor, parseRepresentor),
-			help: "Host function whose daemon is meant, on the DPU, as\nwith --rep-pci"},
+			help: "Host function whose daemon is meant, on the DPU, as with --rep-pci"},
 	}
 }
 

@@ -1,7 +1,6 @@
 // Package manpage writes manual pages in the language mdoc(7), which groff and mandoc read.
 //
-// It knows the form of a page and not what it is about: the text is that of the help, in which paragraphs, tables and
-// command lines are told apart by their layout.
+// It knows the form of a page and not what it is about.
 package manpage
 
 import (
