@@ -185,15 +185,20 @@ func (c *checker) judgeHung(e results) {
 }
 
 func TestEveryFileCallHangs(t *testing.T) {
+	files, kept := 0, int64(0) // the sample of one copy may leave out all calls that keep something
 	for name, sc := range allSweepScenarios() {
 		for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 			t.Run(fmt.Sprint(name, ", on the ", side), func(t *testing.T) {
-				kept := sweepHangs(t, sc, hangingFileCall(side, sc.Tree != nil), func(*hanging, *attempt) {})
-				if kept == 0 && sc.Tree == nil && sweepStep == 1 { // with steps, all calls that keep it may be left out
-					t.Error("nothing was ever kept to resume")
+				most := sweepHangs(t, sc, hangingFileCall(side, sc.Tree != nil), func(*hanging, *attempt) {})
+				if sc.Tree == nil {
+					files++
+					kept = max(kept, most)
 				}
 			})
 		}
+	}
+	if files > 0 && kept == 0 {
+		t.Error("nothing was ever kept to resume")
 	}
 }
 

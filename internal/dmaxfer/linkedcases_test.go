@@ -245,10 +245,10 @@ func TestLinkedKeepsNothing(t *testing.T) {
 			l.host.Log, l.dpu.Log = zerolog.Nop(), zerolog.Nop()
 			jobtest.WriteFile(t, l.host.File, content(6*testChunk)) // for all lanes
 			var before resources
-			for n := range 200 {
+			for n := range 100 {
 				l.mustCopy(t, negotiate.Host)
 				must(t, os.Remove(l.dpu.File))
-				if n == 50 {
+				if n == 25 {
 					before = resourcesNow(t)
 				}
 			}
@@ -258,7 +258,7 @@ func TestLinkedKeepsNothing(t *testing.T) {
 				after = resourcesNow(t)
 			}
 			if after.exceed(before) {
-				t.Errorf("%+v after 50 transfers, %+v after 200", before, after)
+				t.Errorf("%+v after 25 transfers, %+v after 100", before, after)
 			}
 			for side, m := range l.opened {
 				if m.windows != 1 {

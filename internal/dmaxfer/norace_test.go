@@ -2,11 +2,10 @@
 
 package dmaxfer
 
-// fewSeeds is how many seeds a run of all tests tries.
-const fewSeeds = 600
-
-// fewCorruptions is how many chunks a run of all tests corrupts.
-const fewCorruptions = 600
-
-// sweepStep is how far apart the calls are that a sweep lets fail.
-const sweepStep = 1
+// What a run of all tests does of simulations and sweeps: a sample that begins anywhere. `make test-long` repeats them
+// until all has been tried many times.
+const (
+	fewSeeds       = 200 // how many seeds the simulations try
+	fewCorruptions = 300 // how many chunks are corrupted
+	sweepStep      = 3   // how far apart the calls are that a sweep lets fail
+)

@@ -77,9 +77,12 @@ func (c *crashedTree) copyAndCrash(syncs bool) {
 		}
 	}})
 	c.mustSucceed("before the loss of power", e)
-	states := 0
+	states, first := 0, firstOfSweep()
 	for crash := range c.receiver.Crashes() {
 		states++
+		if states%sweepStep != first {
+			continue
+		}
 		c.check(crash)
 		if c.t.Failed() {
 			return

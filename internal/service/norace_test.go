@@ -3,4 +3,4 @@
 package service
 
 // fewSeeds is how many seeds a run of all tests tries.
-const fewSeeds = 100
+const fewSeeds = 40
