@@ -261,7 +261,7 @@ func treeAt(t *testing.T, on disk.FS, at string) fileTree {
 	}
 	must(t, err)
 	defer dir.Close()
-	names, err := dir.Names()
+	names, err := disk.Names(dir)
 	must(t, err)
 	tree := fileTree{}
 	for _, name := range names {

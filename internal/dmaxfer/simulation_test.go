@@ -303,7 +303,7 @@ func (c *checker) list(side negotiate.Side) []string {
 		c.t.Fatal(err)
 	}
 	defer dir.Close()
-	names, err := dir.Names()
+	names, err := disk.Names(dir)
 	if err != nil {
 		c.t.Fatal(err)
 	}

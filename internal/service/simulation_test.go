@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/identity"
@@ -442,7 +443,7 @@ func textsOf(t *testing.T, on *disktest.Memory, at string) map[string]string {
 	dir, err := on.OpenDir(at)
 	must(t, err)
 	defer dir.Close()
-	names, err := dir.Names()
+	names, err := disk.Names(dir)
 	must(t, err)
 	for _, name := range names {
 		info, err := dir.Stat(name)

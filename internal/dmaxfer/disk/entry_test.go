@@ -264,7 +264,7 @@ func removeTree(at testDir) error {
 		return err
 	}
 	defer dir.Close()
-	names, err := dir.Names()
+	names, err := disk.Names(dir)
 	for _, name := range names {
 		err = errors.Join(err, dir.Remove(name))
 	}

@@ -76,7 +76,7 @@ func FindPartials(on FS, directory string) ([]Leftover, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	names, err := dir.Names()
+	names, err := Names(dir)
 	var found []Leftover
 	for _, name := range names {
 		if strings.HasPrefix(name, ".") && strings.HasSuffix(name, partialSuffix) {

@@ -57,12 +57,9 @@ type Dir interface {
 	// ReadLink returns text and Info of one symlink. It fails with unix.EINVAL for any other file.
 	ReadLink(name string) (Link, error)
 
-	// Names returns the names of all entries, sorted.
-	Names() ([]string, error)
-
-	// List returns the names that are sorted after the given one, in a compact form. If they take more than limit
-	// bytes, it returns the first of them, at least one. It must not be called concurrently with itself or Names.
-	List(after string, limit int) (*NameList, error)
+	// List returns the names that are sorted after the given one, sorted. If their NamesSize is more than limit, it
+	// returns the first of them, at least one, and that there are more. It must not be called concurrently with itself.
+	List(after string, limit int) (names []string, more bool, err error)
 
 	// MayCreate returns an error if this user cannot create files here.
 	MayCreate() error

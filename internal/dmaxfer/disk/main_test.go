@@ -98,7 +98,7 @@ func (p testDir) names(t *testing.T) []string {
 	dir, err := p.fs.OpenDir(p.folder)
 	must(t, err)
 	defer dir.Close()
-	names, err := dir.Names()
+	names, err := disk.Names(dir)
 	must(t, err)
 	return names
 }

@@ -134,7 +134,7 @@ func isEmpty(at *Location) bool {
 		return false
 	}
 	defer dir.Close()
-	names, err := dir.Names()
+	names, err := Names(dir)
 	return err == nil && len(names) == 0
 }
 

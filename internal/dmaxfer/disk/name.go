@@ -40,7 +40,7 @@ func (p *Partial) chooseNames() error {
 	if in.Mode&fs.ModeSticky == 0 {
 		return nil // openAndLock refuses the file
 	}
-	entries, err := p.dir.Names()
+	entries, err := Names(p.dir)
 	if err != nil {
 		return CannotCreate(p.path, err)
 	}

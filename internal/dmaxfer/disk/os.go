@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -202,15 +201,6 @@ func (d *osDir) Stat(name string) (Info, error) {
 		return Info{}, d.failed("stat", name, err)
 	}
 	return infoOf(&stat), nil
-}
-
-func (d *osDir) Names() ([]string, error) {
-	if _, err := d.handle.Seek(0, 0); err != nil {
-		return nil, err
-	}
-	names, err := d.handle.Readdirnames(-1)
-	slices.Sort(names)
-	return names, err
 }
 
 func (d *osDir) MayCreate() error {

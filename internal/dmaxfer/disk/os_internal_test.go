@@ -55,7 +55,7 @@ func testRenameWith(t *testing.T, link func(*osDir) func(from, to string) error)
 	if err := dir.renameWith(link(dir), "from", "to"); err != nil {
 		t.Error(err)
 	}
-	names, err := dir.Names()
+	names, err := Names(dir)
 	if err != nil || len(names) != 2 || names[0] != "taken" || names[1] != "to" {
 		t.Errorf("there are %q, %v", names, err)
 	}

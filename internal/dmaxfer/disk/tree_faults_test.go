@@ -303,7 +303,7 @@ func mustHaveNoTemporaries(t *testing.T, m *disktest.Memory, fault disktest.Faul
 			continue
 		}
 		must(t, err)
-		names, err := dir.Names()
+		names, err := disk.Names(dir)
 		must(t, err)
 		must(t, dir.Close())
 		for _, name := range names {

@@ -372,7 +372,7 @@ func describeInto(t *testing.T, into map[string]string, memory *disktest.Memory,
 	xattrs, err := dir.Xattrs()
 	must(t, err)
 	into[path] = fmt.Sprintf("directory %s %v %q", info.Mode.Perm(), info.Modified, xattrs)
-	names, err := dir.Names()
+	names, err := disk.Names(dir)
 	must(t, err)
 	for _, name := range names {
 		info, err := dir.Stat(name)

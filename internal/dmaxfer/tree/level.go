@@ -16,9 +16,12 @@ type level struct {
 	folder *Folder
 	in     string // its path with a slash at the end; empty for the root
 
-	names *disk.NameList // those after last; nil if only has the paths, or if the list was dropped
-	next  int            // index in names
-	last  string         // the last name before those of the list; empty for the first list
+	names []string // those after last; none if only has the paths, or if the list was dropped
+	size  int      // bytes that names take
+	read  bool     // names is the list
+	more  bool     // there are names after it
+	next  int      // index in names
+	last  string   // the last name before those of the list; empty for the first list
 
 	restricted bool
 	only       []string // paths from Options.Only that start with in, sorted; if restricted
@@ -29,11 +32,11 @@ func (l *level) takeName() (name string, below []string, found bool) {
 	if l.restricted {
 		return l.takePath()
 	}
-	if l.next == l.names.Len() {
+	if l.next == len(l.names) {
 		return "", nil, false
 	}
 	l.next++
-	return l.names.Name(l.next - 1), nil, true
+	return l.names[l.next-1], nil, true
 }
 
 func (l *level) takePath() (name string, below []string, found bool) {
@@ -63,38 +66,37 @@ func (l *level) list(limit int) error {
 		return err
 	}
 	defer l.folder.release()
-	l.names, err = dir.List(l.last, limit)
+	l.names, l.more, err = dir.List(l.last, limit)
+	l.size, l.read = disk.NamesSize(l.names), err == nil
 	return err
 }
 
-// more reports whether there are names that have not been read. They are after those of the list, which it drops.
-func (l *level) more() bool {
-	if l.restricted || !l.names.More() {
-		return false
+// goesOn reports whether there are names after those of the list, which it drops then.
+func (l *level) goesOn() bool {
+	if l.more {
+		l.drop()
+		return true
 	}
-	l.drop()
-	return true
+	return false
 }
 
 // drop frees the list of names.
 func (l *level) drop() {
 	if l.next > 0 {
-		l.last = l.names.Name(l.next - 1)
+		l.last = l.names[l.next-1]
 	}
-	l.names, l.next = nil, 0
+	l.names, l.size, l.read, l.more, l.next = nil, 0, false, false, 0
 }
 
 // dropNames drops the lists of the uppermost levels, which the walk needs last, until the rest fits.
 func (w *Walk) dropNames() {
 	total := 0
 	for _, l := range w.stack {
-		if l.names != nil {
-			total += l.names.Size()
-		}
+		total += l.size
 	}
 	for i := 0; total > w.maxNames && i < len(w.stack)-1; i++ {
-		if l := w.stack[i]; l.names != nil {
-			total -= l.names.Size()
+		if l := w.stack[i]; l.read {
+			total -= l.size
 			l.drop()
 		}
 	}

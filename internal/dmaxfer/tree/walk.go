@@ -158,7 +158,7 @@ func (w *Walk) next() (Entry, error) {
 	}
 	for len(w.stack) > 0 {
 		at := w.stack[len(w.stack)-1]
-		if !at.restricted && at.names == nil {
+		if !at.restricted && !at.read {
 			if err := at.list(w.maxNames / 2); err != nil {
 				entry := w.unfinished(at, err)
 				w.pop()
@@ -167,7 +167,7 @@ func (w *Walk) next() (Entry, error) {
 		}
 		name, below, found := at.takeName()
 		if !found {
-			if !at.more() {
+			if !at.goesOn() {
 				w.pop()
 			}
 			continue

@@ -230,7 +230,7 @@ func writableShareWorks(directory string) error {
 		{"remove a file", func() error { return b.Remove("again") }},
 		{"remove a symlink", func() error { return b.Remove("symlink") }},
 		{"remove a directory", func() error { return b.RemoveDir("directory") }},
-		{"list", func() error { return errorOf(b.Names()) }},
+		{"list", func() error { return errorOf(disk.Names(b)) }},
 	}
 	for _, step := range steps {
 		if err := step.do(); err != nil {

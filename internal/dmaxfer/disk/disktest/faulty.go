@@ -222,12 +222,12 @@ func (d *faultyDir) Stat(name string) (info disk.Info, err error) {
 	return info, err
 }
 
-func (d *faultyDir) Names() (names []string, err error) {
+func (d *faultyDir) List(after string, limit int) (names []string, more bool, err error) {
 	err = d.on.do("list", d.path, func() (err error) {
-		names, err = d.dir.Names()
+		names, more, err = d.dir.List(after, limit)
 		return err
 	})
-	return names, err
+	return names, more, err
 }
 
 func (d *faultyDir) MayCreate() error { return d.on.do("access", d.path, d.dir.MayCreate) }

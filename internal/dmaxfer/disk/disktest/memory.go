@@ -2,6 +2,7 @@ package disktest
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -423,11 +424,12 @@ func (d *memoryDir) Stat(name string) (disk.Info, error) {
 	return d.fs.info(n), nil
 }
 
-// Names implements disk.Dir.
-func (d *memoryDir) Names() ([]string, error) {
+// List implements disk.Dir.
+func (d *memoryDir) List(after string, limit int) (names []string, more bool, err error) {
 	d.fs.mu.Lock()
 	defer d.fs.mu.Unlock()
-	return slices.Sorted(maps.Keys(d.dir.now)), nil
+	all := func() ([]string, error) { return slices.Collect(maps.Keys(d.dir.now)), io.EOF }
+	return disk.ListNames(all, after, limit)
 }
 
 // MayCreate implements disk.Dir.
