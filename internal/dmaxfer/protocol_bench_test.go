@@ -34,8 +34,15 @@ type instantDir struct{ disk.Dir }
 
 func (d instantDir) Create(name string) (disk.File, error) { return instant(d.Dir.Create(name)) }
 
-func (d instantDir) CreateUnnamed(shown string) (disk.File, error) {
-	return instant(d.Dir.CreateUnnamed(shown))
+func (d instantDir) CreateUnnamed(shown string, permissions uint32, early bool) (disk.File, error) {
+	return instant(d.Dir.CreateUnnamed(shown, permissions, early))
+}
+
+func (d instantDir) GiveName(file disk.File, name string) error {
+	if made, is := file.(instantFile); is {
+		file = made.File
+	}
+	return d.Dir.GiveName(file, name)
 }
 
 type instantFile struct{ disk.File }

@@ -49,10 +49,17 @@ func (d slowDir) Create(name string) (disk.File, error) {
 	return d.on.wrap(file, err)
 }
 
-func (d slowDir) CreateUnnamed(shown string) (disk.File, error) {
+func (d slowDir) CreateUnnamed(shown string, permissions uint32, early bool) (disk.File, error) {
 	d.on.pause()
-	file, err := d.Dir.CreateUnnamed(shown)
+	file, err := d.Dir.CreateUnnamed(shown, permissions, early)
 	return d.on.wrap(file, err)
+}
+
+func (d slowDir) GiveName(file disk.File, name string) error {
+	if slow, is := file.(slowFile); is {
+		file = slow.File
+	}
+	return d.Dir.GiveName(file, name)
 }
 
 func (d slowDir) Rename(from, to string) error {

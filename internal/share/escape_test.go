@@ -62,20 +62,6 @@ func (d otherDir) LinkTo(name string, in disk.Dir, as string) error {
 	return d.Dir.LinkTo(name, in.(otherDir).Dir, as)
 }
 
-func (d otherDir) CreateDraft(name string, permissions uint32) (disk.Draft, error) {
-	draft, err := d.Dir.CreateDraft(name, permissions)
-	if err != nil {
-		return nil, err
-	}
-	return otherDraft{draft}, nil
-}
-
-type otherDraft struct{ disk.Draft }
-
-func (f otherDraft) NameIn(dir disk.Dir, name string) error {
-	return f.Draft.NameIn(dir.(otherDir).Dir, name)
-}
-
 func mustConfine(t *testing.T, on disk.FS) {
 	parent := inMemory(t)
 	build(t, parent, "outside/inner/", "aside/", "share/flipped/inner/", "share/moved/sub/", "share/deep/",

@@ -156,9 +156,9 @@ func (p *Partial) giveName(replaces bool) error {
 	case p.placeholder == nil:
 		return p.dir.RenameIfAbsent(p.names.partial, p.base)
 	case !replaces:
-		return p.file.GiveName(p.base)
+		return p.dir.GiveName(p.file, p.base)
 	}
-	if err := p.file.GiveName(p.names.link); err != nil {
+	if err := p.dir.GiveName(p.file, p.names.link); err != nil {
 		return err
 	}
 	err := p.dir.Rename(p.names.link, p.base)

@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
-// Tests of directories, symlinks, links and drafts that every FS must pass.
+// Tests of directories, symlinks, links and unnamed files that every FS must pass.
 
 func TestDirectoriesAreMadeAndRemoved(t *testing.T) {
 	conform(t, func(t *testing.T, at testDir, dir disk.Dir, file disk.File) {
@@ -187,48 +187,32 @@ func TestAttributesOfDirectories(t *testing.T) {
 	})
 }
 
-func TestDrafts(t *testing.T) {
+func TestFilesWithoutNamesGetThemElsewhere(t *testing.T) {
 	conform(t, func(t *testing.T, at testDir, dir disk.Dir, _ disk.File) {
 		must(t, dir.MakeDir("child", 0o700))
 		child, err := dir.OpenChild("child")
 		must(t, err)
 		when := disk.Timestamp{Sec: 1_000_000_001, Nsec: 999_999_999}
-		for _, name := range []string{"", "named"} {
-			draft, err := dir.CreateDraft(name, 0o666)
-			must(t, err)
-			for _, part := range []string{newText[:5000], newText[5000:]} {
-				n, err := draft.Write([]byte(part))
-				must(t, err)
-				if n != len(part) {
-					t.Errorf("%d bytes were written", n)
-				}
-			}
-			must(t, draft.SetModified(when))
-			must(t, draft.Sync())
-			final := "named"
-			if name == "" {
-				mustBe(t, draft.NameIn(child, strings.Repeat("n", 256)), unix.ENAMETOOLONG)
-				mustBe(t, draft.NameIn(dir, "file"), fs.ErrExist)
-				must(t, draft.NameIn(child, "given"))
-				final = "child/given"
-			} else {
-				mustBe(t, draft.NameIn(dir, "other"), errors.ErrUnsupported)
-				_, err := dir.CreateDraft(name, 0o600)
-				mustBe(t, err, fs.ErrExist)
-			}
-			must(t, draft.Close())
-			at.mustContain(t, final, newText)
-			info, err := at.fs.Stat(at.path(final))
-			must(t, err)
-			if info.Mode != 0o666 || info.Modified != when || info.Links != 1 {
-				t.Errorf("%s is %+v", final, info)
-			}
-		}
-		draft, err := dir.CreateDraft("", 0o600)
+		file, err := dir.CreateUnnamed("file", 0o666, true)
 		must(t, err)
-		must(t, draft.SetMode(0o4755))
-		must(t, draft.NameIn(dir, "private"))
-		must(t, draft.Close())
+		mustWrite(t, file, newText, 0)
+		must(t, file.SetModified(when))
+		must(t, file.Sync())
+		mustBe(t, child.GiveName(file, strings.Repeat("n", 256)), unix.ENAMETOOLONG)
+		mustBe(t, dir.GiveName(file, "file"), fs.ErrExist)
+		must(t, child.GiveName(file, "given"))
+		must(t, file.Close())
+		at.mustContain(t, "child/given", newText)
+		info, err := at.fs.Stat(at.path("child/given"))
+		must(t, err)
+		if info.Mode != 0o666 || info.Modified != when || info.Links != 1 {
+			t.Errorf("there is %+v", info)
+		}
+		private, err := dir.CreateUnnamed("private", 0o600, true)
+		must(t, err)
+		must(t, private.SetMode(0o4755))
+		must(t, dir.GiveName(private, "private"))
+		must(t, private.Close())
 		if info, err := dir.Stat("private"); err != nil || info.Mode != 0o755 {
 			t.Errorf("there is %+v, %v", info, err)
 		}

@@ -33,6 +33,6 @@
 // Sync is one syncfs(2) where that reports what could not be written: on known local file systems, from Linux 5.8 on.
 // Elsewhere Stage flushes each file and Sync each directory whose names have changed.
 //
-// The operating system is behind the interfaces FS, Dir, Draft and File. OS implements them; package disktest has file
+// The operating system is behind the interfaces FS, Dir and File. OS implements them; package disktest has file
 // systems that fail on demand or lose power.
 package disk

@@ -572,7 +572,7 @@ func TestOtherXattrsOfADirectoryAreRemoved(t *testing.T) {
 func TestOldKernel(t *testing.T) {
 	disk.OldKernel(t)
 	t.Run("beneath", TestOnlyDirectoriesBelowAreOpened)
-	t.Run("drafts", TestDrafts)
+	t.Run("unnamed", TestFilesWithoutNamesGetThemElsewhere)
 	t.Run("tree", TestTreeIsReceived)
 }
 

@@ -46,10 +46,15 @@ type Dir interface {
 	// Info returns the Info of the directory itself.
 	Info() (Info, error)
 
-	// CreateUnnamed creates a file with mode 0600 for reading and writing that has no name until GiveName, so no
-	// other process can open it by name. Without a name it is removed by Close. shown is returned by its Name. It
-	// fails with errors.ErrUnsupported where the system cannot create or name such files.
-	CreateUnnamed(shown string) (File, error)
+	// CreateUnnamed creates a file for reading and writing with the given permission bits, whatever the umask, that has
+	// no name until GiveName, so no other process can open it by name. Without a name it is removed by Close. shown is
+	// returned by its Name. It fails with errors.ErrUnsupported where the system cannot create or name such files, and
+	// if early is set also where it may report failed writes only when a file is closed.
+	CreateUnnamed(shown string, permissions uint32, early bool) (File, error)
+
+	// GiveName names a file that CreateUnnamed has made in a directory of the same file system. It fails with
+	// fs.ErrExist if the name exists, and with errors.ErrUnsupported for any other file.
+	GiveName(file File, name string) error
 
 	// Stat returns the Info of an entry, of a symlink itself and not its target. "." is the directory.
 	Stat(name string) (Info, error)
@@ -99,12 +104,6 @@ type Dir interface {
 	// RemoveDir removes an empty directory.
 	RemoveDir(name string) error
 
-	// CreateDraft creates a file for writing with the given permission bits, whatever the umask. An empty name
-	// creates a file without a name, which fails with errors.ErrUnsupported where the system cannot create or name
-	// such files, or where it may report failed writes only when a file is closed. Otherwise it fails with fs.ErrExist
-	// if the name exists.
-	CreateDraft(name string, permissions uint32) (Draft, error)
-
 	// Symlink creates a symlink with this text. It fails with fs.ErrExist if the name exists.
 	Symlink(text, name string) error
 
@@ -152,35 +151,6 @@ type Dir interface {
 	// fails if anything could not be written since the directory was opened, by any process; it reports that once.
 	SyncFS() error
 
-	io.Closer
-}
-
-// Draft is a new file that is written once, from its beginning. Its methods must be called
-// one at a time.
-type Draft interface {
-	// Write writes all of p where the last Write ended.
-	Write(p []byte) (int, error)
-
-	// SetMode sets the permission bits. It ignores set-id bits.
-	SetMode(permissions uint32) error
-
-	// SetOwner sets user and group.
-	SetOwner(uid, gid uint32) error
-
-	// SetModified sets the modification time.
-	SetModified(at Timestamp) error
-
-	// SetXattr sets one extended attribute.
-	SetXattr(attribute Xattr) error
-
-	// Sync makes content and metadata durable.
-	Sync() error
-
-	// NameIn names a file that was created without a name, in a directory of the same file system. It fails with
-	// fs.ErrExist if the name exists, and with errors.ErrUnsupported for any other file.
-	NameIn(dir Dir, name string) error
-
-	// Close closes the handle. Some file systems report failed writes only here.
 	io.Closer
 }
 
@@ -259,10 +229,6 @@ type File interface {
 	// Lock locks the file for this handle, or fails with ErrLocked at once. The lock ends with the handle.
 	Lock() error
 
-	// GiveName names a file of CreateUnnamed in its directory, which must still be open. It fails with fs.ErrExist if
-	// the name exists, and with errors.ErrUnsupported for any other file.
-	GiveName(name string) error
-
 	// Hold returns a duplicate of the handle. It keeps the lock after the original is closed.
 	Hold() (File, error)
 
@@ -273,7 +239,7 @@ type File interface {
 	// DropCache advises the system to drop durable cached content, so that the next reads come from the device.
 	DropCache(offset, length int64)
 
-	// OS returns the file for callers that map it; nil if there is none.
+	// OS returns the file for callers that map it; nil if there is none, or it is closed.
 	OS() *os.File
 
 	// Close closes the handle. Some file systems report failed writes only here. Closing twice is an error.

@@ -76,7 +76,7 @@ func (p *Partial) open(found *Info) error {
 // can open it by name. The file with the partial's name remains as a placeholder that keeps other transfers from
 // receiving the same target.
 func (p *Partial) useUnnamedFile() error {
-	file, err := p.dir.CreateUnnamed(p.base)
+	file, err := p.dir.CreateUnnamed(p.base, privateMode, false)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,7 +18,15 @@ var OS FS = osFS{}
 type osFS struct{}
 
 func (osFS) Open(path string) (File, error) {
-	return asFile(os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0))
+	var fd int
+	err := retry(func() (err error) {
+		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+		return err
+	})
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return &osFile{name: path, fd: fd}, nil
 }
 
 func (osFS) OpenDir(path string) (Dir, error) { return openDir(unix.AT_FDCWD, path, path) }
@@ -136,62 +145,100 @@ func (d *osDir) openLink(name string) (fd int, info Info, err error) {
 }
 
 func (d *osDir) Open(name string, readOnly bool) (File, error) {
-	if !readOnly {
-		return d.open(name, unix.O_RDWR|unix.O_NONBLOCK)
+	if readOnly {
+		return d.open(name, unix.O_RDONLY|unix.O_NONBLOCK)
 	}
-	fd, err := d.openat(name, unix.O_RDONLY|unix.O_NONBLOCK)
-	if err != nil {
-		return nil, err
-	}
-	return &rawFile{directory: d.handle.Name(), name: name, fd: fd}, nil
+	return d.open(name, unix.O_RDWR|unix.O_NONBLOCK)
 }
 
 func (d *osDir) Create(name string) (File, error) {
 	return d.open(name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
 }
 
+func (d *osDir) open(name string, flags int) (File, error) {
+	fd, err := d.openat(name, flags|unix.O_NOFOLLOW, privateMode)
+	if err != nil {
+		return nil, d.failed("open", name, err)
+	}
+	return &osFile{directory: d.handle.Name(), name: name, fd: fd}, nil
+}
+
+func (d *osDir) openat(name string, flags int, mode uint32) (fd int, err error) {
+	err = retry(func() (err error) {
+		fd, err = unix.Openat(d.fd(), name, flags|unix.O_CLOEXEC|unix.O_NOCTTY, mode)
+		return err
+	})
+	return fd, err
+}
+
 // hasProc reports whether a file without a name can be named by its path in /proc, which needs no privilege.
 var hasProc = sync.OnceValue(func() bool { return unix.Access("/proc/self/fd", unix.F_OK) == nil })
 
-// CreateUnnamed also checks that /proc is available, which naming the file needs.
-func (d *osDir) CreateUnnamed(shown string) (File, error) {
-	if !hasProc() {
+// CreateUnnamed also checks that /proc is available, which naming the file may need. It sets the mode again only if the
+// umask, or a default ACL of the directory, may have changed it.
+func (d *osDir) CreateUnnamed(shown string, permissions uint32, early bool) (File, error) {
+	if !hasProc() || early && !d.isKnown() {
 		return nil, d.failed("create", shown, errors.ErrUnsupported)
 	}
-	var fd int
-	err := retry(func() (err error) {
-		fd, err = unix.Openat(d.fd(), ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, privateMode)
-		return err
-	})
+	fd, err := d.openat(".", unix.O_TMPFILE|unix.O_RDWR, permissions&0o777)
 	if isUnnamedUnsupported(err) {
 		err = errors.ErrUnsupported
 	}
 	if err != nil {
 		return nil, d.failed("create", shown, err)
 	}
-	file, err := asFile(os.NewFile(uintptr(fd), d.path(shown)), nil)
-	if err != nil {
+	made := &osFile{directory: d.handle.Name(), name: shown, fd: fd, unnamed: true}
+	if permissions&processUmask() == 0 && !d.hasDefaultACL() {
+		return made, nil
+	}
+	if err := made.SetMode(permissions); err != nil {
+		_ = made.Close() // is not used
 		return nil, err
 	}
-	made := file.(osFile)
-	made.unnamedIn = d
 	return made, nil
 }
 
-func (d *osDir) open(name string, flags int) (File, error) {
-	fd, err := d.openat(name, flags)
-	if err != nil {
-		return nil, err
-	}
-	return asFile(os.NewFile(uintptr(fd), d.path(name)), nil)
+// processUmask returns the umask that the process has at the first call, because reading it takes longer than creating
+// a file. Nothing in this process changes it.
+var processUmask = sync.OnceValue(umask)
+
+// hasDefaultACL reports whether new files get their permissions from the directory instead of the umask.
+func (d *osDir) hasDefaultACL() bool {
+	d.acl.Do(func() {
+		_, err := unix.Fgetxattr(d.fd(), "system.posix_acl_default", nil)
+		d.isACL = !errors.Is(err, unix.ENODATA) && !errors.Is(err, unix.EOPNOTSUPP)
+	})
+	return d.isACL
 }
 
-func (d *osDir) openat(name string, flags int) (fd int, err error) {
-	err = retry(func() (err error) {
-		fd, err = unix.Openat(d.fd(), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NOCTTY, privateMode)
-		return err
+// isUnnamedUnsupported reports whether O_TMPFILE failed because kernel or file system do not know it.
+func isUnnamedUnsupported(err error) bool {
+	return errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) ||
+		errors.Is(err, unix.EOPNOTSUPP)
+}
+
+// linksByPath is set when linkat(2) refuses a descriptor without a path: before Linux 6.10 that needs
+// CAP_DAC_READ_SEARCH.
+var linksByPath atomic.Bool
+
+func (d *osDir) GiveName(file File, name string) error {
+	f, is := file.(*osFile)
+	if !is || !f.unnamed {
+		return d.failed("link", name, errors.ErrUnsupported)
+	}
+	if !linksByPath.Load() {
+		err := f.call("link", func(fd int) error { return unix.Linkat(fd, "", d.fd(), name, unix.AT_EMPTY_PATH) })
+		if !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	err := f.call("link", func(fd int) error {
+		return unix.Linkat(unix.AT_FDCWD, descriptorPath(fd), d.fd(), name, unix.AT_SYMLINK_FOLLOW)
 	})
-	return fd, d.failed("open", name, err)
+	if err == nil {
+		linksByPath.Store(true)
+	}
+	return err
 }
 
 func (d *osDir) Stat(name string) (Info, error) {

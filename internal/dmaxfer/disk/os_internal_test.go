@@ -83,7 +83,7 @@ func TestReason(t *testing.T) {
 }
 
 // Without /proc a file without a name could not be named.
-func TestDraftsHaveNamesWithoutProc(t *testing.T) {
+func TestFilesHaveNamesWithoutProc(t *testing.T) {
 	before := hasProc
 	hasProc = func() bool { return false }
 	t.Cleanup(func() { hasProc = before })
@@ -92,10 +92,7 @@ func TestDraftsHaveNamesWithoutProc(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	if _, err := dir.CreateDraft("", 0o600); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("a draft: %v", err)
-	}
-	if _, err := dir.CreateUnnamed("file"); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := dir.CreateUnnamed("file", 0o600, false); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("a file: %v", err)
 	}
 }

@@ -142,11 +142,7 @@ func (d *osDir) SetModified(at Timestamp) error {
 }
 
 func (d *osDir) Xattrs() ([]Xattr, error) {
-	file, err := asFile(d.handle, nil)
-	if err != nil {
-		return nil, err
-	}
-	return file.Xattrs()
+	return (&osFile{name: d.handle.Name(), fd: d.fd()}).Xattrs()
 }
 
 func (d *osDir) SetXattr(attribute Xattr) error {

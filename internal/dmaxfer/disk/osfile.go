@@ -6,40 +6,95 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
-	"syscall"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
 
-// osFile is a File. Package os repeats interrupted and short reads and writes.
+// osFile is a File. It uses the descriptor itself: to make an os.File takes about as long as opening and reading a
+// small file. Only Read and Write, which may have to wait for the other end of a pipe, and OS need one.
 type osFile struct {
-	handle    *os.File
-	raw       syscall.RawConn
-	unnamedIn *osDir // directory of a file that was created without a name; otherwise nil
+	directory, name string // for messages
+	fd              int
+	unnamed         bool // it was created without a name
+
+	// state is twice the number of calls that use the descriptor, plus one after Close. The last of them
+	// closes the descriptor, so that a call that hangs never uses that of another file.
+	state atomic.Int64
+
+	mu     sync.Mutex
+	handle *os.File // owns the descriptor; nil as long as there is no os.File
 }
 
-func asFile(handle *os.File, err error) (File, error) {
-	if err != nil {
-		return nil, err
+// call runs a system call that a signal may interrupt. The descriptor stays open meanwhile.
+func (f *osFile) call(op string, call func(fd int) error) error {
+	err := error(os.ErrClosed)
+	if f.begin() {
+		err = retry(func() error { return call(f.fd) })
+		f.end()
 	}
-	raw, err := handle.SyscallConn()
-	if err != nil {
-		return nil, errors.Join(err, handle.Close())
-	}
-	return osFile{handle: handle, raw: raw}, nil
+	return f.failed(op, err)
 }
 
-// call runs a system call that a signal may interrupt. The descriptor stays open meanwhile. Unlike os.File.Fd it
-// keeps the file in the poller, so that Close can interrupt a Read.
-func (f osFile) call(op string, call func(fd int) error) error {
-	var failed error
-	if err := f.raw.Control(func(fd uintptr) { failed = retry(func() error { return call(int(fd)) }) }); err != nil {
-		failed = os.ErrClosed
+func (f *osFile) failed(op string, err error) error {
+	if err == nil {
+		return nil
 	}
-	if failed != nil {
-		return &fs.PathError{Op: op, Path: f.handle.Name(), Err: failed}
+	return &fs.PathError{Op: op, Path: f.Name(), Err: err}
+}
+
+// begin counts a call; it reports false after Close.
+func (f *osFile) begin() bool {
+	for {
+		state := f.state.Load()
+		if state&1 == 1 {
+			return false
+		}
+		if f.state.CompareAndSwap(state, state+2) {
+			return true
+		}
+	}
+}
+
+func (f *osFile) end() {
+	if f.state.Add(-2) == 1 {
+		_ = f.close() // the caller of Close does not wait for it
+	}
+}
+
+// Close closes the descriptor now or, if a call uses it, after that call.
+func (f *osFile) Close() error {
+	switch before := f.state.Or(1); {
+	case before == 0:
+		return f.close()
+	case before&1 == 1:
+		return f.failed("close", os.ErrClosed)
 	}
 	return nil
+}
+
+// close does not repeat close(2): Linux has closed the descriptor even if a signal interrupted it.
+func (f *osFile) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.handle != nil {
+		return f.handle.Close()
+	}
+	if err := unix.Close(f.fd); !errors.Is(err, unix.EINTR) {
+		return f.failed("close", err)
+	}
+	return nil
+}
+
+// OS returns nil after Close.
+func (f *osFile) OS() *os.File {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.handle == nil && f.state.Load()&1 == 0 {
+		f.handle = os.NewFile(uintptr(f.fd), f.Name())
+	}
+	return f.handle
 }
 
 // descriptorPath returns the /proc path of a descriptor.
@@ -54,19 +109,44 @@ func retry(call func() error) error {
 	}
 }
 
-func (f osFile) Name() string { return f.handle.Name() }
+func (f *osFile) Name() string { return Join(f.directory, f.name) }
 
-func (f osFile) OS() *os.File { return f.handle }
+func (f *osFile) ReadAt(p []byte, offset int64) (int, error) {
+	return f.move("read", unix.Pread, p, offset)
+}
 
-func (f osFile) ReadAt(p []byte, offset int64) (int, error) { return f.handle.ReadAt(p, offset) }
+func (f *osFile) WriteAt(p []byte, offset int64) (int, error) {
+	return f.move("write", unix.Pwrite, p, offset)
+}
 
-func (f osFile) WriteAt(p []byte, offset int64) (int, error) { return f.handle.WriteAt(p, offset) }
+// move repeats a call until all bytes are read or written, or there are none any more.
+func (f *osFile) move(
+	op string, call func(fd int, p []byte, offset int64) (int, error), p []byte, offset int64,
+) (done int, err error) {
+	for done < len(p) {
+		n := 0
+		err := f.call(op, func(fd int) (err error) {
+			n, err = call(fd, p[done:], offset+int64(done))
+			return err
+		})
+		if err != nil {
+			return done, err
+		}
+		if n == 0 {
+			return done, io.EOF
+		}
+		done += n
+	}
+	return done, nil
+}
 
-func (f osFile) Read(p []byte) (int, error) { return f.handle.Read(p) }
+// A nil os.File fails with os.ErrInvalid.
 
-func (f osFile) Write(p []byte) (int, error) { return f.handle.Write(p) }
+func (f *osFile) Read(p []byte) (int, error) { return f.OS().Read(p) }
 
-func (f osFile) Info() (Info, error) {
+func (f *osFile) Write(p []byte) (int, error) { return f.OS().Write(p) }
+
+func (f *osFile) Info() (Info, error) {
 	var stat unix.Stat_t
 	if err := f.call("fstat", func(fd int) error { return unix.Fstat(fd, &stat) }); err != nil {
 		return Info{}, err
@@ -113,15 +193,17 @@ func modeOf(mode uint32) fs.FileMode {
 	}
 }
 
-func (f osFile) Truncate(size int64) error { return f.handle.Truncate(size) }
+func (f *osFile) Truncate(size int64) error {
+	return f.call("truncate", func(fd int) error { return unix.Ftruncate(fd, size) })
+}
 
-func (f osFile) Allocate(offset, length int64) error { return f.fallocate(0, offset, length) }
+func (f *osFile) Allocate(offset, length int64) error { return f.fallocate(0, offset, length) }
 
 // compressedFlag is FS_COMPR_FL of FS_IOC_GETFLAGS.
 const compressedFlag = 0x4
 
 // Compresses is true on all of Btrfs: its compression depends on mount options and on properties of directories.
-func (f osFile) Compresses() (compresses bool) {
+func (f *osFile) Compresses() (compresses bool) {
 	_ = f.call("fstatfs", func(fd int) error { // without an answer blocks are reserved
 		var stat unix.Statfs_t
 		if err := unix.Fstatfs(fd, &stat); err != nil {
@@ -134,37 +216,27 @@ func (f osFile) Compresses() (compresses bool) {
 	return compresses
 }
 
-func (f osFile) PunchHole(offset, length int64) error {
+func (f *osFile) PunchHole(offset, length int64) error {
 	return f.fallocate(unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, offset, length)
 }
 
-func (f osFile) fallocate(mode uint32, offset, length int64) error {
+func (f *osFile) fallocate(mode uint32, offset, length int64) error {
 	if length == 0 {
 		return nil
 	}
 	return f.call("fallocate", func(fd int) error { return unix.Fallocate(fd, mode, offset, length) })
 }
 
-func (f osFile) NextData(offset int64) (int64, error) { return nextData(f, offset) }
-
-func (f osFile) NextHole(offset int64) (int64, error) { return nextHole(f, offset) }
-
-// descriptor is a file by its descriptor.
-type descriptor interface {
-	call(op string, call func(fd int) error) error
-	Info() (Info, error)
+func (f *osFile) NextData(offset int64) (int64, error) {
+	return f.seek(offset, unix.SEEK_DATA, func(int64) int64 { return offset })
 }
 
-func nextData(f descriptor, offset int64) (int64, error) {
-	return seek(f, offset, unix.SEEK_DATA, func(int64) int64 { return offset })
-}
-
-func nextHole(f descriptor, offset int64) (int64, error) {
-	return seek(f, offset, unix.SEEK_HOLE, func(size int64) int64 { return size })
+func (f *osFile) NextHole(offset int64) (int64, error) {
+	return f.seek(offset, unix.SEEK_HOLE, func(size int64) int64 { return size })
 }
 
 // seek returns the result for a file without holes if the file system does not report them.
-func seek(f descriptor, offset int64, whence int, withoutHoles func(size int64) int64) (int64, error) {
+func (f *osFile) seek(offset int64, whence int, withoutHoles func(size int64) int64) (int64, error) {
 	found := int64(0)
 	err := f.call("lseek", func(fd int) (err error) {
 		found, err = unix.Seek(fd, offset, whence)
@@ -184,9 +256,9 @@ func seek(f descriptor, offset int64, whence int, withoutHoles func(size int64) 
 	}
 }
 
-func (f osFile) Sync() error { return f.handle.Sync() }
+func (f *osFile) Sync() error { return f.call("fsync", unix.Fsync) }
 
-func (f osFile) SyncRange(offset, length int64) error {
+func (f *osFile) SyncRange(offset, length int64) error {
 	const all = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE | unix.SYNC_FILE_RANGE_WAIT_AFTER
 	err := f.call("sync_file_range", func(fd int) error { return unix.SyncFileRange(fd, offset, length, all) })
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, unix.EINVAL) {
@@ -195,15 +267,15 @@ func (f osFile) SyncRange(offset, length int64) error {
 	return err
 }
 
-func (f osFile) SetMode(permissions uint32) error {
+func (f *osFile) SetMode(permissions uint32) error {
 	return f.call("fchmod", func(fd int) error { return unix.Fchmod(fd, permissions&0o777) })
 }
 
-func (f osFile) SetOwner(uid, gid uint32) error {
+func (f *osFile) SetOwner(uid, gid uint32) error {
 	return f.call("fchown", func(fd int) error { return unix.Fchown(fd, int(uid), int(gid)) })
 }
 
-func (f osFile) Lock() error {
+func (f *osFile) Lock() error {
 	err := f.call("flock", func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return ErrLocked
@@ -211,35 +283,20 @@ func (f osFile) Lock() error {
 	return err
 }
 
-func (f osFile) GiveName(name string) error {
-	if f.unnamedIn == nil {
-		return &fs.PathError{Op: "link", Path: name, Err: errors.ErrUnsupported}
-	}
-	return f.call("link", func(fd int) error {
-		return unix.Linkat(unix.AT_FDCWD, descriptorPath(fd), f.unnamedIn.fd(), name, unix.AT_SYMLINK_FOLLOW)
-	})
-}
-
 // Hold duplicates the descriptor: both share the lock, and each reports delayed write errors at its close.
-func (f osFile) Hold() (File, error) {
-	copied := 0
+func (f *osFile) Hold() (File, error) {
+	held := &osFile{directory: f.directory, name: f.name, unnamed: f.unnamed}
 	err := f.call("dup", func(fd int) (err error) {
-		copied, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		held.fd, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	held, err := asFile(os.NewFile(uintptr(copied), f.handle.Name()), nil)
-	if err != nil {
-		return nil, err
-	}
-	again := held.(osFile)
-	again.unnamedIn = f.unnamedIn
-	return again, nil
+	return held, nil
 }
 
-func (f osFile) Free() (uint64, bool) {
+func (f *osFile) Free() (uint64, bool) {
 	var stat unix.Statfs_t
 	if err := f.call("fstatfs", func(fd int) error { return unix.Fstatfs(fd, &stat) }); err != nil || stat.Blocks == 0 {
 		return 0, false
@@ -247,9 +304,7 @@ func (f osFile) Free() (uint64, bool) {
 	return stat.Bavail * uint64(stat.Bsize), true
 }
 
-func (f osFile) DropCache(offset, length int64) {
+func (f *osFile) DropCache(offset, length int64) {
 	// What stays cached is read from there.
 	_ = f.call("fadvise", func(fd int) error { return unix.Fadvise(fd, offset, length, unix.FADV_DONTNEED) })
 }
-
-func (f osFile) Close() error { return f.handle.Close() }

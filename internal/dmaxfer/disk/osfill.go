@@ -40,7 +40,7 @@ type uffdioCopyArgument struct {
 }
 
 // Filler implements File for tmpfs.
-func (f osFile) Filler(size int64) (Filler, error) {
+func (f *osFile) Filler(size int64) (Filler, error) {
 	var stat unix.Statfs_t
 	if err := f.call("fstatfs", func(fd int) error { return unix.Fstatfs(fd, &stat) }); err != nil {
 		return nil, err

@@ -25,12 +25,12 @@ func stream(handle *os.File, access int) (File, error) {
 	if info.Mode()&(fs.ModeNamedPipe|fs.ModeCharDevice) != 0 {
 		again := "/proc/self/fd/" + strconv.Itoa(int(handle.Fd()))
 		if fd, err := unix.Open(again, access|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0); err == nil {
-			return asFile(os.NewFile(uintptr(fd), handle.Name()), nil)
+			return &osFile{name: handle.Name(), fd: fd}, nil
 		}
 	}
 	fd, err := unix.FcntlInt(handle.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "dup", Path: handle.Name(), Err: err}
 	}
-	return asFile(os.NewFile(uintptr(fd), handle.Name()), nil)
+	return &osFile{name: handle.Name(), fd: fd}, nil
 }

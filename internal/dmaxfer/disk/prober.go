@@ -106,7 +106,7 @@ func try(dir Dir, in Info, wanted attributes, owner bool) attributes {
 // openProbe creates a file without a name, or one whose name it removes. Then it gives the directory its time again,
 // which is that of in: a dry run changes nothing.
 func openProbe(dir Dir, in Info) (File, error) {
-	file, err := dir.CreateUnnamed(".")
+	file, err := dir.CreateUnnamed(".", privateMode, false)
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return file, err
 	}

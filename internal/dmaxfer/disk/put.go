@@ -23,8 +23,8 @@ func (d *Directory) Put(name string, content []byte, meta Metadata) error {
 type Staged struct {
 	in        *Directory // held
 	name      string
-	draft     Draft
-	temporary string // name of the draft; empty: it has none
+	file      File
+	temporary string // name of the file; empty: it has none
 }
 
 // Stage creates a file without its final name. With DurabilityFile and DurabilityFull a Tree.Sync must follow before
@@ -80,54 +80,54 @@ func (d *Directory) create(dir Dir, name string, mode uint32, private bool) (*St
 	if private {
 		mode = privateMode // another mode could forbid to set extended attributes
 	}
-	draft, err := dir.CreateDraft("", mode)
+	file, err := dir.CreateUnnamed(name, mode, true)
 	if err == nil {
-		return &Staged{in: d, name: name, draft: draft}, nil
+		return &Staged{in: d, name: name, file: file}, nil
 	}
 	if !errors.Is(err, errors.ErrUnsupported) {
 		return nil, d.cannotCreate(name, err)
 	}
 	temporary := temporaryOf(name)
 	err = d.withoutStale(dir, temporary, func() error {
-		draft, err = dir.CreateDraft(temporary, privateMode)
+		file, err = dir.Create(temporary)
 		return err
 	})
 	if err != nil {
 		return nil, d.cannotCreate(name, err)
 	}
-	return &Staged{in: d, name: name, draft: draft, temporary: temporary}, nil
+	return &Staged{in: d, name: name, file: file, temporary: temporary}, nil
 }
 
 // fill writes content and attributes, in the order of Partial.setAttributes.
 func (s *Staged) fill(content []byte, meta Metadata, mode uint32, flush bool) error {
 	d, keep := s.in, s.in.tree.opt.Preserve
 	if len(content) > 0 {
-		if _, err := s.draft.Write(content); err != nil {
+		if _, err := s.file.WriteAt(content, 0); err != nil {
 			return d.failed("writing", s.name, err)
 		}
 	}
 	if keep.Owner {
-		if err := s.draft.SetOwner(meta.UID, meta.GID); err != nil {
+		if err := s.file.SetOwner(meta.UID, meta.GID); err != nil {
 			return d.cannotKeep(s.name, "its owner", nextIfNoOwner, err)
 		}
 	}
 	if keep.Xattrs && meta.Xattrs != nil {
-		if err := d.setXattrs(s.name, s.draft, meta.Xattrs); err != nil {
+		if err := d.setXattrs(s.name, s.file, meta.Xattrs); err != nil {
 			return err
 		}
 	}
 	if s.temporary != "" || meta.Xattrs != nil {
-		if err := s.draft.SetMode(mode); err != nil {
+		if err := s.file.SetMode(mode); err != nil {
 			return d.failed("setting the mode of", s.name, err)
 		}
 	}
 	if keep.Times {
-		if err := s.draft.SetModified(meta.Modified); err != nil {
+		if err := s.file.SetModified(meta.Modified); err != nil {
 			return d.failed("setting the time of", s.name, err)
 		}
 	}
 	if flush {
-		if err := s.draft.Sync(); err != nil {
+		if err := s.file.Sync(); err != nil {
 			return d.failed("flushing", s.name, err)
 		}
 	}
@@ -168,27 +168,27 @@ func (s *Staged) Discard() {
 	s.remove(dir)
 }
 
-// remove closes the draft and removes its temporary name. It reports no errors, because an earlier one is reported.
+// remove closes the file and removes its temporary name. It reports no errors, because an earlier one is reported.
 func (s *Staged) remove(dir Dir) {
-	if s.draft != nil {
-		_ = s.draft.Close() // is not used
-		s.draft = nil
+	if s.file != nil {
+		_ = s.file.Close() // is not used
+		s.file = nil
 	}
 	if s.temporary != "" && dir != nil {
 		_ = dir.Remove(s.temporary)
 	}
 }
 
-// close closes the draft.
+// close closes the file.
 func (s *Staged) close() error {
-	err := s.draft.Close()
-	s.draft = nil
+	err := s.file.Close()
+	s.file = nil
 	return s.in.wrap("closing", s.name, err)
 }
 
 // giveName names a file that has no name.
 func (s *Staged) giveName(dir Dir) error {
-	err := s.in.nameNew(dir, s.name, func(name string) error { return s.draft.NameIn(dir, name) })
+	err := s.in.nameNew(dir, s.name, func(name string) error { return dir.GiveName(s.file, name) })
 	if err != nil {
 		return s.in.cannotCreate(s.name, err)
 	}

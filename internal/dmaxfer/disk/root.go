@@ -3,7 +3,6 @@ package disk
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"strings"
 	"sync/atomic"
 
@@ -125,7 +124,7 @@ func (r *Root) Open(path string) (File, error) {
 		if err != nil {
 			return nil, err
 		}
-		return asFile(os.NewFile(uintptr(fd), path), nil)
+		return &osFile{name: path, fd: fd}, nil
 	}
 	at, err := walkBeneath(r.dir, r.Self(), path)
 	if err != nil {

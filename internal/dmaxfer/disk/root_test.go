@@ -197,9 +197,6 @@ func TestNamesInARootAreThoseOfEntries(t *testing.T) {
 			"..", "../file", "../../outside/canary", "b/out", "/etc/passwd", "b/", "a\x00b", "",
 		} {
 			for call, err := range callsWith(t, dir, name) {
-				if name == "" && call == "draft" {
-					continue // a file without a name
-				}
 				if !errors.Is(err, disk.ErrOutside) {
 					t.Errorf("%s of %q: %v", call, name, err)
 				}
@@ -218,13 +215,15 @@ func callsWith(t *testing.T, dir disk.Dir, name string) map[string]error {
 	_, readLink := dir.ReadLink(name)
 	_, create := dir.Create(name)
 	_, child := dir.OpenChild(name)
-	draft, draftErr := dir.CreateDraft(name, 0o600)
-	if draftErr == nil {
-		must(t, draft.Close())
+	file, err := dir.CreateUnnamed("file", 0o600, false)
+	named := err
+	if err == nil {
+		named = dir.GiveName(file, name)
+		must(t, file.Close())
 	}
 	return map[string]error{
 		"open": open, "open for writing": openWrite, "stat": stat, "readlink": readLink, "create": create,
-		"child": child, "draft": draftErr, "mkdir": dir.MakeDir(name, 0o700),
+		"child": child, "name": named, "mkdir": dir.MakeDir(name, 0o700),
 		"rmdir": dir.RemoveDir(name), "remove": dir.Remove(name), "rename from": dir.Rename(name, "x"),
 		"rename to": dir.Rename("inner", name), "rename absent from": dir.RenameIfAbsent(name, "x"),
 		"rename absent to": dir.RenameIfAbsent("inner", name), "link from": dir.Link(name, "x"),
@@ -234,8 +233,8 @@ func callsWith(t *testing.T, dir disk.Dir, name string) map[string]error {
 	}
 }
 
-// A draft can be named in a directory of the same Root only: another one could be anywhere.
-func TestDraftsStayInTheirRoot(t *testing.T) {
+// A file can be linked in a directory of the same Root only: another one could be anywhere.
+func TestLinksStayInTheirRoot(t *testing.T) {
 	at := mustRoot(t, onDisk(t, t.TempDir()))
 	dir, err := at.root.OpenDir("a")
 	must(t, err)
@@ -243,13 +242,7 @@ func TestDraftsStayInTheirRoot(t *testing.T) {
 	outside, err := disk.OS.OpenDir(filepath.Dir(at.folder))
 	must(t, err)
 	defer outside.Close()
-	draft, err := dir.CreateDraft("", 0o600)
-	must(t, err)
-	defer draft.Close()
-	mustBe(t, draft.NameIn(outside, "escaped"), unix.EXDEV)
-	mustBe(t, draft.NameIn(dir, "../escaped"), disk.ErrOutside)
 	mustBe(t, dir.LinkTo("inner", outside, "escaped"), unix.EXDEV)
-	must(t, draft.NameIn(dir, "named"))
 }
 
 // The directory of a Root belongs to whoever has chosen it, and keeps its attributes, however it is reached.
@@ -294,10 +287,9 @@ func TestReadOnlyRoot(t *testing.T) {
 				t.Errorf("%s: %v", call, err)
 			}
 		}
-		_, unnamed := dir.CreateUnnamed("x")
-		_, draft := dir.CreateDraft("", 0o600)
+		_, unnamed := dir.CreateUnnamed("x", 0o600, false)
 		for _, err := range []error{
-			unnamed, draft, dir.MayCreate(), dir.SetMode(0o755), dir.SetOwner(0, 0), dir.SetModified(disk.Timestamp{}),
+			unnamed, dir.MayCreate(), dir.SetMode(0o755), dir.SetOwner(0, 0), dir.SetModified(disk.Timestamp{}),
 			dir.SetXattr(disk.Xattr{Name: "user.x"}), dir.LinkTo("inner", dir, "x"),
 		} {
 			mustBe(t, err, unix.EROFS)

@@ -141,57 +141,33 @@ func (d *rootDir) Create(name string) (File, error) {
 	return d.Dir.Create(name)
 }
 
-func (d *rootDir) CreateUnnamed(shown string) (File, error) {
+func (d *rootDir) CreateUnnamed(shown string, permissions uint32, early bool) (File, error) {
 	if err := d.mayChange("create", shown); err != nil {
 		return nil, err
 	}
-	return d.Dir.CreateUnnamed(shown)
+	return d.Dir.CreateUnnamed(shown, permissions, early)
 }
 
-func (d *rootDir) CreateDraft(name string, permissions uint32) (Draft, error) {
-	err := d.mayChange("create", name)
-	if err == nil && name != "" {
-		err = d.check("create", name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	draft, err := d.Dir.CreateDraft(name, permissions)
-	if err != nil {
-		return nil, err
-	}
-	return rootDraft{draft}, nil
-}
-
-// rootDraft is a draft in a directory of a Root.
-type rootDraft struct{ Draft }
-
-func (f rootDraft) NameIn(dir Dir, name string) error {
-	in, err := inRoot(dir, "link", name)
-	if err != nil {
+func (d *rootDir) GiveName(file File, name string) error {
+	if err := d.checkChange("link", name); err != nil {
 		return err
 	}
-	return f.Draft.NameIn(in, name)
+	return d.Dir.GiveName(file, name)
 }
 
-// inRoot returns the directory below one of a Root in which a name is to be created.
-func inRoot(dir Dir, op, name string) (Dir, error) {
-	in, is := dir.(*rootDir)
-	if !is {
-		return nil, &fs.PathError{Op: op, Path: name, Err: unix.EXDEV}
-	}
-	return in.Dir, in.checkChange(op, name)
-}
-
+// LinkTo makes a link in a directory of a Root only: another one could be anywhere.
 func (d *rootDir) LinkTo(name string, in Dir, as string) error {
 	if err := d.check("link", name); err != nil {
 		return err
 	}
-	to, err := inRoot(in, "link", as)
-	if err != nil {
+	to, is := in.(*rootDir)
+	if !is {
+		return &fs.PathError{Op: "link", Path: as, Err: unix.EXDEV}
+	}
+	if err := to.checkChange("link", as); err != nil {
 		return err
 	}
-	return d.Dir.LinkTo(name, to, as)
+	return d.Dir.LinkTo(name, to.Dir, as)
 }
 
 func (d *rootDir) Rename(from, to string) error {

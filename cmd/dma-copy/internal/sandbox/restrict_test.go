@@ -243,20 +243,20 @@ func writableShareWorks(directory string) error {
 func errorOf[T any](_ T, err error) error { return err }
 
 func nameUnnamed(created, named disk.Dir) error {
-	draft, err := created.CreateDraft("", 0o600)
+	file, err := created.CreateUnnamed("unnamed", 0o600, true)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return createIn(named, "unnamed") // this file system has no such files
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := draft.Write([]byte("content")); err != nil {
+	if _, err := file.WriteAt([]byte("content"), 0); err != nil {
 		return err
 	}
-	if err := draft.NameIn(named, "unnamed"); err != nil {
+	if err := named.GiveName(file, "unnamed"); err != nil {
 		return err
 	}
-	return draft.Close()
+	return file.Close()
 }
 
 func createIn(directory disk.Dir, name string) error {

@@ -188,12 +188,19 @@ func (d *faultyDir) Create(name string) (file disk.File, err error) {
 	return d.on.wrap(file, err)
 }
 
-func (d *faultyDir) CreateUnnamed(shown string) (file disk.File, err error) {
+func (d *faultyDir) CreateUnnamed(shown string, permissions uint32, early bool) (file disk.File, err error) {
 	err = d.on.do("create unnamed", shown, func() (err error) {
-		file, err = d.dir.CreateUnnamed(shown)
+		file, err = d.dir.CreateUnnamed(shown, permissions, early)
 		return err
 	})
 	return d.on.wrap(file, err)
+}
+
+func (d *faultyDir) GiveName(file disk.File, name string) error {
+	if of, is := file.(interface{ below() disk.File }); is {
+		file = of.below()
+	}
+	return d.on.do("name", name, func() error { return d.dir.GiveName(file, name) })
 }
 
 func (d *faultyDir) OpenDir(path string) (disk.Dir, error) { return d.on.openDir(d.dir.OpenDir, path) }

@@ -10,6 +10,9 @@ type faultyFile struct {
 	on *Faulty
 }
 
+// below returns the file of the file system below, which the methods of its directories expect as an argument.
+func (f *faultyFile) below() disk.File { return f.File }
+
 func (f *faultyFile) do(op string, operation func() error) error {
 	return f.on.do(op, f.File.Name(), operation)
 }
@@ -109,10 +112,6 @@ func (f *faultyFile) SetXattr(attribute disk.Xattr) error {
 }
 
 func (f *faultyFile) Lock() error { return f.do("lock", f.File.Lock) }
-
-func (f *faultyFile) GiveName(name string) error {
-	return f.on.do("name", name, func() error { return f.File.GiveName(name) })
-}
 
 func (f *faultyFile) Hold() (disk.File, error) {
 	var held disk.File

@@ -22,20 +22,6 @@ func (d *faultyDir) RemoveDir(name string) error {
 	return d.on.do("rmdir", name, func() error { return d.dir.RemoveDir(name) })
 }
 
-func (d *faultyDir) CreateDraft(name string, permissions uint32) (draft disk.Draft, err error) {
-	err = d.on.do("create", name, func() (err error) {
-		draft, err = d.dir.CreateDraft(name, permissions)
-		return err
-	})
-	if err == nil {
-		return &faultyDraft{draft: draft, on: d.on, name: name}, nil
-	}
-	if draft != nil {
-		_ = draft.Close() // the caller has no handle
-	}
-	return nil, err
-}
-
 func (d *faultyDir) Symlink(text, name string) error {
 	return d.on.do("symlink", name, func() error { return d.dir.Symlink(text, name) })
 }
@@ -105,42 +91,3 @@ func (d *faultyDir) IsLocal() bool { return d.dir.IsLocal() }
 func (d *faultyDir) CanSyncFS() bool { return d.dir.CanSyncFS() }
 
 func (d *faultyDir) SyncFS() error { return d.on.do("syncfs", d.path, d.dir.SyncFS) }
-
-// faultyDraft is a draft of a Faulty.
-type faultyDraft struct {
-	draft disk.Draft
-	on    *Faulty
-	name  string // empty: it was created without a name
-}
-
-func (f *faultyDraft) do(op string, operation func() error) error {
-	return f.on.do(op, f.name, operation)
-}
-
-func (f *faultyDraft) Write(p []byte) (int, error) {
-	return f.on.move("write", f.name, p, f.draft.Write)
-}
-
-func (f *faultyDraft) SetMode(permissions uint32) error {
-	return f.do("chmod", func() error { return f.draft.SetMode(permissions) })
-}
-
-func (f *faultyDraft) SetOwner(uid, gid uint32) error {
-	return f.do("chown", func() error { return f.draft.SetOwner(uid, gid) })
-}
-
-func (f *faultyDraft) SetModified(at disk.Timestamp) error {
-	return f.do("utimes", func() error { return f.draft.SetModified(at) })
-}
-
-func (f *faultyDraft) SetXattr(attribute disk.Xattr) error {
-	return f.do("setxattr", func() error { return f.draft.SetXattr(attribute) })
-}
-
-func (f *faultyDraft) Sync() error { return f.do("sync", f.draft.Sync) }
-
-func (f *faultyDraft) NameIn(dir disk.Dir, name string) error {
-	return f.on.do("name", name, func() error { return f.draft.NameIn(unwrap(dir), name) })
-}
-
-func (f *faultyDraft) Close() error { return f.on.closing(f.name, f.draft.Close) }

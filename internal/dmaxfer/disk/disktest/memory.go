@@ -363,20 +363,12 @@ func (d *memoryDir) Open(name string, readOnly bool) (disk.File, error) {
 
 // Create implements disk.Dir.
 func (d *memoryDir) Create(name string) (disk.File, error) {
-	made, err := d.create(name, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return made, nil
-}
-
-func (d *memoryDir) create(name string, mode fs.FileMode) (*handle, error) {
 	_, unlock, err := d.absent("create", name)
 	defer unlock()
 	if err != nil {
 		return nil, err
 	}
-	made := d.fs.newNode(mode)
+	made := d.fs.newNode(0o600)
 	made.device = d.dir.device
 	d.fs.rename("create "+name, d.dir, map[string]*node{name: made})
 	return d.fs.handle(made, d.path(name), false), nil
@@ -397,7 +389,7 @@ func (d *memoryDir) absent(op, name string) (n *node, unlock func(), err error) 
 }
 
 // CreateUnnamed implements disk.Dir.
-func (d *memoryDir) CreateUnnamed(shown string) (disk.File, error) {
+func (d *memoryDir) CreateUnnamed(shown string, permissions uint32, _ bool) (disk.File, error) {
 	d.fs.mu.Lock()
 	defer d.fs.mu.Unlock()
 	switch {
@@ -406,8 +398,8 @@ func (d *memoryDir) CreateUnnamed(shown string) (disk.File, error) {
 	case d.fs.lacking.Unnamed:
 		return nil, failed("create", shown, errors.ErrUnsupported)
 	}
-	made := d.fs.handle(d.fs.newNode(0o600), d.path(shown), false)
-	made.unnamedIn, made.node.device = d.dir, d.dir.device
+	made := d.fs.handle(d.fs.newNode(fs.FileMode(permissions&0o777)), d.path(shown), false)
+	made.unnamed, made.node.device = true, d.dir.device
 	return made, nil
 }
 

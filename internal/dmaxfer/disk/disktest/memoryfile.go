@@ -24,7 +24,7 @@ type handle struct {
 	offset   int64
 	claim    *lockOwner
 
-	unnamedIn *directory // of a file that was made without a name
+	unnamed bool // it was made without a name
 }
 
 // lockOwner is shared by the duplicates of a handle. They have the lock until the last one is closed.
@@ -308,32 +308,23 @@ func (h *handle) Lock() error {
 	})
 }
 
-// GiveName implements disk.File.
-func (h *handle) GiveName(name string) error { return h.nameIn(h.unnamedIn, name) }
-
-// NameIn implements disk.Draft.
-func (h *handle) NameIn(dir disk.Dir, name string) error {
-	in, is := dir.(*memoryDir)
-	if !is || h.unnamedIn == nil {
+// GiveName implements disk.Dir.
+func (d *memoryDir) GiveName(file disk.File, name string) error {
+	h, is := file.(*handle)
+	if !is || !h.unnamed {
 		return failed("link", name, errors.ErrUnsupported)
 	}
-	return h.nameIn(in.dir, name)
-}
-
-func (h *handle) nameIn(in *directory, name string) error {
 	return h.use("link", func(*content) error {
 		switch {
-		case h.unnamedIn == nil:
-			return failed("link", name, errors.ErrUnsupported)
-		case in.now[name] != nil:
+		case d.dir.now[name] != nil:
 			return failed("link", name, unix.EEXIST)
-		case in.removed:
+		case d.dir.removed:
 			return failed("link", name, unix.ENOENT)
 		case len(name) > 255:
 			return failed("link", name, unix.ENAMETOOLONG)
 		}
 		h.node.changed = h.fs.tick()
-		h.fs.rename("name "+name, in, map[string]*node{name: h.node})
+		h.fs.rename("name "+name, d.dir, map[string]*node{name: h.node})
 		return nil
 	})
 }

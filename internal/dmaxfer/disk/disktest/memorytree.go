@@ -89,29 +89,6 @@ func (d *memoryDir) RemoveDir(name string) error {
 	return nil
 }
 
-// CreateDraft implements disk.Dir.
-func (d *memoryDir) CreateDraft(name string, permissions uint32) (disk.Draft, error) {
-	mode := fs.FileMode(permissions & 0o777)
-	if name != "" {
-		made, err := d.create(name, mode)
-		if err != nil {
-			return nil, err
-		}
-		return made, nil
-	}
-	d.fs.mu.Lock()
-	defer d.fs.mu.Unlock()
-	switch {
-	case d.closed:
-		return nil, failed("create", ".", fs.ErrClosed)
-	case d.fs.lacking.Unnamed:
-		return nil, failed("create", ".", errors.ErrUnsupported)
-	}
-	made := d.fs.handle(d.fs.newNode(mode), d.path("unnamed"), false)
-	made.unnamedIn, made.node.device = d.dir, d.dir.device
-	return made, nil
-}
-
 // Symlink implements disk.Dir.
 func (d *memoryDir) Symlink(text, name string) error {
 	_, unlock, err := d.absent("symlink", name)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openRaw returns a file that is open for reading, with the given content.
-func openRaw(t *testing.T, text string) *rawFile {
+// openFile returns a file that is open for reading, with the given content.
+func openFile(t *testing.T, text string) *osFile {
 	t.Helper()
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "file"), []byte(text), 0o600); err != nil {
@@ -28,7 +28,7 @@ func openRaw(t *testing.T, text string) *rawFile {
 	if file.Name() != filepath.Join(folder, "file") {
 		t.Errorf("the file is called %s", file.Name())
 	}
-	return file.(*rawFile)
+	return file.(*osFile)
 }
 
 func isOpen(fd int) bool {
@@ -37,10 +37,10 @@ func isOpen(fd int) bool {
 }
 
 func TestDescriptorStaysOpenForACallThatHangs(t *testing.T) {
-	for _, whole := range []bool{false, true} {
-		f := openRaw(t, "text")
-		if whole {
-			f.whole()
+	for _, hasHandle := range []bool{false, true} {
+		f := openFile(t, "text")
+		if hasHandle {
+			f.OS()
 		}
 		if !f.begin() {
 			t.Fatal("an open file is closed")
@@ -59,7 +59,7 @@ func TestDescriptorStaysOpenForACallThatHangs(t *testing.T) {
 }
 
 func TestClosedFileFails(t *testing.T) {
-	f := openRaw(t, "text")
+	f := openFile(t, "text")
 	if err := f.Close(); err != nil || isOpen(f.fd) {
 		t.Fatalf("after Close (%v) the descriptor is open: %t", err, isOpen(f.fd))
 	}
@@ -83,7 +83,7 @@ func TestClosedFileFails(t *testing.T) {
 }
 
 func TestFileIsReadByBothWays(t *testing.T) {
-	f := openRaw(t, "some text")
+	f := openFile(t, "some text")
 	defer f.Close()
 	buffer := make([]byte, 5)
 	if _, err := f.ReadAt(buffer, 4); err != nil || string(buffer) != " text" {
