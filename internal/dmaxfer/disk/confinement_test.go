@@ -70,7 +70,7 @@ func mustStayInside(t *testing.T, parent string) {
 	f.flip(filepath.Join(parent, "tree/flipped"), "inner", "../../outside/inner")
 	f.flip(filepath.Join(parent, "tree"), "flipped", outside)
 	r := &flippedReceiver{tree: tree, held: holdMany(t, tree)}
-	for f.done.Load() < 2 || r.done < 200 || r.refused < 200 {
+	for f.done.Load() < 2 || r.done < 60 || r.refused < 60 {
 		r.receive()
 	}
 	f.stop.Store(true)
@@ -203,7 +203,7 @@ func TestDeepTree(t *testing.T) {
 
 // fillDeepTree uses the directories of a deep tree from the top down and back.
 func fillDeepTree(t *testing.T, at testDir) {
-	const depth = 2000
+	const depth = 1000
 	before := openDescriptors(t)
 	tree := mustOpenTree(t, at, "tree", disk.TreeOptions{Preserve: allTimes})
 	d, held := tree.Root(), []*disk.Directory{}
