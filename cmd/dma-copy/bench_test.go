@@ -46,15 +46,14 @@ func TestBenchPlans(t *testing.T) {
 func TestRefusedBenches(t *testing.T) {
 	cases := []struct{ line, sentence string }{
 		{"--size 0", `--size "0": nothing to measure; give a size such as 2MiB`},
-		{"--chunks 0", `--chunks "0": "0" is nothing to measure; give a size such as 2MiB`},
-		{"--chunks 1M,x", `--chunks "1M,x": "x" is not a size; give whole bytes such as 1048576, 512MiB or 4G`},
+		{"--chunks 0", `--chunks "0": "0": nothing to measure; give a size such as 2MiB`},
+		{"--chunks 1M,x", `--chunks "1M,x": "x": not a size; give whole bytes such as 1048576, 512MiB or 2G`},
 		{"--chunks 1M,1024K", `--chunks "1M,1024K": "1024K" is given twice; leave one out`},
-		{"--depths 0", `--depths "0": "0" is nothing in flight; give a number such as 16`},
-		{"--depths 1,,2", `--depths "1,,2": "" is not a count; give a whole number such as 16, or 0 for the ` +
-			`device's choice`},
-		{"--directions up", `--directions "up": "up" is not one of the choices; give host-to-dpu or dpu-to-host`},
-		{"--runs 0", `--runs "0": not a number of rounds; give 1 to 1000`},
-		{"--warmup -1", `--warmup "-1": not a number of rounds; give 0 to 1000`},
+		{"--depths 0", `--depths "0": "0": give a whole number from 1 to 2147483647`},
+		{"--depths 1,,2", `--depths "1,,2": "": give a whole number from 1 to 2147483647`},
+		{"--directions up", `--directions "up": "up": not one of the choices; give host-to-dpu or dpu-to-host`},
+		{"--runs 0", `--runs "0": give a whole number from 1 to 1000`},
+		{"--warmup -1", `--warmup "-1": give a whole number from 0 to 1000`},
 		{"--model a=1,b", `--model "a=1,b": not a model; give a name such as bluefield3`},
 	}
 	for _, tc := range cases {

@@ -100,9 +100,8 @@ func (c completer) offerValues(cmd *cobra.Command, s config.Settings) {
 	}
 }
 
-// inBrief returns the first clause of a help, on one line.
+// inBrief returns the first clause of a help.
 func inBrief(help string) string {
-	help = strings.ReplaceAll(help, "\n", " ")
 	for _, end := range []string{"; ", ". "} {
 		help, _, _ = strings.Cut(help, end)
 	}

@@ -17,8 +17,8 @@ func TestRefusedCommandLines(t *testing.T) {
 		badDevice      = "not a device; give a PCI address such as b1:00.1, or an IB or net device name"
 		badRepresentor = "not a representor; give the PCI address of a host function such as b1:00.1, " +
 			"or the VUID or net device name of its representor"
-		badSize  = "not a size; give whole bytes such as 65536, 256KiB or 1M, or 0 for the device's choice"
-		badCount = "not a count; give a whole number such as 16, or 0 for the device's choice"
+		badSize  = "not a size; give whole bytes such as 1048576, 512MiB or 2G"
+		badCount = "give a whole number from 0 to 2147483647"
 		badLevel = "not a log level; give 10 to 70 in steps of ten, " +
 			"or DISABLE, CRITICAL, ERROR, WARNING, INFO, DEBUG or TRACE"
 		badDuration = "not a duration; give a number with its unit, such as 30s, 5m or 1d"
@@ -104,11 +104,10 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"something to preserve unknown", "-f x --preserve owner,acl",
 			`--preserve "owner,acl": "acl" cannot be preserved; give owner, xattr, links or several with commas`},
 		{"rate without a number", "-f x --bwlimit fast",
-			`--bwlimit "fast": not a size; give whole bytes such as 1048576, 100MiB or 2G per second, or 0 for no ` +
-				`limit`},
+			`--bwlimit "fast": not a size; give whole bytes such as 1048576, 512MiB or 2G`},
 		{"rate of nothing", "-f x --bwlimit 16383", `--bwlimit "16383": too small; give at least 16KiB`},
 		{"bytes beyond numbers", "-f x --max-bytes 99999999999G",
-			`--max-bytes "99999999999G": larger than any file; give a size such as 20GiB`},
+			`--max-bytes "99999999999G": too large; give a size such as 2GiB`},
 		{"stream in the reference's protocol", "-f - --protocol reference",
 			"-f - conflicts with --protocol reference: that protocol does not support it, so leave one of them out"},
 		{"digest in the reference's protocol", "-f x --protocol reference --expect crc32c:1f0e22c4",
@@ -134,9 +133,9 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"list unnamed", "-f x --files-from _", `--files-from "": an empty name; give the path of a file`},
 		{"links unknown", "-f x --links hard", `--links "hard": not one of the choices; give copy, follow or skip`},
 		{"entries unknown", "-f x --max-entries 1M",
-			`--max-entries "1M": not a count; give a whole number such as 1000000, or 0 for no limit`},
+			`--max-entries "1M": give a whole number from 0 to 9223372036854775807`},
 		{"entries beyond 63 bits", "-f x --max-entries 9223372036854775808",
-			`--max-entries "9223372036854775808": too large; give a number such as 1000000`},
+			`--max-entries "9223372036854775808": give a whole number from 0 to 9223372036854775807`},
 		{"events unknown", "-f x --events none",
 			`--events "none": not one of the choices; give all or failures`},
 		{"result unknown", "-f x --if-same fail",
@@ -157,19 +156,19 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"chunk with plus", "-f x --chunk +1", `--chunk "+1": ` + badSize},
 		{"chunk zero-padded", "-f x --chunk 0256KiB", `--chunk "0256KiB": ` + badSize},
 		{"chunk in parts of bytes", "-f x --chunk 1.0001KiB", `--chunk "1.0001KiB": ` +
-			"not a whole number of bytes; give whole bytes such as 65536, 256KiB or 1M, or 0 for the device's choice"},
+			"not a whole number of bytes; give whole bytes such as 1048576, 512MiB or 2G"},
 		{"chunk of a bare fraction", "-f x --chunk .5M", `--chunk ".5M": ` + badSize},
 		{"chunk with commas", "-f x --chunk 1,024", `--chunk "1,024": ` + badSize},
 		{"chunk of unknown unit", "-f x --chunk 1X", `--chunk "1X": ` + badSize},
 		{"chunk beyond 63 bits", "-f x --chunk 9223372036854775808",
-			`--chunk "9223372036854775808": larger than any device can take; give a size such as 1MiB`},
+			`--chunk "9223372036854775808": too large; give a size such as 2GiB`},
 		{"chunk beyond 64 bits", "-f x --chunk 99999999999G",
-			`--chunk "99999999999G": larger than any device can take; give a size such as 1MiB`},
+			`--chunk "99999999999G": too large; give a size such as 2GiB`},
 		{"depth negative", "-f x --depth -1", `--depth "-1": ` + badCount},
 		{"depth zero-padded", "-f x --depth 016", `--depth "016": ` + badCount},
 		{"depth with unit", "-f x --depth 16K", `--depth "16K": ` + badCount},
 		{"depth beyond 31 bits", "-f x --depth 2147483648",
-			`--depth "2147483648": larger than any device can take; give a number such as 16`},
+			`--depth "2147483648": give a whole number from 0 to 2147483647`},
 		{"parameter file missing", "-j no.json",
 			`--json "no.json": no such file or directory; name a readable parameter file or leave it out`},
 		{"parameter file unnamed", "-f x -j _",

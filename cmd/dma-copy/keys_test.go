@@ -41,7 +41,7 @@ func TestKeysRefusals(t *testing.T) {
 		{"keys trust dpu " + someKey + " --share a", `--share "a": not a share with an access: "a" has no access: ` +
 			"write NAME=ro, NAME=wo or NAME=rw"},
 		{"keys trust dpu " + someKey + " --max-connections x",
-			`--max-connections "x": not a count; give a whole number such as 16, or 0 for the daemon's limit`},
+			`--max-connections "x": give a whole number from 0 to 2147483647`},
 	} {
 		t.Run(tc.line, func(t *testing.T) {
 			checkRefusal(t, invoke(nil, words(tc.line+" --keys keys")...), tc.sentence)

@@ -32,7 +32,7 @@ func (o option) values() Values {
 	if o.words == nil {
 		return Values{Kind: o.offers}
 	}
-	return Values{Kind: WordValues, Words: o.words(), List: o.several}
+	return Values{Kind: WordValues, Words: o.words, List: o.several}
 }
 
 // Exclusive returns sets of flags of the command of which only one can be given.
@@ -55,13 +55,11 @@ func Exclusive(s Settings) (sets [][]string) {
 	return sets
 }
 
-// textsOf returns a function for option.words that returns the words of a type of their own.
-func textsOf[T ~string](words ...T) func() []string {
-	return func() []string {
-		texts := make([]string, len(words))
-		for i, word := range words {
-			texts[i] = string(word)
-		}
-		return texts
+// textsOf returns the words of a type of their own.
+func textsOf[T ~string](words ...T) []string {
+	texts := make([]string, len(words))
+	for i, word := range words {
+		texts[i] = string(word)
 	}
+	return texts
 }

@@ -64,10 +64,10 @@ func TestAcceptedCommandLines(t *testing.T) {
 		}},
 		{"a stream", "-f -", func(s *Copy) { s.File = "-" }},
 		{"digest and durability", "-f x --digest sha256 --durability file", func(s *Copy) {
-			s.Digest, s.Durability = digest.SHA256, negotiate.DurabilityFile
+			s.Digest, s.autoDigest, s.Durability = digest.SHA256, false, negotiate.DurabilityFile
 		}},
 		{"nothing compared, nothing flushed", "-f x --digest none --durability none", func(s *Copy) {
-			s.Digest, s.Durability = digest.None, negotiate.DurabilityNone
+			s.Digest, s.autoDigest, s.Durability = digest.None, false, negotiate.DurabilityNone
 		}},
 		{"an expected digest", "-f x --expect crc32c:1F0E22C4",
 			func(s *Copy) { s.Expect, _ = digest.ParseSum("crc32c:1f0e22c4") }},

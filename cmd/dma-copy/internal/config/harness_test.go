@@ -73,7 +73,7 @@ func defaults(changes ...func(*Copy)) Copy {
 	s := Copy{
 		File: "x", Role: "auto", Driver: Driver{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9,
 		Logging:  Logging{LogLevel: 40, LogFormat: "auto"},
-		Protocol: "auto", Progress: "auto", Output: "text", Digest: digest.CRC32C, Path: "auto",
+		Protocol: "auto", Progress: "auto", Output: "text", Digest: digest.CRC32C, autoDigest: true, Path: "auto",
 		Verify:     "digest",
 		Durability: negotiate.DurabilityFull, Sparse: "auto", MaxHoles: 256 << 30, Links: "copy", IfSame: "skip",
 		Events: "failures",

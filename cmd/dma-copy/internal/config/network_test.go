@@ -11,7 +11,7 @@ import (
 
 func TestServeNetwork(t *testing.T) {
 	s, err := served(t, "", nil, "--share a=/a --listen 10.0.0.1 --path tls,am --net-devices mlx5_0:1,eth0 "+
-		"--traffic-class 0x68 --ack-timeout 100ms --ack-retries 3 --gid-index 3 --device-memory 2KiB")
+		"--traffic-class 104 --ack-timeout 100ms --ack-retries 3 --gid-index 3 --device-memory 2KiB")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,13 +102,13 @@ func TestRefusedNetworkSettings(t *testing.T) {
 		"--listen :1 --net-devices a,,b":       `--net-devices "a,,b": "" is not a network device; `,
 		"--listen :1 --net-devices ../x":       `--net-devices "../x": "../x" is not a network device; `,
 		"--listen :1 --net-devices mlx5_0:1:2": `is not a network device; `,
-		"--listen :1 --traffic-class 256":      `--traffic-class "256": not a traffic class; `,
-		"--listen :1 --traffic-class 0x100":    `not a traffic class; `,
+		"--listen :1 --traffic-class 256":      `--traffic-class "256": give a whole number from 0 to 255`,
+		"--listen :1 --traffic-class 0x10":     `give a whole number from 0 to 255`,
 		"--listen :1 --ack-timeout 1h":         `--ack-timeout "1h": out of range; give at most 10m0s`,
 		"--listen :1 --ack-timeout -1s":        `--ack-timeout "-1s": out of range; `,
-		"--listen :1 --ack-retries 7":          `--ack-retries "7": not a number of retries; `,
-		"--listen :1 --gid-index -1":           `--gid-index "-1": not an entry of a GID table; `,
-		"--listen :1 --gid-index 256":          `--gid-index "256": not an entry of a GID table; `,
+		"--listen :1 --ack-retries 7":          `--ack-retries "7": give a whole number from 0 to 6`,
+		"--listen :1 --gid-index -1":           `--gid-index "-1": give a whole number from 0 to 255`,
+		"--listen :1 --gid-index 256":          `--gid-index "256": give a whole number from 0 to 255`,
 		"--listen :1 --device-memory 1X":       `--device-memory "1X": not a size; `,
 		"--listen :1 --path tls,tls,b":         `"b" is not a path; `,
 	} {

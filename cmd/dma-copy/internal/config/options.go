@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"strings"
+	"time"
 )
 
 // option is one thing that a command can be told, bound to the field of the settings that takes its value. Flags, keys
@@ -16,7 +17,7 @@ type option struct {
 	value    string // placeholder of the value in the help; empty for a switch, and where it is the words
 	fallback string // the default, spelled as on the command line; empty: none
 	json     jsonShape
-	words    func() []string         // words that the value may be; nil: none
+	words    []string                // that the value may be; nil: any text
 	several  bool                    // the value is a list of such words, with commas
 	offers   ValueKind               // what a shell completes the value with, where it is no word
 	list     string                  // list that the option appends to, maybe with others; empty: a single value
@@ -84,6 +85,35 @@ func choiceOption[T ~string](group FlagGroup, name string, choice *T, fallback T
 	}
 }
 
+// countOption is an option whose value is a whole number between two limits.
+func countOption[T int | int64 | uint32](
+	group FlagGroup, name string, count *T, fallback string, least, most T, help string,
+) option {
+	return option{
+		group: group, name: name, value: "COUNT", fallback: fallback, json: jsonNumber,
+		assign: into(count, parseCount(least, most)), help: help,
+	}
+}
+
+// sizeOption is an option whose value is a number of bytes.
+func sizeOption(group FlagGroup, name string, size *int64, fallback, help string) option {
+	return option{
+		group: group, name: name, value: "SIZE", fallback: fallback, json: jsonNumber, assign: into(size, parseSize),
+		help: help,
+	}
+}
+
+// durationOption is an option whose value is a duration that a parser accepts.
+func durationOption(
+	group FlagGroup, name string, duration *time.Duration, fallback string,
+	parse func(string) (time.Duration, error), help string,
+) option {
+	return option{
+		group: group, name: name, value: "DURATION", fallback: fallback, json: jsonText, assign: into(duration, parse),
+		help: help,
+	}
+}
+
 // fileOption is an option whose value is the path of a file; value stands for it in the help.
 func fileOption(group FlagGroup, name, value string, path *string, help string) option {
 	return option{
@@ -143,7 +173,7 @@ func (o option) names() []string {
 // placeholder returns what stands for the value in the help, empty for a switch.
 func (o option) placeholder() string {
 	if o.value == "" && o.words != nil {
-		return strings.Join(o.words(), "|")
+		return strings.Join(o.words, "|")
 	}
 	return o.value
 }

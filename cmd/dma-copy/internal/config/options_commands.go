@@ -6,6 +6,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // options implements Settings.
@@ -24,10 +25,8 @@ func (s *Doctor) options() []option {
 			"Also check for the peer of -p's device; software device only, since on hardware the "+
 				"probe would use up the peer's waiting session")},
 		s.Network.options(),
-		withHelp([]option{idleTimeoutOption(&s.IdleTimeout)}, map[string]string{
-			"idle-timeout": "ucx: timeout of copies without progress, from which acknowledgements are derived",
-		}),
 		[]option{
+			idleTimeoutOption(&s.IdleTimeout),
 			keysOption(&s.Keys, "With --listen or ucx: directory of the keys to check"),
 			listenOption(&s.Listen,
 				"Check that a daemon could listen there; without -p and -r no device is checked then"),
@@ -44,15 +43,14 @@ func (s *Ping) options() []option {
 		{group: AddedFlags, name: "text", value: "TEXT", json: jsonText,
 			assign: into(&s.Text, parseText),
 			help:   "Text that the other side prints, at most 1024 bytes"},
-		{group: AddedFlags, name: "count", value: "COUNT", fallback: "100", json: jsonNumber,
-			assign: into(&s.Count, parsePings),
-			help:   "Round trips of this side, 1 to 1000000; the other side has its own"},
+		countOption(AddedFlags, "count", &s.Count, "100", 1, negotiate.MaxPings,
+			"Round trips of this side, 1 to 1000000; the other side has its own"),
 		{group: AddedFlags, name: "size", value: "SIZE", fallback: "64", json: jsonNumber,
 			assign: into(&s.Size, parsePingSize),
 			help: "Bytes in each of them, compared when they are back; limited by the device's messages or, on the " +
 				"fast path, by its buffers and to 4MiB"},
 		pathOption(AddedFlags, &s.Path, "fast: over Comch producers and consumers, else "+
-			"over the control channel. auto is fast if the other side wants it, dma and a daemon never"),
+			"over the control channel. auto is fast if the other side wants it, dma and a daemon never", devicePaths),
 		outputOption(&s.Output, "Results as text, or as JSON lines, on stdout"),
 		quietOption(&s.Quiet, "Print errors only, unless -o json is given"),
 		s.Network.trafficClassOption(),
@@ -78,7 +76,7 @@ func (s *Verify) options() []option {
 	return slices.Concat(s.logOptions(), []option{
 		jsonOption(),
 		{group: AddedFlags, name: "digest", value: "ALGORITHM", fallback: digest.XXH3.String(), json: jsonText,
-			assign: into(&s.Digest, parseDigest), words: realDigests,
+			assign: into(&s.Digest, parseDigest), words: realDigests(),
 			help: "crc32c, xxh3, blake3 or sha256, for FILE COPY and --write. xxh3 is fast on host and DPU; it " +
 				"detects corruption, the last two tampering too"},
 		fileOption(AddedFlags, "check", "MANIFEST", &s.Manifest, "Check the named files against this manifest"),
@@ -90,7 +88,7 @@ func (s *Verify) options() []option {
 		switchOption(AddedFlags, "allow-outside", &s.AllowOutside,
 			"Follow a manifest's entries out of the directory: absolute paths, .. and symlinks "+
 				"that point out of it"),
-		overwriteOption(&s.Overwrite, "Let --write replace an existing manifest"),
+		switchOption(AddedFlags, "overwrite", &s.Overwrite, "Let --write replace an existing manifest"),
 		outputOption(&s.Output, "Results as text, or as JSON lines, on stdout"),
 		quietOption(&s.Quiet, "Print failures only"),
 	})

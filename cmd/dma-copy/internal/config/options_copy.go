@@ -7,165 +7,164 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
+// sides is how the help speaks of a copy.
+type sides bool
+
+const (
+	twoCommands sides = false // each side has one, and its options are about this side
+	oneCommand  sides = true
+)
+
+// help returns one of two texts.
+func (s sides) help(ofThisSide, ofTheCopy string) string {
+	if s == oneCommand {
+		return ofTheCopy
+	}
+	return ofThisSide
+}
+
 // options implements Settings.
 func (s *Copy) options() []option {
 	return slices.Concat(
-		generalOptions(&s.Logging, &s.Driver), s.fileOptions(), driverOptions(&s.Driver), s.deviceOptions(),
-		placementOptions(&s.Placement), s.runOptions(), s.reportOptions(), s.contentOptions(), s.targetOptions(),
-		s.treeOptions(), s.limitOptions(), s.developerOptions())
+		generalOptions(&s.Logging, &s.Driver),
+		s.engineOptions(),
+		s.peerOptions(pathOption(NativeFlags, &s.Path, "How file data is copied: by DMA, or over Comch producers and "+
+			"consumers (fast); auto is dma if both sides support it", devicePaths)),
+		[]option{
+			{group: ProgramFlags, name: "file", short: "f", value: "FILE", offers: FileValues, json: jsonText,
+				assign: into(&s.File, parseFile),
+				help: "File or directory to send, or to create; mandatory; - is stdin, or stdout if the other side " +
+					"has a file"},
+			choiceOption(AddedFlags, "protocol", &s.Protocol, protocolAuto,
+				"reference forces NVIDIA's protocol, auto prefers the native one", protocolAuto, ProtocolReference),
+			{group: NativeFlags, name: "with", value: "WORD", json: jsonText, assign: into(&s.With, parseWord),
+				help: "Copy only with a side that was given the same WORD, and not with somebody else's"},
+		},
+		s.demandOptions(), s.commandOptions(twoCommands), s.existingOptions(twoCommands),
+		[]option{
+			{group: AddedFlags, name: "cpuprofile", value: "FILE", offers: FileValues, json: jsonText, hidden: true,
+				assign: into(&s.CPUProfile, parsePath),
+				help:   "Write a profile of this side for go tool pprof"},
+		})
 }
 
-// fileOptions are those of DOCA's own program.
-func (s *Copy) fileOptions() []option {
+// engineOptions are about what copies on this side.
+func (s *Copy) engineOptions() []option {
+	return slices.Concat(driverOptions(&s.Driver), []option{deviceOption(&s.Device)}, placementOptions(&s.Placement),
+		[]option{
+			sizeOption(AddedFlags, "chunk", &s.Chunk, "0", "Bytes per DMA task, such as 65536, 256KiB or 1M (1024 to "+
+				"the K); 0 is automatic. Between two dma-copy the smaller of both sides, rounded down to a power of "+
+				"two (minimum 4KiB)"),
+			countOption(AddedFlags, "depth", &s.Depth, "0", 0, maxCount,
+				"DMA tasks in flight; 0 is automatic. Between two dma-copy the smaller of both sides"),
+		})
+}
+
+// peerOptions are about the other side.
+func (s *Copy) peerOptions(path option) []option {
 	return []option{
-		deviceOption(&s.Device),
 		representorOption(&s.Representor),
-		{group: ProgramFlags, name: "file", short: "f", value: "FILE", offers: FileValues,
-			json: jsonText, assign: into(&s.File, parseFile),
-			help: "File or directory to send, or to create; mandatory; - is stdin, or stdout if the other side has a " +
-				"file"},
-	}
-}
-
-func (s *Copy) deviceOptions() []option {
-	return []option{
 		roleOption(&s.Role),
-		{group: AddedFlags, name: "chunk", value: "SIZE", fallback: "0",
-			json: jsonNumber, assign: into(&s.Chunk, parseChunk),
-			help: "Bytes per DMA task, such as 65536, 256KiB or 1M (1024 to the K); 0 is automatic. Between two " +
-				"dma-copy the smaller of both sides, rounded down to a power of two (minimum 4KiB)"},
-		{group: AddedFlags, name: "depth", value: "COUNT", fallback: "0",
-			json: jsonNumber, assign: into(&s.Depth, parseCount),
-			help: "DMA tasks in flight; 0 is automatic. Between two dma-copy the smaller of both sides"},
-		pathOption(NativeFlags, &s.Path, "How file data is copied: by DMA, or over Comch "+
-			"producers and consumers (fast); auto is dma if both sides support it"),
-	}
-}
-
-func (s *Copy) runOptions() []option {
-	return []option{
+		path,
 		waitOption(&s.Wait),
-		timeoutOption(&s.Timeout),
-		{group: AddedFlags, name: "max-duration", value: "DURATION", fallback: "0",
-			json: jsonText, assign: into(&s.MaxDuration, parseLimit),
-			help: "Timeout for the copy, from when both sides are connected; 0 is none"},
+		durationOption(AddedFlags, "max-duration", &s.MaxDuration, "0", parseLimit,
+			"Timeout for the copy of each source, from when both sides are connected; 0 is none"),
+	}
+}
+
+// demandOptions are what a side demands of every copy.
+func (s *Copy) demandOptions() []option {
+	return []option{
 		maxBytesOption(&s.MaxBytes, "Refuse a larger file or tree; 0 is no limit"),
-		{group: AddedFlags, name: "max-holes", value: "SIZE", fallback: "256GiB",
-			json: jsonNumber, assign: into(&s.MaxHoles, parseMostBytes),
-			help: "Refuse a file with more holes, which take as long as data with a digest other than crc32c or with " +
-				"a readback; 0 is no limit"},
+		sizeOption(AddedFlags, "max-holes", &s.MaxHoles, "256GiB", "Refuse a file with more holes, which take as long "+
+			"as data with a digest other than crc32c or with a readback; 0 is no limit"),
+		maxEntriesOption(&s.MaxEntries, "Refuse a tree with more entries; 0 is no limit"),
 		idleTimeoutOption(&s.IdleTimeout),
-		overwriteOption(&s.Overwrite, "Receive here, replacing FILE if it exists, or "+
-			"the files in it that differ; required on one side if both have FILE and differ"),
-		switchOption(NativeFlags, "ignore-existing", &s.IgnoreExisting,
-			"Receive here, adding what is missing in FILE and leaving what exists as it is"),
-		switchOption(AddedFlags, "backup", &s.Backup, "With --overwrite: keep the old file as FILE~"),
-		choiceOption(AddedFlags, "protocol", &s.Protocol, protocolAuto,
-			"reference forces NVIDIA's protocol, auto prefers the native one", protocolAuto, ProtocolReference),
-	}
-}
-
-func (s *Copy) reportOptions() []option {
-	return []option{
-		outputOption(&s.Output, "Report as text on stderr, or as JSON lines on stdout (on stderr with -f -)"),
-		choiceOption(AddedFlags, "progress", &s.Progress, ProgressAuto,
-			"auto is a bar on a terminal, else a line every 10s; always a line every second, even if quiet",
-			ProgressAuto, ProgressNever, ProgressAlways),
-		choiceOption(AddedFlags, "events", &s.Events, eventsFailures, "With -o json: entries of a tree with an event",
-			EventsAll, eventsFailures),
-		quietOption(&s.Quiet, "Print errors only: no summary, no progress, and unless -l is given no warnings"),
-	}
-}
-
-// contentOptions are about the content of the file and how it is compared.
-func (s *Copy) contentOptions() []option {
-	return []option{
-		{group: NativeFlags, name: "digest",
-			fallback: defaultDigest.String(), json: jsonText,
-			assign: s.assignDigest, words: digestChoices,
-			help: "Digest that both sides compare; the stronger choice of both sides is used; auto is crc32c"},
-		{group: NativeFlags, name: "expect", value: "ALGORITHM:HEX", json: jsonText, words: digestPrefixes,
-			assign: into(&s.Expect, digest.ParseSum),
-			help:   "Expected digest, such as crc32c:1f0e22c4, else fail; implies its --digest"},
-		{group: NativeFlags, name: "with", value: "WORD", json: jsonText, assign: into(&s.With, parseWord),
-			help: "Copy only with a side that was given the same WORD, and not with somebody else's"},
+		{group: NativeFlags, name: "digest", fallback: digestAuto, json: jsonText, assign: s.assignDigest,
+			words: digestChoices(),
+			help: "Digest that both sides compare; the stronger choice of both sides is used. auto is crc32c, with " +
+				"keys blake3"},
 		choiceOption(NativeFlags, "verify", &s.Verify, verifyDigest,
-			"readback: the receiver also reads the file back from its disk before the final rename",
+			"readback: also read the written file back from its disk before the final rename",
 			verifyDigest, VerifyReadback),
-		switchOption(NativeFlags, "allow-changing", &s.AllowChanging,
-			"Sender: the file may change during the copy; its size at the start is sent"),
-	}
-}
-
-// targetOptions are about the receiver's file other than its content.
-func (s *Copy) targetOptions() []option {
-	return []option{
-		{group: NativeFlags, name: "durability", fallback: negotiate.DurabilityFull.String(),
-			json:   jsonText,
-			assign: into(&s.Durability, parseDurability), words: durabilities,
+		{group: NativeFlags, name: "durability", fallback: negotiate.DurabilityFull.String(), json: jsonText,
+			assign: into(&s.Durability, parseDurability), words: durabilities(),
 			help: "What to flush (fsync) before success: nothing, the file, its directory too; the stronger choice " +
 				"of both sides is used"},
 		choiceOption(NativeFlags, "sparse", &s.Sparse, sparseAuto, "never: fill holes with zeros",
 			sparseAuto, SparseNever),
-		{group: NativeFlags, name: "preserve", value: "owner,xattr,links",
-			json:   jsonText,
-			assign: into(&s.Preserve, parsePreserved), words: textsOf("owner", "xattr", "links"), several: true,
-			help: "Preserve them too, if set on both sides; mode and modification time are always preserved; links: " +
-				"hard links between the files of a tree"},
-		switchOption(NativeFlags, "no-resume", &s.NoResume,
-			"Receiver: neither resume an earlier copy, nor keep a partial file on failure"),
 	}
 }
 
 // filterList is the list to which --include, --exclude and --exclude-from append: their order matters.
 const filterList = "filters"
 
-// treeOptions are about directories, and about files that the receiver has already.
-func (s *Copy) treeOptions() []option {
-	return append(s.selectionOptions(),
-		choiceOption(NativeFlags, "links", &s.Links, LinksCopy,
-			"Sender: symlinks in a tree as symlinks, as what they point to inside of it, or not at all",
-			LinksCopy, LinksFollow, LinksSkip),
-		switchOption(NativeFlags, "checksum", &s.Checksum,
-			"Compare files that both sides have by digest, not by size and modification time"),
-		choiceOption(NativeFlags, "if-same", &s.IfSame, sameSkip,
-			"If both sides have the same file: succeed, or fail as for files that differ", sameSkip, SameError),
-		switchOption(NativeFlags, "dry-run", &s.DryRun, "Print what would be copied and change nothing"),
-		switchOption(NativeFlags, "fail-fast", &s.FailFast, "Stop at the first entry of a tree that fails"),
-	)
-}
-
-// selectionOptions select the entries of a tree that are sent.
-func (s *Copy) selectionOptions() []option {
+// commandOptions are those of every command that copies.
+func (s *Copy) commandOptions(of sides) []option {
 	return []option{
+		timeoutOption(&s.Timeout),
+		switchOption(AddedFlags, "backup", &s.Backup, "Keep a file that is replaced as FILE~"),
+		outputOption(&s.Output, "Report as text on stderr, or as JSON lines on stdout (on stderr if a file is -)"),
+		choiceOption(AddedFlags, "progress", &s.Progress, ProgressAuto,
+			"auto is a bar on a terminal, else a line every 10s; always a line every second, even if quiet",
+			ProgressAuto, ProgressNever, ProgressAlways),
+		choiceOption(AddedFlags, "events", &s.Events, eventsFailures, "With -o json: entries of a tree with an event",
+			EventsAll, eventsFailures),
+		quietOption(&s.Quiet, "Print errors only: no summary, no progress, and unless -l is given no warnings"),
+		bandwidthOption(&s.Bandwidth, "Bandwidth limit in bytes per second, such as 100MiB; 0 is no limit"),
+		{group: NativeFlags, name: "expect", value: "ALGORITHM:HEX", json: jsonText, words: digestPrefixes(),
+			assign: into(&s.Expect, digest.ParseSum),
+			help:   "Expected digest of a file, such as crc32c:1f0e22c4, else fail; implies its --digest"},
+		switchOption(NativeFlags, "allow-changing", &s.AllowChanging, of.help(
+			"Sender: the file may change during the copy; its size at the start is sent",
+			"The source may change during the copy; its size at the start is copied")),
+		{group: NativeFlags, name: "preserve", value: "owner,xattr,links", json: jsonText,
+			assign: into(&s.Preserve, parsePreserved), words: []string{"owner", "xattr", "links"}, several: true,
+			help: of.help("Preserve them too, if set on both sides", "Preserve them too, if a daemon permits it") +
+				"; mode and modification time are always preserved; links: hard links between the files of a tree"},
+		switchOption(NativeFlags, "no-resume", &s.NoResume, of.help(
+			"Receiver: neither resume an earlier copy, nor keep a partial file on failure",
+			"Neither resume an earlier copy, nor keep a partial file on failure")),
 		{group: NativeFlags, name: "include", value: "PATTERN", json: jsonList, list: filterList,
 			assign: appending(&s.Filters, parseRule(FilterInclude, parsePattern)),
-			help: "Sender of a tree: send what matches a pattern as in .gitignore. Of all --include, --exclude and " +
-				"--exclude-from the first that matches wins"},
+			help: of.help("Sender of a tree: send", "Copy") + " what matches a pattern as in .gitignore. Of all " +
+				"--include, --exclude and --exclude-from the first that matches wins"},
 		{group: NativeFlags, name: "exclude", value: "PATTERN", json: jsonList, list: filterList,
 			assign: appending(&s.Filters, parseRule(FilterExclude, parsePattern)),
-			help:   "Sender of a tree: do not send what matches"},
+			help:   of.help("Sender of a tree: do not send", "Do not copy") + " what matches"},
 		{group: NativeFlags, name: "exclude-from", value: "FILE", offers: FileValues, json: jsonList, list: filterList,
 			assign: appending(&s.Filters, parseRule(FilterExcludeFrom, parsePath)),
 			help:   "The same for the patterns in a file such as .gitignore; all three may be repeated"},
-		fileOption(NativeFlags, "files-from", "FILE", &s.FilesFrom,
-			"Sender of a tree: send the paths in FILE only, one per line, relative to it; - is stdin"),
+		fileOption(NativeFlags, "files-from", "FILE", &s.FilesFrom, of.help("Sender of a tree: send", "Copy")+
+			" the paths in FILE only, one per line, relative to the tree; - is stdin"),
 		withLetter("0", switchOption(NativeFlags, "null", &s.Null, "Paths in --files-from end with NUL bytes")),
+		choiceOption(NativeFlags, "links", &s.Links, LinksCopy, of.help("Sender: symlinks", "Symlinks")+
+			" in a tree as symlinks, as what they point to inside of it, or not at all",
+			LinksCopy, LinksFollow, LinksSkip),
+		switchOption(NativeFlags, "checksum", &s.Checksum,
+			"Compare what the target has already by digest, not by size and modification time"),
+		switchOption(NativeFlags, "dry-run", &s.DryRun, "Print what would be done and change nothing"),
+		switchOption(NativeFlags, "fail-fast", &s.FailFast,
+			"Stop at the first source, or entry of a tree, that fails"),
 	}
 }
 
-func (s *Copy) limitOptions() []option {
+// existingOptions are about a target that exists, for commands that do not always replace it.
+func (s *Copy) existingOptions(of sides) []option {
 	return []option{
-		maxEntriesOption(&s.MaxEntries, "Refuse a tree with more entries; 0 is no limit"),
-		bandwidthOption(&s.Bandwidth, "Bandwidth limit in bytes per second, such as 100MiB; 0 is no limit"),
+		switchOption(AddedFlags, "overwrite", &s.Overwrite, of.help("Receive here, replacing FILE if it exists, or "+
+			"the files in it that differ; required on one side if both have FILE and differ",
+			"Replace the target if it exists, or the files in it that differ")),
+		switchOption(NativeFlags, "ignore-existing", &s.IgnoreExisting, of.help(
+			"Receive here, adding what is missing in FILE and leaving what exists as it is",
+			"Leave the target as it is if it exists, and the files that exist in it")),
+		choiceOption(NativeFlags, "if-same", &s.IfSame, sameSkip,
+			"If the target is the same already: succeed, or fail as for files that differ", sameSkip, SameError),
 	}
 }
 
-// developerOptions are for developers of the program.
-func (s *Copy) developerOptions() []option {
-	return []option{
-		{group: AddedFlags, name: "cpuprofile", value: "FILE", offers: FileValues, json: jsonText, hidden: true,
-			assign: into(&s.CPUProfile, parsePath),
-			help:   "Write a profile of this side for go tool pprof"},
-	}
+// options implements Settings. A local copy has no other side, and names what it copies in its arguments.
+func (s *Local) options() []option {
+	return slices.Concat(generalOptions(&s.Logging, &s.Driver), s.engineOptions(), s.demandOptions(),
+		s.commandOptions(oneCommand), s.existingOptions(oneCommand), []option{makePathOption(&s.MakePath)})
 }

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"errors"
-
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -19,18 +17,9 @@ func (s *Fleet) options() []option {
 			assign: into(&s.To, parsePath),
 			help: "Copy to each peer in FILE, one per line: PEER, or PEER:SHARE[/PATH] with a target of its own; - " +
 				"is stdin"},
-		{group: AddedFlags, name: "parallel", value: "COUNT", fallback: "8", json: jsonNumber,
-			assign: into(&s.Parallel, parseParallel),
-			help:   "Peers of --to to copy to at once, at most 256"},
+		countOption(AddedFlags, "parallel", &s.Parallel, "8", 1, MaxParallel,
+			"Peers of --to to copy to at once, at most 256"),
 	}
-}
-
-func parseParallel(text string) (int, error) {
-	count, err := parseCount(text)
-	if err != nil || count < 1 || count > MaxParallel {
-		return 0, errors.New("not a count; give a whole number from 1 to 256, such as 16")
-	}
-	return count, nil
 }
 
 // ToPeers reports whether the command copies to the peers of a list.

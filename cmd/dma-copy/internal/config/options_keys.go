@@ -1,10 +1,8 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
@@ -51,7 +49,7 @@ func (s *Keys) flagOnlyOptions() []option {
 		{name: "comment", value: "TEXT", json: jsonText,
 			assign: into(&s.Comment, parseComment),
 			help:   "new, show: text behind the key in its line; default USER@MACHINE"},
-		overwriteOption(&s.Overwrite, "trust: replace the key that has this NAME"),
+		switchOption(AddedFlags, "overwrite", &s.Overwrite, "trust: replace the key that has this NAME"),
 	}, s.grantOptions()...)
 	for i := range table {
 		table[i].group, table[i].flagOnly = AddedFlags, true
@@ -70,9 +68,8 @@ func (s *Keys) grantOptions() []option {
 		maxEntriesOption(&s.MaxEntries, "trust: limit of one copy; 0 is no limit"),
 		bandwidthOption(&s.Bandwidth, "trust: bandwidth limit of the key in bytes per "+
 			"second, such as 100MiB; 0 is no limit"),
-		{name: "max-connections", value: "COUNT", fallback: "0", json: jsonNumber,
-			assign: into(&s.Connections, parseConnections),
-			help:   "trust: connections of the key at once; 0 is the daemon's limit for every key"},
+		countOption(AddedFlags, "max-connections", &s.Connections, "0", 0, maxCount,
+			"trust: connections of the key at once; 0 is the daemon's limit for every key"),
 	}
 }
 
@@ -82,14 +79,6 @@ func parseShareAccess(text string) (ShareAccess, error) {
 		return ShareAccess{}, fmt.Errorf("not a share with an access: %w", err)
 	}
 	return ShareAccess{name, access}, nil
-}
-
-func parseConnections(text string) (int, error) {
-	count, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || !countPattern().MatchString(text) {
-		return 0, errors.New("not a count; give a whole number such as 16, or 0 for the daemon's limit")
-	}
-	return int(count), nil
 }
 
 // maxComment leaves space for the key in its line.

@@ -1,11 +1,9 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +32,8 @@ const (
 	maxAckRetries = 6 // 7, the most that a device has, means to try for ever
 	maxAckTimeout = 10 * time.Minute
 	maxGIDIndex   = 255
+
+	maxTrafficClass = 255
 )
 
 // dataOptions are about the data connections of copies between machines.
@@ -44,30 +44,23 @@ func (n *Network) dataOptions() []option {
 		{group: AddedFlags, name: "net-devices", value: "LIST", json: jsonText,
 			assign: into(&n.NetDevices, parseNetDevices),
 			help:   "ucx: network devices that UCX may use, such as mlx5_0:1,eth0; see devices --driver ucx"},
-		{group: AddedFlags, name: "ack-timeout", value: "DURATION", fallback: "0", json: jsonText,
-			assign: into(&n.AckTimeout, parseAckTimeout),
-			help: "ucx: time after which an RDMA device sends a packet again that is not acknowledged; 0 is derived " +
-				"from --idle-timeout"},
-		{group: AddedFlags, name: "ack-retries", value: "COUNT", fallback: "0", json: jsonNumber,
-			assign: into(&n.AckRetries, parseAckRetries),
-			help:   "ucx: how often, 1 to 6; 0 is derived from --idle-timeout"},
+		durationOption(AddedFlags, "ack-timeout", &n.AckTimeout, "0", parseAckTimeout,
+			"ucx: time after which an RDMA device sends a packet again that is not acknowledged; 0 is derived from "+
+				"--idle-timeout"),
+		countOption(AddedFlags, "ack-retries", &n.AckRetries, "0", 0, maxAckRetries,
+			"ucx: how often, 1 to 6; 0 is derived from --idle-timeout"),
 		{group: AddedFlags, name: "gid-index", value: "auto|INDEX", fallback: gidAuto, json: jsonNumber,
-			assign: into(&n.GIDIndex, parseGIDIndex), words: textsOf(gidAuto),
+			assign: into(&n.GIDIndex, parseGIDIndex), words: []string{gidAuto},
 			help: "ucx: entry of the RDMA device's GID table, for RoCE version and address"},
-		{group: AddedFlags, name: "device-memory", value: "SIZE", fallback: "0", json: jsonNumber,
-			assign: into(&n.DeviceMemory, parseDeviceMemory),
-			help:   "ucx: bytes of the RDMA device's own memory for each buffer of short messages; 0: UCX's choice"},
+		sizeOption(AddedFlags, "device-memory", &n.DeviceMemory, "0",
+			"ucx: bytes of the RDMA device's own memory for each buffer of short messages; 0: UCX's choice"),
 	}
 }
 
 // trafficClassOption is for every command that connects to another machine.
 func (n *Network) trafficClassOption() option {
-	return option{
-		group: AddedFlags, name: "traffic-class", value: "BYTE", fallback: "0", json: jsonNumber,
-		assign: into(&n.TrafficClass, parseTrafficClass),
-		help: "ucx: ToS byte of TCP and RDMA packets, which is 4 times the DSCP; 0 to 255. UCX over TCP does not set " +
-			"it (--path am)",
-	}
+	return countOption(AddedFlags, "traffic-class", &n.TrafficClass, "0", 0, maxTrafficClass, "ucx: ToS byte of TCP "+
+		"and RDMA packets, which is 4 times the DSCP; 0 to 255. UCX over TCP does not set it (--path am)")
 }
 
 // options are those of a copy.
@@ -92,12 +85,8 @@ func parsePathList(text string) ([]PathChoice, error) {
 	for word := range strings.SplitSeq(text, ",") {
 		path := PathChoice(word)
 		if !slices.Contains(known, path) {
-			var names []string
-			for _, each := range known {
-				names = append(names, string(each))
-			}
 			return nil, fmt.Errorf("%s is not a path; give auto, or with commas some of %s", quote.Text(word),
-				phrase.And(names))
+				phrase.And(textsOf(known...)))
 		}
 		if !slices.Contains(paths, path) {
 			paths = append(paths, path)
@@ -109,10 +98,7 @@ func parsePathList(text string) ([]PathChoice, error) {
 // everyPath returns all paths but auto.
 func everyPath() []PathChoice { return slices.Concat(devicePaths, networkPaths) }
 
-// permittedPaths returns the words of a list of paths.
-func permittedPaths() []string {
-	return textsOf(slices.Concat([]PathChoice{PathAuto}, everyPath())...)()
-}
+func withAuto(paths []PathChoice) []PathChoice { return append([]PathChoice{PathAuto}, paths...) }
 
 // netDevicePattern is that of UCX: an RDMA device with a port, or a network interface.
 var netDevicePattern = pattern(`[A-Za-z0-9_.-]{1,64}(?::[0-9]{1,3})?`)
@@ -131,33 +117,12 @@ func parseNetDevices(text string) ([]string, error) {
 	return names, nil
 }
 
-// classPattern matches decimal and hexadecimal numbers.
-var classPattern = pattern(`(?:` + wholeNumber + `|0x[0-9a-fA-F]{1,2})`)
-
-func parseTrafficClass(text string) (int, error) {
-	if classPattern().MatchString(text) {
-		if class, err := strconv.ParseUint(text, 0, 8); err == nil {
-			return int(class), nil
-		}
-	}
-	return 0, errors.New("not a traffic class; give a number from 0 to 255, such as 104 for the DSCP 26")
-}
-
 func parseAckTimeout(text string) (time.Duration, error) {
 	timeout, err := parseDuration(text)
 	if err == nil && (timeout < 0 || timeout > maxAckTimeout) {
 		return 0, fmt.Errorf("out of range; give at most %s, such as 100ms, or 0 to derive it", maxAckTimeout)
 	}
 	return timeout, err
-}
-
-func parseAckRetries(text string) (int, error) {
-	if countPattern().MatchString(text) {
-		if count, err := strconv.Atoi(text); err == nil && count <= maxAckRetries {
-			return count, nil
-		}
-	}
-	return 0, fmt.Errorf("not a number of retries; give one from 1 to %d, or 0 to derive it", maxAckRetries)
 }
 
 // gidAuto is GIDIndexAuto on the command line.
@@ -167,16 +132,8 @@ func parseGIDIndex(text string) (int, error) {
 	if text == gidAuto {
 		return GIDIndexAuto, nil
 	}
-	if countPattern().MatchString(text) {
-		if index, err := strconv.Atoi(text); err == nil && index <= maxGIDIndex {
-			return index, nil
-		}
-	}
-	return 0, fmt.Errorf("not an entry of a GID table; give auto, or a number from 0 to %d", maxGIDIndex)
+	return parseCount(0, maxGIDIndex)(text)
 }
-
-var parseDeviceMemory = parseSize("2048 or 8KiB, or 0 for UCX's choice", "larger than the memory of any device; "+
-	"give a size such as 2KiB")
 
 func parseListen(text string) (netip.AddrPort, error) {
 	address, err := share.ParseListen(text)

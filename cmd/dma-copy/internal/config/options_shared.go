@@ -1,7 +1,7 @@
 package config
 
 import (
-	"slices"
+	"math"
 	"time"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
@@ -29,9 +29,8 @@ const (
 func (s *Logging) logOptions() []option {
 	return []option{
 		{group: DOCAFlags, name: logLevelName, short: "l", value: "LEVEL", fallback: "40", json: jsonNumber,
-			words:  textsOf(levelNames[:]...),
-			assign: into(&s.LogLevel, parseLevel),
-			help:   "Log level of the program, by number or name: " + levelHelp},
+			words: levelNames[:], assign: into(&s.LogLevel, parseLevel),
+			help: "Log level of the program, by number or name: " + levelHelp},
 		choiceOption(AddedFlags, "log-format", &s.LogFormat, logAuto,
 			"Log on stderr as lines of text or of JSON; auto is text on a terminal, else json",
 			logAuto, LogText, LogJSON),
@@ -41,9 +40,8 @@ func (s *Logging) logOptions() []option {
 func sdkLogLevelOption(level *Level) option {
 	return option{
 		group: DOCAFlags, name: sdkLogLevelName, value: "LEVEL", fallback: "40", json: jsonNumber,
-		words:  textsOf(levelNames[:]...),
-		assign: into(level, parseLevel),
-		help:   "The same for the driver's own messages",
+		words: levelNames[:], assign: into(level, parseLevel),
+		help: "The same for the driver's own messages",
 	}
 }
 
@@ -67,10 +65,6 @@ func quietOption(quiet *bool, help string) option {
 
 func makePathOption(make *bool) option {
 	return switchOption(AddedFlags, "mkpath", make, "Create missing directories above the target")
-}
-
-func overwriteOption(overwrite *bool, help string) option {
-	return switchOption(AddedFlags, "overwrite", overwrite, help)
 }
 
 func driverOptions(s *Driver) []option {
@@ -97,7 +91,7 @@ func representorOption(representor *string) option {
 	return option{
 		group: ProgramFlags, name: "rep-pci", short: "r", value: "DEVICE",
 		json: jsonText, offers: RepresentorValues, assign: into(representor, parseRepresentor),
-		help: "Host function to serve, DPU only: PCI address, or VUID or net device name of its representor",
+		help: "Host function of the other side, DPU only: PCI address, or VUID or net device name of its representor",
 	}
 }
 
@@ -116,27 +110,17 @@ func roleOption(role *Role) option {
 }
 
 func waitOption(wait *time.Duration) option {
-	return option{
-		group: AddedFlags, name: "wait", value: "DURATION", fallback: "30s", json: jsonText,
-		assign: into(wait, parsePositiveDuration),
-		help:   "Timeout for the peer to connect and be free; either side may start first",
-	}
+	return durationOption(AddedFlags, "wait", wait, "30s", parsePositiveDuration,
+		"Timeout for the peer to connect and be free; either side may start first")
 }
 
 func timeoutOption(limit *time.Duration) option {
-	return option{
-		group: AddedFlags, name: "timeout", value: "DURATION", fallback: "0", json: jsonText,
-		assign: into(limit, parseLimit),
-		help:   "Timeout for the whole run; 0 is none",
-	}
+	return durationOption(AddedFlags, "timeout", limit, "0", parseLimit, "Timeout for the whole run; 0 is none")
 }
 
 func idleTimeoutOption(patience *time.Duration) option {
-	return option{
-		group: AddedFlags, name: "idle-timeout", value: "DURATION", fallback: "30s", json: jsonText,
-		assign: into(patience, parsePositiveDuration),
-		help:   "Timeout without progress",
-	}
+	return durationOption(AddedFlags, "idle-timeout", patience, "30s", parsePositiveDuration,
+		"Timeout without progress")
 }
 
 // peerOptions select the device and the peer behind it, and how long to wait for that peer.
@@ -147,37 +131,25 @@ func peerOptions(device, representor *string, role *Role, wait, limit, patience 
 	}
 }
 
-func pathOption(group FlagGroup, path *PathChoice, help string) option {
-	return option{
-		group: group, name: "path", fallback: string(PathAuto), json: jsonText,
-		words:  textsOf(append([]PathChoice{PathAuto}, devicePaths...)...),
-		assign: into(path, parseOneOf(slices.Concat([]PathChoice{PathAuto}, devicePaths, networkPaths)...)),
-		help:   help,
-	}
+// pathOption selects a path. Only some are offered; a path of the other kind is refused when the peer is known.
+func pathOption(group FlagGroup, path *PathChoice, help string, offered []PathChoice) option {
+	opt := choiceOption(group, "path", path, PathAuto, help, withAuto(everyPath())...)
+	opt.words = textsOf(withAuto(offered)...)
+	return opt
 }
 
 func maxBytesOption(limit *int64, help string) option {
-	return option{
-		group: AddedFlags, name: "max-bytes", value: "SIZE", fallback: "0", json: jsonNumber,
-		assign: into(limit, parseMostBytes),
-		help:   help,
-	}
+	return sizeOption(AddedFlags, "max-bytes", limit, "0", help)
 }
 
 func maxEntriesOption(limit *int64, help string) option {
-	return option{
-		group: NativeFlags, name: "max-entries", value: "COUNT", fallback: "0", json: jsonNumber,
-		assign: into(limit, parseEntries),
-		help:   help,
-	}
+	return countOption(NativeFlags, "max-entries", limit, "0", 0, math.MaxInt64, help)
 }
 
 func bandwidthOption(rate *int64, help string) option {
-	return option{
-		group: NativeFlags, name: "bwlimit", value: "RATE", fallback: "0", json: jsonNumber,
-		assign: into(rate, parseRate),
-		help:   help,
-	}
+	opt := sizeOption(NativeFlags, "bwlimit", rate, "0", help)
+	opt.value, opt.assign = "RATE", into(rate, parseRate)
+	return opt
 }
 
 func keysOption(directory *string, help string) option {
@@ -196,7 +168,7 @@ func socketOption(path *string, help string) option {
 func placementOptions(wish *placement.Wish) []option {
 	return []option{
 		{group: AddedFlags, name: "numa", value: "auto|off|NODE", fallback: placement.NodeAuto, json: jsonNumber,
-			assign: into(&wish.Node, placement.ParseNode), words: textsOf(placement.NodeAuto, placement.NodeOff),
+			assign: into(&wish.Node, placement.ParseNode), words: []string{placement.NodeAuto, placement.NodeOff},
 			help: "Pin the process to a NUMA node's CPUs, and so by default to its memory; auto is the node of the " +
 				"device, if hardware"},
 		{group: AddedFlags, name: "cores", value: "LIST", json: jsonNumber,

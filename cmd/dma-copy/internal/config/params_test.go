@@ -152,9 +152,9 @@ func TestRefusedParameterFiles(t *testing.T) {
 		{"switch for a number", `{"doca_program_flags": {"depth": true}}`,
 			`params.json:1: "depth" in doca_program_flags must be a number or a string, not true or false`},
 		{"fraction for a count", `{"doca_program_flags": {"depth": 1.5}}`, `params.json:1: depth "1.5": ` +
-			"not a count; give a whole number such as 16, or 0 for the device's choice"},
+			"give a whole number from 0 to 2147483647"},
 		{"negative size", `{"doca_program_flags": {"chunk": -1}}`, `params.json:1: chunk "-1": ` +
-			"not a size; give whole bytes such as 65536, 256KiB or 1M, or 0 for the device's choice"},
+			"not a size; give whole bytes such as 1048576, 512MiB or 2G"},
 		{"level out of steps", `{"doca_general_flags": {"log-level": 4e1}}`, `params.json:1: log-level "4e1": ` +
 			"not a log level; give 10 to 70 in steps of ten, or DISABLE, CRITICAL, ERROR, WARNING, INFO, DEBUG or " +
 			"TRACE"},

@@ -22,15 +22,15 @@ func TestPingSettings(t *testing.T) {
 
 func TestRefusedPingSettings(t *testing.T) {
 	for line, why := range map[string]string{
-		"--count 0":             "give one from 1 to 1000000",
-		"--count 1000001":       "give one from 1 to 1000000",
-		"--count 99999999999":   "give one from 1 to 1000000",
-		"--count -1":            "give one from 1 to 1000000",
-		"--count 010":           "give one from 1 to 1000000",
+		"--count 0":             "give a whole number from 1 to 1000000",
+		"--count 1000001":       "give a whole number from 1 to 1000000",
+		"--count 99999999999":   "give a whole number from 1 to 1000000",
+		"--count -1":            "give a whole number from 1 to 1000000",
+		"--count 010":           "give a whole number from 1 to 1000000",
 		"--size 4194305":        "give at most 4MiB",
 		"--size 5000000000":     "give at most 4MiB",
 		"--size 99999999999999": "give at most 4MiB",
-		"--size -1":             "give whole bytes such as 64, 4KiB or 1M",
+		"--size -1":             "give whole bytes such as 1048576, 512MiB or 2G",
 		"--text a\xff":          "not UTF-8",
 		"--path control":        "give auto, dma, fast, tls, tcp, am or rma",
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -80,14 +81,10 @@ func RefuseOtherMachines(args []string) error {
 // parseOneOf returns a parser that accepts exactly the given words.
 func parseOneOf[T ~string](words ...T) func(string) (T, error) {
 	return func(text string) (T, error) {
-		names := make([]string, len(words))
-		for i, word := range words {
-			if text == string(word) {
-				return word, nil
-			}
-			names[i] = string(word)
+		if slices.Contains(words, T(text)) {
+			return T(text), nil
 		}
-		return "", fmt.Errorf("not one of the choices; give %s", phrase.Or(names))
+		return "", fmt.Errorf("not one of the choices; give %s", phrase.Or(textsOf(words...)))
 	}
 }
 
@@ -138,62 +135,50 @@ func parseDuration(text string) (time.Duration, error) {
 	return duration, nil
 }
 
-// wholeNumber excludes signs and leading zeros, which look like octal or like a typing error.
-const wholeNumber = `(?:0|[1-9][0-9]*)`
-
-var countPattern = pattern(wholeNumber)
-
 // pattern returns a function that compiles an expression for a whole text on first use: most runs need none.
 func pattern(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^" + expression + "$") })
 }
 
-// The parsers of sizes differ in the meaning of 0 and in their examples.
-var (
-	parseChunk = parseSize("65536, 256KiB or 1M, or 0 for the device's choice",
-		"larger than any device can take; give a size such as 1MiB")
-	parseMostBytes = parseSize("1048576, 512MiB or 20G, or 0 for no limit",
-		"larger than any file; give a size such as 20GiB")
-	parseAnyRate = parseSize("1048576, 100MiB or 2G per second, or 0 for no limit",
-		"too large; give a rate such as 100MiB")
-)
-
 // minRate lets two of the smallest chunks arrive within a second, so that the peer sees progress.
 const minRate = 16 << 10
 
 func parseRate(text string) (int64, error) {
-	rate, err := parseAnyRate(text)
+	rate, err := parseSize(text)
 	if err == nil && rate > 0 && rate < minRate {
 		err = errors.New("too small; give at least 16KiB")
 	}
 	return rate, err
 }
 
-// parseSize returns a parser of bytes with an optional unit, with examples and the reason for its errors.
-func parseSize(examples, tooLarge string) func(string) (int64, error) {
-	return func(text string) (int64, error) {
-		size, err := quantity.ParseSize(text)
-		switch {
-		case errors.Is(err, quantity.ErrFraction):
-			return 0, fmt.Errorf("%w; give whole bytes such as %s", err, examples)
-		case errors.Is(err, quantity.ErrRange):
-			return 0, errors.New(tooLarge)
-		case err != nil:
-			return 0, fmt.Errorf("not a size; give whole bytes such as %s", examples)
-		}
-		return size, nil
+// parseSize parses bytes with an optional unit.
+func parseSize(text string) (int64, error) {
+	const give = "give whole bytes such as 1048576, 512MiB or 2G"
+	size, err := quantity.ParseSize(text)
+	switch {
+	case errors.Is(err, quantity.ErrFraction):
+		return 0, fmt.Errorf("%w; %s", err, give)
+	case errors.Is(err, quantity.ErrRange):
+		return 0, errors.New("too large; give a size such as 2GiB")
+	case err != nil:
+		return 0, errors.New("not a size; " + give)
 	}
+	return size, nil
 }
 
-func parseCount(text string) (int, error) {
-	if !countPattern().MatchString(text) {
-		return 0, errors.New("not a count; give a whole number such as 16, or 0 for the device's choice")
+// maxCount is the maximum of counts without another one.
+const maxCount = 1<<31 - 1
+
+// parseCount returns a parser of whole numbers between two limits. It refuses signs and leading zeros, which look like
+// octal or like a typing error.
+func parseCount[T int | int64 | uint32](least, most T) func(string) (T, error) {
+	return func(text string) (T, error) {
+		count, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || count < int64(least) || count > int64(most) || strconv.FormatInt(count, 10) != text {
+			return 0, fmt.Errorf("give a whole number from %d to %d", least, most)
+		}
+		return T(count), nil
 	}
-	count, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		return 0, errors.New("larger than any device can take; give a number such as 16")
-	}
-	return int(count), nil
 }
 
 // digestAuto stands for the digest that suits the peer.
@@ -215,12 +200,8 @@ func (s *Copy) assignDigest(text string) error {
 }
 
 func parseDurability(text string) (negotiate.Durability, error) {
-	for d := negotiate.DurabilityNone; d <= negotiate.DurabilityFull; d++ {
-		if text == d.String() {
-			return d, nil
-		}
-	}
-	return 0, fmt.Errorf("not one of the choices; give %s", phrase.Or(durabilities()))
+	word, err := parseOneOf(durabilities()...)(text)
+	return negotiate.Durability(slices.Index(durabilities(), word)), err
 }
 
 // durabilities returns the names of all durabilities, the weakest first.
@@ -274,17 +255,6 @@ func parseRule(kind FilterKind, parse func(string) (string, error)) func(string)
 	}
 }
 
-func parseEntries(text string) (int64, error) {
-	if !countPattern().MatchString(text) {
-		return 0, errors.New("not a count; give a whole number such as 1000000, or 0 for no limit")
-	}
-	count, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0, errors.New("too large; give a number such as 1000000")
-	}
-	return count, nil
-}
-
 func parseText(text string) (string, error) {
 	switch {
 	case len(text) > negotiate.MaxPingText:
@@ -295,19 +265,8 @@ func parseText(text string) (string, error) {
 	return text, nil
 }
 
-func parsePings(text string) (uint32, error) {
-	if countPattern().MatchString(text) {
-		if count, err := strconv.ParseUint(text, 10, 32); err == nil && count >= 1 && count <= negotiate.MaxPings {
-			return uint32(count), nil
-		}
-	}
-	return 0, fmt.Errorf("not a number of round trips; give one from 1 to %d", negotiate.MaxPings)
-}
-
-var parseAnyPingSize = parseSize("64, 4KiB or 1M", "too large; give at most 4MiB")
-
 func parsePingSize(text string) (uint32, error) {
-	size, err := parseAnyPingSize(text)
+	size, err := parseSize(text)
 	if err == nil && size > negotiate.MaxPingSize {
 		err = errors.New("too large; give at most 4MiB")
 	}

@@ -25,7 +25,7 @@ func TestQuantitiesOfEveryOrigin(t *testing.T) {
 	}
 	writeFile(t, "params.json", `{"doca_program_flags": {"max-bytes": 1.5}}`)
 	mustRefuse(t, loadCopy(nil, "-f", "x", "-j", "params.json"), `params.json:1: max-bytes "1.5": `+
-		"not a whole number of bytes; give whole bytes such as 1048576, 512MiB or 20G, or 0 for no limit")
+		"not a whole number of bytes; give whole bytes such as 1048576, 512MiB or 2G")
 	mustRefuse(t, loadCopy(map[string]string{"DMA_COPY_WAIT": "15251w"}, "-f", "x"),
 		`DMA_COPY_WAIT "15251w": longer than 292 years; give a duration such as 5m or 7d`)
 }
