@@ -242,8 +242,9 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 	if s.Quiet {
 		texts = io.Discard
 	}
-	w := d.watch()
-	observers := append(w.observers(), d.numbers, &sessionLog{log: d.log, stdout: texts})
+	recent := new(status.Recent)
+	d.numbers = metrics.New(programVersion(), func() service.Status { return d.server.Status() })
+	observers := service.Observers{recent, d.numbers, &sessionLog{log: d.log, stdout: texts}}
 	if d.audit, err = d.openAudit(); err != nil {
 		return err
 	}
@@ -254,7 +255,7 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 	if d.server, err = service.NewServer(d.serverConfig(trust, observers)); err != nil {
 		return err
 	}
-	if err := d.publish(runtime, w); err != nil {
+	if err := d.publish(runtime, recent); err != nil {
 		return err
 	}
 	go d.manager.Watchdog(ctx, notify.Answering(func() { d.server.Status() }))

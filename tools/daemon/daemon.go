@@ -1,4 +1,4 @@
-// Package daemon runs the program for tests of what watches its daemon: the real metrics, and the status page.
+// Package daemon runs the program for tests of what watches the metrics of its daemon.
 package daemon
 
 import (
