@@ -178,48 +178,50 @@ func (d *daemon) lock() (*runtimedir.Dir, error) {
 	if err != nil {
 		return nil, err
 	}
+	var names []string
 	if d.settings.ServesNetwork() {
-		if err := d.lockIn(dir, portName(d.settings)); err != nil {
+		names = append(names, portName(d.settings))
+	}
+	if d.device != nil {
+		functions, err := d.functions()
+		if err != nil {
 			return nil, err
 		}
+		names = append(names, functions...)
 	}
-	if d.device == nil {
-		return dir, nil
+	for _, name := range names {
+		locked, err := dir.Lock(name)
+		if err != nil {
+			return nil, err
+		}
+		d.onClose(locked.Close)
 	}
-	functions, err := d.functions()
-	if err != nil {
-		return nil, err
-	}
-	return dir, d.lockIn(dir, d.device.Info().Name(), functions...)
-}
-
-// lockIn keeps other daemons from serving the same.
-func (d *daemon) lockIn(dir *runtimedir.Dir, name string, functions ...string) error {
-	lock, err := dir.Lock(name, functions...)
-	if err != nil {
-		return err
-	}
-	d.onClose(func() error { lock.Close(); return nil })
-	return nil
+	return dir, nil
 }
 
 // portName is what the user reads for the port of a daemon.
 func portName(s *config.Serve) string { return "TCP " + s.Listen.String() }
 
-// functions returns the names of the host functions that every daemon uses for them, however they were given.
+// functions returns the names that every daemon uses for its device with each of the host functions, however they were
+// given, or for the device alone.
 func (d *daemon) functions() ([]string, error) {
+	device := d.device.Info().Name()
+	if len(d.settings.Representors) == 0 {
+		return []string{device}, nil
+	}
 	var names []string
 	for _, given := range d.settings.Representors {
 		rep, err := d.device.OpenRepresentor(given)
 		if err != nil {
 			return nil, err
 		}
-		name := rep.Info().Name()
+		function := rep.Info().Name()
 		if err := rep.Close(); err != nil {
 			return nil, err
 		}
+		name := device + " " + function
 		if slices.Contains(names, name) {
-			return nil, exit.Usagef("--rep-pci names %s twice: leave one out", name)
+			return nil, exit.Usagef("--rep-pci names %s twice: leave one out", function)
 		}
 		names = append(names, name)
 	}
@@ -258,7 +260,7 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 	if err := d.publish(runtime, recent); err != nil {
 		return err
 	}
-	go d.manager.Watchdog(ctx, notify.Answering(func() { d.server.Status() }))
+	go d.manager.Watchdog(ctx, func() { d.server.Status() })
 	return nil
 }
 

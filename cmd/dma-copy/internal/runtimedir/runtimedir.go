@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,68 +127,19 @@ func (d *Dir) Path() string { return d.path }
 // File returns the path of a file in the directory.
 func (d *Dir) File(name string) string { return filepath.Join(d.path, name) }
 
-// HeldError says that another daemon has a device or a function already.
-type HeldError struct {
-	What string // the device, with the representor if there is one
-	PID  int    // 0: not known, because the other process has not written it yet
-}
-
-var _ exit.Coder = (*HeldError)(nil)
-
-// Error names the device and the process.
-func (e *HeldError) Error() string {
-	if e.PID == 0 {
-		return fmt.Sprintf("another dma-copy serve is running for %s", quote.Bare(e.What))
-	}
-	return fmt.Sprintf("another dma-copy serve is running for %s: process %d", quote.Bare(e.What), e.PID)
-}
-
-// ExitCode implements exit.Coder.
-func (e *HeldError) ExitCode() int { return exit.Device }
-
-// Hint implements exit.Coder.
-func (e *HeldError) Hint() string {
-	return "stop it first, or give it the other shares and reload it with SIGHUP"
-}
-
-// Lock is held by the daemon that serves some functions. The kernel releases it when the process ends in any way.
-type Lock struct {
-	files []*os.File
-}
-
-// Lock locks the device for each of the representors, or the device alone if there is none. If another process has
-// any of these, nothing stays locked, and the error is a *HeldError. Name device and representors by their PCI
-// addresses, because equal ones must have equal names. A file with the id of this process stays behind; it is not
-// removed, because another daemon may be about to lock it.
-func (d *Dir) Lock(device string, representors ...string) (*Lock, error) {
-	names := []string{device}
-	if len(representors) > 0 {
-		names = nil
-		for _, representor := range representors {
-			names = append(names, device+" "+representor)
-		}
-	}
-	var lock Lock
-	for _, name := range names {
-		file, err := d.lockOne(name)
-		if err != nil {
-			lock.Close()
-			return nil, err
-		}
-		lock.files = append(lock.files, file)
-	}
-	return &lock, nil
-}
-
-func (d *Dir) lockOne(what string) (*os.File, error) {
-	path := d.File(fileName(what) + ".lock")
+// Lock locks a device or a function for this process until the file is closed; the kernel closes it when the process
+// ends in any way. Name equal ones equally, by their PCI addresses. A file with the id of this process stays behind; it
+// is not removed, because another daemon may be about to lock it.
+func (d *Dir) Lock(what string) (*os.File, error) {
+	path := d.File(url.PathEscape(what) + ".lock")
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, unusable(d.path, err)
 	}
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = &HeldError{What: what, PID: readPID(file)}
+		err = exit.Errorf(exit.Device, "stop it first, or give it the other shares and reload it with SIGHUP",
+			"another dma-copy serve is running for %s%s", quote.Bare(what), owner(file))
 	} else if err == nil {
 		err = writePID(file)
 	}
@@ -198,22 +150,6 @@ func (d *Dir) lockOne(what string) (*os.File, error) {
 	return file, nil
 }
 
-// fileName returns a name without separators that is different for each text.
-func fileName(text string) string {
-	var name strings.Builder
-	for _, b := range []byte(text) {
-		switch {
-		case b >= '0' && b <= '9', b >= 'A' && b <= 'Z', b >= 'a' && b <= 'z', b == ':', b == '.' && name.Len() > 0:
-			name.WriteByte(b)
-		case b == ' ':
-			name.WriteByte('-')
-		default:
-			fmt.Fprintf(&name, "%%%02x", b)
-		}
-	}
-	return name.String()
-}
-
 func writePID(file *os.File) error {
 	if err := file.Truncate(0); err != nil {
 		return err
@@ -222,21 +158,13 @@ func writePID(file *os.File) error {
 	return err
 }
 
-// readPID returns 0 if the file does not have the id of a process.
-func readPID(file *os.File) int {
+// owner names the process whose id is in a file, if it has written it already.
+func owner(file *os.File) string {
 	content := make([]byte, 32)
 	n, _ := file.ReadAt(content, 0) // io.EOF
-	var pid int
-	if _, err := fmt.Sscanf(string(content[:n]), "%d\n", &pid); err != nil || pid < 0 {
-		return 0
+	var pid uint32
+	if _, err := fmt.Sscanf(string(content[:n]), "%d\n", &pid); err != nil {
+		return ""
 	}
-	return pid
-}
-
-// Close releases the lock.
-func (l *Lock) Close() {
-	for _, file := range l.files {
-		_ = file.Close() // nothing was written since it was locked
-	}
-	l.files = nil
+	return fmt.Sprintf(": process %d", pid)
 }
