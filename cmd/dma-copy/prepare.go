@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
@@ -48,47 +47,14 @@ const minDescriptors = 48
 // checkDescriptors returns an error if this process cannot open as many files as a copy needs. Later, their lack would
 // look like an absent peer or a failing device, or stop Go's runtime.
 func checkDescriptors() error {
-	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC) // a new file, which the limit of the system concerns, too
-	if err != nil {
-		return tooFewDescriptors(0, err)
-	}
-	defer func() { _ = unix.Close(fd) }()
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return fmt.Errorf("ask for the limit on file descriptors: %w", err)
-	}
-	free := 0
-	for first := uint64(0); first < limit.Cur && free < minDescriptors; first += minDescriptors {
-		unused, err := unusedDescriptors(int(first), int(min(minDescriptors, limit.Cur-first)))
+	for free := range minDescriptors {
+		fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC) // a new file, which the limit of the system concerns, too
 		if err != nil {
-			return fmt.Errorf("count the free file descriptors: %w", err)
+			return tooFewDescriptors(free, err)
 		}
-		free += unused
-	}
-	if free++; free < minDescriptors { // one is that of fd
-		return tooFewDescriptors(free, unix.EMFILE)
+		defer func() { _ = unix.Close(fd) }()
 	}
 	return nil
-}
-
-// unusedDescriptors returns how many of the file descriptors from first on are not in use. For these poll(2) reports an
-// error, so that one system call is enough for many.
-func unusedDescriptors(first, count int) (unused int, err error) {
-	asked := make([]unix.PollFd, count)
-	for i := range asked {
-		asked[i].Fd = int32(first + i)
-	}
-	for {
-		if _, err = unix.Poll(asked, 0); err != unix.EINTR {
-			break
-		}
-	}
-	for _, each := range asked {
-		if each.Revents&unix.POLLNVAL != 0 {
-			unused++
-		}
-	}
-	return unused, err
 }
 
 func tooFewDescriptors(free int, err error) error {
