@@ -40,13 +40,6 @@ func newFinder(t *terms, a *account, l link) *finder {
 	return &finder{terms: t, account: a, link: l, more: make(chan struct{}, 1)}
 }
 
-// findFile finds the only file, or stream, of a transfer. The owner calls it in place of find, unless it may hang.
-func (f *finder) findFile(ctx context.Context) (err error) {
-	f.source = &fileSource{terms: f.terms, ctx: ctx}
-	f.unseen, err = f.source.next(ctx)
-	return err
-}
-
 // find opens the source and passes on its entries. The owner calls found when there are some. It waits while enough of
 // them wait to be announced.
 func (f *finder) find(ctx context.Context, found func() error) error {

@@ -33,8 +33,6 @@ type sender struct {
 	entries     *sentEntries
 	digests     *digestQueue
 	feed        *feed
-	window      *Window      // once it is open
-	due         bool         // there is something to send, or nothing will be
 	lanes       *pump.Sender // nil: not started yet
 	transmitter *transmitter
 }
@@ -56,7 +54,7 @@ func newSender(t *terms, session *negotiate.NativeSession, l link, a *account) *
 	return s
 }
 
-// begin implements role. It starts the transfer, and finds its entries, in a job if that may take long.
+// begin implements role. It starts the transfer, and finds its entries in a job.
 func (s *sender) begin(ctx context.Context) error {
 	s.working, s.feed.working = ctx, ctx
 	s.feed.failed = func(o *outgoing, err error) error { return s.cannotSend(ctx, o, err) }
@@ -70,15 +68,6 @@ func (s *sender) begin(ctx context.Context) error {
 	if !s.terms.plan.Tree {
 		s.terms.config.Progress.Enter(job.Preparing)
 	}
-	if s.terms.describesAtOnce() {
-		if err := s.finder.findFile(ctx); err != nil {
-			return err
-		}
-		if err := s.announcer.found(ctx); err != nil {
-			return err
-		}
-		return s.announcer.walkEnded(ctx)
-	}
 	s.link.run(func() func() error {
 		if err := s.finder.find(ctx, func() error { return s.announcer.found(ctx) }); err != nil {
 			return failWith(err)
@@ -88,18 +77,9 @@ func (s *sender) begin(ctx context.Context) error {
 	return nil
 }
 
-// windowOpened implements role.
+// windowOpened implements role. It starts the lanes.
 func (s *sender) windowOpened(_ context.Context, w *Window) error {
-	s.window = w
-	if s.terms.plan.Tree || s.due {
-		s.start()
-	}
-	return nil
-}
-
-// start starts the lanes.
-func (s *sender) start() {
-	ctx, w := s.working, s.window
+	ctx := s.working
 	s.lanes = pump.NewSender(pump.SenderConfig{
 		Feed: s.feed, Slots: w.Slots, Engines: w.Engines,
 		Lanes: s.terms.layout().Lanes, Digest: s.terms.plan.Digest, Stages: s.terms.config.Progress.Stages(),
@@ -119,6 +99,7 @@ func (s *sender) start() {
 		}
 		return func() error { return s.finish(ctx) }
 	})
+	return nil
 }
 
 // allKnown lets the lanes end after what they have.
@@ -127,15 +108,10 @@ func (s *sender) allKnown() {
 	s.wake()
 }
 
-// wake has the lanes look for something to send. Those of a single file start then: the receiver has to open its target
-// before, and needs the CPUs on which they would poll.
+// wake has the lanes look for something to send.
 func (s *sender) wake() {
-	s.due = true
-	switch {
-	case s.lanes != nil:
+	if s.lanes != nil {
 		s.lanes.Wake()
-	case s.window != nil:
-		s.start()
 	}
 }
 

@@ -161,21 +161,6 @@ func TestDirectoriesThatFailLate(t *testing.T) {
 	}
 }
 
-// A single file is announced without a job, and its lanes start when the receiver wants something of it.
-func TestSingleFileNeedsFewJobs(t *testing.T) {
-	l := newLoneSenderOf(t, negotiate.FlagFile, &job.LocalFile{Path: "/src", Source: openedFile(t, "content")})
-	w, err := l.terms.config.Memory.Expose(t.Context(), l.terms.layout())
-	must(t, err)
-	must(t, l.windowOpened(t.Context(), w))
-	if l.entries.announced != 1 || len(l.steps.jobs) != 0 {
-		t.Errorf("%d entries were announced, %d jobs started", l.entries.announced, len(l.steps.jobs))
-	}
-	l.receives(negotiate.AppendAnswers(nil, []negotiate.Answer{{Kind: negotiate.AnswerNeed}}))
-	if l.lanes == nil || len(l.steps.jobs) != 1 {
-		t.Errorf("%d jobs run after the answer", len(l.steps.jobs))
-	}
-}
-
 // Files whose change time moves while they are read, and nothing else, are the same.
 func TestSourceIsTouched(t *testing.T) {
 	from, to := disktest.NewMemory("/", "/src"), newTarget()

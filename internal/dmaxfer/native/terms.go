@@ -231,11 +231,6 @@ func (t *terms) overEntries() error {
 // and for a readback.
 func (t *terms) readsHoles() bool { return t.plan.Digest.Ordered() || t.plan.Readback }
 
-// describesAtOnce reports whether a sender can describe what it sends without a call that may hang.
-func (t *terms) describesAtOnce() bool {
-	return !t.plan.Tree && !t.plan.XAttr && !t.limitsHoles()
-}
-
 // limitsHoles reports whether this side refuses files with many holes.
 func (t *terms) limitsHoles() bool { return t.config.MaxHoles > 0 && t.readsHoles() }
 
