@@ -142,34 +142,3 @@ func TestFunctionsShareThePermits(t *testing.T) {
 		must(w.T, <-copies[1])
 	})
 }
-
-// A connection keeps its buffers of both directions only while more than half of the memory is free.
-func TestBuffersOfBothDirections(t *testing.T) {
-	both := keptBuffers(t, 0)
-	one := keptBuffers(t, both)
-	if one == 0 || one >= both || keptBuffers(t, 2*both) != both {
-		t.Errorf("%d bytes are kept of both directions, and %d where memory is scarce", both, one)
-	}
-}
-
-// keptBuffers returns what a connection keeps after pushes and pulls with that limit of memory.
-func keptBuffers(t *testing.T, limit int64) (memory int64) {
-	t.Helper()
-	t.Run(fmt.Sprint("limit ", limit), func(t *testing.T) {
-		inWorld(t, func(w *world) {
-			w.config.Limits.Memory = limit
-			w.local.Put("/home/small", "small")
-		}, func(w *world) {
-			c := w.alice()
-			for i := range 2 {
-				name := fmt.Sprintf("box/%d", i)
-				_, err := c.Push(w.Context(), w.copyOf("small", name))
-				must(w.T, err)
-				_, err = c.Pull(w.Context(), w.copyOf(fmt.Sprintf("back-%d", i), name))
-				must(w.T, err)
-			}
-			memory = w.server.Status().Memory
-		})
-	})
-	return memory
-}

@@ -96,12 +96,6 @@ func (b *memoryBudget) release(bytes int64) {
 	b.used -= bytes
 }
 
-func (b *memoryBudget) mostlyFree() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.limit == 0 || b.used <= b.limit/2
-}
-
 func (b *memoryBudget) inUse() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,12 +107,6 @@ type budgetedMemory struct {
 	native.Memory
 	budget *memoryBudget
 }
-
-var _ native.Sparing = budgetedMemory{}
-
-// Ample implements native.Sparing: while most of the budget is in use, a connection keeps the window of its last
-// transfer only, so that others get the memory.
-func (m budgetedMemory) Ample() bool { return m.budget.mostlyFree() }
 
 // Expose implements native.Memory.
 func (m budgetedMemory) Expose(ctx context.Context, l native.Layout) (*native.Window, error) {

@@ -238,27 +238,6 @@ func TestNetworkRenewsDataConnections(t *testing.T) {
 	must(t, c.Close())
 }
 
-// A daemon with little memory keeps the window of one direction, and the connections of both: the command would not
-// know soon enough that they have been closed.
-func TestNetworkKeepsConnectionsWithoutMemory(t *testing.T) {
-	m := openMachines(t, func(m *machines) { m.config.Limits.Memory = 24 << 20 })
-	c := m.dial()
-	want := write(t, filepath.Join(m.box, "pulled"), 4<<20)
-	write(t, filepath.Join(m.here, "pushed"), 4<<20)
-	for range 5 {
-		_, err := c.Pull(m.Context(), m.request("pulled"))
-		must(t, err)
-		mustBeFile(t, filepath.Join(m.here, "pulled"), want)
-		_, err = c.Push(m.Context(), m.request("pushed"))
-		must(t, err)
-		must(t, errors.Join(os.Remove(filepath.Join(m.here, "pulled")), os.Remove(filepath.Join(m.box, "pushed"))))
-	}
-	if made := m.network.Made(); made > 7 { // each time the daemon closes its own window of a push, two more
-		t.Errorf("%d connections were made for ten copies", made)
-	}
-	must(t, c.Close())
-}
-
 // A daemon and a command that do not trust each other do not talk.
 func TestNetworkKeys(t *testing.T) {
 	m := openMachines(t, nil)

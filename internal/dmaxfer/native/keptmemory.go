@@ -7,41 +7,26 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // KeptMemory is a Memory whose window, import, buffers, engines, producers and consumers outlive a transfer, and are
 // used again by the next one over the same connection. All of it is fresh memory of zeros, which no other connection
-// has used or will use. What is kept for each direction is separate, so that a connection may alternate between them. A
-// transfer with another Layout, or with another window of the peer, replaces what its direction has, and so does the
-// one after a transfer that failed: copies or messages of that may still be under way. It serves one transfer at a
-// time; Close may be called at any time.
+// has used or will use. A transfer with another Layout, or with another window of the peer, replaces what is kept, and
+// so does the one after a transfer that failed: copies or messages of that may still be under way. It serves one
+// transfer at a time; Close may be called at any time.
 type KeptMemory struct {
 	Memory // opens what is not kept
 
 	mu      sync.Mutex
-	kept    [2]*keptWindow // by direction; nil: none
-	lent    bool           // a transfer uses what may be kept afterwards
-	stuck   []*keptWindow  // to be released; remain while the device does not let go of them
+	window  *keptWindow // nil: none
+	lent    bool        // a transfer uses the window, or opens it
+	stale   bool        // the window is to be released; it remains while the device does not let go of it
 	closed  bool
 	refused job.Paths // whose window is not within reach
-}
-
-// Sparing is a Memory that can say whether there is enough for what is kept and not used.
-type Sparing interface {
-	// Ample reports whether a connection may keep a window for each direction. It may be called at any time.
-	Ample() bool
-}
-
-// direction is the index of what is kept for transfers in which this side sends, or receives.
-func (l Layout) direction() int {
-	if l.Sends {
-		return 1
-	}
-	return 0
 }
 
 // keptWindow is one side's end of a window, and what it was opened for.
@@ -56,12 +41,6 @@ var ErrMemoryInUse = errors.New("the window is still used by a transfer")
 
 // errMemoryClosed is a transfer that begins after Close.
 var errMemoryClosed = errors.New("internal error: the memory of the connection is closed")
-
-// NewKeptMemory returns the Memory of all transfers over one connection. conn is the connection of the device itself,
-// which makes producers and consumers.
-func NewKeptMemory(device *doca.Device, side negotiate.Side, conn comch.Conn) *KeptMemory {
-	return Keep(NewMemory(device, side, conn))
-}
 
 // Keep returns a KeptMemory of what another Memory opens.
 func Keep(m Memory) *KeptMemory { return &KeptMemory{Memory: m} }
@@ -104,48 +83,29 @@ func (k *KeptMemory) Paths(choice job.PathChoice) (job.Paths, error) {
 
 // lend returns what is kept, if it is what the transfer needs, and otherwise what open returns.
 func (k *KeptMemory) lend(l Layout, of negotiate.Window, open func() (*Window, error)) (*Window, error) {
-	w, err := k.takeKept(l, of)
+	w, err := k.take(l, of)
 	if err != nil {
 		return nil, err
 	}
 	if w == nil {
-		w = &keptWindow{layout: l, of: of}
-		if w.Window, err = open(); err != nil && k.dropOther(l) {
-			w.Window, err = open()
-		}
+		opened, err := open()
+		k.mu.Lock()
+		defer k.mu.Unlock()
 		if err != nil {
-			k.mu.Lock()
-			defer k.mu.Unlock()
 			k.lent = false
 			return nil, err
 		}
+		w = &keptWindow{opened, l, of}
+		k.window = w
 	}
 	lease := w.Lend()
-	lease.AddCloser(&windowLease{memory: k, window: w, lease: lease})
+	lease.AddCloser(&windowLease{memory: k, lease: lease})
 	return lease, nil
 }
 
-// dropOther releases what is kept for the other direction, which may be in the way of what a transfer needs. It reports
-// whether there was anything.
-func (k *KeptMemory) dropOther(l Layout) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.retireLocked(1-l.direction()) && k.releaseStuck() == nil
-}
-
-// retireLocked no longer keeps what a direction has, if anything; it is to be released. The caller has locked mu.
-func (k *KeptMemory) retireLocked(direction int) bool {
-	w := k.kept[direction]
-	if w == nil {
-		return false
-	}
-	k.stuck, k.kept[direction] = append(k.stuck, w), nil
-	return true
-}
-
-// takeKept takes what is kept if it serves, and releases it otherwise; then it returns nil. What could not be released
-// is to be released first: a device that does not end its copies must not be given more and more memory.
-func (k *KeptMemory) takeKept(l Layout, of negotiate.Window) (*keptWindow, error) {
+// take begins the use by a transfer, and returns what is kept if it serves. Otherwise it releases that first, and
+// returns nil: a device that does not end its copies must not be given more and more memory.
+func (k *KeptMemory) take(l Layout, of negotiate.Window) (*keptWindow, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
@@ -154,16 +114,12 @@ func (k *KeptMemory) takeKept(l Layout, of negotiate.Window) (*keptWindow, error
 	case k.lent:
 		return nil, ErrMemoryInUse
 	}
-	w := k.kept[l.direction()]
-	if w != nil && !w.serves(l, of) {
-		k.retireLocked(l.direction())
-		w = nil
-	}
-	if err := k.releaseStuck(); err != nil {
+	k.stale = k.stale || k.window != nil && !k.window.serves(l, of)
+	if err := k.releaseStale(); err != nil {
 		return nil, err
 	}
-	k.lent, k.kept[l.direction()] = true, nil
-	return w, nil
+	k.lent = true
+	return k.window, nil
 }
 
 func (w *keptWindow) serves(l Layout, of negotiate.Window) bool {
@@ -178,7 +134,6 @@ func (w *keptWindow) serves(l Layout, of negotiate.Window) bool {
 // kept.
 type windowLease struct {
 	memory *KeptMemory
-	window *keptWindow
 	lease  *Window
 	ended  bool // nothing but the release is missing
 }
@@ -190,37 +145,25 @@ func (l *windowLease) Close() error {
 	defer k.mu.Unlock()
 	if !l.ended {
 		l.ended, k.lent = true, false
-		direction := l.window.layout.direction()
-		if !l.lease.clean || !l.window.idle() || k.closed {
-			k.stuck = append(k.stuck, l.window)
-			return k.releaseStuck()
-		}
-		k.kept[direction] = l.window
-		if s, is := k.Memory.(Sparing); is && !s.Ample() {
-			k.retireLocked(1 - direction)
-		}
+		k.stale = !l.lease.clean || !k.window.idle() || k.closed
 	}
-	return k.releaseStuck()
+	return k.releaseStale()
 }
 
 // idle reports whether no engine has anything to do.
 func (w *keptWindow) idle() bool {
-	for _, e := range w.Engines {
-		if e.Inflight() > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(w.Engines, func(e pump.Engine) bool { return e.Inflight() > 0 })
 }
 
-// releaseStuck releases what is not kept any more. A device may take seconds for it. The caller has locked mu.
-func (k *KeptMemory) releaseStuck() error {
-	for len(k.stuck) > 0 {
-		if err := k.stuck[0].Close(); err != nil {
-			return err
-		}
-		k.stuck = k.stuck[1:]
+// releaseStale releases what is not kept any more. A device may take seconds for it. The caller has locked mu.
+func (k *KeptMemory) releaseStale() error {
+	if !k.stale {
+		return nil
 	}
+	if err := k.window.Close(); err != nil {
+		return err
+	}
+	k.window, k.stale = nil, false
 	return nil
 }
 
@@ -231,12 +174,9 @@ func (k *KeptMemory) Close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true
-	for direction := range k.kept {
-		k.retireLocked(direction)
-	}
-	err := k.releaseStuck()
 	if k.lent {
-		return ErrMemoryInUse // what is still stuck is released with the rest
+		return ErrMemoryInUse
 	}
-	return err
+	k.stale = k.window != nil
+	return k.releaseStale()
 }

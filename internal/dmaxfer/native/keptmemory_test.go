@@ -117,62 +117,6 @@ func TestKeptMemoryServesTheNextTransfer(t *testing.T) {
 	}
 }
 
-// A connection that sends and receives alternately opens two windows, and not one for each transfer.
-func TestKeptMemoryForEachDirection(t *testing.T) {
-	m := &countedMemory{}
-	k := Keep(m)
-	for range 3 {
-		for _, sends := range []bool{false, true} {
-			endTransfer(t, mustLend(t, k, Layout{Sends: sends}, negotiate.Window{}), true)
-		}
-	}
-	m.mustHave(t, "alternately", 2, 0)
-	endTransfer(t, mustLend(t, k, Layout{Sends: true}, negotiate.Window{}), false)
-	endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)
-	m.mustHave(t, "after the failure of one direction", 2, 1)
-	if err := k.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m.mustHave(t, "closed", 2, 2)
-}
-
-// scarceMemory is a Memory of which there is not enough for two windows, or only enough for what is used.
-type scarceMemory struct {
-	*countedMemory
-	windows int // that may be open at once
-	ample   bool
-}
-
-func (m scarceMemory) Ample() bool { return m.ample }
-
-func (m scarceMemory) Open(ctx context.Context, l Layout, of negotiate.Window) (*Window, error) {
-	if m.opened-m.released == m.windows {
-		return nil, errors.New("too many windows")
-	}
-	return m.countedMemory.Open(ctx, l, of)
-}
-
-// What is kept for one direction is released if the other one needs it, or if memory is scarce.
-func TestKeptMemoryIsInNobodysWay(t *testing.T) {
-	for name, m := range map[string]scarceMemory{
-		"one window":     {&countedMemory{}, 1, true},
-		"little is left": {&countedMemory{}, 2, false},
-	} {
-		k := Keep(m)
-		endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)
-		endTransfer(t, mustLend(t, k, Layout{Sends: true}, negotiate.Window{}), true)
-		m.mustHave(t, name, 2, 1)
-		endTransfer(t, mustLend(t, k, Layout{Sends: true}, negotiate.Window{}), true)
-		m.mustHave(t, name+", the same direction again", 2, 1)
-		endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)
-		m.mustHave(t, name+", the first direction again", 3, 2)
-		if err := k.Close(); err != nil {
-			t.Fatal(err)
-		}
-		m.mustHave(t, name+", closed", 3, 3)
-	}
-}
-
 // The descriptor of the peer is in the buffer of a message, which is used again.
 func TestKeptMemoryCopiesTheDescriptor(t *testing.T) {
 	m := &countedMemory{}
@@ -187,7 +131,6 @@ func TestKeptMemoryCopiesTheDescriptor(t *testing.T) {
 func TestKeptMemoryInUse(t *testing.T) {
 	m := &countedMemory{}
 	k := Keep(m)
-	endTransfer(t, mustLend(t, k, Layout{Sends: true}, negotiate.Window{}), true)
 	w := mustLend(t, k, Layout{}, negotiate.Window{})
 	if _, err := k.Expose(t.Context(), Layout{}); !errors.Is(err, ErrMemoryInUse) {
 		t.Errorf("a second transfer: %v", err)
@@ -195,27 +138,13 @@ func TestKeptMemoryInUse(t *testing.T) {
 	if err := k.Close(); !errors.Is(err, ErrMemoryInUse) {
 		t.Errorf("Close: %v", err)
 	}
-	m.mustHave(t, "in use", 2, 1) // what is kept for the other direction is released
+	m.mustHave(t, "in use", 1, 0)
 	endTransfer(t, w, true)
-	m.mustHave(t, "after the transfer", 2, 2)
+	m.mustHave(t, "after the transfer", 1, 1)
 	if err := k.Close(); err != nil {
 		t.Error(err)
 	}
-	m.mustHave(t, "closed again", 2, 2)
-}
-
-// Close releases what is kept for the other direction also while a transfer uses the memory, maybe for ever.
-func TestKeptMemoryClosedInUse(t *testing.T) {
-	m := &countedMemory{}
-	k := Keep(m)
-	endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)
-	w := mustLend(t, k, Layout{Sends: true}, negotiate.Window{})
-	if err := k.Close(); !errors.Is(err, ErrMemoryInUse) {
-		t.Errorf("Close: %v", err)
-	}
-	m.mustHave(t, "in use", 2, 1)
-	endTransfer(t, w, true)
-	m.mustHave(t, "after the transfer", 2, 2)
+	m.mustHave(t, "closed again", 1, 1)
 }
 
 // What the device does not let go of is neither forgotten nor replaced by more memory.
@@ -247,7 +176,7 @@ func TestKeptMemoryReplacesAWindowThatEnded(t *testing.T) {
 	m := &countedMemory{}
 	k := Keep(m)
 	endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)
-	k.kept[Layout{}.direction()].Ended = func() bool { return m.opened == 1 }
+	k.window.Ended = func() bool { return m.opened == 1 }
 	endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)
 	m.mustHave(t, "after its end", 2, 1)
 	must(t, k.Close())
