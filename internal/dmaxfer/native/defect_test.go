@@ -20,7 +20,7 @@ func TestPanicEndsTheTransfer(t *testing.T) {
 		within string // a function of the stack
 	}{
 		"a lane with a chunk": {call: "write .large.dma-copy-part", within: "receiverLane"},
-		"a lane with a pack":  {call: "write .", within: "storePack"},
+		"a lane with a pack":  {call: "write f000", within: "storePack"},
 		"the planner":         {call: "mkdir t", within: "planDirectory"},
 		"a finishing job":     {call: "sync .large.dma-copy-part", within: "prepare"},
 		"a flushing job":      {call: "syncfs .", within: "commitStaged"},
