@@ -40,7 +40,7 @@ list() {
 	# The simulations of `make test`, LONG times, with other seeds; those of `make race`, which are a tenth as many.
 	target test-sim SIMSEEDS=$((600 * LONG)) SIMFIRST="$FIRST"
 	target test-sim SIMSEEDS=$((60 * LONG)) SIMFIRST=$((FIRST + 600 * LONG)) RACE=-race
-	full plain cmd/dma-copy/e2e '^TestHuge$' -huge.both
+	full plain cmd/dma-copy/e2e '^TestHuge$' -huge.full
 	target test-corruption CORRUPTIONS=$((1000 * LONG))
 	target test-escape FLIPS=$((10000 * LONG))
 	target test-kill KILLS=$((10 * LONG))

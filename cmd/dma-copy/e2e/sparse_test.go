@@ -3,11 +3,9 @@ package e2e
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -31,7 +29,7 @@ func TestSparse(t *testing.T) {
 	forEachSender(t, func(f *fixture, sender string) {
 		must(f.t, writeSparseFile(f.path(sender)))
 		host, dpu := f.start("host", hostCommand), f.start("dpu", dpuCommand)
-		hostPeak, dpuPeak := samplePeak(host), samplePeak(dpu)
+		hostPeak, dpuPeak := peak(host, "VmHWM"), peak(dpu, "VmHWM")
 		host.expectExit(exitOK)
 		dpu.expectExit(exitOK)
 		checkSparsePeak(f.t, "host", <-hostPeak)
@@ -48,26 +46,6 @@ func checkSparsePeak(t *testing.T, name string, peak uint64) {
 		t.Errorf("%s's peak of resident memory is %s, want more than 0 and at most %s",
 			name, quantity.Bytes(peak), quantity.Bytes(most))
 	}
-}
-
-// samplePeak reads the peak of a process's memory until it ends. The peak that the kernel reports to the parent
-// afterwards includes that of the parent before exec.
-func samplePeak(s side) <-chan uint64 {
-	peak := make(chan uint64, 1)
-	status := fmt.Sprintf("/proc/%d/status", s.command.Process.Pid)
-	go func() {
-		var most uint64
-		for {
-			most = max(most, kibibytes(status, `VmHWM:\s+(\d+) kB`))
-			select {
-			case <-s.done:
-				peak <- most
-				return
-			case <-time.After(time.Millisecond):
-			}
-		}
-	}()
-	return peak
 }
 
 func writeSparseFile(path string) error {
