@@ -17,7 +17,6 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
@@ -196,35 +195,31 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// checkMemlock compares the limit on locked memory with what hardware pins.
-func checkMemlock(m machine, driver inventory.Driver) finding {
-	const need = native.DefaultWindow
+// checkMemlock compares the limit on locked memory with what hardware pins: need bytes, or more if there is a reason.
+func checkMemlock(m machine, need uint64, reasonForMore string) finding {
+	const remedy = "ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit"
 	limit, err := m.memlock()
 	switch {
 	case err != nil:
 		return warn("", "locked memory: the limit is unknown: %s", err)
-	case !driver.Hardware:
-		return ok("locked memory: the software device locks none")
 	case m.mayLockAny():
 		return ok("locked memory: no limit for this process (CAP_IPC_LOCK)")
 	case limit == unix.RLIM_INFINITY:
 		return ok("locked memory: no limit")
 	case limit < need:
-		return fail("ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit",
-			"locked memory: the limit is %s and a DPU locks %s", quantity.Bytes(limit), quantity.Bytes(need))
+		return fail(remedy, "locked memory: the limit is %s and a copy locks %s", quantity.Bytes(limit),
+			quantity.Bytes(need))
+	case reasonForMore != "":
+		return warn(remedy, "locked memory: the limit is %s: %s", quantity.Bytes(limit), reasonForMore)
 	default:
-		return warn("ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit",
-			"locked memory: the limit of %s is enough for a DPU; a host locks the whole file", quantity.Bytes(limit))
+		return ok("locked memory: the limit is %s", quantity.Bytes(limit))
 	}
 }
 
 // checkVerbs judges the device files through which the driver accesses the card.
-func checkVerbs(m machine, driver inventory.Driver) finding {
+func checkVerbs(m machine) finding {
 	files := m.verbs()
-	switch {
-	case !driver.Hardware:
-		return ok("/dev/infiniband/uverbs*: the software device uses none")
-	case len(files) == 0:
+	if len(files) == 0 {
 		return fail("load the card's driver (modprobe mlx5_ib), or give them to the container",
 			"/dev/infiniband/uverbs*: none found")
 	}

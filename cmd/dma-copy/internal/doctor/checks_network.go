@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
@@ -29,9 +27,9 @@ func examineNetwork(m machine, s config.Doctor) []finding {
 		findings = append(findings, checkTransports(found), checkNetDevices(found, s.NetDevices), checkRDMA(found))
 		permitted := found.Permitted(s.NetDevices)
 		findings = append(findings, checkGID(permitted, s.Network), checkAcknowledgements(permitted, s),
-			checkDeviceMemory(permitted, s.DeviceMemory), checkNetworkMemlock(m, permitted))
+			checkDeviceMemory(permitted, s.DeviceMemory))
 		if permitted.HasRDMA() {
-			findings = append(findings, checkVerbs(m, inventory.Driver{Hardware: true}))
+			findings = append(findings, checkMemlock(m, lockedByRDMA, ""), checkVerbs(m))
 		}
 	}
 	return append(append(findings, examineListen(m, s)...), checkUser(m))
@@ -170,28 +168,6 @@ func checkDeviceMemory(found inventory.Network, size int64) finding {
 // lockedByRDMA is what a copy over RDMA locks at most, in bytes: a window, buffers of that size, and a worker for each
 // lane.
 const lockedByRDMA = 2*native.DefaultWindow + native.MaxLanes*ucx.WorkerMemoryRDMA
-
-// checkNetworkMemlock compares the limit on locked memory with what RDMA devices pin.
-func checkNetworkMemlock(m machine, found inventory.Network) finding {
-	if !found.HasRDMA() {
-		return ok("locked memory: none is needed without RDMA devices")
-	}
-	limit, err := m.memlock()
-	switch {
-	case err != nil:
-		return warn("", "locked memory: the limit is unknown: %s", err)
-	case m.mayLockAny():
-		return ok("locked memory: no limit for this process (CAP_IPC_LOCK)")
-	case limit == unix.RLIM_INFINITY:
-		return ok("locked memory: no limit")
-	case limit < lockedByRDMA:
-		return fail("ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit",
-			"locked memory: the limit is %s and a copy locks up to %s", quantity.Bytes(limit),
-			quantity.Bytes(lockedByRDMA))
-	default:
-		return ok("locked memory: the limit is %s", quantity.Bytes(limit))
-	}
-}
 
 // The parts of a ToS byte.
 const (

@@ -115,9 +115,6 @@ func TestNetworkChecks(t *testing.T) {
 		"locked memory for the window only": {func(m *machine, _ *config.Doctor) {
 			m.memlock = func() (uint64, error) { return 100 << 20, nil }
 		}, "FAIL  locked memory: the limit is 100 MiB", exit.Device},
-		"locked memory without RDMA": {func(m *machine, s *config.Doctor) {
-			m.memlock, s.NetDevices = func() (uint64, error) { return 1 << 16, nil }, []string{"eth0"}
-		}, "ok    locked memory: none is needed without RDMA devices", exit.OK},
 		"DSCP": {func(_ *machine, s *config.Doctor) { s.TrafficClass = 104 },
 			"ok    traffic class: 104, which is the DSCP 26", exit.OK},
 		"ECN": {func(_ *machine, s *config.Doctor) { s.TrafficClass = 105 },

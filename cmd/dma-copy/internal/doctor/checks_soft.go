@@ -1,10 +1,7 @@
 package doctor
 
 import (
-	"errors"
-	"io/fs"
 	"strings"
-	"syscall"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -37,50 +34,6 @@ func checkSoftDir(dir doca.SoftDir, err error, user int) finding {
 		return ok("runtime directory %s (mode %04o, user %d)", dir.Path, dir.Mode.Perm(), dir.Owner)
 	default:
 		return ok("runtime directory %s (mode %04o)", dir.Path, dir.Mode.Perm())
-	}
-}
-
-func checkStaleSockets(dir doca.SoftDir) finding {
-	var stale []string
-	for _, socket := range dir.Sockets {
-		if socket.Stale {
-			stale = append(stale, socket.File)
-		}
-	}
-	switch {
-	case len(dir.Sockets) == 0:
-		return ok("sockets: none")
-	case len(stale) == 0:
-		return ok("sockets: %d, all of live processes", len(dir.Sockets))
-	}
-	return warn("nothing: the next copy removes them", "sockets left by killed processes: %s",
-		strings.Join(stale, ", "))
-}
-
-// checkProcessMemory judges whether memory of other programs can be accessed. Copies between two dma-copy do not need
-// it: they share mappings.
-func checkProcessMemory(m machine) finding {
-	const only = "; needed only for memory of other programs"
-	switch err := m.ownMemory(); {
-	case errors.Is(err, syscall.ENOSYS):
-		return warn("none on an emulated kernel"+only, "process_vm_readv is not implemented here")
-	case err != nil:
-		return warn("allow it in the seccomp profile (docker: --cap-add SYS_PTRACE)"+only,
-			"process_vm_readv is refused: %s", err)
-	}
-	scope, err := m.yamaScope()
-	switch {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && scope == 0:
-		return ok("process_vm_readv is allowed")
-	case err != nil:
-		return warn("", "process_vm_readv: kernel.yama.ptrace_scope cannot be read: %s", disk.Reason(err))
-	case scope == 1:
-		return ok("process_vm_readv is allowed (kernel.yama.ptrace_scope is 1: each side allows the other)")
-	case m.mayTrace() && scope == 2:
-		return ok("process_vm_readv is allowed (kernel.yama.ptrace_scope is 2, and this process has CAP_SYS_PTRACE)")
-	default:
-		return warn("sysctl kernel.yama.ptrace_scope=1, or run both sides as root"+only,
-			"process_vm_readv is refused: kernel.yama.ptrace_scope is %d", scope)
 	}
 }
 

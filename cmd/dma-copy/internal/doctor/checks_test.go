@@ -232,15 +232,16 @@ func machineWithMemlock(limit uint64, err error, any bool) machine {
 }
 
 func TestCheckMemlock(t *testing.T) {
+	const need, reason = 32 << 20, "whole file"
 	runCheckCases(t, []checkCase{
-		{"soft", checkMemlock(machineWithMemlock(0, nil, false), software), verdictOK, 0, nil},
-		{"capable", checkMemlock(machineWithMemlock(0, nil, true), hardware), verdictOK, 0, []string{"CAP_IPC_LOCK"}},
-		{"no limit", checkMemlock(machineWithMemlock(unix.RLIM_INFINITY, nil, false), hardware), verdictOK, 0, nil},
-		{"a byte too few", checkMemlock(machineWithMemlock(32<<20-1, nil, false), hardware), verdictFail, 6,
+		{"capable", checkMemlock(machineWithMemlock(0, nil, true), need, reason), verdictOK, 0,
+			[]string{"CAP_IPC_LOCK"}},
+		{"no limit", checkMemlock(machineWithMemlock(unix.RLIM_INFINITY, nil, false), need, reason), verdictOK, 0, nil},
+		{"a byte too few", checkMemlock(machineWithMemlock(32<<20-1, nil, false), need, reason), verdictFail, 6,
 			[]string{"32 MiB", "ulimit -l unlimited"}},
-		{"just enough", checkMemlock(machineWithMemlock(32<<20, nil, false), hardware), verdictWarn, 0,
+		{"just enough", checkMemlock(machineWithMemlock(32<<20, nil, false), need, reason), verdictWarn, 0,
 			[]string{"whole file"}},
-		{"unknown", checkMemlock(machineWithMemlock(0, syscall.EPERM, false), hardware), verdictWarn, 0,
+		{"unknown", checkMemlock(machineWithMemlock(0, syscall.EPERM, false), need, reason), verdictWarn, 0,
 			[]string{"unknown"}},
 	})
 }
@@ -255,12 +256,11 @@ func TestCheckVerbs(t *testing.T) {
 	first, second := "/dev/infiniband/uverbs0", "/dev/infiniband/uverbs1"
 	refuseFirst := map[string]error{first: syscall.EACCES}
 	runCheckCases(t, []checkCase{
-		{"soft", checkVerbs(machineWithVerbs(nil), software), verdictOK, 0, nil},
-		{"none", checkVerbs(machineWithVerbs(nil), hardware), verdictFail, 6, []string{"modprobe mlx5_ib"}},
-		{"all", checkVerbs(machineWithVerbs(nil, first, second), hardware), verdictOK, 0, []string{"all 2"}},
-		{"some", checkVerbs(machineWithVerbs(refuseFirst, first, second), hardware), verdictWarn, 0,
+		{"none", checkVerbs(machineWithVerbs(nil)), verdictFail, 6, []string{"modprobe mlx5_ib"}},
+		{"all", checkVerbs(machineWithVerbs(nil, first, second)), verdictOK, 0, []string{"all 2"}},
+		{"some", checkVerbs(machineWithVerbs(refuseFirst, first, second)), verdictWarn, 0,
 			[]string{"uverbs0 (permission denied)"}},
-		{"no one", checkVerbs(machineWithVerbs(refuseFirst, first), hardware), verdictFail, 6,
+		{"no one", checkVerbs(machineWithVerbs(refuseFirst, first)), verdictFail, 6,
 			[]string{"none can be opened"}},
 	})
 }
@@ -286,43 +286,6 @@ func TestCheckSoftDir(t *testing.T) {
 			[]string{"mode 0720", "chmod 700 /run/d"}},
 		{"of all", checkSoftDir(softDirOf(5, fs.ModeDir|0o702), nil, 5), verdictFail, 6, []string{"mode 0702"}},
 		{"readable", checkSoftDir(softDirOf(5, fs.ModeDir|0o755), nil, 5), verdictOK, 0, nil},
-	})
-}
-
-func TestCheckStaleSockets(t *testing.T) {
-	alive, stale := doca.SoftSocket{File: "mem.1.0"}, doca.SoftSocket{File: "mem.2.0", Stale: true}
-	runCheckCases(t, []checkCase{
-		{"none", checkStaleSockets(doca.SoftDir{}), verdictOK, 0, nil},
-		{"alive", checkStaleSockets(doca.SoftDir{Sockets: []doca.SoftSocket{alive}}), verdictOK, 0,
-			[]string{"sockets: 1"}},
-		{"stale", checkStaleSockets(doca.SoftDir{Sockets: []doca.SoftSocket{alive, stale}}), verdictWarn, 0,
-			[]string{": mem.2.0  --"}},
-	})
-}
-
-// machineWithMemory returns a machine on which process_vm_readv and Yama answer like this.
-func machineWithMemory(own error, scope int, scopeErr error, may bool) machine {
-	return machine{ownMemory: func() error { return own },
-		yamaScope: func() (int, error) { return scope, scopeErr },
-		mayTrace:  func() bool { return may }}
-}
-
-func TestCheckProcessMemory(t *testing.T) {
-	runCheckCases(t, []checkCase{
-		{"allowed", checkProcessMemory(machineWithMemory(nil, 0, nil, false)), verdictOK, 0, nil},
-		{"no Yama", checkProcessMemory(machineWithMemory(nil, 0, fs.ErrNotExist, false)), verdictOK, 0, nil},
-		{"filtered", checkProcessMemory(machineWithMemory(syscall.EPERM, 0, nil, true)), verdictWarn, 0,
-			[]string{"seccomp"}},
-		{"emulated", checkProcessMemory(machineWithMemory(syscall.ENOSYS, 0, nil, true)), verdictWarn, 0,
-			[]string{"is not implemented here"}},
-		{"admitted", checkProcessMemory(machineWithMemory(nil, 1, nil, false)), verdictOK, 0, nil},
-		{"for administrators", checkProcessMemory(machineWithMemory(nil, 2, nil, false)), verdictWarn, 0,
-			[]string{"ptrace_scope=1"}},
-		{"to an administrator", checkProcessMemory(machineWithMemory(nil, 2, nil, true)), verdictOK, 0, nil},
-		{"to no process", checkProcessMemory(machineWithMemory(nil, 3, nil, true)), verdictWarn, 0,
-			[]string{"ptrace_scope is 3"}},
-		{"unreadable", checkProcessMemory(machineWithMemory(nil, 0, syscall.EACCES, true)), verdictWarn, 0,
-			[]string{"permission denied"}},
 	})
 }
 

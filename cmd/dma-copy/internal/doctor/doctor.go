@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -37,14 +38,17 @@ func examineDevices(m machine, s config.Doctor) []finding {
 		findings = append(findings, checkTimeModel(found.Driver)...)
 		findings = append(findings, checkDevices(found.Devices, s))
 		findings = append(findings, checkEachDevice(selected(found.Devices, s.Device))...)
-		findings = append(findings, checkRepresentors(found.Devices, s), checkMemlock(m, found.Driver))
-		findings = append(findings, checkVerbs(m, found.Driver))
+		findings = append(findings, checkRepresentors(found.Devices, s))
+		if found.Driver.Hardware {
+			findings = append(findings, checkMemlock(m, native.DefaultWindow,
+				"enough for a DPU; a host locks the whole file"), checkVerbs(m))
+		}
 		findings = append(findings, checkPlacement(m, found, s)...)
 	}
 	findings = append(findings, checkUser(m))
 	if s.Driver.Name != config.DriverDOCA && !found.Driver.Hardware && !errors.Is(driverErr, doca.ErrNoCgo) {
 		dir, err := m.softDir()
-		findings = append(findings, checkSoftDir(dir, err, m.user().id), checkStaleSockets(dir), checkProcessMemory(m))
+		findings = append(findings, checkSoftDir(dir, err, m.user().id))
 	}
 	findings = append(findings, checkLeftovers(m))
 	findings = append(findings, checkPartials(m)...)

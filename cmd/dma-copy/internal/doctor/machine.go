@@ -1,19 +1,15 @@
 package doctor
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"net/netip"
 	"os"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -37,9 +33,6 @@ type machine struct {
 	accessible   func(path string) error
 	placement    func() (placement.Machine, error)
 	user         func() account
-	ownMemory    func() error        // reads this process's memory as if it was the peer's
-	yamaScope    func() (int, error) // fs.ErrNotExist if the kernel has no Yama
-	mayTrace     func() bool         // yamaScope does not bind this process
 	leftovers    func() ([]string, error)
 	partials     func() ([]disk.Leftover, error)
 	now          func() time.Time
@@ -72,11 +65,8 @@ func thisMachine(s config.Doctor) machine {
 		},
 		placement: placement.ThisMachine,
 		user:      currentUser,
-		ownMemory: readOwnMemory,
-		yamaScope: yamaScope,
-		mayTrace:  func() bool { return hasCapability(unix.CAP_SYS_PTRACE) },
 		leftovers: func() ([]string, error) { return findLeftovers(".") },
-		partials:  func() ([]disk.Leftover, error) { return findPartials(".") },
+		partials:  func() ([]disk.Leftover, error) { return disk.FindPartials(disk.OS, ".") },
 		now:       time.Now,
 		network:   inventory.TakeNetwork,
 		listener:  tcpport.Listening,
@@ -122,74 +112,34 @@ func hasCapability(capability int) bool {
 	return sets[capability/32].Effective&(1<<(capability%32)) != 0
 }
 
+// currentUser returns the user of this process, without names and groups that are unknown.
 func currentUser() account {
 	who := account{id: os.Geteuid()}
-	who.name = nameOr(who.id, func(id string) (string, error) {
-		found, err := user.LookupId(id)
-		if err != nil {
-			return "", err
-		}
-		return found.Username, nil
-	})
-	ids, _ := os.Getgroups() // shown without groups if they are unknown
+	who.name = strconv.Itoa(who.id)
+	if found, err := user.LookupId(who.name); err == nil {
+		who.name = found.Username
+	}
+	ids, _ := os.Getgroups()
 	for _, id := range append([]int{os.Getegid()}, ids...) {
-		name := nameOr(id, groupName)
-		if len(who.groups) == 0 || name != who.groups[0] {
+		name := strconv.Itoa(id)
+		if found, err := user.LookupGroupId(name); err == nil {
+			name = found.Name
+		}
+		if !slices.Contains(who.groups, name) {
 			who.groups = append(who.groups, name)
 		}
 	}
 	return who
 }
 
-func groupName(id string) (string, error) {
-	found, err := user.LookupGroupId(id)
-	if err != nil {
-		return "", err
-	}
-	return found.Name, nil
-}
-
-func nameOr(id int, lookUp func(string) (string, error)) string {
-	text := strconv.Itoa(id)
-	if name, err := lookUp(text); err == nil {
-		return name
-	}
-	return text
-}
-
-// readOwnMemory returns an error if process_vm_readv is not usable: a process may always read itself, unless a filter
-// forbids the call.
-func readOwnMemory() error {
-	there, here := []byte("dma-copy"), make([]byte, 8)
-	var pins runtime.Pinner
-	pins.Pin(&there[0]) // the kernel is given its address as a number
-	defer pins.Unpin()
-	local := []unix.Iovec{{Base: &here[0]}}
-	local[0].SetLen(len(here))
-	remote := []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&there[0])), Len: len(there)}}
-	n, err := unix.ProcessVMReadv(os.Getpid(), local, remote, 0)
-	if err == nil && (n != len(here) || !bytes.Equal(here, there)) {
-		err = fmt.Errorf("it read %q", here[:n])
-	}
-	return err
-}
-
-func yamaScope() (int, error) {
-	text, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(strings.TrimSpace(string(text)))
-}
-
 // findLeftovers lists the temporary files of killed and of running copies in a directory, without those of
-// findPartials.
+// disk.FindPartials.
 func findLeftovers(directory string) ([]string, error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
 		return nil, err
 	}
-	partials, err := findPartials(directory)
+	partials, err := disk.FindPartials(disk.OS, directory)
 	names := make([]string, 0, len(entries))
 	for _, entry := range entries {
 		name := entry.Name()
@@ -200,10 +150,4 @@ func findLeftovers(directory string) ([]string, error) {
 		}
 	}
 	return names, err
-}
-
-// findPartials lists the partial files of interrupted copies and of running ones.
-func findPartials(directory string) ([]disk.Leftover, error) {
-	found, err := disk.FindPartials(disk.OS, directory)
-	return found, err
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
 func TestLeftoversAreFoundAndKept(t *testing.T) {
@@ -21,7 +22,7 @@ func TestLeftoversAreFoundAndKept(t *testing.T) {
 	if err != nil || !slices.Equal(got, []string{".gone.dma-copy-journal", ".image.dma-copy-ABCDEFGHIJ"}) {
 		t.Errorf("found %q, error %v", got, err)
 	}
-	if partials, err := findPartials(dir); err != nil || len(partials) != 1 ||
+	if partials, err := disk.FindPartials(disk.OS, dir); err != nil || len(partials) != 1 ||
 		partials[0].Name != ".other.dma-copy-part" {
 		t.Errorf("found %+v, error %v", partials, err)
 	}
@@ -46,15 +47,5 @@ func TestThisMachine(t *testing.T) {
 	}
 	if err := m.accessible("/absent"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
-	}
-	if scope, err := m.yamaScope(); err != nil && !errors.Is(err, fs.ErrNotExist) || scope < 0 || scope > 3 {
-		t.Errorf("scope %d, error %v", scope, err)
-	}
-}
-
-func TestUserWithoutAName(t *testing.T) {
-	unknown := func(string) (string, error) { return "", errors.New("unknown") }
-	if got := nameOr(12345, unknown); got != "12345" {
-		t.Errorf("name %q", got)
 	}
 }
