@@ -1,17 +1,13 @@
 package negotiate
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-const (
-	abortSize     = 12 // without the text
-	cancelledSize = 8
-)
+const abortSize = 12 // without the text
 
 // AbortCode is why a side gives up. The numbers are the program's exit codes.
 type AbortCode uint8
@@ -57,11 +53,18 @@ func (a *PeerAborted) Error() string {
 
 // AppendAbort appends an ABORT. It truncates text to MaxAbortText bytes and replaces invalid UTF-8.
 func AppendAbort(dst []byte, code AbortCode, text string) []byte {
-	text = truncateText(text, MaxAbortText)
-	dst = append(appendType(dst, TypeAbort), byte(code.known()), 0, 0, 0)
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(text)))
-	dst = appendPadding(dst, 2)
-	return append(dst, text...)
+	a := PeerAborted{code.known(), truncateText(text, MaxAbortText)}
+	return encode(dst, TypeAbort, &a, (*PeerAborted).fields)
+}
+
+func (a *PeerAborted) fields(c codec) codec {
+	integer(&c, &a.Code)
+	c.zeros(3)
+	text := length[uint16](&c, len(a.Text))
+	c.zeros(2)
+	c.limitedText(&a.Text, text, MaxAbortText)
+	a.Code = a.Code.known()
+	return c
 }
 
 // truncateText does not split characters.
@@ -78,30 +81,15 @@ func truncateText(text string, limit int) string {
 
 // DecodeAbort decodes an ABORT. It fails with ErrMalformed.
 func DecodeAbort(msg []byte) (*PeerAborted, error) {
-	if err := checkType(msg, TypeAbort, abortSize); err != nil {
-		return nil, err
-	}
-	err := firstError(
-		checkTail(msg, TypeAbort, abortSize, uint64(binary.BigEndian.Uint16(msg[8:]))),
-		checkPadding(TypeAbort, msg[5:8]),
-		checkPadding(TypeAbort, msg[10:12]),
-	)
+	a, err := decode(msg, TypeAbort, (*PeerAborted).fields)
 	if err != nil {
 		return nil, err
 	}
-	if len(msg) > abortSize+MaxAbortText {
-		return nil, malformed(TypeAbort, "a text of %d bytes, limit %d", len(msg)-abortSize, MaxAbortText)
-	}
-	return &PeerAborted{Code: AbortCode(msg[4]).known(), Text: string(msg[abortSize:])}, nil
+	return &a, nil
 }
 
 // AppendCancelled appends a CANCELLED: after the sender's ABORT, the receiver commits nothing more.
-func AppendCancelled(dst []byte) []byte { return appendPadding(appendType(dst, TypeCancelled), 4) }
+func AppendCancelled(dst []byte) []byte { return appendEmpty(dst, TypeCancelled) }
 
 // DecodeCancelled decodes a CANCELLED. It fails with ErrMalformed.
-func DecodeCancelled(msg []byte) error {
-	if err := checkFixed(msg, TypeCancelled, cancelledSize); err != nil {
-		return err
-	}
-	return checkPadding(TypeCancelled, msg[4:])
-}
+func DecodeCancelled(msg []byte) error { return decodeEmpty(msg, TypeCancelled) }

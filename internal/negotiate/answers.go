@@ -1,9 +1,6 @@
 package negotiate
 
-import (
-	"encoding/binary"
-	"fmt"
-)
+import "fmt"
 
 const answerSize = 16
 
@@ -18,20 +15,10 @@ const (
 	AnswerExists                       // the receiver leaves what exists in its place, the entry is decided
 )
 
+var answerNames = []string{AnswerNeed: "need", AnswerHave: "have", AnswerSum: "sum", AnswerExists: "exists"}
+
 // String returns the answer's name in docs/PROTOCOL.md.
-func (k AnswerKind) String() string {
-	switch k {
-	case AnswerNeed:
-		return "need"
-	case AnswerHave:
-		return "have"
-	case AnswerSum:
-		return "sum"
-	case AnswerExists:
-		return "exists"
-	}
-	return fmt.Sprintf("answer %d", uint8(k))
-}
+func (k AnswerKind) String() string { return nameOf(answerNames, k, "answer") }
 
 // Change is why an entry would be copied.
 type Change uint8
@@ -72,22 +59,16 @@ const (
 	DiscardedNotResumable
 )
 
-// String returns the reason, in a sentence about what was left.
-func (d Discarded) String() string {
-	switch d {
-	case DiscardedOtherSource:
-		return "the source is another file or has changed since"
-	case DiscardedOtherDigest:
-		return "it was copied with another digest algorithm"
-	case DiscardedNoJournal:
-		return "its journal is missing"
-	case DiscardedDamaged:
-		return "it or its journal is damaged"
-	case DiscardedNotResumable:
-		return "this copy cannot resume"
-	}
-	return fmt.Sprintf("reason %d", uint8(d))
+var discardedNames = []string{
+	DiscardedOtherSource:  "the source is another file or has changed since",
+	DiscardedOtherDigest:  "it was copied with another digest algorithm",
+	DiscardedNoJournal:    "its journal is missing",
+	DiscardedDamaged:      "it or its journal is damaged",
+	DiscardedNotResumable: "this copy cannot resume",
 }
+
+// String returns the reason, in a sentence about what was left.
+func (d Discarded) String() string { return nameOf(discardedNames, d, "reason") }
 
 // Answer is the receiver's answer to the announcement of an entry.
 type Answer struct {
@@ -104,35 +85,23 @@ func MaxAnswers(maxMessage int) int { return max(0, maxMessage-listSize) / answe
 
 // AppendAnswers appends an ANSWERS.
 func AppendAnswers(dst []byte, answers []Answer) []byte {
-	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeAnswers), uint32(len(answers)))
-	for _, a := range answers {
-		dst = binary.BigEndian.AppendUint32(dst, a.Entry)
-		dst = append(dst, byte(a.Kind), byte(a.Change), byte(a.Discarded), 0)
-		dst = binary.BigEndian.AppendUint64(dst, a.Offset)
-	}
-	return dst
+	return encodeList(dst, TypeAnswers, answers, (*Answer).fields)
 }
 
 // DecodeAnswers appends the answers of an ANSWERS to dst. It fails with ErrMalformed and returns dst unchanged.
 func DecodeAnswers(dst []Answer, msg []byte) ([]Answer, error) {
-	if err := checkList(msg, TypeAnswers, answerSize); err != nil {
-		return dst, err
-	}
-	answers := dst
-	for at := listSize; at < len(msg); at += answerSize {
-		b := msg[at : at+answerSize]
-		a := Answer{
-			Entry:  binary.BigEndian.Uint32(b),
-			Kind:   AnswerKind(b[4]),
-			Change: Change(b[5]), Discarded: Discarded(b[6]),
-			Offset: binary.BigEndian.Uint64(b[8:]),
-		}
-		if err := firstError(a.check(), checkPadding(TypeAnswers, b[7:8])); err != nil {
-			return dst, err
-		}
-		answers = append(answers, a)
-	}
-	return answers, nil
+	return decodeList(dst, msg, TypeAnswers, (*Answer).fields)
+}
+
+func (a *Answer) fields(c codec) codec {
+	integer(&c, &a.Entry)
+	integer(&c, &a.Kind)
+	integer(&c, &a.Change)
+	integer(&c, &a.Discarded)
+	c.zeros(1)
+	integer(&c, &a.Offset)
+	c.verify(a.check)
+	return c
 }
 
 func (a Answer) check() error {

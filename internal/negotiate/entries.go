@@ -2,8 +2,6 @@ package negotiate
 
 import (
 	"bytes"
-	"encoding/binary"
-	"fmt"
 	"math"
 )
 
@@ -21,8 +19,7 @@ const (
 	EntrySpecial  // a FIFO, socket or device, in lists only
 )
 
-// entryKindNames is the only table of the names.
-var entryKindNames = [...]string{
+var entryKindNames = []string{
 	EntryFile: "file", EntryDirectory: "directory", EntrySymlink: "symlink", EntryHardLink: "hard link",
 	EntrySpecial: "special file",
 }
@@ -31,12 +28,7 @@ var entryKindNames = [...]string{
 func (k EntryKind) Known() bool { return k != 0 && int(k) < len(entryKindNames) }
 
 // String returns the kind's name in docs/PROTOCOL.md.
-func (k EntryKind) String() string {
-	if !k.Known() {
-		return fmt.Sprintf("kind %d", uint8(k))
-	}
-	return entryKindNames[k]
-}
+func (k EntryKind) String() string { return nameOf(entryKindNames, k, "kind") }
 
 // EntryFlags are properties of an entry.
 type EntryFlags uint8
@@ -83,81 +75,41 @@ func MaxEntrySize(name, link int) int { return listSize + entrySize + name + lin
 
 // AppendEntries appends an ENTRIES without checking it.
 func AppendEntries(dst []byte, entries []Entry) []byte {
-	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeEntries), uint32(len(entries)))
-	for i := range entries {
-		dst = appendEntry(dst, &entries[i])
-	}
-	return dst
-}
-
-func appendEntry(dst []byte, e *Entry) []byte {
-	dst = append(dst, byte(e.Kind), byte(e.Flags))
-	dst = binary.BigEndian.AppendUint16(dst, uint16(e.Depth))
-	dst = binary.BigEndian.AppendUint32(dst, e.Mode)
-	dst = binary.BigEndian.AppendUint64(dst, uint64(e.MTime.Sec))
-	for _, number := range [...]uint32{e.MTime.Nsec, e.UID, e.GID, e.Xattrs} {
-		dst = binary.BigEndian.AppendUint32(dst, number)
-	}
-	dst = binary.BigEndian.AppendUint64(dst, e.Size)
-	dst = append(dst, e.Identity[:]...)
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(e.Name)))
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(e.Link)))
-	dst = append(dst, e.Name...)
-	return append(dst, e.Link...)
+	return encodeList(dst, TypeEntries, entries, (*Entry).fields)
 }
 
 // DecodeEntries appends the entries of an ENTRIES to dst; their names and links share memory with msg, their numbers
 // are 0. It checks everything that does not depend on the plan or on other entries. It fails with ErrMalformed and
 // returns dst unchanged.
 func DecodeEntries(dst []Entry, msg []byte) ([]Entry, error) {
-	if err := checkType(msg, TypeEntries, listSize); err != nil {
-		return dst, err
-	}
-	count := binary.BigEndian.Uint32(msg[4:])
-	if count == 0 {
-		return dst, malformed(TypeEntries, "an empty list")
-	}
-	entries, rest := dst, msg[listSize:]
-	for range count {
-		var e Entry
-		var err error
-		if e, rest, err = decodeEntry(rest); err != nil {
-			return dst, err
-		}
-		entries = append(entries, e)
-	}
-	if len(rest) != 0 {
-		return dst, malformed(TypeEntries, "%d bytes after %d entries", len(rest), count)
-	}
-	return entries, nil
+	return decodeList(dst, msg, TypeEntries, (*Entry).fields)
 }
 
-func decodeEntry(b []byte) (e Entry, rest []byte, err error) {
-	if len(b) < entrySize {
-		return Entry{}, nil, malformed(TypeEntries, "%d bytes, too short for an entry", len(b))
+func (e *Entry) fields(c codec) codec {
+	integer(&c, &e.Kind)
+	integer(&c, &e.Flags)
+	c.depth(&e.Depth)
+	integer(&c, &e.Mode)
+	integer(&c, &e.MTime.Sec)
+	integer(&c, &e.MTime.Nsec)
+	integer(&c, &e.UID)
+	integer(&c, &e.GID)
+	integer(&c, &e.Xattrs)
+	integer(&c, &e.Size)
+	c.array(e.Identity[:])
+	name := length[uint16](&c, len(e.Name))
+	link := length[uint16](&c, len(e.Link))
+	c.octets(&e.Name, name)
+	c.octets(&e.Link, link)
+	c.verify(e.check)
+	return c
+}
+
+// depth passes the depth of an entry.
+func (c *codec) depth(v *int) {
+	if depth := length[uint16](c, *v); c.reads {
+		*v = depth
 	}
-	name, link := int(binary.BigEndian.Uint16(b[56:])), int(binary.BigEndian.Uint16(b[58:]))
-	if len(b) < entrySize+name+link {
-		return Entry{}, nil, malformed(TypeEntries, "%d bytes for an entry of %d", len(b), entrySize+name+link)
-	}
-	e = Entry{
-		Kind:     EntryKind(b[0]),
-		Flags:    EntryFlags(b[1]),
-		Depth:    int(binary.BigEndian.Uint16(b[2:])),
-		Mode:     binary.BigEndian.Uint32(b[4:]),
-		MTime:    Timestamp{int64(binary.BigEndian.Uint64(b[8:])), binary.BigEndian.Uint32(b[16:])},
-		UID:      binary.BigEndian.Uint32(b[20:]),
-		GID:      binary.BigEndian.Uint32(b[24:]),
-		Xattrs:   binary.BigEndian.Uint32(b[28:]),
-		Size:     binary.BigEndian.Uint64(b[32:]),
-		Identity: [16]byte(b[40:]),
-		Name:     b[entrySize : entrySize+name : entrySize+name],
-		Link:     b[entrySize+name : entrySize+name+link : entrySize+name+link],
-	}
-	if err := e.check(); err != nil {
-		return Entry{}, nil, err
-	}
-	return e, b[entrySize+name+link:], nil
 }
 
 // check checks everything that does not depend on the plan or on other entries.

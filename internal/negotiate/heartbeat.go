@@ -1,9 +1,5 @@
 package negotiate
 
-import "encoding/binary"
-
-const heartbeatSize = 16
-
 // Beat is the content of a HEARTBEAT: how far this side's own work has come, which the peer cannot see.
 type Beat struct {
 	Phase uint32 // what the side is doing, at most MaxPhase; its own numbers, which never decrease
@@ -20,16 +16,21 @@ func (b Beat) mayFollow(earlier Beat) bool {
 
 // AppendBeat appends a HEARTBEAT.
 func AppendBeat(dst []byte, b Beat) []byte {
-	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeHeartbeat), b.Phase)
-	return binary.BigEndian.AppendUint64(dst, b.Work)
+	c := sending(dst, TypeHeartbeat)
+	b.fields(&c)
+	return c.bytes
 }
 
 // DecodeBeat decodes a HEARTBEAT. It fails with ErrMalformed.
-func DecodeBeat(msg []byte) (Beat, error) {
-	if err := checkFixed(msg, TypeHeartbeat, heartbeatSize); err != nil {
-		return Beat{}, err
-	}
-	return Beat{Phase: binary.BigEndian.Uint32(msg[4:]), Work: binary.BigEndian.Uint64(msg[8:])}, nil
+func DecodeBeat(msg []byte) (b Beat, err error) {
+	c := receiving(msg, TypeHeartbeat)
+	b.fields(&c)
+	return b, c.end()
+}
+
+func (b *Beat) fields(c *codec) {
+	integer(c, &b.Phase)
+	integer(c, &b.Work)
 }
 
 func checkBeat(b, earlier Beat) error {

@@ -2,7 +2,6 @@ package negotiate
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"math/bits"
 	"strings"
 )
@@ -88,76 +87,46 @@ func (l Location) check() error {
 }
 
 // AppendHello appends a HELLO without checking it. NewNative finds what a peer would refuse.
-func AppendHello(dst []byte, h Hello) []byte {
-	dst = appendType(dst, TypeHello)
-	dst = binary.BigEndian.AppendUint32(dst, uint32(h.Flags))
-	dst = append(dst, h.Version, byte(h.Digest), byte(h.Durability), 0)
-	dst = binary.BigEndian.AppendUint32(dst, h.Chunk)
-	dst = binary.BigEndian.AppendUint32(dst, h.Depth)
-	dst = append(dst, h.Session[:]...)
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(h.Software)))
-	if h.Word == (Word{}) && h.Location == (Location{}) {
-		return append(appendPadding(dst, 2), h.Software...)
-	}
-	location := h.Location.Machine + "\x00" + h.Location.User + "\x00" + h.Location.Path
-	dst = binary.BigEndian.AppendUint16(dst, uint16(wordSize+len(location)))
-	dst = append(append(dst, h.Software...), h.Word[:]...)
-	return append(dst, location...)
-}
+func AppendHello(dst []byte, h Hello) []byte { return encode(dst, TypeHello, &h, (*Hello).fields) }
 
 // DecodeHello decodes a HELLO and checks all its values. It fails with ErrMalformed.
-func DecodeHello(msg []byte) (Hello, error) {
-	if err := checkType(msg, TypeHello, helloSize); err != nil {
-		return Hello{}, err
+func DecodeHello(msg []byte) (Hello, error) { return decode(msg, TypeHello, (*Hello).fields) }
+
+func (h *Hello) fields(c codec) codec {
+	integer(&c, &h.Flags)
+	integer(&c, &h.Version)
+	integer(&c, &h.Digest)
+	integer(&c, &h.Durability)
+	c.zeros(1)
+	integer(&c, &h.Chunk)
+	integer(&c, &h.Depth)
+	c.array(h.Session[:])
+	software := length[uint16](&c, len(h.Software))
+	located, texts := 0, h.Location.Machine+"\x00"+h.Location.User+"\x00"+h.Location.Path
+	if h.Word != (Word{}) || h.Location != (Location{}) {
+		located = wordSize + len(texts)
 	}
-	software, rest := binary.BigEndian.Uint16(msg[36:]), binary.BigEndian.Uint16(msg[38:])
-	err := firstError(
-		checkTail(msg, TypeHello, helloSize, uint64(software)+uint64(rest)),
-		checkPadding(TypeHello, msg[11:12]),
-	)
-	if err != nil {
-		return Hello{}, err
+	located = length[uint16](&c, located)
+	c.text(&h.Software, software)
+	if located > 0 {
+		c.array(h.Word[:])
+		c.text(&texts, located-wordSize)
+		h.locate(&c, texts)
 	}
-	texts := msg[helloSize:]
-	h := readHello(msg)
-	h.Software = string(texts[:software])
-	if rest > 0 {
-		if h.Word, h.Location, err = readLocation(texts[software:]); err != nil {
-			return Hello{}, err
-		}
-	}
-	if err := h.check(); err != nil {
-		return Hello{}, err
-	}
-	return h, nil
+	c.verify(h.check)
+	return c
 }
 
-// readLocation reads what follows the name of the software.
-func readLocation(from []byte) (word Word, l Location, err error) {
-	if len(from) < locationSize {
-		return word, l, malformed(TypeHello, "%d bytes about the file, less than %d", len(from), locationSize)
-	}
-	parts := strings.SplitN(string(from[wordSize:]), "\x00", 3)
+// locate takes a received location from its texts.
+func (h *Hello) locate(c *codec, texts string) {
+	parts := strings.SplitN(texts, "\x00", 3)
 	if len(parts) != 3 {
-		return word, l, malformed(TypeHello, "%d texts about the file; 3 are required", len(parts))
+		c.fail("%d texts about the file; 3 are required", len(parts))
+		return
 	}
-	l = Location{Machine: parts[0], User: parts[1], Path: parts[2]}
-	word = Word(from)
-	if word == (Word{}) && l == (Location{}) {
-		return word, l, malformed(TypeHello, "nothing about the file, in %d bytes", len(from))
-	}
-	return word, l, nil
-}
-
-func readHello(msg []byte) Hello {
-	return Hello{
-		Flags:      Flags(binary.BigEndian.Uint32(msg[4:])),
-		Version:    msg[8],
-		Digest:     Digest(msg[9]),
-		Durability: Durability(msg[10]),
-		Chunk:      binary.BigEndian.Uint32(msg[12:]),
-		Depth:      binary.BigEndian.Uint32(msg[16:]),
-		Session:    [16]byte(msg[20:]),
+	h.Location = Location{Machine: parts[0], User: parts[1], Path: parts[2]}
+	if h.Word == (Word{}) && h.Location == (Location{}) {
+		c.fail("nothing about the file, in %d bytes", wordSize+len(texts))
 	}
 }
 

@@ -1,8 +1,6 @@
 package negotiate
 
-import (
-	"encoding/binary"
-)
+import "bytes"
 
 // ServerName is the Comch server name on which the DPU listens and to which the host connects.
 const ServerName = "dma copy server"
@@ -35,12 +33,13 @@ type Direction struct {
 func (Direction) Type() Type { return TypeDirection }
 
 // Encode returns DirectionSize bytes.
-func (d Direction) Encode() []byte {
-	msg := newMessage(TypeDirection, DirectionSize)
-	msg[4] = wireBool(d.FileInHost)
-	copy(msg[5:], d.Offer[:])
-	binary.BigEndian.PutUint64(msg[8:], d.Size)
-	return msg
+func (d Direction) Encode() []byte { return encode(nil, TypeDirection, &d, (*Direction).fields) }
+
+func (d *Direction) fields(c codec) codec {
+	c.bit(&d.FileInHost, "file_in_host")
+	c.array(d.Offer[:])
+	integer(&c, &d.Size)
+	return c
 }
 
 // Export gives the DPU access to the host's memory.
@@ -53,12 +52,18 @@ type Export struct {
 func (Export) Type() Type { return TypeExport }
 
 // Encode returns ExportHeaderSize bytes and a copy of the descriptor.
-func (e Export) Encode() []byte {
-	msg := newMessage(TypeExport, ExportHeaderSize+len(e.Descriptor))
-	binary.BigEndian.PutUint64(msg[8:], e.Address)
-	binary.BigEndian.PutUint64(msg[16:], uint64(len(e.Descriptor)))
-	copy(msg[ExportHeaderSize:], e.Descriptor)
-	return msg
+func (e Export) Encode() []byte { return encode(nil, TypeExport, &e, (*Export).fields) }
+
+func (e *Export) fields(c codec) codec {
+	var padding [4]byte // any
+	c.array(padding[:])
+	integer(&c, &e.Address)
+	descriptor := length[uint64](&c, len(e.Descriptor))
+	c.octets(&e.Descriptor, descriptor)
+	if c.reads && descriptor == 0 {
+		c.fail("the descriptor is empty")
+	}
+	return c
 }
 
 // Status reports the success of a copy (from the DPU) or a failure (from either side).
@@ -70,78 +75,39 @@ type Status struct {
 func (Status) Type() Type { return TypeStatus }
 
 // Encode returns StatusSize bytes.
-func (s Status) Encode() []byte {
-	msg := newMessage(TypeStatus, StatusSize)
-	msg[4] = wireBool(s.Success)
-	return msg
+func (s Status) Encode() []byte { return encode(nil, TypeStatus, &s, (*Status).fields) }
+
+func (s *Status) fields(c codec) codec {
+	var padding [3]byte // any
+	c.bit(&s.Success, "is_success")
+	c.array(padding[:])
+	return c
 }
 
 // Decode decodes one message of the reference protocol. It accepts any padding, and otherwise only what Encode can
 // produce. The error is an *Error that wraps ErrMalformed. The message shares no memory with msg and is not larger
 // than msg.
 func Decode(msg []byte) (Message, error) {
-	if len(msg) < typeSize {
-		return nil, malformed(0, "%d bytes, too short for a type", len(msg))
-	}
-	switch t := Type(binary.LittleEndian.Uint32(msg)); t {
+	switch t := typeOf(msg); t {
 	case TypeDirection:
-		return decodeDirection(msg)
+		return asMessage(decode(msg, t, (*Direction).fields))
 	case TypeExport:
-		return decodeExport(msg)
+		export, err := decode(msg, t, (*Export).fields)
+		export.Descriptor = bytes.Clone(export.Descriptor)
+		return asMessage(export, err)
 	case TypeStatus:
-		return decodeStatus(msg)
+		return asMessage(decode(msg, t, (*Status).fields))
 	default:
+		if len(msg) < typeSize {
+			return nil, malformed(0, "%d bytes, too short for a type", len(msg))
+		}
 		return nil, malformed(t, "unknown type")
 	}
 }
 
-func decodeDirection(msg []byte) (Message, error) {
-	if len(msg) != DirectionSize {
-		return nil, malformed(TypeDirection, "%d bytes instead of %d", len(msg), DirectionSize)
+func asMessage[M Message](m M, err error) (Message, error) {
+	if err != nil {
+		return nil, err
 	}
-	if msg[4] > 1 {
-		return nil, malformed(TypeDirection, "file_in_host is %d instead of 0 or 1", msg[4])
-	}
-	return Direction{
-		FileInHost: msg[4] == 1,
-		Size:       binary.BigEndian.Uint64(msg[8:]),
-		Offer:      [3]byte(msg[5:8]),
-	}, nil
-}
-
-func decodeExport(msg []byte) (Message, error) {
-	if len(msg) <= ExportHeaderSize {
-		return nil, malformed(TypeExport, "%d bytes, too short for a descriptor", len(msg))
-	}
-	descriptor := msg[ExportHeaderSize:]
-	if declared := binary.BigEndian.Uint64(msg[16:]); declared != uint64(len(descriptor)) {
-		return nil, malformed(TypeExport, "declares a descriptor of %d bytes, carries %d", declared, len(descriptor))
-	}
-	return Export{
-		Address:    binary.BigEndian.Uint64(msg[8:]),
-		Descriptor: append([]byte(nil), descriptor...),
-	}, nil
-}
-
-func decodeStatus(msg []byte) (Message, error) {
-	if len(msg) != StatusSize {
-		return nil, malformed(TypeStatus, "%d bytes instead of %d", len(msg), StatusSize)
-	}
-	if msg[4] > 1 {
-		return nil, malformed(TypeStatus, "is_success is %d instead of 0 or 1", msg[4])
-	}
-	return Status{Success: msg[4] == 1}, nil
-}
-
-func newMessage(t Type, size int) []byte {
-	msg := make([]byte, size)
-	binary.LittleEndian.PutUint32(msg, uint32(t))
-	return msg
-}
-
-func wireBool(b bool) byte {
-	if b {
-		return 1
-	}
-	return 0
+	return m, nil
 }

@@ -1,7 +1,5 @@
 package negotiate
 
-import "encoding/binary"
-
 const metadataSize = 20 // without the fragment
 
 // Metadata is a fragment of an entry's encoded extended attributes. Fragments are sent in order.
@@ -16,30 +14,25 @@ func MaxMetadataPart(maxMessage int) int { return max(0, maxMessage-metadataSize
 
 // AppendMetadata appends a METADATA.
 func AppendMetadata(dst []byte, entry uint32, m Metadata) []byte {
-	dst = appendType(dst, TypeMetadata)
-	for _, number := range [...]uint32{entry, m.Total, m.Offset, uint32(len(m.Part))} {
-		dst = binary.BigEndian.AppendUint32(dst, number)
-	}
-	return append(dst, m.Part...)
+	c := sending(dst, TypeMetadata)
+	m.fields(&c, &entry)
+	return c.bytes
 }
 
 // DecodeMetadata decodes a METADATA. Its part shares memory with msg. It fails with ErrMalformed.
 func DecodeMetadata(msg []byte) (entry uint32, m Metadata, err error) {
-	if err := checkType(msg, TypeMetadata, metadataSize); err != nil {
-		return 0, Metadata{}, err
-	}
-	if err := checkTail(msg, TypeMetadata, metadataSize, uint64(binary.BigEndian.Uint32(msg[16:]))); err != nil {
-		return 0, Metadata{}, err
-	}
-	m = Metadata{
-		Total:  binary.BigEndian.Uint32(msg[8:]),
-		Offset: binary.BigEndian.Uint32(msg[12:]),
-		Part:   msg[metadataSize:],
-	}
-	if err := m.check(); err != nil {
-		return 0, Metadata{}, err
-	}
-	return binary.BigEndian.Uint32(msg[4:]), m, nil
+	c := receiving(msg, TypeMetadata)
+	m.fields(&c, &entry)
+	return entry, m, c.end()
+}
+
+func (m *Metadata) fields(c *codec, entry *uint32) {
+	integer(c, entry)
+	integer(c, &m.Total)
+	integer(c, &m.Offset)
+	part := length[uint32](c, len(m.Part))
+	c.octets(&m.Part, part)
+	c.verify(m.check)
 }
 
 func (m Metadata) check() error {

@@ -369,7 +369,7 @@ func (n *NativeSession) receiveReference(message Type, msg []byte) (NativeStep, 
 
 // receiveStatus accepts only a reference host's failure.
 func (n *NativeSession) receiveStatus(msg []byte) (NativeStep, error) {
-	message, err := decodeStatus(msg)
+	message, err := Decode(msg)
 	if err != nil {
 		return n.failWithNotice(err)
 	}

@@ -1,9 +1,5 @@
 package negotiate
 
-import (
-	"encoding/binary"
-)
-
 const (
 	packSize   = 16 // without the files
 	packedSize = 24 // without the digest
@@ -33,57 +29,45 @@ func MaxPacked(maxMessage int, d Digest) int {
 
 // AppendPack appends a PACK with digests by d.
 func AppendPack(dst []byte, p Pack, d Digest) []byte {
-	dst = binary.BigEndian.AppendUint16(appendType(dst, TypePack), p.Slot)
-	dst = append(dst, p.Attempt, byte(d.Size()))
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(p.Files)))
-	dst = appendPadding(dst, 4)
+	c := sending(dst, TypePack)
+	p.fields(&c, d)
 	for i := range p.Files {
-		f := &p.Files[i]
-		for _, number := range [...]uint32{f.Entry, f.Position, f.Length, 0} {
-			dst = binary.BigEndian.AppendUint32(dst, number)
-		}
-		dst = binary.BigEndian.AppendUint64(dst, f.Check)
-		dst = append(dst, f.Digest[:d.Size()]...)
+		p.Files[i].fields(&c, d)
 	}
-	return dst
+	return c.bytes
 }
 
 // DecodePack decodes a PACK with digests by d, and appends its files to dst for Pack.Files. It checks neither slot nor
 // positions, because it does not know the plan. It fails with ErrMalformed.
 func DecodePack(dst []PackedFile, msg []byte, d Digest) (Pack, error) {
-	if err := checkType(msg, TypePack, packSize); err != nil {
-		return Pack{}, err
-	}
-	size, count := packedSize+d.Size(), binary.BigEndian.Uint32(msg[8:])
-	p := Pack{Slot: binary.BigEndian.Uint16(msg[4:]), Attempt: msg[6], Files: dst}
-	switch {
-	case int(msg[7]) != d.Size():
-		return Pack{}, malformed(TypePack, "digests of %d bytes instead of %d", msg[7], d.Size())
-	case count == 0:
-		return Pack{}, malformed(TypePack, "an empty list")
-	case p.Attempt > MaxAttempt:
-		return Pack{}, malformed(TypePack, "attempt %d, limit %d", p.Attempt, MaxAttempt)
-	}
-	err := firstError(
-		checkTail(msg, TypePack, packSize, uint64(count)*uint64(size)),
-		checkPadding(TypePack, msg[12:16]),
-	)
-	if err != nil {
-		return Pack{}, err
-	}
-	for at := packSize; at < len(msg); at += size {
-		b := msg[at : at+size]
-		if err := checkPadding(TypePack, b[12:16]); err != nil {
-			return Pack{}, err
-		}
-		f := PackedFile{
-			Entry:    binary.BigEndian.Uint32(b),
-			Position: binary.BigEndian.Uint32(b[4:]),
-			Length:   binary.BigEndian.Uint32(b[8:]),
-			Check:    binary.BigEndian.Uint64(b[16:]),
-		}
-		copy(f.Digest[:], b[packedSize:])
+	c, p := receiving(msg, TypePack), Pack{Files: dst}
+	for p.fields(&c, d); c.more(); {
+		var f PackedFile
+		f.fields(&c, d)
 		p.Files = append(p.Files, f)
 	}
-	return p, nil
+	return p, c.end()
+}
+
+// fields passes what comes before the files.
+func (p *Pack) fields(c *codec, d Digest) {
+	integer(c, &p.Slot)
+	integer(c, &p.Attempt)
+	if size := length[uint8](c, d.Size()); size != d.Size() {
+		c.fail("digests of %d bytes instead of %d", size, d.Size())
+	}
+	c.list(len(p.Files))
+	c.zeros(4)
+	if c.reads && p.Attempt > MaxAttempt {
+		c.fail("attempt %d, limit %d", p.Attempt, MaxAttempt)
+	}
+}
+
+func (f *PackedFile) fields(c *codec, d Digest) {
+	integer(c, &f.Entry)
+	integer(c, &f.Position)
+	integer(c, &f.Length)
+	c.zeros(4)
+	integer(c, &f.Check)
+	c.array(f.Digest[:d.Size()])
 }

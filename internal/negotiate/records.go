@@ -1,10 +1,5 @@
 package negotiate
 
-import (
-	"encoding/binary"
-	"fmt"
-)
-
 const (
 	listSize   = 8 // type and count
 	recordSize = 32
@@ -21,18 +16,10 @@ const (
 	ClaimRecord                 // the receiver has the chunk, and compares it with the checksum
 )
 
+var recordNames = []string{DataRecord: "data", HoleRecord: "hole", ClaimRecord: "claim"}
+
 // String returns the kind's name in docs/PROTOCOL.md.
-func (k Kind) String() string {
-	switch k {
-	case DataRecord:
-		return "data"
-	case HoleRecord:
-		return "hole"
-	case ClaimRecord:
-		return "claim"
-	}
-	return fmt.Sprintf("kind %d", uint8(k))
-}
+func (k Kind) String() string { return nameOf(recordNames, k, "kind") }
 
 // Record announces one chunk of a file. It occupies its slot until it is acknowledged, whatever its kind.
 type Record struct {
@@ -59,91 +46,49 @@ func MaxAcks(maxMessage int) int { return max(0, maxMessage-listSize) / ackSize 
 
 // AppendChunks appends a CHUNKS.
 func AppendChunks(dst []byte, records []Record) []byte {
-	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeChunks), uint32(len(records)))
-	for _, r := range records {
-		dst = append(dst, byte(r.Kind), r.Attempt)
-		dst = binary.BigEndian.AppendUint16(dst, r.Slot)
-		dst = binary.BigEndian.AppendUint32(dst, r.Entry)
-		dst = binary.BigEndian.AppendUint64(dst, r.Offset)
-		dst = binary.BigEndian.AppendUint64(dst, r.Length)
-		dst = binary.BigEndian.AppendUint64(dst, r.Check)
-	}
-	return dst
+	return encodeList(dst, TypeChunks, records, (*Record).fields)
 }
 
 // DecodeChunks appends the records of a CHUNKS to dst. It checks only kind and attempt, because it does not know the
 // plan. It fails with ErrMalformed and returns dst unchanged.
 func DecodeChunks(dst []Record, msg []byte) ([]Record, error) {
-	if err := checkList(msg, TypeChunks, recordSize); err != nil {
-		return dst, err
-	}
-	records := dst
-	for at := listSize; at < len(msg); at += recordSize {
-		r, err := decodeRecord(msg[at : at+recordSize])
-		if err != nil {
-			return dst, err
-		}
-		records = append(records, r)
-	}
-	return records, nil
+	return decodeList(dst, msg, TypeChunks, (*Record).fields)
 }
 
-func decodeRecord(b []byte) (Record, error) {
-	r := Record{
-		Kind:    Kind(b[0]),
-		Attempt: b[1],
-		Slot:    binary.BigEndian.Uint16(b[2:]),
-		Entry:   binary.BigEndian.Uint32(b[4:]),
-		Offset:  binary.BigEndian.Uint64(b[8:]),
-		Length:  binary.BigEndian.Uint64(b[16:]),
-		Check:   binary.BigEndian.Uint64(b[24:]),
+func (r *Record) fields(c codec) codec {
+	integer(&c, &r.Kind)
+	integer(&c, &r.Attempt)
+	integer(&c, &r.Slot)
+	integer(&c, &r.Entry)
+	integer(&c, &r.Offset)
+	integer(&c, &r.Length)
+	integer(&c, &r.Check)
+	c.verify(r.check)
+	return c
+}
+
+// check checks what does not depend on the plan.
+func (r *Record) check() error {
+	switch {
+	case r.Kind < DataRecord || r.Kind > ClaimRecord:
+		return malformed(TypeChunks, "a record of unknown %s", r.Kind)
+	case r.Attempt > MaxAttempt:
+		return malformed(TypeChunks, "attempt %d, limit %d", r.Attempt, MaxAttempt)
 	}
-	if r.Kind < DataRecord || r.Kind > ClaimRecord {
-		return Record{}, malformed(TypeChunks, "a record of unknown %s", r.Kind)
-	}
-	if r.Attempt > MaxAttempt {
-		return Record{}, malformed(TypeChunks, "attempt %d, limit %d", r.Attempt, MaxAttempt)
-	}
-	return r, nil
+	return nil
 }
 
 // AppendAcks appends an ACKS.
-func AppendAcks(dst []byte, acks []Ack) []byte {
-	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeAcks), uint32(len(acks)))
-	for _, a := range acks {
-		dst = binary.BigEndian.AppendUint32(dst, a.Slot)
-		dst = append(dst, wireBool(a.Bad), 0, 0, 0)
-	}
-	return dst
-}
+func AppendAcks(dst []byte, acks []Ack) []byte { return encodeList(dst, TypeAcks, acks, (*Ack).fields) }
 
 // DecodeAcks appends the acknowledgements of an ACKS to dst. It fails with ErrMalformed and returns dst unchanged.
 func DecodeAcks(dst []Ack, msg []byte) ([]Ack, error) {
-	if err := checkList(msg, TypeAcks, ackSize); err != nil {
-		return dst, err
-	}
-	acks := dst
-	for at := listSize; at < len(msg); at += ackSize {
-		b := msg[at : at+ackSize]
-		if b[4] > 1 {
-			return dst, malformed(TypeAcks, "verdict %d instead of 0 or 1", b[4])
-		}
-		if err := checkPadding(TypeAcks, b[5:]); err != nil {
-			return dst, err
-		}
-		acks = append(acks, Ack{Slot: binary.BigEndian.Uint32(b), Bad: b[4] == 1})
-	}
-	return acks, nil
+	return decodeList(dst, msg, TypeAcks, (*Ack).fields)
 }
 
-// checkList checks a message that consists of a count and as many elements, at least one.
-func checkList(msg []byte, t Type, element int) error {
-	if err := checkType(msg, t, listSize); err != nil {
-		return err
-	}
-	count := binary.BigEndian.Uint32(msg[4:])
-	if count == 0 {
-		return malformed(t, "an empty list")
-	}
-	return checkTail(msg, t, listSize, uint64(count)*uint64(element))
+func (a *Ack) fields(c codec) codec {
+	integer(&c, &a.Slot)
+	c.bit(&a.Bad, "verdict")
+	c.zeros(3)
+	return c
 }

@@ -1,7 +1,5 @@
 package negotiate
 
-import "encoding/binary"
-
 const (
 	failureSize = 12 // without the text
 	resultSize  = 8
@@ -18,33 +16,23 @@ type Failure struct {
 func AppendFailure(dst []byte, f Failure) []byte { return appendFailure(dst, f, MaxAbortText) }
 
 func appendFailure(dst []byte, f Failure, limit int) []byte {
-	text := truncateText(f.Text, limit)
-	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeFailure), f.Entry)
-	dst = append(dst, byte(f.Code.known()), 0)
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(text)))
-	return append(dst, text...)
+	c := sending(dst, TypeFailure)
+	f.Code, f.Text = f.Code.known(), truncateText(f.Text, limit)
+	f.fields(&c)
+	return c.bytes
 }
 
 // DecodeFailure decodes a FAILURE. It fails with ErrMalformed.
-func DecodeFailure(msg []byte) (Failure, error) {
-	if err := checkType(msg, TypeFailure, failureSize); err != nil {
-		return Failure{}, err
-	}
-	err := firstError(
-		checkTail(msg, TypeFailure, failureSize, uint64(binary.BigEndian.Uint16(msg[10:]))),
-		checkPadding(TypeFailure, msg[9:10]),
-	)
-	if err != nil {
-		return Failure{}, err
-	}
-	if len(msg) > failureSize+MaxAbortText {
-		return Failure{}, malformed(TypeFailure, "a text of %d bytes, limit %d", len(msg)-failureSize, MaxAbortText)
-	}
-	return Failure{
-		Entry: binary.BigEndian.Uint32(msg[4:]),
-		Code:  AbortCode(msg[8]).known(),
-		Text:  string(msg[failureSize:]),
-	}, nil
+func DecodeFailure(msg []byte) (f Failure, err error) {
+	c := receiving(msg, TypeFailure)
+	f.fields(&c)
+	f.Code = f.Code.known()
+	return f, c.end()
+}
+
+func (f *Failure) fields(c *codec) {
+	integer(c, &f.Entry)
+	c.reason(&f.Code, &f.Text, MaxAbortText)
 }
 
 // MaxResults returns the number of results in a message of maxMessage bytes.
@@ -52,30 +40,17 @@ func MaxResults(maxMessage int) int { return max(0, maxMessage-listSize) / resul
 
 // AppendResults appends a RESULTS: the entries with these numbers are committed.
 func AppendResults(dst []byte, entries []uint32) []byte {
-	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeResults), uint32(len(entries)))
-	for _, entry := range entries {
-		dst = binary.BigEndian.AppendUint32(dst, entry)
-		dst = appendPadding(dst, 4) // the result: committed
-	}
-	return dst
+	return encodeList(dst, TypeResults, entries, resultFields)
 }
 
 // DecodeResults appends the numbers of the entries in a RESULTS to dst. It fails with ErrMalformed and returns dst
 // unchanged.
 func DecodeResults(dst []uint32, msg []byte) ([]uint32, error) {
-	if err := checkList(msg, TypeResults, resultSize); err != nil {
-		return dst, err
-	}
-	entries := dst
-	for at := listSize; at < len(msg); at += resultSize {
-		b := msg[at : at+resultSize]
-		if b[4] != 0 {
-			return dst, malformed(TypeResults, "unknown result %d", b[4])
-		}
-		if err := checkPadding(TypeResults, b[5:]); err != nil {
-			return dst, err
-		}
-		entries = append(entries, binary.BigEndian.Uint32(b))
-	}
-	return entries, nil
+	return decodeList(dst, msg, TypeResults, resultFields)
+}
+
+func resultFields(entry *uint32, c codec) codec {
+	integer(&c, entry)
+	c.zeros(4) // the result: committed
+	return c
 }

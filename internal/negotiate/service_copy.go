@@ -1,7 +1,6 @@
 package negotiate
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strings"
 )
@@ -30,18 +29,10 @@ const (
 	ItemPath                        // the path, below that of the copy, is sent
 )
 
+var itemNames = []string{ItemInclude: "include", ItemExclude: "exclude", ItemPath: "path"}
+
 // String returns the kind's name in docs/PROTOCOL.md.
-func (k ItemKind) String() string {
-	switch k {
-	case ItemInclude:
-		return "include"
-	case ItemExclude:
-		return "exclude"
-	case ItemPath:
-		return "path"
-	}
-	return fmt.Sprintf("kind %d", uint8(k))
-}
+func (k ItemKind) String() string { return nameOf(itemNames, k, "kind") }
 
 // Item is one pattern or path of an ITEMS.
 type Item struct {
@@ -64,54 +55,21 @@ func (i Item) check() error {
 
 // AppendItems appends an ITEMS without checking it.
 func AppendItems(dst []byte, items []Item) []byte {
-	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeItems), uint32(len(items)))
-	for _, i := range items {
-		dst = append(dst, byte(i.Kind), 0)
-		dst = binary.BigEndian.AppendUint16(dst, uint16(len(i.Text)))
-		dst = append(dst, i.Text...)
-	}
-	return dst
+	return encodeList(dst, TypeItems, items, (*Item).fields)
 }
 
 // DecodeItems appends the items of an ITEMS to dst. It fails with ErrMalformed and returns dst unchanged.
 func DecodeItems(dst []Item, msg []byte) ([]Item, error) {
-	count, rest, err := listText(msg, TypeItems, listSize)
-	if err != nil {
-		return dst, err
-	}
-	items := dst
-	for range count {
-		if len(rest) < itemSize {
-			return dst, malformed(TypeItems, "%d bytes, too short for an item", len(rest))
-		}
-		length := itemSize + (int(rest[2])<<8 | int(rest[3]))
-		if len(rest) < length {
-			return dst, malformed(TypeItems, "%d bytes for an item of %d", len(rest), length)
-		}
-		if rest[1] != 0 {
-			return dst, malformed(TypeItems, "padding that is not zero")
-		}
-		i := Item{ItemKind(rest[0]), rest[itemSize:length]}
-		if err := i.check(); err != nil {
-			return dst, err
-		}
-		items, rest = append(items, i), rest[length:]
-	}
-	if rest != "" {
-		return dst, malformed(TypeItems, "%d bytes after %d items", len(rest), count)
-	}
-	return items, nil
+	return decodeList(dst, msg, TypeItems, (*Item).fields)
 }
 
-// listText returns the number of elements of a list, at least 1, and a copy of what follows the message's fields.
-func listText(msg []byte, t Type, size int) (count uint32, rest string, err error) {
-	if err := checkType(msg, t, size); err != nil {
-		return 0, "", err
-	}
-	if count = binary.BigEndian.Uint32(msg[4:]); count == 0 {
-		return 0, "", malformed(t, "an empty list")
-	}
-	return count, string(msg[size:]), nil
+func (i *Item) fields(c codec) codec {
+	integer(&c, &i.Kind)
+	c.zeros(1)
+	text := length[uint16](&c, len(i.Text))
+	c.text(&i.Text, text)
+	c.verify(i.check)
+	return c
 }
 
 // itemTotals counts the items of a copy, which may be in several messages.
@@ -174,16 +132,10 @@ const (
 	CopyPull                          // the daemon sends
 )
 
+var directionNames = []string{CopyPush: "push", CopyPull: "pull"}
+
 // String returns "push" or "pull".
-func (d CopyDirection) String() string {
-	switch d {
-	case CopyPush:
-		return "push"
-	case CopyPull:
-		return "pull"
-	}
-	return fmt.Sprintf("direction %d", uint8(d))
-}
+func (d CopyDirection) String() string { return nameOf(directionNames, d, "direction") }
 
 // CopyKind is what one end of a copy is.
 type CopyKind uint8
@@ -196,20 +148,10 @@ const (
 	CopyStream
 )
 
+var copyKindNames = []string{CopyUnknown: "unknown", CopyFile: "file", CopyTree: "tree", CopyStream: "stream"}
+
 // String returns the kind's name in docs/PROTOCOL.md.
-func (k CopyKind) String() string {
-	switch k {
-	case CopyUnknown:
-		return "unknown"
-	case CopyFile:
-		return "file"
-	case CopyTree:
-		return "tree"
-	case CopyStream:
-		return "stream"
-	}
-	return fmt.Sprintf("kind %d", uint8(k))
-}
+func (k CopyKind) String() string { return nameOf(copyKindNames, k, "kind") }
 
 // CopyLinks is what a daemon that sends does with the symlinks of a tree.
 type CopyLinks uint8
@@ -221,18 +163,10 @@ const (
 	CopyLinksSkip                     // not sent
 )
 
+var linksNames = []string{CopyLinksAsLinks: "copy", CopyLinksFollow: "follow", CopyLinksSkip: "skip"}
+
 // String returns the choice's name on the command line.
-func (l CopyLinks) String() string {
-	switch l {
-	case CopyLinksAsLinks:
-		return "copy"
-	case CopyLinksFollow:
-		return "follow"
-	case CopyLinksSkip:
-		return "skip"
-	}
-	return fmt.Sprintf("links %d", uint8(l))
-}
+func (l CopyLinks) String() string { return nameOf(linksNames, l, "links") }
 
 // CopyFlags are options of the daemon's side of a copy. What the HELLO of the command says to both sides, such as the
 // digest or no-sparse, is not among them.
@@ -274,35 +208,27 @@ type CopyRequest struct {
 }
 
 // AppendCopy appends a COPY without checking it.
-func AppendCopy(dst []byte, c CopyRequest) []byte {
-	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeCopy), uint32(c.Flags))
-	dst = append(dst, byte(c.Direction), byte(c.Kind), byte(c.Links), byte(len(c.Place.Share)))
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(c.Place.Path)))
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(c.Local)))
-	dst = binary.BigEndian.AppendUint64(dst, c.Size)
-	return append(append(append(dst, c.Place.Share...), c.Place.Path...), c.Local...)
+func AppendCopy(dst []byte, r CopyRequest) []byte {
+	return encode(dst, TypeCopy, &r, (*CopyRequest).fields)
 }
 
 // DecodeCopy decodes a COPY and checks all its values. It fails with ErrMalformed.
-func DecodeCopy(msg []byte) (CopyRequest, error) {
-	if err := checkType(msg, TypeCopy, copySize); err != nil {
-		return CopyRequest{}, err
-	}
-	share, path, local := int(msg[11]), int(binary.BigEndian.Uint16(msg[12:])), int(binary.BigEndian.Uint16(msg[14:]))
-	if err := checkTail(msg, TypeCopy, copySize, uint64(share+path+local)); err != nil {
-		return CopyRequest{}, err
-	}
-	text := string(msg[copySize:])
-	c := CopyRequest{
-		Direction: CopyDirection(msg[8]), Kind: CopyKind(msg[9]), Links: CopyLinks(msg[10]),
-		Flags: CopyFlags(binary.BigEndian.Uint32(msg[4:])),
-		Place: Place{text[:share], text[share : share+path]}, Local: text[share+path:],
-		Size: binary.BigEndian.Uint64(msg[16:]),
-	}
-	if err := c.check(); err != nil {
-		return CopyRequest{}, err
-	}
-	return c, nil
+func DecodeCopy(msg []byte) (CopyRequest, error) { return decode(msg, TypeCopy, (*CopyRequest).fields) }
+
+func (r *CopyRequest) fields(c codec) codec {
+	integer(&c, &r.Flags)
+	integer(&c, &r.Direction)
+	integer(&c, &r.Kind)
+	integer(&c, &r.Links)
+	share := length[uint8](&c, len(r.Place.Share))
+	path := length[uint16](&c, len(r.Place.Path))
+	local := length[uint16](&c, len(r.Local))
+	integer(&c, &r.Size)
+	c.text(&r.Place.Share, share)
+	c.text(&r.Place.Path, path)
+	c.text(&r.Local, local)
+	c.verify(r.check)
+	return c
 }
 
 func (c CopyRequest) check() error {
@@ -362,41 +288,25 @@ type Accepted struct {
 
 // AppendAccepted appends an ACCEPTED without checking it.
 func AppendAccepted(dst []byte, a Accepted) []byte {
-	unfinished := byte(0)
-	if a.Unfinished {
-		unfinished = 1
-	}
-	dst = append(appendType(dst, TypeAccepted), byte(a.Kind), unfinished, 0, 0)
-	dst = binary.BigEndian.AppendUint64(dst, a.Size)
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(a.Path)))
-	return append(appendPadding(dst, 2), a.Path...)
+	return encode(dst, TypeAccepted, &a, (*Accepted).fields)
 }
 
 // DecodeAccepted decodes an ACCEPTED. It checks everything that does not depend on the COPY. It fails with
 // ErrMalformed.
 func DecodeAccepted(msg []byte) (Accepted, error) {
-	if err := checkType(msg, TypeAccepted, acceptedSize); err != nil {
-		return Accepted{}, err
-	}
-	err := firstError(
-		checkTail(msg, TypeAccepted, acceptedSize, uint64(binary.BigEndian.Uint16(msg[16:]))),
-		checkPadding(TypeAccepted, msg[6:8]),
-		checkPadding(TypeAccepted, msg[18:20]),
-	)
-	if err != nil {
-		return Accepted{}, err
-	}
-	if msg[5] > 1 {
-		return Accepted{}, malformed(TypeAccepted, "%d for an unfinished directory", msg[5])
-	}
-	a := Accepted{
-		Kind: CopyKind(msg[4]), Size: binary.BigEndian.Uint64(msg[8:]), Path: string(msg[acceptedSize:]),
-		Unfinished: msg[5] == 1,
-	}
-	if err := a.check(); err != nil {
-		return Accepted{}, err
-	}
-	return a, nil
+	return decode(msg, TypeAccepted, (*Accepted).fields)
+}
+
+func (a *Accepted) fields(c codec) codec {
+	integer(&c, &a.Kind)
+	c.bit(&a.Unfinished, "unfinished")
+	c.zeros(2)
+	integer(&c, &a.Size)
+	path := length[uint16](&c, len(a.Path))
+	c.zeros(2)
+	c.text(&a.Path, path)
+	c.verify(a.check)
+	return c
 }
 
 func (a Accepted) check() error {

@@ -1,7 +1,6 @@
 package negotiate
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -17,14 +16,8 @@ const MaxServiceGreeting = serviceGreetingSize + MaxSoftwareName + maxNames
 
 const (
 	serviceGreetingSize = 12 // without software and name
-	serviceVersionsSize = 8  // the part of it that all versions have
 	maxNames            = 2*MaxSoftwareName + 1
 	refusedSize         = 12 // without the text
-	closeSize           = 8
-	workingSize         = 8
-
-	greetingAuthenticates = 1 // the only flag of a GREETING
-	refusedFinal          = 1 // the only flag of a REFUSED
 )
 
 // ServiceGreeting is the content of a GREETING of the service: who a side is.
@@ -47,45 +40,37 @@ func (g ServiceGreeting) names() string {
 
 // AppendServiceGreeting appends a GREETING of the service without checking it.
 func AppendServiceGreeting(dst []byte, g ServiceGreeting) []byte {
-	dst = append(appendType(dst, TypeServiceGreeting), g.Versions.Min, g.Versions.Max, g.Version,
-		greetingAuthenticates*wireBool(g.Authenticates))
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(g.Software)))
-	names := g.names()
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(names)))
-	return append(append(dst, g.Software...), names...)
+	return encode(dst, TypeServiceGreeting, &g, (*ServiceGreeting).fields)
 }
 
 // DecodeServiceGreeting decodes a GREETING of the service, of a version that this package speaks. It fails with
 // ErrMalformed.
 func DecodeServiceGreeting(msg []byte) (ServiceGreeting, error) {
-	if err := checkType(msg, TypeServiceGreeting, serviceGreetingSize); err != nil {
-		return ServiceGreeting{}, err
+	return decode(msg, TypeServiceGreeting, (*ServiceGreeting).fields)
+}
+
+func (g *ServiceGreeting) fields(c codec) codec {
+	g.Versions.fields(&c)
+	integer(&c, &g.Version)
+	c.bit(&g.Authenticates, "authenticates")
+	both := g.names()
+	software := length[uint16](&c, len(g.Software))
+	names := length[uint16](&c, len(both))
+	c.text(&g.Software, software)
+	c.text(&both, names)
+	if c.reads {
+		var separated bool
+		if g.Name, g.User, separated = strings.Cut(both, "\x00"); separated && g.User == "" {
+			c.fail("an empty name of a user")
+		}
 	}
-	software, names := int(binary.BigEndian.Uint16(msg[8:])), int(binary.BigEndian.Uint16(msg[10:]))
-	if err := checkTail(msg, TypeServiceGreeting, serviceGreetingSize, uint64(software+names)); err != nil {
-		return ServiceGreeting{}, err
-	}
-	if unknown := msg[7] &^ greetingAuthenticates; unknown != 0 {
-		return ServiceGreeting{}, malformed(TypeServiceGreeting, "unknown flags %#x", unknown)
-	}
-	text := msg[serviceGreetingSize:]
-	g := ServiceGreeting{
-		Versions: Versions{Min: msg[4], Max: msg[5]}, Version: msg[6], Authenticates: msg[7] == greetingAuthenticates,
-	}
-	if software > MaxSoftwareName || names > maxNames {
-		return ServiceGreeting{}, malformed(TypeServiceGreeting, "names of %d and %d bytes, limits %d and %d", software,
-			names, MaxSoftwareName, maxNames)
-	}
-	g.Software = string(text[:software])
-	name, user, both := strings.Cut(string(text[software:]), "\x00")
-	if both && user == "" {
-		return ServiceGreeting{}, malformed(TypeServiceGreeting, "an empty name of a user")
-	}
-	g.Name, g.User = name, user
-	if err := g.check(); err != nil {
-		return ServiceGreeting{}, err
-	}
-	return g, nil
+	c.verify(g.check)
+	return c
+}
+
+func (v *Versions) fields(c *codec) {
+	integer(c, &v.Min)
+	integer(c, &v.Max)
 }
 
 // check checks everything that does not depend on the peer.
@@ -93,30 +78,21 @@ func (g ServiceGreeting) check() error {
 	if !g.Versions.valid() {
 		return malformed(TypeServiceGreeting, "versions %d to %d", g.Versions.Min, g.Versions.Max)
 	}
-	for _, text := range [...]string{g.Software, g.Name, g.User} {
-		if len(text) > MaxSoftwareName {
-			return malformed(TypeServiceGreeting, "a name of %d bytes, limit %d", len(text), MaxSoftwareName)
-		}
-		for _, octet := range []byte(text) {
-			if octet < ' ' || octet > '~' {
-				return malformed(TypeServiceGreeting, "byte %#x in a name", octet)
-			}
-		}
-	}
-	return nil
+	return firstError(
+		checkPrintable(TypeServiceGreeting, "software", g.Software, MaxSoftwareName),
+		checkPrintable(TypeServiceGreeting, "machine", g.Name, MaxSoftwareName),
+		checkPrintable(TypeServiceGreeting, "user", g.User, MaxSoftwareName),
+	)
 }
 
 // decodeServiceVersions returns the range of versions of a GREETING of the service, which every version has at the same
 // place. It fails with ErrMalformed.
-func decodeServiceVersions(msg []byte) (Versions, error) {
-	if err := checkType(msg, TypeServiceGreeting, serviceVersionsSize); err != nil {
-		return Versions{}, err
+func decodeServiceVersions(msg []byte) (v Versions, err error) {
+	c := receiving(msg, TypeServiceGreeting)
+	if v.fields(&c); !v.valid() {
+		c.fail("versions %d to %d", v.Min, v.Max)
 	}
-	v := Versions{Min: msg[4], Max: msg[5]}
-	if !v.valid() {
-		return Versions{}, malformed(TypeServiceGreeting, "versions %d to %d", v.Min, v.Max)
-	}
-	return v, nil
+	return v, c.err
 }
 
 // Refusal is the daemon's REFUSED, and the error of a command's session that it has ended.
@@ -135,58 +111,49 @@ func (r *Refusal) Error() string {
 func AppendRefused(dst []byte, r Refusal) []byte { return appendRefused(dst, r, MaxAbortText) }
 
 func appendRefused(dst []byte, r Refusal, limit int) []byte {
-	text := truncateText(r.Text, limit)
-	dst = append(appendType(dst, TypeRefused), byte(r.Code.known()), refusedFinal*wireBool(r.Final), 0, 0)
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(text)))
-	return append(appendPadding(dst, 2), text...)
+	r.Text = truncateText(r.Text, limit)
+	return encode(dst, TypeRefused, &r, (*Refusal).fields)
 }
 
 // DecodeRefused decodes a REFUSED. It fails with ErrMalformed.
 func DecodeRefused(msg []byte) (*Refusal, error) {
-	if err := checkType(msg, TypeRefused, refusedSize); err != nil {
-		return nil, err
-	}
-	err := firstError(
-		checkTail(msg, TypeRefused, refusedSize, uint64(binary.BigEndian.Uint16(msg[8:]))),
-		checkPadding(TypeRefused, msg[6:8]),
-		checkPadding(TypeRefused, msg[10:12]),
-	)
+	r, err := decode(msg, TypeRefused, (*Refusal).fields)
 	if err != nil {
 		return nil, err
 	}
-	if unknown := msg[5] &^ refusedFinal; unknown != 0 {
-		return nil, malformed(TypeRefused, "unknown flags %#x", unknown)
-	}
-	if len(msg) > refusedSize+MaxAbortText {
-		return nil, malformed(TypeRefused, "a text of %d bytes, limit %d", len(msg)-refusedSize, MaxAbortText)
-	}
-	return &Refusal{Code: AbortCode(msg[4]).known(), Text: string(msg[refusedSize:]), Final: msg[5] != 0}, nil
+	return &r, nil
+}
+
+func (r *Refusal) fields(c codec) codec {
+	r.Code = r.Code.known()
+	integer(&c, &r.Code)
+	c.bit(&r.Final, "final")
+	c.zeros(2)
+	text := length[uint16](&c, len(r.Text))
+	c.zeros(2)
+	c.limitedText(&r.Text, text, MaxAbortText)
+	r.Code = r.Code.known()
+	return c
 }
 
 // AppendClose appends a CLOSE: the native session of its sender has ended.
-func AppendClose(dst []byte) []byte {
-	return appendPadding(appendType(dst, TypeClose), closeSize-typeSize)
-}
+func AppendClose(dst []byte) []byte { return appendEmpty(dst, TypeClose) }
 
 // DecodeClose decodes a CLOSE. It fails with ErrMalformed.
-func DecodeClose(msg []byte) error {
-	if err := checkFixed(msg, TypeClose, closeSize); err != nil {
-		return err
-	}
-	return checkPadding(TypeClose, msg[typeSize:])
-}
+func DecodeClose(msg []byte) error { return decodeEmpty(msg, TypeClose) }
 
 // AppendWorking appends a WORKING. ahead is the number of requests that the daemon serves first; 0: it serves this one.
 func AppendWorking(dst []byte, ahead uint32) []byte {
-	return binary.BigEndian.AppendUint32(appendType(dst, TypeWorking), ahead)
+	c := sending(dst, TypeWorking)
+	integer(&c, &ahead)
+	return c.bytes
 }
 
 // DecodeWorking decodes a WORKING. It fails with ErrMalformed.
 func DecodeWorking(msg []byte) (ahead uint32, err error) {
-	if err := checkFixed(msg, TypeWorking, workingSize); err != nil {
-		return 0, err
-	}
-	return binary.BigEndian.Uint32(msg[4:]), nil
+	c := receiving(msg, TypeWorking)
+	integer(&c, &ahead)
+	return ahead, c.end()
 }
 
 // The reasons for the end of a Service, besides those of the other sessions and a *Refusal.

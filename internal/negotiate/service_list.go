@@ -1,9 +1,6 @@
 package negotiate
 
-import (
-	"encoding/binary"
-	"strings"
-)
+import "strings"
 
 const (
 	placeRequestSize = 12 // without share and path
@@ -47,41 +44,30 @@ type ListRequest struct {
 
 // AppendList appends a LIST without checking it.
 func AppendList(dst []byte, l ListRequest) []byte {
-	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeList), uint32(l.Flags))
-	return appendPlace(append(dst, byte(len(l.Place.Share)), 0), l.Place)
-}
-
-// appendPlace appends the length of the path, the share and the path.
-func appendPlace(dst []byte, p Place) []byte {
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(p.Path)))
-	return append(append(dst, p.Share...), p.Path...)
-}
-
-// decodePlace decodes a LIST or MKDIR, without checking the flags and the place.
-func decodePlace(msg []byte, t Type) (flags uint32, p Place, err error) {
-	if err := checkType(msg, t, placeRequestSize); err != nil {
-		return 0, Place{}, err
-	}
-	share, path := int(msg[8]), int(binary.BigEndian.Uint16(msg[10:]))
-	err = firstError(checkTail(msg, t, placeRequestSize, uint64(share+path)), checkPadding(t, msg[9:10]))
-	if err != nil {
-		return 0, Place{}, err
-	}
-	text := string(msg[placeRequestSize:])
-	return binary.BigEndian.Uint32(msg[4:]), Place{text[:share], text[share:]}, nil
+	return encode(dst, TypeList, &l, (*ListRequest).fields)
 }
 
 // DecodeList decodes a LIST. It fails with ErrMalformed.
-func DecodeList(msg []byte) (ListRequest, error) {
-	flags, place, err := decodePlace(msg, TypeList)
-	if err != nil {
-		return ListRequest{}, err
+func DecodeList(msg []byte) (ListRequest, error) { return decode(msg, TypeList, (*ListRequest).fields) }
+
+func (l *ListRequest) fields(c codec) codec {
+	var none byte
+	integer(&c, &l.Flags)
+	l.Place.fields(&c, &none, 0)
+	c.verify(l.check)
+	return c
+}
+
+// fields passes a place and, between its lengths, flags of which some are known.
+func (p *Place) fields(c *codec, flags *byte, known byte) {
+	share := length[uint8](c, len(p.Share))
+	integer(c, flags)
+	path := length[uint16](c, len(p.Path))
+	c.text(&p.Share, share)
+	c.text(&p.Path, path)
+	if unknown := *flags &^ known; unknown != 0 {
+		c.fail("unknown flags %#x", unknown)
 	}
-	l := ListRequest{ListFlags(flags), place}
-	if err := l.check(); err != nil {
-		return ListRequest{}, err
-	}
-	return l, nil
 }
 
 func (l ListRequest) check() error {
@@ -118,76 +104,30 @@ type Listed struct {
 
 // AppendListed appends a LISTED without checking it.
 func AppendListed(dst []byte, entries []Listed) []byte {
-	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeListed), uint32(len(entries)))
-	for i := range entries {
-		dst = appendListed(dst, &entries[i])
-	}
-	return dst
-}
-
-func appendListed(dst []byte, e *Listed) []byte {
-	dst = append(dst, byte(e.Kind), wireBool(e.Mounted))
-	dst = binary.BigEndian.AppendUint16(dst, uint16(e.Depth))
-	dst = binary.BigEndian.AppendUint32(dst, e.Mode)
-	dst = binary.BigEndian.AppendUint64(dst, uint64(e.MTime.Sec))
-	dst = binary.BigEndian.AppendUint32(dst, e.MTime.Nsec)
-	dst = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(dst, e.File), e.Size)
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(e.Name)))
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(e.Link)))
-	return append(append(dst, e.Name...), e.Link...)
+	return encodeList(dst, TypeListed, entries, (*Listed).fields)
 }
 
 // DecodeListed appends the entries of a LISTED to dst. It checks everything that does not depend on other entries. It
 // fails with ErrMalformed and returns dst unchanged.
 func DecodeListed(dst []Listed, msg []byte) ([]Listed, error) {
-	count, text, err := listText(msg, TypeListed, listSize)
-	if err != nil {
-		return dst, err
-	}
-	entries, rest := dst, msg[listSize:]
-	for range count {
-		e, length, err := decodeListed(rest, text)
-		if err != nil {
-			return dst, err
-		}
-		entries, rest, text = append(entries, e), rest[length:], text[length:]
-	}
-	if len(rest) != 0 {
-		return dst, malformed(TypeListed, "%d bytes after %d entries", len(rest), count)
-	}
-	return entries, nil
+	return decodeList(dst, msg, TypeListed, (*Listed).fields)
 }
 
-// decodeListed decodes the first entry of b, of which text has the same bytes.
-func decodeListed(b []byte, text string) (e Listed, length int, err error) {
-	if len(b) < listedSize {
-		return Listed{}, 0, malformed(TypeListed, "%d bytes, too short for an entry", len(b))
-	}
-	name := listedSize + int(binary.BigEndian.Uint16(b[32:])) // where it ends
-	length = name + int(binary.BigEndian.Uint16(b[34:]))
-	if len(b) < length {
-		return Listed{}, 0, malformed(TypeListed, "%d bytes for an entry of %d", len(b), length)
-	}
-	e = Listed{
-		Kind:  EntryKind(b[0]),
-		Depth: int(binary.BigEndian.Uint16(b[2:])),
-		Mode:  binary.BigEndian.Uint32(b[4:]),
-		MTime: Timestamp{int64(binary.BigEndian.Uint64(b[8:])), binary.BigEndian.Uint32(b[16:])},
-		File:  binary.BigEndian.Uint32(b[20:]),
-		Size:  binary.BigEndian.Uint64(b[24:]),
-		Name:  text[listedSize:name],
-		Link:  text[name:length],
-
-		Mounted: b[1] == 1,
-	}
-	err = e.check()
-	if b[1] > 1 {
-		err = malformed(TypeListed, "unknown flags %#x of an entry", b[1])
-	}
-	if err != nil {
-		return Listed{}, 0, err
-	}
-	return e, length, nil
+func (e *Listed) fields(c codec) codec {
+	integer(&c, &e.Kind)
+	c.bit(&e.Mounted, "mounted")
+	c.depth(&e.Depth)
+	integer(&c, &e.Mode)
+	integer(&c, &e.MTime.Sec)
+	integer(&c, &e.MTime.Nsec)
+	integer(&c, &e.File)
+	integer(&c, &e.Size)
+	name := length[uint16](&c, len(e.Name))
+	link := length[uint16](&c, len(e.Link))
+	c.text(&e.Name, name)
+	c.text(&e.Link, link)
+	c.verify(e.check)
+	return c
 }
 
 // check checks everything that does not depend on other entries.
@@ -227,33 +167,32 @@ type ListEnd struct {
 func AppendListEnd(dst []byte, e ListEnd) []byte { return appendListEnd(dst, e, MaxAbortText) }
 
 func appendListEnd(dst []byte, e ListEnd, limit int) []byte {
-	code, text := byte(0), ""
-	if e.Code != 0 {
-		code, text = byte(e.Code.known()), truncateText(e.Text, limit)
-	}
-	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeListEnd), e.Count)
-	dst = binary.BigEndian.AppendUint16(append(dst, code, 0), uint16(len(text)))
-	return append(dst, text...)
+	e.Code, e.Text = optionalReason(e.Code, e.Text, limit)
+	return encode(dst, TypeListEnd, &e, (*ListEnd).fields)
 }
 
 // DecodeListEnd decodes a LIST END. It fails with ErrMalformed.
-func DecodeListEnd(msg []byte) (ListEnd, error) {
-	if err := checkType(msg, TypeListEnd, listEndSize); err != nil {
-		return ListEnd{}, err
+func DecodeListEnd(msg []byte) (ListEnd, error) { return decode(msg, TypeListEnd, (*ListEnd).fields) }
+
+func (e *ListEnd) fields(c codec) codec {
+	integer(&c, &e.Count)
+	c.optionalReason(&e.Code, &e.Text, MaxAbortText)
+	return c
+}
+
+// optionalReason is reason for one that may be missing: the code is 0 and the text empty.
+func (c *codec) optionalReason(code *AbortCode, text *string, limit int) {
+	c.reason(code, text, limit)
+	if *code == 0 && *text != "" {
+		c.fail("a text of %d bytes without a code", len(*text))
 	}
-	err := firstError(
-		checkTail(msg, TypeListEnd, listEndSize, uint64(binary.BigEndian.Uint16(msg[10:]))),
-		checkPadding(TypeListEnd, msg[9:10]),
-	)
-	if err != nil {
-		return ListEnd{}, err
+	*code, _ = optionalReason(*code, "", 0)
+}
+
+// optionalReason returns a reason as it is sent: without a code there is no text.
+func optionalReason(code AbortCode, text string, limit int) (AbortCode, string) {
+	if code == 0 {
+		return 0, ""
 	}
-	e := ListEnd{Count: binary.BigEndian.Uint32(msg[4:]), Text: string(msg[listEndSize:])}
-	if msg[8] != 0 {
-		e.Code = AbortCode(msg[8]).known()
-	}
-	if len(e.Text) > MaxAbortText || e.Code == 0 && e.Text != "" {
-		return ListEnd{}, malformed(TypeListEnd, "a text of %d bytes with result %d", len(e.Text), e.Code)
-	}
-	return e, nil
+	return code.known(), truncateText(text, limit)
 }

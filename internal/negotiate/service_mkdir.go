@@ -1,9 +1,5 @@
 package negotiate
 
-import "encoding/binary"
-
-const makeParents = 1 // the only flag of a MKDIR
-
 // MakeDirRequest is the content of a MKDIR: a directory to create below a share.
 type MakeDirRequest struct {
 	Place   Place // with a path
@@ -12,24 +8,21 @@ type MakeDirRequest struct {
 
 // AppendMakeDir appends a MKDIR without checking it.
 func AppendMakeDir(dst []byte, m MakeDirRequest) []byte {
-	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeMakeDir), uint32(makeParents*wireBool(m.Parents)))
-	return appendPlace(append(dst, byte(len(m.Place.Share)), 0), m.Place)
+	return encode(dst, TypeMakeDir, &m, (*MakeDirRequest).fields)
 }
 
 // DecodeMakeDir decodes a MKDIR. It fails with ErrMalformed.
 func DecodeMakeDir(msg []byte) (MakeDirRequest, error) {
-	flags, place, err := decodePlace(msg, TypeMakeDir)
-	if err != nil {
-		return MakeDirRequest{}, err
-	}
-	if flags&^makeParents != 0 {
-		return MakeDirRequest{}, malformed(TypeMakeDir, "unknown flags %#x", flags)
-	}
-	m := MakeDirRequest{place, flags == makeParents}
-	if err := m.check(); err != nil {
-		return MakeDirRequest{}, err
-	}
-	return m, nil
+	return decode(msg, TypeMakeDir, (*MakeDirRequest).fields)
+}
+
+func (m *MakeDirRequest) fields(c codec) codec {
+	var none byte
+	c.zeros(3)
+	c.bit(&m.Parents, "parents")
+	m.Place.fields(&c, &none, 0)
+	c.verify(m.check)
+	return c
 }
 
 func (m MakeDirRequest) check() error {
@@ -40,15 +33,10 @@ func (m MakeDirRequest) check() error {
 }
 
 // AppendMade appends a MADE.
-func AppendMade(dst []byte) []byte { return appendPadding(appendType(dst, TypeMade), 4) }
+func AppendMade(dst []byte) []byte { return appendEmpty(dst, TypeMade) }
 
 // DecodeMade decodes a MADE. It fails with ErrMalformed.
-func DecodeMade(msg []byte) error {
-	if err := checkFixed(msg, TypeMade, typeSize+4); err != nil {
-		return err
-	}
-	return checkPadding(TypeMade, msg[typeSize:])
-}
+func DecodeMade(msg []byte) error { return decodeEmpty(msg, TypeMade) }
 
 // MakeDir appends a MKDIR. It is called on the command in Ready. It fails with ErrMalformed, ErrTooLarge or
 // ErrOutOfOrder.

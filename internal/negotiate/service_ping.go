@@ -59,30 +59,29 @@ func DecodeServicePong(msg []byte) (ServicePing, error) {
 }
 
 func appendServicePing(dst []byte, t Type, p ServicePing) []byte {
-	dst = binary.BigEndian.AppendUint32(appendType(dst, t), p.Number)
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(p.Payload)))
-	dst = binary.BigEndian.AppendUint32(dst, uint32(p.Kind))
-	return append(dst, p.Payload...)
+	c := sending(dst, t)
+	p.fields(&c)
+	return c.bytes
 }
 
-func decodeServicePing(msg []byte, t Type) (ServicePing, error) {
-	if err := checkType(msg, t, ServicePingHeader); err != nil {
-		return ServicePing{}, err
-	}
-	if err := checkTail(msg, t, ServicePingHeader, uint64(binary.BigEndian.Uint32(msg[8:]))); err != nil {
-		return ServicePing{}, err
-	}
-	kind := binary.BigEndian.Uint32(msg[12:])
+func decodeServicePing(msg []byte, t Type) (p ServicePing, err error) {
+	c := receiving(msg, t)
+	p.fields(&c)
+	return p, c.end()
+}
+
+func (p *ServicePing) fields(c *codec) {
+	integer(c, &p.Number)
+	payload := length[uint32](c, len(p.Payload))
+	kind := uint32(p.Kind)
+	integer(c, &kind)
+	c.octets(&p.Payload, payload)
 	if kind >= uint32(pingKinds) {
-		return ServicePing{}, malformed(t, "kind %d", kind)
+		c.fail("kind %d", kind)
+		return
 	}
-	p := ServicePing{
-		Number: binary.BigEndian.Uint32(msg[4:]), Kind: PingKind(kind), Payload: msg[ServicePingHeader:],
-	}
-	if err := p.check(t); err != nil {
-		return ServicePing{}, err
-	}
-	return p, nil
+	p.Kind = PingKind(kind)
+	c.verify(func() error { return p.check(c.message) })
 }
 
 func (p ServicePing) check(t Type) error {

@@ -1,7 +1,5 @@
 package negotiate
 
-import "encoding/binary"
-
 const (
 	removeSize     = 12 // without share, path and the paths to remove
 	removePathSize = 2  // of one of these, without its bytes
@@ -26,56 +24,45 @@ type RemoveRequest struct {
 
 // AppendRemove appends a REMOVE without checking it.
 func AppendRemove(dst []byte, r RemoveRequest) []byte {
-	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeRemove), uint32(len(r.Paths)))
-	flags := byte(removeKept*wireBool(r.Kept) | removeFiles*wireBool(r.Files) | removeAside*wireBool(r.Aside))
-	dst = appendPlace(append(dst, byte(len(r.Place.Share)), flags), r.Place)
-	for _, path := range r.Paths {
-		dst = binary.BigEndian.AppendUint16(dst, uint16(len(path)))
-		dst = append(dst, path...)
+	c := sending(dst, TypeRemove)
+	r.fields(&c)
+	for i := range r.Paths {
+		c = removePathFields(&r.Paths[i], c)
 	}
-	return dst
+	return c.bytes
 }
 
 // DecodeRemove decodes a REMOVE and appends its paths to dst. It fails with ErrMalformed.
 func DecodeRemove(dst []string, msg []byte) (RemoveRequest, error) {
-	count, rest, err := listText(msg, TypeRemove, removeSize)
-	if err != nil {
-		return RemoveRequest{}, err
+	c, r := receiving(msg, TypeRemove), RemoveRequest{Paths: dst}
+	for r.fields(&c); c.more(); {
+		var path string
+		c = removePathFields(&path, c)
+		r.Paths = append(r.Paths, path)
 	}
+	return r, c.end()
+}
+
+// fields passes what comes before the paths.
+func (r *RemoveRequest) fields(c *codec) {
 	const exclusive = removeFiles | removeAside
-	if flags := msg[9]; flags&^(removeKept|exclusive) != 0 || flags&exclusive == exclusive {
-		return RemoveRequest{}, malformed(TypeRemove, "unknown flags %#x", msg[9])
-	}
-	share, path := int(msg[8]), int(binary.BigEndian.Uint16(msg[10:]))
-	if len(rest) < share+path {
-		return RemoveRequest{}, malformed(TypeRemove, "%d bytes for a place of %d", len(rest), share+path)
-	}
-	r := RemoveRequest{
-		Place: Place{rest[:share], rest[share : share+path]},
-		Kept:  msg[9]&removeKept != 0, Files: msg[9]&removeFiles != 0, Aside: msg[9]&removeAside != 0,
-		Paths: dst,
-	}
-	if err := r.Place.check(TypeRemove); err != nil {
-		return RemoveRequest{}, err
-	}
-	rest = rest[share+path:]
-	for range count {
-		if len(rest) < removePathSize {
-			return RemoveRequest{}, malformed(TypeRemove, "%d bytes, too short for a path", len(rest))
+	flags := byte(removeKept*wireBool(r.Kept) | removeFiles*wireBool(r.Files) | removeAside*wireBool(r.Aside))
+	c.list(len(r.Paths))
+	r.Place.fields(c, &flags, removeKept|exclusive)
+	r.Kept, r.Files, r.Aside = flags&removeKept != 0, flags&removeFiles != 0, flags&removeAside != 0
+	c.verify(func() error {
+		if r.Files && r.Aside {
+			return malformed(TypeRemove, "flags %#x exclude each other", flags)
 		}
-		length := removePathSize + (int(rest[0])<<8 | int(rest[1]))
-		if len(rest) < length {
-			return RemoveRequest{}, malformed(TypeRemove, "%d bytes for a path of %d", len(rest), length)
-		}
-		if err := checkRemovePath(rest[removePathSize:length]); err != nil {
-			return RemoveRequest{}, err
-		}
-		r.Paths, rest = append(r.Paths, rest[removePathSize:length]), rest[length:]
-	}
-	if rest != "" {
-		return RemoveRequest{}, malformed(TypeRemove, "%d bytes after %d paths", len(rest), count)
-	}
-	return r, nil
+		return r.Place.check(TypeRemove)
+	})
+}
+
+func removePathFields(path *string, c codec) codec {
+	size := length[uint16](&c, len(*path))
+	c.text(path, size)
+	c.verify(func() error { return checkRemovePath(*path) })
+	return c
 }
 
 // checkRemovePath refuses the place itself, too.
@@ -92,54 +79,26 @@ type Removal struct {
 	Text string    // why not, at most MaxRemovedText bytes as received, any bytes; empty with Code 0
 }
 
-// known returns the removal with a code of the protocol.
-func (r Removal) known() Removal {
-	if r.Code == 0 {
-		return Removal{}
-	}
-	return Removal{r.Code.known(), r.Text}
-}
-
 // AppendRemoved appends a REMOVED in at most limit bytes, but at least 4 for each result. Texts are truncated to
 // MaxRemovedText bytes, and to what the results after them leave.
 func AppendRemoved(dst []byte, results []Removal, limit int) []byte {
 	room := limit - listSize - removedSize*len(results) // for texts
-	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeRemoved), uint32(len(results)))
+	c := sending(dst, TypeRemoved)
+	c.list(len(results))
 	for _, r := range results {
-		r = r.known()
-		text := truncateText(r.Text, max(0, min(MaxRemovedText, room)))
-		room -= len(text)
-		dst = binary.BigEndian.AppendUint16(append(dst, byte(r.Code), 0), uint16(len(text)))
-		dst = append(dst, text...)
+		r.Code, r.Text = optionalReason(r.Code, r.Text, max(0, min(MaxRemovedText, room)))
+		room -= len(r.Text)
+		c = r.fields(c)
 	}
-	return dst
+	return c.bytes
 }
 
 // DecodeRemoved appends the results of a REMOVED to dst. It fails with ErrMalformed and returns dst unchanged.
 func DecodeRemoved(dst []Removal, msg []byte) ([]Removal, error) {
-	count, rest, err := listText(msg, TypeRemoved, listSize)
-	if err != nil {
-		return dst, err
-	}
-	results := dst
-	for range count {
-		if len(rest) < removedSize {
-			return dst, malformed(TypeRemoved, "%d bytes, too short for a result", len(rest))
-		}
-		text := int(rest[2])<<8 | int(rest[3])
-		switch {
-		case rest[1] != 0:
-			return dst, malformed(TypeRemoved, "padding that is not zero")
-		case text > MaxRemovedText || rest[0] == 0 && text != 0:
-			return dst, malformed(TypeRemoved, "a text of %d bytes with result %d", text, rest[0])
-		case len(rest) < removedSize+text:
-			return dst, malformed(TypeRemoved, "%d bytes for a result of %d", len(rest), removedSize+text)
-		}
-		r := Removal{AbortCode(rest[0]), rest[removedSize : removedSize+text]}
-		results, rest = append(results, r.known()), rest[removedSize+text:]
-	}
-	if rest != "" {
-		return dst, malformed(TypeRemoved, "%d bytes after %d results", len(rest), count)
-	}
-	return results, nil
+	return decodeList(dst, msg, TypeRemoved, (*Removal).fields)
+}
+
+func (r *Removal) fields(c codec) codec {
+	c.optionalReason(&r.Code, &r.Text, MaxRemovedText)
+	return c
 }

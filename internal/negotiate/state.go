@@ -1,7 +1,5 @@
 package negotiate
 
-import "fmt"
-
 // Side is one end of the connection.
 type Side int
 
@@ -16,16 +14,10 @@ const (
 	Server
 )
 
-// sideNames is the only table of the names.
-var sideNames = [...]string{Host: "host", DPU: "DPU", Client: "client", Server: "server"}
+var sideNames = []string{Host: "host", DPU: "DPU", Client: "client", Server: "server"}
 
 // String returns the side's name in messages to the user.
-func (s Side) String() string {
-	if s < 0 || int(s) >= len(sideNames) {
-		return fmt.Sprintf("side %d", int(s))
-	}
-	return sideNames[s]
-}
+func (s Side) String() string { return nameOf(sideNames, s, "side") }
 
 // others is the only table of the pairs.
 var others = [...]Side{Host: DPU, DPU: Host, Client: Server, Server: Client}
@@ -46,16 +38,10 @@ const (
 	Native
 )
 
+var protocolNames = []string{Reference: "reference", Native: "native"}
+
 // String returns the protocol's name in messages to the user.
-func (p Protocol) String() string {
-	switch p {
-	case Reference:
-		return "reference"
-	case Native:
-		return "native"
-	}
-	return fmt.Sprintf("protocol %d", int(p))
-}
+func (p Protocol) String() string { return nameOf(protocolNames, p, "protocol") }
 
 // State is the state of a session. The package comment draws both state machines; docs/PROTOCOL.md defines the effect
 // of every input in every state.
@@ -96,7 +82,7 @@ const (
 	Making                                      // until the daemon's MADE
 )
 
-var stateNames = map[State]string{
+var stateNames = []string{
 	Idle:            "idle",
 	AwaitDirection:  "await-direction",
 	AwaitExport:     "await-export",
@@ -123,12 +109,7 @@ var stateNames = map[State]string{
 }
 
 // String returns the state's name in docs/PROTOCOL.md.
-func (s State) String() string {
-	if name, ok := stateNames[s]; ok {
-		return name
-	}
-	return fmt.Sprintf("state %d", int(s))
-}
+func (s State) String() string { return nameOf(stateNames, s, "state") }
 
 // Event is the meaning of a received message for the caller.
 type Event int
@@ -186,7 +167,7 @@ const (
 	PeerMade                                        // on the command
 )
 
-var eventNames = [...]string{
+var eventNames = []string{
 	None: "none", Agreed: "agreed", Exported: "exported", Finished: "finished", ToNative: "to-native",
 	Planned: "planned", WindowOpened: "window-opened", TransferBegun: "transfer-begun",
 	EntriesAnnounced: "entries-announced", Answered: "answered", PeerMetadata: "peer-metadata", Announced: "announced",
@@ -202,9 +183,4 @@ var eventNames = [...]string{
 }
 
 // String returns the event's name in docs/PROTOCOL.md.
-func (e Event) String() string {
-	if e >= 0 && int(e) < len(eventNames) {
-		return eventNames[e]
-	}
-	return fmt.Sprintf("event %d", int(e))
-}
+func (e Event) String() string { return nameOf(eventNames, e, "event") }

@@ -340,11 +340,7 @@ func parseSuccess(t *testing.T, cell string, s *Session) expectation {
 	cell, message, _ := strings.Cut(cell, ">")
 	name, eventName, _ := strings.Cut(cell, ":")
 	want := expectation{reply: gridReply(message, s)}
-	for state, stateName := range stateNames {
-		if stateName == name {
-			want.next = state
-		}
-	}
+	want.next = max(0, State(slices.Index(stateNames, name)))
 	for event := Agreed; event <= ToNative; event++ {
 		if event.String() == eventName {
 			want.event = event

@@ -121,5 +121,3 @@ func typeOf(msg []byte) Type {
 	}
 	return Type(binary.LittleEndian.Uint32(msg))
 }
-
-const typeSize = 4

@@ -70,16 +70,10 @@ const (
 	DurabilityFull                   // after a crash the name has the new content
 )
 
-// durabilityNames is the only table of the names.
-var durabilityNames = [...]string{DurabilityNone: "none", DurabilityFile: "file", DurabilityFull: "full"}
+var durabilityNames = []string{DurabilityNone: "none", DurabilityFile: "file", DurabilityFull: "full"}
 
 // String returns the durability's name in docs/PROTOCOL.md and on the command line.
-func (d Durability) String() string {
-	if !d.Known() {
-		return fmt.Sprintf("durability %d", uint8(d))
-	}
-	return durabilityNames[d]
-}
+func (d Durability) String() string { return nameOf(durabilityNames, d, "durability") }
 
 // Known reports whether d is one of the durabilities above.
 func (d Durability) Known() bool { return int(d) < len(durabilityNames) }
@@ -97,19 +91,12 @@ const (
 	PathTCP                  // as PathTLS, without encryption once TLS has authenticated a connection
 )
 
-// pathNames is the only table of the names.
-var pathNames = [...]string{
-	PathDMA: "dma", PathFast: "fast", PathTLS: "tls", PathMessages: "am", PathRMA: "rma",
-	PathTCP: "tcp",
+var pathNames = []string{
+	PathDMA: "dma", PathFast: "fast", PathTLS: "tls", PathMessages: "am", PathRMA: "rma", PathTCP: "tcp",
 }
 
 // String returns the path's name in the parameter --path.
-func (p Path) String() string {
-	if int(p) >= len(pathNames) {
-		return fmt.Sprintf("path %d", uint8(p))
-	}
-	return pathNames[p]
-}
+func (p Path) String() string { return nameOf(pathNames, p, "path") }
 
 // Pushed reports whether the sender sends the content of every unit that it announces to the receiver's memory, which
 // has no address for it. Otherwise an engine of one side copies what the receiver wants.

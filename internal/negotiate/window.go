@@ -1,6 +1,7 @@
 package negotiate
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -19,37 +20,24 @@ type Window struct {
 }
 
 // AppendWindow appends a WINDOW without checking it.
-func AppendWindow(dst []byte, w Window) []byte {
-	dst = appendPadding(appendType(dst, TypeWindow), 4)
-	dst = binary.BigEndian.AppendUint64(dst, w.Address)
-	dst = binary.BigEndian.AppendUint64(dst, w.Length)
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(w.Descriptor)))
-	dst = appendPadding(dst, 4)
-	return append(dst, w.Descriptor...)
-}
+func AppendWindow(dst []byte, w Window) []byte { return encode(dst, TypeWindow, &w, (*Window).fields) }
 
 // DecodeWindow decodes a WINDOW and copies its descriptor. It fails with ErrMalformed.
 func DecodeWindow(msg []byte) (Window, error) {
-	if err := checkType(msg, TypeWindow, windowSize); err != nil {
-		return Window{}, err
-	}
-	err := firstError(
-		checkTail(msg, TypeWindow, windowSize, uint64(binary.BigEndian.Uint32(msg[24:]))),
-		checkPadding(TypeWindow, msg[4:8]),
-		checkPadding(TypeWindow, msg[28:32]),
-	)
-	if err != nil {
-		return Window{}, err
-	}
-	w := Window{
-		Address:    binary.BigEndian.Uint64(msg[8:]),
-		Length:     binary.BigEndian.Uint64(msg[16:]),
-		Descriptor: append([]byte(nil), msg[windowSize:]...),
-	}
-	if err := w.checkRange(); err != nil {
-		return Window{}, err
-	}
-	return w, nil
+	w, err := decode(msg, TypeWindow, (*Window).fields)
+	w.Descriptor = bytes.Clone(w.Descriptor)
+	return w, err
+}
+
+func (w *Window) fields(c codec) codec {
+	c.zeros(4)
+	integer(&c, &w.Address)
+	integer(&c, &w.Length)
+	descriptor := length[uint32](&c, len(w.Descriptor))
+	c.zeros(4)
+	c.octets(&w.Descriptor, descriptor)
+	c.verify(w.checkRange)
+	return c
 }
 
 // check checks everything, by the plan.
