@@ -56,7 +56,8 @@ func translate(err error) error {
 		return nil
 	case errors.Is(err, doca.ErrClosed):
 		return ErrClosed
-	case errors.Is(err, doca.ErrDisconnected), errors.Is(err, doca.CodeNotConnected):
+	case errors.Is(err, doca.ErrDisconnected), errors.Is(err, doca.CodeNotConnected),
+		errors.Is(err, doca.CodeConnectionAborted), errors.Is(err, doca.CodeConnectionReset):
 		return fmt.Errorf("%w (%w)", ErrPeerLost, err)
 	default:
 		return err
