@@ -371,7 +371,7 @@ func enough(t *testing.T) context.Context {
 // A peer that takes nothing delays neither a lane, whose wait ends with its context, nor Close.
 func TestPeerTakesNothing(t *testing.T) {
 	eachPath(t, func(t *testing.T, path negotiate.Path) {
-		m := newMachines(t, smallBuffers)
+		m := newMachines(t, func(s *Settings) { s.buffers = 4 << 10 })
 		both := m.meet(t)
 		defer both.close(t)
 		both.serverControl.Memory(both.server, m.Listener.settings)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -170,67 +171,100 @@ var ErrEnough = errors.New("it was enough")
 
 func testContexts(t *testing.T, one, other comch.Conn) {
 	ctx, cancel := context.WithCancelCause(Patient(t))
-	result := make(chan error, 1)
-	go func() {
+	receiving := start(ctx, func(ctx context.Context) error {
 		_, err := one.Recv(ctx)
-		result <- err
-	}()
+		return err
+	})
+	<-receiving.waits
+	overfill(t, one)
+	sending := startSend(ctx, one, []byte("waiting"))
+	<-sending.waits
 	cancel(ErrEnough)
-	MustBe(t, <-result, ErrEnough)
-	fillUp(t, one, 1)
-	MustReceive(t, other, []byte("filling"))
+	MustBe(t, <-receiving.result, ErrEnough)
+	MustBe(t, <-sending.result, ErrEnough)
+	MustReceive(t, other, filling(one))
 }
 
-// fillUp sends until so many Sends in a row have to wait, and has their contexts end that. It returns how many messages
-// it sent, including those that wait. Some of the waits may be for the system, which makes space later: a moment, or
-// long on a busy machine.
-func fillUp(t *testing.T, conn comch.Conn, inRow int) (count int) {
+// call is a call that was started, and what it does: waits is closed when it waits for the end of its context too.
+type call struct {
+	waits  <-chan struct{}
+	result <-chan error
+}
+
+func start(ctx context.Context, f func(context.Context) error) call {
+	observed := &observedContext{Context: ctx, waits: make(chan struct{})}
+	result := make(chan error, 1)
+	go func() { result <- f(observed) }()
+	return call{observed.waits, result}
+}
+
+func startSend(ctx context.Context, conn comch.Conn, message []byte) call {
+	return start(ctx, func(ctx context.Context) error { return conn.Send(ctx, message) })
+}
+
+// observedContext tells when something waits for its end.
+type observedContext struct {
+	context.Context
+	once  sync.Once
+	waits chan struct{}
+}
+
+func (c *observedContext) Done() <-chan struct{} {
+	c.once.Do(func() { close(c.waits) })
+	return c.Context.Done()
+}
+
+// overfull is more messages of the largest size than the queue of any connection has space for, with all that is below.
+const overfull = 2000
+
+// overfill sends so many that the last of them wait, and further ones, until the peer receives or the connection ends.
+func overfill(t *testing.T, conn comch.Conn) {
 	t.Helper()
-	for waits := 0; waits < inRow; count++ {
-		ctx, cancel := context.WithTimeoutCause(Patient(t), 200*time.Millisecond, ErrEnough)
-		err := conn.Send(ctx, []byte("filling"))
-		cancel()
-		if errors.Is(err, ErrEnough) {
-			waits++
-			continue
+	ctx, message := Patient(t), filling(conn)
+	waiting := 0
+	for range overfull {
+		sending := startSend(ctx, conn, message)
+		select {
+		case err := <-sending.result:
+			MustBe(t, err, nil)
+		case <-sending.waits:
+			waiting++
 		}
-		MustBe(t, err, nil)
-		waits = 0
 	}
-	return count
+	if waiting == 0 {
+		t.Fatalf("none of %d messages waits", overfull)
+	}
 }
 
-// testCancelledMessagesArrive has contexts end before a Send has begun, while it waits, and while it waits for others.
+// filling is what overfill sends.
+func filling(conn comch.Conn) []byte { return bytes.Repeat([]byte{'f'}, conn.MaxMessage()) }
+
+// testCancelledMessagesArrive has contexts end before a Send has begun, and while several wait.
 func testCancelledMessagesArrive(t *testing.T, one, other comch.Conn) {
-	count := fillUp(t, one, 6)
+	overfill(t, one)
 	ended, cancel := context.WithCancelCause(Patient(t))
 	cancel(ErrEnough)
 	MustBe(t, one.Send(ended, []byte("cancelled")), ErrEnough)
 	waiting, cancel := context.WithCancelCause(Patient(t))
-	results := make(chan error, 3)
-	for range cap(results) {
-		go func() { results <- one.Send(waiting, []byte("cancelled while waiting")) }()
-	}
-	select {
-	case err := <-results:
-		t.Errorf("a message was sent although the queue is full: %v", err)
-	case <-time.After(20 * time.Millisecond):
+	var sending [3]call
+	for i := range sending {
+		sending[i] = startSend(waiting, one, []byte("cancelled while waiting"))
+		<-sending[i].waits
 	}
 	cancel(ErrEnough)
-	for range cap(results) {
-		MustBe(t, <-results, ErrEnough)
+	for _, s := range sending {
+		MustBe(t, <-s.result, ErrEnough)
 	}
-	last := make(chan error, 1)
-	go func() { last <- one.Send(Patient(t), []byte("last")) }()
-	for range count {
-		MustReceive(t, other, []byte("filling"))
+	last := startSend(Patient(t), one, []byte("last"))
+	for range overfull {
+		MustReceive(t, other, filling(one))
 	}
 	MustReceive(t, other, []byte("cancelled"))
-	for range cap(results) {
+	for range sending {
 		MustReceive(t, other, []byte("cancelled while waiting"))
 	}
 	MustReceive(t, other, []byte("last"))
-	MustBe(t, <-last, nil)
+	MustBe(t, <-last.result, nil)
 }
 
 // MustHaveEnded waits for the end of a connection, and checks that it is the cause of what Recv and Send return.
@@ -267,26 +301,29 @@ func testCloseTakesNothingBack(t *testing.T, one, other comch.Conn) {
 }
 
 // blocked is a Send and a Recv that only the end of the connection can end.
-type blocked struct{ send, recv chan error }
+type blocked struct{ send, recv call }
 
 func block(t *testing.T, conn comch.Conn) blocked {
 	t.Helper()
-	fillUp(t, conn, 2)
+	overfill(t, conn)
 	ctx := Patient(t)
-	b := blocked{make(chan error, 1), make(chan error, 1)}
-	go func() { b.send <- conn.Send(ctx, []byte("there is no space")) }()
-	go func() {
-		_, err := conn.Recv(ctx)
-		b.recv <- err
-	}()
+	b := blocked{
+		send: startSend(ctx, conn, []byte("there is no space")),
+		recv: start(ctx, func(ctx context.Context) error {
+			_, err := conn.Recv(ctx)
+			return err
+		}),
+	}
+	<-b.send.waits
+	<-b.recv.waits
 	return b
 }
 
 // mustEnd checks that both ended because of that, unless the message was still sent while the connection closed.
 func (b blocked) mustEnd(t *testing.T, because error) {
 	t.Helper()
-	MustBe(t, <-b.recv, because)
-	if err := <-b.send; err != nil {
+	MustBe(t, <-b.recv.result, because)
+	if err := <-b.send.result; err != nil {
 		MustBe(t, err, because)
 	}
 }
