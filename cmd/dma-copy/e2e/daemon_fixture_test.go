@@ -255,16 +255,24 @@ func (d daemon) waitUntilIdle() {
 func (d daemon) waitForStatus(what string, wanted func(daemonStatus) bool) {
 	d.t.Helper()
 	deadline := time.Now().Add(processTimeout)
-	status := d.status()
+	status, looks := d.status(), lookAgain{}
 	for ; !wanted(status); status = d.status() {
 		if time.Now().After(deadline) || d.hasEnded() {
 			d.t.Fatalf("the daemon does not become %s: %+v; stderr:\n%s", what, status, d.stderr.String())
 		}
-		time.Sleep(5 * time.Millisecond)
+		looks.pause()
 	}
 	if status.Totals.Bugs > 0 {
 		d.t.Errorf("the daemon has counted %d bugs:\n%s", status.Totals.Bugs, d.stderr.String())
 	}
+}
+
+// lookAgain pauses between looks at a condition, longer from time to time: a look may take a process.
+type lookAgain struct{ last time.Duration }
+
+func (l *lookAgain) pause() {
+	l.last = min(max(5*time.Millisecond, l.last*3/2), 200*time.Millisecond)
+	time.Sleep(l.last)
 }
 
 // resources is what a process holds.
@@ -392,13 +400,13 @@ func (d daemon) resourcesAtRest() resources {
 // has had in use.
 func (d daemon) expectResources(before resources) {
 	d.t.Helper()
-	deadline := time.Now().Add(processTimeout)
+	deadline, looks := time.Now().Add(processTimeout), lookAgain{}
 	for now := d.resources(); now.exceed(before); now = d.resources() {
 		if time.Now().After(deadline) {
 			d.t.Errorf("the daemon held\n%+v, and now\n%+v", before, now)
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
+		looks.pause()
 	}
 }
 
