@@ -1,13 +1,9 @@
 package disk
 
 import (
-	"container/list"
 	"errors"
 	"io/fs"
 	"iter"
-	"slices"
-	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,52 +16,55 @@ const (
 	directoryMode = 0o777
 )
 
-// Directory is a directory of a Tree. It is reference counted: Enter returns it held once. Its handle is closed when
-// other directories are used more recently, and opened again when it is needed, so that many directories may be held.
+// maxOpenDirectories is the number of directories of a tree that stay open while no call uses them.
+const maxOpenDirectories = 64
+
+// Directory is a directory of a Tree. Enter returns it held once.
 type Directory struct {
+	*Folder
 	tree   *Tree
-	parent *Directory // held; nil: the root
-	name   string     // in parent; the root's: its path, for messages
-	was    Identity   // only device and inode are used
-	fresh  bool       // this transfer has created it
-	mode   *uint32    // to restore in Leave: it was made writable; nil: it was
+	fresh  bool    // this transfer has created it
+	mode   *uint32 // to restore in Leave: it was made writable; nil: it was
 	system *system
-
-	opening sync.Mutex // held while its handle is opened
-
-	// The following are guarded by tree.mu.
-	refs  int
-	users int // calls that use dir
-	dir   Dir // nil: closed
-	idle  *list.Element
 }
-
-// Path returns the path below the root, for messages: empty for the root.
-func (d *Directory) Path() string { return d.path("") }
 
 // path returns the path of a name below the root.
-func (d *Directory) path(name string) string {
-	var names []string
-	if name != "" {
-		names = append(names, name)
-	}
-	for ; d.parent != nil; d = d.parent {
-		names = append(names, d.name)
-	}
-	slices.Reverse(names)
-	return strings.Join(names, "/")
-}
+func (d *Directory) path(name string) string { return Join(d.Path(), name) }
 
-// shown returns the path of a name for messages; the root's is its own path.
+// shown returns the path of a name, or of the directory if it is empty, for messages; the root's is its own path.
 func (d *Directory) shown(name string) string {
-	if d.parent == nil && name == "" {
-		return d.name
+	switch {
+	case name != "":
+		return d.path(name)
+	case d.parent == nil:
+		return d.tree.path
+	default:
+		return d.Path()
 	}
-	return d.path(name)
 }
 
 // Fresh reports whether this transfer has created the directory.
 func (d *Directory) Fresh() bool { return d.fresh }
+
+// use returns the directory's handle. It stays open until Unuse.
+func (d *Directory) use() (Dir, error) {
+	dir, err := d.Use()
+	if err != nil {
+		return nil, NewError(ErrChanged, err, "copy again when no other process changes the target",
+			"cannot open %s again: %s", d.shown(""), Reason(err))
+	}
+	return dir, nil
+}
+
+// with calls a function with the directory's handle, which stays open meanwhile.
+func (d *Directory) with(call func(Dir) error) error {
+	dir, err := d.use()
+	if err != nil {
+		return err
+	}
+	defer d.Unuse()
+	return call(dir)
+}
 
 // begin prepares a directory that was just opened for being filled.
 func (d *Directory) begin(dir Dir) error {
@@ -73,7 +72,9 @@ func (d *Directory) begin(dir Dir) error {
 	if err != nil {
 		return d.failed("examining", "", err)
 	}
-	d.was = info.Identity
+	if d.parent == nil || dir.IsLocal() { // elsewhere an inode number may change
+		d.was = info.Identity
+	}
 	if d.system, err = d.tree.systemOf(dir, info.Device); err != nil {
 		return d.failed("examining", "", err)
 	}
@@ -102,15 +103,14 @@ func (d *Directory) Enter(name string, create bool) (child *Directory, created b
 	if err != nil {
 		return nil, false, err
 	}
-	d.Hold()
-	child = &Directory{tree: d.tree, parent: d, name: name, fresh: created, refs: 1}
+	child = &Directory{Folder: d.child(name), tree: d.tree, fresh: created}
 	if err := child.begin(dir); err != nil {
 		_ = dir.Close() // was only read
-		d.Release()
+		child.Release()
 		return nil, created, err
 	}
 	child.adopt(dir)
-	child.unuse()
+	child.Unuse()
 	if created {
 		err = errors.Join(d.changed(), child.changed())
 	}
@@ -126,7 +126,7 @@ func (d *Directory) openChild(name string, create bool) (dir Dir, created bool, 
 	if err != nil {
 		return nil, false, err
 	}
-	defer d.unuse()
+	defer d.Unuse()
 	if create {
 		err = in.MakeDir(name, privateDirectory)
 		created = err == nil
@@ -195,7 +195,7 @@ func (d *Directory) Leave(meta Metadata) error {
 	if err != nil {
 		return err
 	}
-	defer d.unuse()
+	defer d.Unuse()
 	if d.flushesNames() {
 		return d.tree.flusher.leave(d, dir, func() error { return d.setAttributes(dir, meta) })
 	}
@@ -311,7 +311,7 @@ type heldDir struct {
 
 // Close implements Dir.
 func (h *heldDir) Close() error {
-	h.in.unuse()
+	h.in.Unuse()
 	h.in.Release()
 	return nil
 }

@@ -18,7 +18,7 @@ func (d *Directory) Symlink(name, text string, meta Metadata) error {
 	if err != nil {
 		return err
 	}
-	defer d.unuse()
+	defer d.Unuse()
 	temporary := temporaryOf(name)
 	err = d.withoutStale(dir, temporary, func() error { return dir.Symlink(text, temporary) })
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, unix.EPERM) {
@@ -98,9 +98,9 @@ func (t *Tree) beneath(path string) (dir Dir, release func(), err error) {
 		return nil, nil, err
 	}
 	if path == "." {
-		return root, t.root.unuse, nil
+		return root, t.root.Unuse, nil
 	}
-	defer t.root.unuse()
+	defer t.root.Unuse()
 	dir, err = root.OpenBeneath(strings.TrimSuffix(path, "/"))
 	if err != nil {
 		return nil, nil, err
@@ -121,7 +121,7 @@ func (d *Directory) linkFrom(from Dir, base, name string) error {
 	if err != nil {
 		return err
 	}
-	defer d.unuse()
+	defer d.Unuse()
 	is, err := to.Stat(name)
 	if err == nil && is.SameFile(found.Identity) {
 		return nil

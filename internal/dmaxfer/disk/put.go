@@ -41,7 +41,7 @@ func (d *Directory) stage(name string, content []byte, meta Metadata, flush bool
 	if err != nil {
 		return nil, err
 	}
-	defer d.unuse()
+	defer d.Unuse()
 	mode, err := d.fileMode(dir, name, meta)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (s *Staged) Commit() error {
 		s.remove(dir)
 		return err
 	}
-	defer d.unuse()
+	defer d.Unuse()
 	if s.temporary != "" {
 		err = s.rename(dir)
 	} else {
@@ -164,7 +164,7 @@ func (s *Staged) Discard() {
 		s.remove(nil)
 		return
 	}
-	defer s.in.unuse()
+	defer s.in.Unuse()
 	s.remove(dir)
 }
 

@@ -1,12 +1,10 @@
 package disk
 
 import (
-	"container/list"
 	"errors"
 	"io"
 	"io/fs"
 	"strings"
-	"sync"
 
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -49,11 +47,8 @@ type Tree struct {
 	locks   []io.Closer // of the root, and of the directories above it
 	marker  *marker     // nil: it could not be created
 	root    *Directory
+	path    string // of the root, for messages
 	flusher flusher
-
-	mu   sync.Mutex
-	open int        // directories with an open handle
-	idle *list.List // of *Directory: those that no call uses, the least recently used first
 }
 
 // FindTree returns what is at path for the target of a tree. It changes nothing. Errors are an ErrTarget.
@@ -99,7 +94,7 @@ func OpenTree(on FS, path string, o TreeOptions) (opened *Tree, err error) {
 		return nil, NewError(ErrTarget, nil, "name a directory, or remove it",
 			"cannot receive a directory as %s: it is not a directory", at.Path)
 	}
-	t := &Tree{fs: on, self: on.Self(), opt: o, idle: list.New()}
+	t := &Tree{fs: on, self: on.Self(), opt: o}
 	t.flusher.syncing = make(chan struct{}, 1)
 	defer func() {
 		if opened == nil { // also after a panic
@@ -202,9 +197,8 @@ func (t *Tree) enterRoot(at *Location) error {
 	if err != nil {
 		return CannotCreate(at.Path, err)
 	}
-	// The root is in use until Close, so that its handle stays open.
-	t.root = &Directory{tree: t, refs: 1, fresh: at.Found == nil, name: at.Path, dir: dir, users: 1}
-	t.open = 1
+	t.path = at.Path
+	t.root = &Directory{Folder: NewFolder(dir, Identity{}, maxOpenDirectories), tree: t, fresh: at.Found == nil}
 	err = t.lockRoot(dir, at.Path)
 	if err == nil {
 		err = t.root.begin(dir)
@@ -270,18 +264,7 @@ func (t *Tree) Close(done bool) error {
 	if t.marker != nil {
 		err = t.marker.close(done, t.opt.Durability == negotiate.DurabilityFull)
 	}
-	t.mu.Lock()
-	var closed []Dir
-	for t.idle.Len() > 0 {
-		closed = append(closed, t.shut(t.idle.Front().Value.(*Directory)))
-	}
-	if t.root.dir != nil {
-		closed = append(closed, t.root.dir)
-		t.root.dir = nil
-	}
-	t.open = 0
-	t.mu.Unlock()
-	closeAll(closed)
+	t.root.closeTree()
 	t.unlock()
 	return err
 }

@@ -56,7 +56,7 @@ func (t *Tree) Sync() error {
 		}
 		if err := s.dir.SyncFS(); err != nil {
 			return f.fail(NewError(kindOfWrite(err), err, afterFailedWrite(err),
-				"flushing the file system of %s failed: %s", t.root.name, Reason(err)))
+				"flushing the file system of %s failed: %s", t.path, Reason(err)))
 		}
 	}
 	return nil

@@ -1,5 +1,5 @@
 // Package tree finds what a sender has to send of a directory: Walk lists the entries of a tree in the order of the
-// protocol, and Folder opens the files in one of its directories while several lanes read them. Filter selects entries
+// protocol, and Entry.Open opens files while several lanes read them. Filter selects entries
 // by gitignore patterns. The package must not know a peer, a device or a protocol state.
 //
 // The order is depth first, the root before all others, and siblings sorted bytewise by name. Every directory is opened

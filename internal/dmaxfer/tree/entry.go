@@ -20,7 +20,7 @@ type Entry struct {
 	Mounted bool
 
 	// Dir is the folder of a regular file, held until Release; nil for other kinds.
-	Dir *Folder
+	Dir *disk.Folder
 
 	// Err is a *disk.Error if the entry, and what is below it, cannot be sent. The walk goes on after it. Kind and Info
 	// may then be unknown.
@@ -36,7 +36,9 @@ func (e *Entry) Path() string { return e.in + e.Name }
 // Open opens the regular file that the walk found. If another file has taken its place the error is an
 // ErrSourceChanged. The file's size and times may differ from Info, if it was written meanwhile. All errors are a
 // *disk.Error. Open may be called concurrently.
-func (e *Entry) Open() (*disk.Source, error) { return e.Dir.Open(e.file, e.Info.Identity, e.Path()) }
+func (e *Entry) Open() (*disk.Source, error) {
+	return openFile(e.Dir, e.file, e.Info.Identity, e.Path())
+}
 
 // Release lets go of the entry's folder. Open must not be called afterwards, unless its caller holds Dir.
 func (e *Entry) Release() {

@@ -1,12 +1,15 @@
 package tree
 
+import "github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+
 // Limits are bounds for tests; those that are 0 stay as they are.
 type Limits struct{ OpenFolders, Names, LinkedFiles int }
 
 // Restrict changes the limits of a walk that has not started.
 func (w *Walk) Restrict(to Limits) {
 	if to.OpenFolders > 0 {
-		w.root.open.limit = to.OpenFolders
+		dir, _ := w.root.Use() // it is open
+		w.root = disk.NewFolder(dir, w.root.Identity(), to.OpenFolders)
 	}
 	if to.Names > 0 {
 		w.maxNames = to.Names
@@ -14,11 +17,4 @@ func (w *Walk) Restrict(to Limits) {
 	if to.LinkedFiles > 0 {
 		w.linked.maxFiles = to.LinkedFiles
 	}
-}
-
-// OpenFolders returns the number of open directories.
-func (f *Folder) OpenFolders() int {
-	f.open.mu.Lock()
-	defer f.open.mu.Unlock()
-	return len(f.open.list)
 }

@@ -20,14 +20,14 @@ var (
 
 // target is what a symlink points to.
 type target struct {
-	folder *Folder // the directory itself, or the one that contains a file; with one reference
-	name   string  // of the file; empty for a directory
+	folder *disk.Folder // the directory itself, or the one that contains a file; with one reference
+	name   string       // of the file; empty for a directory
 	info   disk.Info
 }
 
 // resolve follows the text of a symlink in a folder, one component after the other and never out of the tree. Errors
 // are errOutside or those of the disk.
-func resolve(from *Folder, text string) (target, error) {
+func resolve(from *disk.Folder, text string) (target, error) {
 	from.Hold()
 	r := &resolver{at: from, todo: text}
 	for r.todo != "" {
@@ -41,10 +41,10 @@ func resolve(from *Folder, text string) (target, error) {
 		}
 		return target{folder: r.at, name: name, info: r.found}, nil
 	}
-	dir, err := r.at.acquire()
+	dir, err := r.at.Use()
 	if err == nil {
 		r.found, err = dir.Info()
-		r.at.release()
+		r.at.Unuse()
 	}
 	if err != nil {
 		r.at.Release()
@@ -55,7 +55,7 @@ func resolve(from *Folder, text string) (target, error) {
 
 // resolver is the state of resolve: a directory, and the path that is still to be followed from there.
 type resolver struct {
-	at    *Folder
+	at    *disk.Folder
 	todo  string
 	links int
 	found disk.Info
@@ -75,11 +75,11 @@ func (r *resolver) step() (file string, err error) {
 	case "..":
 		return "", r.up()
 	}
-	dir, err := r.at.acquire()
+	dir, err := r.at.Use()
 	if err != nil {
 		return "", err
 	}
-	defer r.at.release()
+	defer r.at.Unuse()
 	if r.found, err = dir.Stat(name); err != nil {
 		return "", err
 	}
@@ -95,22 +95,22 @@ func (r *resolver) step() (file string, err error) {
 }
 
 func (r *resolver) up() error {
-	if r.at.parent == nil {
+	if r.at.Parent() == nil {
 		return errOutside
 	}
-	r.move(r.at.parent)
+	r.move(r.at.Parent())
 	return nil
 }
 
 // move goes to a folder and takes a reference to it.
-func (r *resolver) move(to *Folder) {
+func (r *resolver) move(to *disk.Folder) {
 	to.Hold()
 	r.at.Release()
 	r.at = to
 }
 
 func (r *resolver) down(name string) error {
-	child, err := r.at.enter(name)
+	child, err := r.at.Enter(name)
 	if err != nil {
 		return err
 	}

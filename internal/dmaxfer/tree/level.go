@@ -13,7 +13,7 @@ const maxNames = 24 << 20
 
 // level is a directory whose entries the walk goes through.
 type level struct {
-	folder *Folder
+	folder *disk.Folder
 	in     string // its path with a slash at the end; empty for the root
 
 	names []string // those after last; none if only has the paths, or if the list was dropped
@@ -61,11 +61,11 @@ func isAtOrBelow(path, name string) bool {
 
 // list reads names, those after last.
 func (l *level) list(limit int) error {
-	dir, err := l.folder.acquire()
+	dir, err := l.folder.Use()
 	if err != nil {
 		return err
 	}
-	defer l.folder.release()
+	defer l.folder.Unuse()
 	l.names, l.more, err = dir.List(l.last, limit)
 	l.size, l.read = disk.NamesSize(l.names), err == nil
 	return err

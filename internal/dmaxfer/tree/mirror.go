@@ -40,7 +40,7 @@ func (m *Mirror) Sends(w *Walk) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.root = w.root.is
+	m.root = w.root.Identity()
 }
 
 // Keep takes over a target at the end of the transfer, with its lock. After Close of the Mirror it closes

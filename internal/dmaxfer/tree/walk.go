@@ -71,7 +71,7 @@ type Options struct {
 // Walk lists the entries of a tree. Its methods must be called one at a time; the entries may be used concurrently.
 type Walk struct {
 	options Options
-	root    *Folder
+	root    *disk.Folder
 	path    string // of the root, for messages
 	stack   []*level
 	linked  hardLinks
@@ -110,7 +110,7 @@ func open(openDir func(path string) (disk.Dir, error), at, path string, o Option
 		return nil, disk.CannotStat(path, err)
 	}
 	return &Walk{
-		options: o, path: path, root: newRoot(dir, info.Identity, maxOpenFolders),
+		options: o, path: path, root: disk.NewFolder(dir, info.Identity, maxOpenFolders),
 		linked: hardLinks{maxFiles: maxLinkedFiles, follows: o.Links == LinksFollow}, maxNames: maxNames,
 	}, nil
 }
@@ -192,8 +192,8 @@ func (w *Walk) first() Entry {
 
 // begin completes the entry of a directory and starts with its content, or with the paths below it that are listed. It
 // takes over the caller's reference to the folder.
-func (w *Walk) begin(folder *Folder, entry *Entry, below []string) error {
-	dir, err := folder.acquire()
+func (w *Walk) begin(folder *disk.Folder, entry *Entry, below []string) error {
+	dir, err := folder.Use()
 	if err != nil {
 		folder.Release()
 		return err
@@ -202,7 +202,7 @@ func (w *Walk) begin(folder *Folder, entry *Entry, below []string) error {
 	if err == nil && w.options.Xattrs {
 		entry.Xattrs, err = dir.Xattrs()
 	}
-	folder.release()
+	folder.Unuse()
 	next := &level{folder: folder, restricted: w.options.Only != nil, only: below}
 	if entry.Depth > 0 {
 		next.in = entry.Path() + "/"
@@ -261,15 +261,15 @@ var errLeftOut = errors.New("left out")
 
 // complete finds out what an entry is, and starts with the content of a directory. Other errors than errLeftOut are a
 // *disk.Error.
-func (w *Walk) complete(in *Folder, entry *Entry, below []string) error {
+func (w *Walk) complete(in *disk.Folder, entry *Entry, below []string) error {
 	if err := checkLimits(entry); err != nil {
 		return err
 	}
-	dir, err := in.acquire()
+	dir, err := in.Use()
 	if err != nil {
 		return cannotRead(entry.Path(), err)
 	}
-	defer in.release()
+	defer in.Unuse()
 	entry.Info, err = dir.Stat(entry.Name)
 	if w.options.Filter.excludes(entry, err == nil && entry.Info.Mode.IsDir()) {
 		return errLeftOut
@@ -310,12 +310,12 @@ func (w *Walk) cannotStat(entry *Entry, err error) error {
 }
 
 // enter starts with the content of a directory at once, so that one that cannot be read is not sent at all.
-func (w *Walk) enter(in *Folder, entry *Entry, below []string) error {
+func (w *Walk) enter(in *disk.Folder, entry *Entry, below []string) error {
 	entry.Kind = negotiate.EntryDirectory
 	if w.options.Shallow {
 		return nil
 	}
-	folder, err := in.enter(entry.Name)
+	folder, err := in.Enter(entry.Name)
 	if err == nil && w.isLoop(folder) {
 		folder.Release()
 		return cannotFollow(entry.Path(), entry.Path(), errLoop)
@@ -330,12 +330,12 @@ func (w *Walk) enter(in *Folder, entry *Entry, below []string) error {
 }
 
 // isLoop reports whether the walk is inside of this directory already, by way of a symlink.
-func (w *Walk) isLoop(folder *Folder) bool {
+func (w *Walk) isLoop(folder *disk.Folder) bool {
 	return w.options.Links == LinksFollow &&
-		slices.ContainsFunc(w.stack, func(l *level) bool { return l.folder.is.SameFile(folder.is) })
+		slices.ContainsFunc(w.stack, func(l *level) bool { return l.folder.Identity().SameFile(folder.Identity()) })
 }
 
-func (w *Walk) symlink(in *Folder, dir disk.Dir, entry *Entry, below []string) error {
+func (w *Walk) symlink(in *disk.Folder, dir disk.Dir, entry *Entry, below []string) error {
 	entry.Kind = negotiate.EntrySymlink
 	if w.options.Links == LinksSkip {
 		w.skipped++
@@ -354,7 +354,7 @@ func (w *Walk) symlink(in *Folder, dir disk.Dir, entry *Entry, below []string) e
 }
 
 // follow makes the entry of a symlink that of its target.
-func (w *Walk) follow(in *Folder, text string, entry *Entry, below []string) error {
+func (w *Walk) follow(in *disk.Folder, text string, entry *Entry, below []string) error {
 	to, err := resolve(in, text)
 	if err != nil {
 		return cannotFollow(entry.Path(), text, err)
@@ -381,7 +381,7 @@ func (w *Walk) follow(in *Folder, text string, entry *Entry, below []string) err
 }
 
 // file completes the entry of a file, which stays where it is until it is opened.
-func (w *Walk) file(in *Folder, entry *Entry, below []string) error {
+func (w *Walk) file(in *disk.Folder, entry *Entry, below []string) error {
 	if !entry.Info.Mode.IsRegular() {
 		if w.options.All {
 			entry.Kind = negotiate.EntrySpecial

@@ -1,0 +1,55 @@
+package tree
+
+import (
+	"errors"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+)
+
+// maxOpenFolders is how many directories of one tree stay open. Each call that is using another one adds to it.
+const maxOpenFolders = 64
+
+// openFile opens a regular file of a folder, never through a symlink. found is what the walk found there; if it is no
+// longer that file the error is an ErrSourceChanged. path is for messages. All errors are a *disk.Error.
+func openFile(in *disk.Folder, name string, found disk.Identity, path string) (*disk.Source, error) {
+	dir, err := in.Use()
+	if err != nil {
+		return nil, cannotRead(path, err)
+	}
+	defer in.Unuse()
+	file, err := dir.Open(name, true)
+	if err != nil {
+		return nil, cannotRead(path, err)
+	}
+	info, err := file.Info()
+	if err == nil && info.Mode.IsRegular() && info.SameFile(found) {
+		return disk.NewSource(file, info), nil
+	}
+	_ = file.Close() // was not read
+	if err != nil {
+		return nil, disk.CannotStat(path, err)
+	}
+	return nil, changed(path, "was replaced", nil)
+}
+
+// cannotRead returns the error for an entry that was there and cannot be opened.
+func cannotRead(path string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return changed(path, "was removed", err)
+	case errors.Is(err, disk.ErrReplaced),
+		errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ENXIO):
+		return changed(path, "was replaced", nil)
+	default:
+		return disk.NewError(disk.ErrSource, err, "make it readable for this user, or exclude it",
+			"cannot read %s: %s", path, disk.Reason(err))
+	}
+}
+
+func changed(path, how string, err error) error {
+	return disk.NewError(disk.ErrSourceChanged, err, "copy again when no other process changes the tree",
+		"%s %s during the copy", path, how)
+}
