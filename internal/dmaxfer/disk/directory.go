@@ -160,7 +160,7 @@ func (d *Directory) SetXattrs(attributes iter.Seq[Xattr]) error {
 		attributes = func(func(Xattr) bool) {}
 	}
 	return d.with(func(dir Dir) error {
-		if err := d.setXattrs("", dir, attributes); err != nil || !d.mayReplace() {
+		if err := setXattrs(dir, d.shown(""), attributes); err != nil || !d.mayReplace() {
 			return err
 		}
 		return d.removeOtherXattrs(dir, attributes)
@@ -196,31 +196,13 @@ func (d *Directory) Leave(meta Metadata) error {
 		return err
 	}
 	defer d.Unuse()
+	finish := func() error {
+		return setAttributes(dir, d.shown(""), d.tree.opt.Preserve, meta, d.finalMode(meta))
+	}
 	if d.flushesNames() {
-		return d.tree.flusher.leave(d, dir, func() error { return d.setAttributes(dir, meta) })
+		return d.tree.flusher.leave(d, dir, finish)
 	}
-	return d.setAttributes(dir, meta)
-}
-
-// setAttributes uses the order of Partial.setAttributes. SetXattrs comes before.
-func (d *Directory) setAttributes(dir Dir, meta Metadata) error {
-	keep := d.tree.opt.Preserve
-	if keep.Owner {
-		if err := dir.SetOwner(meta.UID, meta.GID); err != nil {
-			return d.cannotKeep("", "its owner", nextIfNoOwner, err)
-		}
-	}
-	if mode := d.finalMode(meta); mode != nil {
-		if err := dir.SetMode(*mode); err != nil {
-			return d.failed("setting the mode of", "", err)
-		}
-	}
-	if keep.Times {
-		if err := dir.SetModified(meta.Modified); err != nil {
-			return d.failed("setting the time of", "", err)
-		}
-	}
-	return nil
+	return finish()
 }
 
 // finalMode returns nil if the mode stays as it is.
@@ -316,26 +298,6 @@ func (h *heldDir) Close() error {
 	return nil
 }
 
-const nextIfNoOwner = "run as root, or leave owner out of --preserve"
-
-func (d *Directory) cannotKeep(name, what, next string, err error) error {
-	return NewError(ErrTarget, err, next, "cannot preserve %s on %s: %s", what, d.shown(name), Reason(err))
-}
-
-// setXattrs sets extended attributes of a file or directory.
-func (d *Directory) setXattrs(name string, of interface{ SetXattr(Xattr) error }, attributes iter.Seq[Xattr]) error {
-	for attribute := range attributes {
-		what := nameOfXattr(attribute)
-		if !MayPreserve(attribute.Name) {
-			return d.cannotKeep(name, what, nextIfNoXattr, errNotUserXattr)
-		}
-		if err := of.SetXattr(attribute); err != nil {
-			return d.cannotKeep(name, what, nextIfNoXattr, err)
-		}
-	}
-	return nil
-}
-
 // wrap is failed for an error that may be nil or an *Error already.
 func (d *Directory) wrap(doing, name string, err error) error {
 	if _, is := errors.AsType[*Error](err); err == nil || is {
@@ -346,7 +308,7 @@ func (d *Directory) wrap(doing, name string, err error) error {
 
 // failed returns the error of a call for an entry, or for the directory itself if name is empty.
 func (d *Directory) failed(doing, name string, err error) error {
-	return NewError(kindOfWrite(err), err, afterFailedWrite(err), "%s %s failed: %s", doing, d.shown(name), Reason(err))
+	return callFailed(doing, d.shown(name), err)
 }
 
 // cannotCreate returns the error for an entry that cannot be created, unless err is an *Error already.

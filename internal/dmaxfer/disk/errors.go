@@ -98,6 +98,12 @@ func afterFailedCreate(err error) string {
 	}
 }
 
+// callFailed returns the error of a call that was to change a target. doing is "writing", "setting the mode of" and so
+// on.
+func callFailed(doing, path string, err error) error {
+	return NewError(kindOfWrite(err), err, afterFailedWrite(err), "%s %s failed: %s", doing, path, Reason(err))
+}
+
 func kindOfWrite(err error) error {
 	if isFull(err) || errors.Is(err, unix.EFBIG) {
 		return ErrNoSpace

@@ -44,13 +44,13 @@ func (d *Directory) setLinkAttributes(dir Dir, temporary, name string, meta Meta
 	keep := d.tree.opt.Preserve
 	if (keep.Owner || keep.Times) && !d.system.setsLinks(dir) {
 		if keep.Owner {
-			return d.cannotKeep(name, "its owner", nextIfNoOwner, errors.ErrUnsupported)
+			return cannotKeep(d.path(name), "its owner", nextIfNoOwner, errors.ErrUnsupported)
 		}
 		return nil
 	}
 	if keep.Owner {
 		if err := dir.SetLinkOwner(temporary, meta.UID, meta.GID); err != nil {
-			return d.cannotKeep(name, "its owner", nextIfNoOwner, err)
+			return cannotKeep(d.path(name), "its owner", nextIfNoOwner, err)
 		}
 	}
 	if keep.Times {

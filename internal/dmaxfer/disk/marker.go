@@ -92,7 +92,7 @@ func (m *marker) close(done, durable bool) error {
 		return nil
 	}
 	if err := m.dir.Sync(); err != nil {
-		return parentNotFlushed(m.path, err)
+		return m.failed("flushing the directory of", err)
 	}
 	return nil
 }

@@ -209,9 +209,7 @@ func (p *Partial) stopFlushing() error {
 }
 
 // failed returns the error of a call that was to change the target.
-func (p *Partial) failed(doing string, err error) error {
-	return NewError(kindOfWrite(err), err, afterFailedWrite(err), "%s %s failed: %s", doing, p.path, Reason(err))
-}
+func (p *Partial) failed(doing string, err error) error { return callFailed(doing, p.path, err) }
 
 // changed returns the error for a partial file that another process has changed, whose content is not trusted any
 // more.

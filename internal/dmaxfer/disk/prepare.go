@@ -2,26 +2,12 @@ package disk
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"iter"
-	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // Durability is how much of a committed target outlives a crash of the machine, as in the native protocol.
 type Durability = negotiate.Durability
-
-// Metadata describes the target apart from its content. Only attributes selected by Wanted.Preserve are used.
-type Metadata struct {
-	Size     int64  // bytes; for a stream, its final length
-	Mode     uint32 // permission bits, without set-id bits
-	Modified Timestamp
-	UID, GID uint32
-
-	Xattrs iter.Seq[Xattr] // "user." attributes only; nil: none. Those of a directory are set by SetXattrs
-}
 
 // Prepare does everything that can still fail, so that little is left for Commit: it sets size and attributes, and
 // flushes the content as durability requires. It fails with ErrChanged if another process has truncated or extended
@@ -36,7 +22,8 @@ func (p *Partial) Prepare(ctx context.Context, meta Metadata, durability Durabil
 	if err := p.setSize(meta.Size); err != nil {
 		return err
 	}
-	if err := p.setAttributes(meta); err != nil {
+	mode := p.modeOf(meta)
+	if err := setAttributes(p.file, p.path, p.want.Preserve, meta, &mode); err != nil {
 		return err
 	}
 	if durability != negotiate.DurabilityNone {
@@ -95,63 +82,6 @@ func (p *Partial) modeOf(meta Metadata) uint32 {
 	default:
 		return targetMode &^ p.fs.Self().Umask
 	}
-}
-
-// setAttributes uses the handle. The owner is set before the mode, because changing it clears mode bits; extended
-// attributes before the mode, because it may forbid them; the time last.
-func (p *Partial) setAttributes(meta Metadata) error {
-	keep, mode := p.want.Preserve, p.modeOf(meta)
-	if keep.Owner {
-		if err := p.file.SetOwner(meta.UID, meta.GID); err != nil {
-			return p.cannotKeep("its owner", nextIfNoOwner, err)
-		}
-	}
-	if keep.Xattrs {
-		if err := p.setXattrs(meta.Xattrs); err != nil {
-			return err
-		}
-	}
-	if err := p.file.SetMode(mode); err != nil {
-		return p.failed("setting the mode of", err)
-	}
-	if keep.Times {
-		if err := p.file.SetModified(meta.Modified); err != nil {
-			return p.failed("setting the time of", err)
-		}
-	}
-	return nil
-}
-
-// MayPreserve reports whether an extended attribute is copied. Only user attributes are; others grant privileges,
-// like set-id bits.
-func MayPreserve(attribute string) bool { return strings.HasPrefix(attribute, "user.") }
-
-func (p *Partial) setXattrs(attributes iter.Seq[Xattr]) error {
-	if attributes == nil {
-		return nil
-	}
-	for attribute := range attributes {
-		if !MayPreserve(attribute.Name) {
-			return p.cannotKeep(nameOfXattr(attribute), nextIfNoXattr, errNotUserXattr)
-		}
-		if err := p.file.SetXattr(attribute); err != nil {
-			return p.cannotKeep(nameOfXattr(attribute), nextIfNoXattr, err)
-		}
-	}
-	return nil
-}
-
-const nextIfNoXattr = "choose another file system, or leave xattr out of --preserve"
-
-var errNotUserXattr = errors.New("it is not in the user namespace")
-
-// nameOfXattr returns no more of a name than a file system can store: that of a peer may be much longer.
-func nameOfXattr(attribute Xattr) string {
-	return fmt.Sprintf("its extended attribute %.255q", attribute.Name)
-}
-
-func (p *Partial) cannotKeep(what, next string, err error) error {
-	return NewError(ErrTarget, err, next, "cannot preserve %s on %s: %s", what, p.path, Reason(err))
 }
 
 // Flush makes the written content durable, step by step. Prepare calls it too. To read the file back from the disk,

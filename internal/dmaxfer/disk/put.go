@@ -98,33 +98,20 @@ func (d *Directory) create(dir Dir, name string, mode uint32, private bool) (*St
 	return &Staged{in: d, name: name, file: file, temporary: temporary}, nil
 }
 
-// fill writes content and attributes, in the order of Partial.setAttributes.
+// fill writes content and attributes.
 func (s *Staged) fill(content []byte, meta Metadata, mode uint32, flush bool) error {
-	d, keep := s.in, s.in.tree.opt.Preserve
+	d := s.in
 	if len(content) > 0 {
 		if _, err := s.file.WriteAt(content, 0); err != nil {
 			return d.failed("writing", s.name, err)
 		}
 	}
-	if keep.Owner {
-		if err := s.file.SetOwner(meta.UID, meta.GID); err != nil {
-			return d.cannotKeep(s.name, "its owner", nextIfNoOwner, err)
-		}
+	newMode := &mode
+	if s.temporary == "" && meta.Xattrs == nil {
+		newMode = nil // it has been created with that
 	}
-	if keep.Xattrs && meta.Xattrs != nil {
-		if err := d.setXattrs(s.name, s.file, meta.Xattrs); err != nil {
-			return err
-		}
-	}
-	if s.temporary != "" || meta.Xattrs != nil {
-		if err := s.file.SetMode(mode); err != nil {
-			return d.failed("setting the mode of", s.name, err)
-		}
-	}
-	if keep.Times {
-		if err := s.file.SetModified(meta.Modified); err != nil {
-			return d.failed("setting the time of", s.name, err)
-		}
+	if err := setAttributes(s.file, d.path(s.name), d.tree.opt.Preserve, meta, newMode); err != nil {
+		return err
 	}
 	if flush {
 		if err := s.file.Sync(); err != nil {

@@ -230,14 +230,9 @@ func (t *Tree) syncParent(at *Location) error {
 		err = at.Dir.Sync()
 	}
 	if err != nil {
-		return parentNotFlushed(at.Path, err)
+		return callFailed("flushing the directory of", at.Path, err)
 	}
 	return nil
-}
-
-func parentNotFlushed(path string, err error) error {
-	return NewError(kindOfWrite(err), err, afterFailedWrite(err), "flushing the directory of %s failed: %s", path,
-		Reason(err))
 }
 
 // Root returns the tree's root. It is valid until Close.

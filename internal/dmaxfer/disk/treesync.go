@@ -55,8 +55,7 @@ func (t *Tree) Sync() error {
 			continue
 		}
 		if err := s.dir.SyncFS(); err != nil {
-			return f.fail(NewError(kindOfWrite(err), err, afterFailedWrite(err),
-				"flushing the file system of %s failed: %s", t.path, Reason(err)))
+			return f.fail(callFailed("flushing the file system of", t.path, err))
 		}
 	}
 	return nil

@@ -26,14 +26,6 @@ type Wanted struct {
 	Preserve Preserve // attributes of the source to apply
 }
 
-// Preserve selects the attributes of the source that the target gets.
-type Preserve struct {
-	Mode   bool // permission bits; otherwise those of the replaced file, or 0644 less the umask
-	Times  bool
-	Owner  bool
-	Xattrs bool
-}
-
 // resumable reports whether the transfer can be interrupted and resumed: that needs a source that can be read again,
 // and checksums to compare.
 func (w *Wanted) resumable() bool { return w.Resume && w.Known && w.Digest != 0 }

@@ -1,0 +1,89 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+)
+
+// Preserve selects the attributes of the source that the target gets.
+type Preserve struct {
+	Mode   bool // permission bits; otherwise those of the replaced file, or 0644 less the umask
+	Times  bool
+	Owner  bool
+	Xattrs bool
+}
+
+// Metadata describes the target apart from its content. Only attributes selected by Preserve are used.
+type Metadata struct {
+	Size     int64  // bytes; for a stream, its final length
+	Mode     uint32 // permission bits, without set-id bits
+	Modified Timestamp
+	UID, GID uint32
+
+	Xattrs iter.Seq[Xattr] // "user." attributes only; nil: none. Those of a directory are set by SetXattrs
+}
+
+// attributed is an open file or directory.
+type attributed interface {
+	SetOwner(uid, gid uint32) error
+	SetXattr(attribute Xattr) error
+	SetMode(mode uint32) error
+	SetModified(at Timestamp) error
+}
+
+const (
+	nextIfNoOwner = "run as root, or leave owner out of --preserve"
+	nextIfNoXattr = "choose another file system, or leave xattr out of --preserve"
+)
+
+// setAttributes sets a mode, unless it is nil, and the attributes of meta that are preserved. The owner is set before
+// the mode, because changing it clears mode bits; extended attributes before the mode, because it may forbid them; the
+// time last. path is for messages.
+func setAttributes(of attributed, path string, keep Preserve, meta Metadata, mode *uint32) error {
+	if keep.Owner {
+		if err := of.SetOwner(meta.UID, meta.GID); err != nil {
+			return cannotKeep(path, "its owner", nextIfNoOwner, err)
+		}
+	}
+	if keep.Xattrs && meta.Xattrs != nil {
+		if err := setXattrs(of, path, meta.Xattrs); err != nil {
+			return err
+		}
+	}
+	if mode != nil {
+		if err := of.SetMode(*mode); err != nil {
+			return callFailed("setting the mode of", path, err)
+		}
+	}
+	if keep.Times {
+		if err := of.SetModified(meta.Modified); err != nil {
+			return callFailed("setting the time of", path, err)
+		}
+	}
+	return nil
+}
+
+func setXattrs(of attributed, path string, attributes iter.Seq[Xattr]) error {
+	for attribute := range attributes {
+		err := errNotUserXattr
+		if MayPreserve(attribute.Name) {
+			err = of.SetXattr(attribute)
+		}
+		if err != nil { // of the name no more than a file system can store: that of a peer may be much longer
+			return cannotKeep(path, fmt.Sprintf("its extended attribute %.255q", attribute.Name), nextIfNoXattr, err)
+		}
+	}
+	return nil
+}
+
+// MayPreserve reports whether an extended attribute is copied. Only user attributes are; others grant privileges,
+// like set-id bits.
+func MayPreserve(attribute string) bool { return strings.HasPrefix(attribute, "user.") }
+
+var errNotUserXattr = errors.New("it is not in the user namespace")
+
+func cannotKeep(path, what, next string, err error) error {
+	return NewError(ErrTarget, err, next, "cannot preserve %s on %s: %s", what, path, Reason(err))
+}
