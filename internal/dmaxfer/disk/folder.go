@@ -72,9 +72,6 @@ func (f *Folder) child(name string) *Folder {
 	return &Folder{open: f.open, parent: f, name: name, refs: 1}
 }
 
-// Parent returns the folder that contains this one, nil for the root. It is held as long as this one is.
-func (f *Folder) Parent() *Folder { return f.parent }
-
 // Identity returns device and inode of the directory.
 func (f *Folder) Identity() Identity { return f.was }
 

@@ -98,7 +98,13 @@ func (d *osDir) failed(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: d.path(name), Err: err}
 }
 
-func (d *osDir) OpenDir(path string) (Dir, error) { return openDir(d.fd(), path, d.path(path)) }
+func (d *osDir) OpenDir(path string) (Dir, error) {
+	shown := d.handle.Name()
+	if path != "." {
+		shown = d.path(path)
+	}
+	return openDir(d.fd(), path, shown)
+}
 
 func (d *osDir) Info() (Info, error) {
 	var stat unix.Stat_t

@@ -126,15 +126,20 @@ func (r *Root) Open(path string) (File, error) {
 		}
 		return &osFile{name: path, fd: fd}, nil
 	}
-	at, err := walkBeneath(r.dir, r.Self(), path)
+	at, err := r.walk(r.dir, path)
 	if err != nil {
 		return nil, err
 	}
-	defer at.release()
-	if at.name == "" {
+	defer at.Folder.Release()
+	if at.Name == "" {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: unix.EISDIR}
 	}
-	return at.dir.Open(at.name, true)
+	dir, err := at.Folder.Use()
+	if err != nil {
+		return nil, err
+	}
+	defer at.Folder.Unuse()
+	return dir.Open(at.Name, true)
 }
 
 // OpenDir implements FS.
@@ -163,15 +168,12 @@ func (r *Root) Stat(path string) (Info, error) {
 		}
 		return infoOf(&stat), nil
 	}
-	at, err := walkBeneath(r.dir, r.Self(), path)
+	at, err := r.walk(r.dir, path)
 	if err != nil {
 		return Info{}, err
 	}
-	defer at.release()
-	if at.name == "" {
-		return at.dir.Info()
-	}
-	return at.found, nil
+	at.Folder.Release()
+	return at.Found, nil
 }
 
 // openDir opens a directory below base by its path, which may leave base but not the root. in is the path of base below
@@ -200,17 +202,44 @@ func (r *Root) openDirBelow(base Dir, path string) (opened Dir, at string, err e
 	if !errors.Is(err, errWalk) {
 		return nil, "", err
 	}
-	to, err := walkBeneath(base, r.Self(), path)
+	to, err := r.walk(base, path)
 	if err != nil {
 		return nil, "", err
 	}
-	if to.name != "" {
-		to.release()
+	defer to.Folder.Release()
+	if to.Name != "" {
 		return nil, "", &fs.PathError{Op: "open", Path: path, Err: unix.ENOTDIR}
 	}
-	opened, err = to.take()
-	return opened, strings.Join(to.names, "/"), err
+	dir, err := to.Folder.Use()
+	if err != nil {
+		return nil, "", err
+	}
+	defer to.Folder.Unuse()
+	opened, err = dir.OpenDir(".")
+	return opened, to.Folder.Path(), err
 }
+
+// walk follows a path below a directory in any file system, and symlinks by the rule of trusted.
+func (r *Root) walk(base Dir, path string) (Resolved, error) {
+	root, self := NewFolder(borrowed{base}, Identity{}, maxOpenDirectories), r.Self()
+	defer root.Release()
+	at, err := Resolved{}, error(unix.ENOENT)
+	if path != "" {
+		at, err = Resolve(root, path, func(link, in Info) bool { return trusted(link, in, self) })
+	}
+	if is, found := errors.AsType[*fs.PathError](err); found {
+		err = is.Err
+	}
+	if err != nil {
+		return Resolved{}, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return at, nil
+}
+
+// borrowed is a directory that its user does not close.
+type borrowed struct{ Dir }
+
+func (borrowed) Close() error { return nil }
 
 // errWalk is the error of openBeneath if the path has to be followed component by component.
 var errWalk = errors.New("openat2 is not available")

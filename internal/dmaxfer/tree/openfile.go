@@ -49,6 +49,23 @@ func cannotRead(path string, err error) error {
 	}
 }
 
+// cannotFollow returns the error for a symlink at path with this text.
+func cannotFollow(path, text string, err error) error {
+	switch {
+	case errors.Is(err, disk.ErrOutside):
+		return disk.NewError(disk.ErrSource, err, "copy it as a symlink, or exclude it",
+			"symlink %s points out of the tree, to %s", path, text)
+	case errors.Is(err, unix.ELOOP):
+		return disk.NewError(disk.ErrSource, err, "copy it as a symlink, or exclude it",
+			"symlink loop: %s points to %s", path, text)
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
+		return disk.NewError(disk.ErrSource, err, "fix or remove it, or copy it as a symlink",
+			"dangling symlink: %s points to %s", path, text)
+	default:
+		return cannotRead(path, err)
+	}
+}
+
 func changed(path, how string, err error) error {
 	return disk.NewError(disk.ErrSourceChanged, err, "copy again when no other process changes the tree",
 		"%s %s during the copy", path, how)

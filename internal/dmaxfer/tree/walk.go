@@ -84,14 +84,7 @@ type Walk struct {
 }
 
 // Open opens the directory at path, following symlinks. Errors are a *disk.Error, or that of a path in Options.Only.
-func Open(on disk.FS, path string, o Options) (*Walk, error) { return open(on.OpenDir, path, path, o) }
-
-// OpenIn walks a directory that is open, which messages call name. Errors are those of Open.
-func OpenIn(dir disk.Dir, name string, o Options) (*Walk, error) {
-	return open(dir.OpenDir, ".", name, o)
-}
-
-func open(openDir func(path string) (disk.Dir, error), at, path string, o Options) (*Walk, error) {
+func Open(on disk.FS, path string, o Options) (*Walk, error) {
 	if o.Only != nil {
 		only, err := cleanPaths(o.Only)
 		if err != nil {
@@ -99,7 +92,7 @@ func open(openDir func(path string) (disk.Dir, error), at, path string, o Option
 		}
 		o.Only = only
 	}
-	dir, err := openDir(at)
+	dir, err := on.OpenDir(path)
 	if err != nil {
 		return nil, disk.NewError(disk.ErrSource, err, "make it readable for this user, or name another directory",
 			"cannot open directory %s: %s", path, disk.Reason(err))
@@ -318,7 +311,7 @@ func (w *Walk) enter(in *disk.Folder, entry *Entry, below []string) error {
 	folder, err := in.Enter(entry.Name)
 	if err == nil && w.isLoop(folder) {
 		folder.Release()
-		return cannotFollow(entry.Path(), entry.Path(), errLoop)
+		return cannotFollow(entry.Path(), entry.Path(), unix.ELOOP)
 	}
 	if err == nil {
 		err = w.begin(folder, entry, below)
@@ -355,26 +348,26 @@ func (w *Walk) symlink(in *disk.Folder, dir disk.Dir, entry *Entry, below []stri
 
 // follow makes the entry of a symlink that of its target.
 func (w *Walk) follow(in *disk.Folder, text string, entry *Entry, below []string) error {
-	to, err := resolve(in, text)
+	to, err := disk.Resolve(in, text, nil)
 	if err != nil {
 		return cannotFollow(entry.Path(), text, err)
 	}
-	if to.name != "" {
-		defer to.folder.Release()
-		entry.Info, entry.file = to.info, to.name
-		return w.file(to.folder, entry, below)
+	if to.Name != "" {
+		defer to.Folder.Release()
+		entry.Info, entry.file = to.Found, to.Name
+		return w.file(to.Folder, entry, below)
 	}
-	if w.isLoop(to.folder) {
-		to.folder.Release()
-		return cannotFollow(entry.Path(), text, errLoop)
+	if w.isLoop(to.Folder) {
+		to.Folder.Release()
+		return cannotFollow(entry.Path(), text, unix.ELOOP)
 	}
 	entry.Kind = negotiate.EntryDirectory
 	if w.options.Shallow {
-		entry.Info = to.info
-		to.folder.Release()
+		entry.Info = to.Found
+		to.Folder.Release()
 		return nil
 	}
-	if err := w.begin(to.folder, entry, below); err != nil {
+	if err := w.begin(to.Folder, entry, below); err != nil {
 		return cannotRead(entry.Path(), err)
 	}
 	return nil
