@@ -287,7 +287,7 @@ func entryAt(t *testing.T, in disk.Dir, name string) treeEntry {
 	var attributes []disk.Xattr
 	switch e.mode {
 	case fs.ModeDir:
-		dir, err := in.OpenChild(name)
+		dir, err := in.OpenBeneath(name)
 		must(t, err)
 		defer dir.Close()
 		attributes, err = dir.Xattrs()

@@ -52,8 +52,6 @@ func otherDirOf(dir disk.Dir, err error) (disk.Dir, error) {
 
 func (d otherDir) OpenDir(path string) (disk.Dir, error) { return otherDirOf(d.Dir.OpenDir(path)) }
 
-func (d otherDir) OpenChild(name string) (disk.Dir, error) { return otherDirOf(d.Dir.OpenChild(name)) }
-
 func (d otherDir) OpenBeneath(path string) (disk.Dir, error) {
 	return otherDirOf(d.Dir.OpenBeneath(path))
 }

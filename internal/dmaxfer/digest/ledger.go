@@ -61,9 +61,6 @@ func (l *Ledger) Algorithm() Algorithm { return l.algorithm }
 // Prefix returns the number of bytes from the start of the file that are covered without a gap.
 func (l *Ledger) Prefix() int64 { return l.prefix }
 
-// Parked returns the number of runs beyond a gap. A run consists of one or more adjacent chunks.
-func (l *Ledger) Parked() int { return len(l.pending) }
-
 // Add covers a chunk by its Check, in any order, for algorithms that are not Ordered. It fails with ErrRange,
 // ErrOverlap, ErrParked or ErrCheck.
 func (l *Ledger) Add(offset, length int64, check uint64) error {

@@ -56,16 +56,6 @@ func (d *Directory) use() (Dir, error) {
 	return dir, nil
 }
 
-// with calls a function with the directory's handle, which stays open meanwhile.
-func (d *Directory) with(call func(Dir) error) error {
-	dir, err := d.use()
-	if err != nil {
-		return err
-	}
-	defer d.Unuse()
-	return call(dir)
-}
-
 // begin prepares a directory that was just opened for being filled.
 func (d *Directory) begin(dir Dir) error {
 	info, err := dir.Info()
@@ -133,7 +123,7 @@ func (d *Directory) openChild(name string, create bool) (dir Dir, created bool, 
 	}
 	exists := err
 	if err == nil || errors.Is(err, fs.ErrExist) {
-		dir, err = in.OpenChild(name)
+		dir, err = in.OpenBeneath(name)
 	}
 	switch {
 	case err == nil && d.fresh && exists != nil:
@@ -159,7 +149,7 @@ func (d *Directory) SetXattrs(attributes iter.Seq[Xattr]) error {
 	if attributes == nil {
 		attributes = func(func(Xattr) bool) {}
 	}
-	return d.with(func(dir Dir) error {
+	return d.Do(func(dir Dir) error {
 		if err := setXattrs(dir, d.shown(""), attributes); err != nil || !d.mayReplace() {
 			return err
 		}
@@ -219,19 +209,26 @@ func (d *Directory) finalMode(meta Metadata) *uint32 {
 
 // Stat returns the Info of an entry, of a symlink itself. It fails with fs.ErrNotExist if there is none.
 func (d *Directory) Stat(name string) (info Info, err error) {
-	err = d.with(func(dir Dir) (err error) {
+	err = d.Do(func(dir Dir) (err error) {
 		info, err = dir.Stat(name)
 		return err
 	})
 	return info, d.wrap("examining", name, err)
 }
 
-// Do calls a function with the directory's handle, which must not be kept.
-func (d *Directory) Do(call func(dir Dir) error) error { return d.with(call) }
+// Do calls a function with the directory's handle, which stays open meanwhile and must not be kept.
+func (d *Directory) Do(call func(dir Dir) error) error {
+	dir, err := d.use()
+	if err != nil {
+		return err
+	}
+	defer d.Unuse()
+	return call(dir)
+}
 
 // ReadLink returns a symlink. It fails with unix.EINVAL for any other file.
 func (d *Directory) ReadLink(name string) (link Link, err error) {
-	err = d.with(func(dir Dir) (err error) {
+	err = d.Do(func(dir Dir) (err error) {
 		link, err = dir.ReadLink(name)
 		return err
 	})
@@ -240,7 +237,7 @@ func (d *Directory) ReadLink(name string) (link Link, err error) {
 
 // Open opens a regular file for reading. It does not follow a symlink.
 func (d *Directory) Open(name string) (file File, err error) {
-	err = d.with(func(dir Dir) (err error) {
+	err = d.Do(func(dir Dir) (err error) {
 		file, err = dir.Open(name, true)
 		return err
 	})

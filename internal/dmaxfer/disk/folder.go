@@ -50,7 +50,7 @@ func (f *Folder) Enter(name string) (*Folder, error) {
 		return nil, err
 	}
 	defer f.Unuse()
-	opened, err := dir.OpenChild(name)
+	opened, err := dir.OpenBeneath(name)
 	if err != nil {
 		return nil, err
 	}

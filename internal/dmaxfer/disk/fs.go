@@ -89,9 +89,6 @@ type Dir interface {
 	// Sync makes earlier changes of names durable.
 	Sync() error
 
-	// OpenChild opens the directory of this name. It fails with unix.ENOTDIR or unix.ELOOP for anything else.
-	OpenChild(name string) (Dir, error)
-
 	// OpenBeneath opens the directory at a relative path whose components are all directories: neither symlinks nor
 	// "..", so that the result is below this directory whatever other processes do. It fails with unix.ELOOP,
 	// unix.ENOTDIR or unix.EXDEV for any other path.

@@ -129,7 +129,7 @@ func marks(file File, at *Location) bool {
 }
 
 func isEmpty(at *Location) bool {
-	dir, err := at.Dir.OpenChild(at.Name)
+	dir, err := at.Dir.OpenBeneath(at.Name)
 	if err != nil {
 		return false
 	}

@@ -13,18 +13,6 @@ import (
 // openDirectory are the flags by which a directory is opened below another one: never through a symlink.
 const openDirectory = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-func (d *osDir) OpenChild(name string) (Dir, error) {
-	var fd int
-	err := retry(func() (err error) {
-		fd, err = unix.Openat(d.fd(), name, openDirectory, 0)
-		return err
-	})
-	if err != nil {
-		return nil, d.failed("open", name, err)
-	}
-	return newOSDir(fd, d.path(name)), nil
-}
-
 // noOpenat2 is set when the kernel, or a filter of system calls, does not know openat2(2).
 var noOpenat2 atomic.Bool
 

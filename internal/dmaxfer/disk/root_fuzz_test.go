@@ -114,7 +114,7 @@ func (m *modelRoot) make(t *testing.T, at testDir) *disk.Root {
 	must(t, err)
 	defer dir.Close()
 	mustMakeDirs(t, dir, "root")
-	in, err := dir.OpenChild("root")
+	in, err := dir.OpenBeneath("root")
 	must(t, err)
 	defer in.Close()
 	mustMakeDirs(t, in, m.dirs...)

@@ -214,7 +214,6 @@ func callsWith(t *testing.T, dir disk.Dir, name string) map[string]error {
 	_, stat := dir.Stat(name)
 	_, readLink := dir.ReadLink(name)
 	_, create := dir.Create(name)
-	_, child := dir.OpenChild(name)
 	file, err := dir.CreateUnnamed("file", 0o600, false)
 	named := err
 	if err == nil {
@@ -223,7 +222,7 @@ func callsWith(t *testing.T, dir disk.Dir, name string) map[string]error {
 	}
 	return map[string]error{
 		"open": open, "open for writing": openWrite, "stat": stat, "readlink": readLink, "create": create,
-		"child": child, "name": named, "mkdir": dir.MakeDir(name, 0o700),
+		"name": named, "mkdir": dir.MakeDir(name, 0o700),
 		"rmdir": dir.RemoveDir(name), "remove": dir.Remove(name), "rename from": dir.Rename(name, "x"),
 		"rename to": dir.Rename("inner", name), "rename absent from": dir.RenameIfAbsent(name, "x"),
 		"rename absent to": dir.RenameIfAbsent("inner", name), "link from": dir.Link(name, "x"),
@@ -274,14 +273,14 @@ func TestReadOnlyRoot(t *testing.T) {
 		defer dir.Close()
 		before, err := disk.Names(dir)
 		must(t, err)
-		child, err := dir.OpenChild("b")
+		child, err := dir.OpenBeneath("b")
 		must(t, err)
 		defer child.Close()
 		file, err := dir.Open("inner", true)
 		must(t, err)
 		mustRead(t, file, newText, 0)
 		must(t, file.Close())
-		reading := []string{"open", "stat", "readlink", "child", "link in from"}
+		reading := []string{"open", "stat", "readlink", "link in from"}
 		for call, err := range callsWith(t, child, "inner") {
 			if !slices.Contains(reading, call) && !errors.Is(err, unix.EROFS) {
 				t.Errorf("%s: %v", call, err)

@@ -58,6 +58,21 @@ func (d *rootDir) checkChange(op, name string) error {
 	return d.check(op, name)
 }
 
+// change makes a call that changes the directory or the entry of a name.
+func (d *rootDir) change(op, name string, call func() error) error {
+	if err := d.checkChange(op, name); err != nil {
+		return err
+	}
+	return call()
+}
+
+func (d *rootDir) changeTwo(op, from, to string, call func(from, to string) error) error {
+	if err := d.checkChange(op, from); err != nil {
+		return err
+	}
+	return d.change(op, to, func() error { return call(from, to) })
+}
+
 // below returns the path of a directory below this one.
 func (d *rootDir) below(path string) string {
 	if d.in == "" {
@@ -71,13 +86,6 @@ func (d *rootDir) OpenDir(path string) (Dir, error) {
 		return d.wrap(d.in, func() (Dir, error) { return d.Dir.OpenDir(".") })
 	}
 	return d.root.openDir(d.Dir, d.in, path)
-}
-
-func (d *rootDir) OpenChild(name string) (Dir, error) {
-	if err := d.check("open", name); err != nil {
-		return nil, err
-	}
-	return d.wrap(d.below(name), func() (Dir, error) { return d.Dir.OpenChild(name) })
 }
 
 func (d *rootDir) OpenBeneath(path string) (Dir, error) {
@@ -149,10 +157,7 @@ func (d *rootDir) CreateUnnamed(shown string, permissions uint32, early bool) (F
 }
 
 func (d *rootDir) GiveName(file File, name string) error {
-	if err := d.checkChange("link", name); err != nil {
-		return err
-	}
-	return d.Dir.GiveName(file, name)
+	return d.change("link", name, func() error { return d.Dir.GiveName(file, name) })
 }
 
 // LinkTo makes a link in a directory of a Root only: another one could be anywhere.
@@ -171,73 +176,37 @@ func (d *rootDir) LinkTo(name string, in Dir, as string) error {
 }
 
 func (d *rootDir) Rename(from, to string) error {
-	if err := d.checkTwo("rename", from, to); err != nil {
-		return err
-	}
-	return d.Dir.Rename(from, to)
+	return d.changeTwo("rename", from, to, d.Dir.Rename)
 }
 
 func (d *rootDir) RenameIfAbsent(from, to string) error {
-	if err := d.checkTwo("rename", from, to); err != nil {
-		return err
-	}
-	return d.Dir.RenameIfAbsent(from, to)
+	return d.changeTwo("rename", from, to, d.Dir.RenameIfAbsent)
 }
 
-func (d *rootDir) Link(from, to string) error {
-	if err := d.checkTwo("link", from, to); err != nil {
-		return err
-	}
-	return d.Dir.Link(from, to)
-}
-
-func (d *rootDir) checkTwo(op, from, to string) error {
-	if err := d.checkChange(op, from); err != nil {
-		return err
-	}
-	return d.check(op, to)
-}
+func (d *rootDir) Link(from, to string) error { return d.changeTwo("link", from, to, d.Dir.Link) }
 
 func (d *rootDir) Remove(name string) error {
-	if err := d.checkChange("unlink", name); err != nil {
-		return err
-	}
-	return d.Dir.Remove(name)
+	return d.change("unlink", name, func() error { return d.Dir.Remove(name) })
 }
 
 func (d *rootDir) MakeDir(name string, permissions uint32) error {
-	if err := d.checkChange("mkdir", name); err != nil {
-		return err
-	}
-	return d.Dir.MakeDir(name, permissions)
+	return d.change("mkdir", name, func() error { return d.Dir.MakeDir(name, permissions) })
 }
 
 func (d *rootDir) RemoveDir(name string) error {
-	if err := d.checkChange("rmdir", name); err != nil {
-		return err
-	}
-	return d.Dir.RemoveDir(name)
+	return d.change("rmdir", name, func() error { return d.Dir.RemoveDir(name) })
 }
 
 func (d *rootDir) Symlink(text, name string) error {
-	if err := d.checkChange("symlink", name); err != nil {
-		return err
-	}
-	return d.Dir.Symlink(text, name)
+	return d.change("symlink", name, func() error { return d.Dir.Symlink(text, name) })
 }
 
 func (d *rootDir) SetLinkModified(name string, at Timestamp) error {
-	if err := d.checkChange("utimes", name); err != nil {
-		return err
-	}
-	return d.Dir.SetLinkModified(name, at)
+	return d.change("utimes", name, func() error { return d.Dir.SetLinkModified(name, at) })
 }
 
 func (d *rootDir) SetLinkOwner(name string, uid, gid uint32) error {
-	if err := d.checkChange("chown", name); err != nil {
-		return err
-	}
-	return d.Dir.SetLinkOwner(name, uid, gid)
+	return d.change("chown", name, func() error { return d.Dir.SetLinkOwner(name, uid, gid) })
 }
 
 // keepsAttributes reports whether this is the directory of the Root, or returns why it may not be changed.
@@ -256,39 +225,30 @@ func (d *rootDir) keepsAttributes(op string) (bool, error) {
 	return err == nil && root.SameFile(is.Identity), err
 }
 
-// SetMode implements Dir. Like the other calls that set attributes of the directory, it does nothing to that of the
-// Root.
-func (d *rootDir) SetMode(mode uint32) error {
-	if keeps, err := d.keepsAttributes("chmod"); keeps || err != nil {
+// setAttribute makes a call that sets an attribute of the directory, unless this is that of the Root.
+func (d *rootDir) setAttribute(op string, call func() error) error {
+	if keeps, err := d.keepsAttributes(op); keeps || err != nil {
 		return err
 	}
-	return d.Dir.SetMode(mode)
+	return call()
+}
+
+func (d *rootDir) SetMode(mode uint32) error {
+	return d.setAttribute("chmod", func() error { return d.Dir.SetMode(mode) })
 }
 
 func (d *rootDir) SetOwner(uid, gid uint32) error {
-	if keeps, err := d.keepsAttributes("chown"); keeps || err != nil {
-		return err
-	}
-	return d.Dir.SetOwner(uid, gid)
+	return d.setAttribute("chown", func() error { return d.Dir.SetOwner(uid, gid) })
 }
 
 func (d *rootDir) SetModified(at Timestamp) error {
-	if keeps, err := d.keepsAttributes("utimes"); keeps || err != nil {
-		return err
-	}
-	return d.Dir.SetModified(at)
+	return d.setAttribute("utimes", func() error { return d.Dir.SetModified(at) })
 }
 
 func (d *rootDir) SetXattr(attribute Xattr) error {
-	if keeps, err := d.keepsAttributes("setxattr"); keeps || err != nil {
-		return err
-	}
-	return d.Dir.SetXattr(attribute)
+	return d.setAttribute("setxattr", func() error { return d.Dir.SetXattr(attribute) })
 }
 
 func (d *rootDir) RemoveXattr(name string) error {
-	if keeps, err := d.keepsAttributes("removexattr"); keeps || err != nil {
-		return err
-	}
-	return d.Dir.RemoveXattr(name)
+	return d.setAttribute("removexattr", func() error { return d.Dir.RemoveXattr(name) })
 }

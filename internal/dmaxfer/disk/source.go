@@ -57,9 +57,6 @@ func (s *Source) Info() Info { return s.atOpen }
 // File returns the open file, for callers that map it or read its attributes.
 func (s *Source) File() File { return s.file }
 
-// Fingerprint returns the fingerprint of the file's identity when it was opened.
-func (s *Source) Fingerprint() [16]byte { return s.atOpen.Fingerprint() }
-
 // Fingerprint returns a digest of the identity, by which a receiver recognises the source when a transfer is resumed.
 // It does not depend on the content, nor on the change time: what was received is compared with the source again.
 func (i Identity) Fingerprint() [16]byte {

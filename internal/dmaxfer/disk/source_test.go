@@ -35,7 +35,7 @@ func TestSourceThatStaysIsVerified(t *testing.T) {
 		must(t, s.Verify(nil))
 		other := mustOpenSource(t, at, "file")
 		defer other.Close()
-		if s.Fingerprint() != other.Fingerprint() {
+		if s.Info().Fingerprint() != other.Info().Fingerprint() {
 			t.Error("one file has two fingerprints")
 		}
 	})
@@ -95,7 +95,7 @@ func TestSourceThatIsTouchedIsReadAgain(t *testing.T) {
 			defer s.Close()
 			untilStamped(t, s, func() { touch(t, at.path("file")) })
 			must(t, s.Verify(func() (bool, error) { return true, nil }))
-			if now := mustInfo(t, s.File()); now.Fingerprint() != s.Fingerprint() {
+			if now := mustInfo(t, s.File()); now.Fingerprint() != s.Info().Fingerprint() {
 				t.Error("the file has another fingerprint")
 			}
 			mustFail(t, s.Verify(func() (bool, error) { return false, nil }), disk.ErrSourceChanged)
@@ -105,7 +105,7 @@ func TestSourceThatIsTouchedIsReadAgain(t *testing.T) {
 				untilStamped(t, s, func() { must(t, os.WriteFile(open, []byte(newText), 0)) })
 				return true, nil
 			}), disk.ErrSourceChanged)
-			if now := mustInfo(t, s.File()); now.Fingerprint() == s.Fingerprint() {
+			if now := mustInfo(t, s.File()); now.Fingerprint() == s.Info().Fingerprint() {
 				t.Error("a file that was written has the fingerprint of before")
 			}
 		})

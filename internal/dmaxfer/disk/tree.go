@@ -189,7 +189,7 @@ func (t *Tree) openRoot(at *Location) error {
 }
 
 func (t *Tree) enterRoot(at *Location) error {
-	open := at.Dir.OpenChild
+	open := at.Dir.OpenBeneath
 	if at.Name == "." {
 		open = at.Dir.OpenDir
 	}

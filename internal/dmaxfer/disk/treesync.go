@@ -85,7 +85,7 @@ func (f *flusher) syncChanged() error {
 	f.mu.Unlock()
 	for d := range changed {
 		if err == nil {
-			if err = d.with(Dir.Sync); err != nil {
+			if err = d.Do(Dir.Sync); err != nil {
 				err = f.fail(d.wrap("flushing", "", err))
 			}
 		}

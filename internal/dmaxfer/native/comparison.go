@@ -158,7 +158,7 @@ func (p *planner) atPath(path string, call func(in disk.Dir, name string) error)
 		if !below {
 			return call(dir, name)
 		}
-		child, err := dir.OpenChild(name)
+		child, err := dir.OpenBeneath(name)
 		if err != nil {
 			return err
 		}

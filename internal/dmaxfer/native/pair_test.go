@@ -380,7 +380,7 @@ func describeInto(t *testing.T, into map[string]string, memory *disktest.Memory,
 		below := filepath.Join(path, name)
 		switch {
 		case info.Mode.IsDir():
-			child, err := dir.OpenChild(name)
+			child, err := dir.OpenBeneath(name)
 			must(t, err)
 			describeInto(t, into, memory, child, filepath.Join(at, name), below)
 		case info.Mode&fs.ModeSymlink != 0:
@@ -406,7 +406,7 @@ func change(t *testing.T, memory *disktest.Memory, path string, with func(f attr
 	info, err := dir.Stat(filepath.Base(path))
 	must(t, err)
 	if info.Mode.IsDir() {
-		child, err := dir.OpenChild(filepath.Base(path))
+		child, err := dir.OpenBeneath(filepath.Base(path))
 		must(t, err)
 		must(t, errors.Join(with(child), child.Close(), dir.Close()))
 		return

@@ -99,7 +99,7 @@ func (p *planner) lookInto(d *directory) (absent bool, err error) {
 	case d.parent == nil:
 		d.seen, err = p.terms.config.File.FS.OpenDir(p.terms.config.File.Name)
 	case d.parent.seen != nil:
-		d.seen, err = d.parent.seen.OpenChild(d.entry.name)
+		d.seen, err = d.parent.seen.OpenBeneath(d.entry.name)
 	}
 	own := d.entry.own
 	switch {

@@ -6,10 +6,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
-func (d *faultyDir) OpenChild(name string) (disk.Dir, error) {
-	return d.on.openDir(d.dir.OpenChild, name)
-}
-
 func (d *faultyDir) OpenBeneath(path string) (disk.Dir, error) {
 	return d.on.openDir(d.dir.OpenBeneath, path)
 }

@@ -14,42 +14,35 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
-// OpenChild implements disk.Dir.
-func (d *memoryDir) OpenChild(name string) (disk.Dir, error) {
-	n, unlock, err := d.lookup("open", name)
-	defer unlock()
-	switch {
-	case err != nil:
-	case n.link != "":
-		err = failed("open", name, unix.ELOOP)
-	case n.dir == nil:
-		err = failed("open", name, unix.ENOTDIR)
-	}
-	if err != nil {
-		return nil, err
-	}
-	d.fs.openDirs++
-	return &memoryDir{fs: d.fs, dir: n.dir}, nil
-}
-
 // OpenBeneath implements disk.Dir.
 func (d *memoryDir) OpenBeneath(path string) (disk.Dir, error) {
-	at := disk.Dir(d)
-	for name := range strings.SplitSeq(path, "/") {
-		var next disk.Dir
-		err := failed("open", path, unix.EXDEV)
-		if name != "" && name != "." && name != ".." {
-			next, err = at.OpenChild(name)
-		}
-		if at != disk.Dir(d) {
-			_ = at.Close() // cannot fail
-		}
-		if err != nil {
-			return nil, err
-		}
-		at = next
+	d.fs.mu.Lock()
+	defer d.fs.mu.Unlock()
+	at, err := d.dir, error(nil)
+	if d.closed {
+		err = fs.ErrClosed
 	}
-	return at, nil
+	for name := range strings.SplitSeq(path, "/") {
+		n := at.now[name]
+		switch {
+		case err != nil:
+		case name == "", name == ".", name == "..":
+			err = unix.EXDEV
+		case n == nil:
+			err = unix.ENOENT
+		case n.link != "":
+			err = unix.ELOOP
+		case n.dir == nil:
+			err = unix.ENOTDIR
+		default:
+			at = n.dir
+		}
+	}
+	if err != nil {
+		return nil, failed("open", path, err)
+	}
+	d.fs.openDirs++
+	return &memoryDir{fs: d.fs, dir: at}, nil
 }
 
 // MakeDir implements disk.Dir.
