@@ -186,11 +186,11 @@ func (d *daemonDirectory) lookup(ctx context.Context, below string) (entry tree.
 func (d *daemonDirectory) remove(
 	ctx context.Context, entries []tree.Listed, aside bool, each func(tree.Listed, error),
 ) error {
-	paths := make([]string, len(entries))
-	for i, e := range entries {
-		paths[i] = e.Path
+	request := negotiate.RemoveRequest{Place: negotiate.Place{Share: d.place.Share}, Kept: true, Aside: aside}
+	for _, e := range entries {
+		request.Paths = append(request.Paths, e.Path)
 	}
-	return d.client.RemoveKept(ctx, d.place.Share, paths, aside, func(_ string, result negotiate.Removal) error {
+	return d.client.Remove(ctx, request, func(_ string, result negotiate.Removal) error {
 		var err error
 		if result.Code != 0 {
 			err = &negotiate.PeerAborted{Code: result.Code, Text: result.Text}

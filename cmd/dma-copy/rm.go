@@ -228,11 +228,8 @@ func (r *removal) failed(at share.Remote, err error) error {
 }
 
 func (r *removal) remove(ctx context.Context, d doomed) error {
-	call := r.client.Remove
-	if d.files {
-		call = r.client.RemoveFiles
-	}
-	err := call(ctx, placeOf(d.directory), d.names, func(name string, result negotiate.Removal) error {
+	request := negotiate.RemoveRequest{Place: placeOf(d.directory), Files: d.files, Paths: d.names}
+	err := r.client.Remove(ctx, request, func(name string, result negotiate.Removal) error {
 		at := d.directory
 		at.Path = path.Join(at.Path, name)
 		if result.Code == 0 {

@@ -159,7 +159,11 @@ func (c *Client) Peer() Peer { return c.peer }
 
 // Close ends the connection, also during a request, and releases its memory. Closing twice is harmless.
 func (c *Client) Close() error {
-	err := errors.Join(closeMemory(c.memory), c.conn.Close(), c.disconnect())
+	var err error
+	if c.memory != nil {
+		err = c.memory.Close()
+	}
+	err = errors.Join(err, c.conn.Close(), c.disconnect())
 	c.config.Log.Debug().Err(err).Msg("connection ended")
 	return err
 }
@@ -270,33 +274,10 @@ func entryOf(l negotiate.Listed, names []string) share.Entry {
 	}
 }
 
-// Remove removes files, symlinks and empty directories at paths below a place, in their order, and goes on after
-// failures. It calls each with every path and its result. An error of each ends the removal, after up to as many more
-// paths as a message has.
+// Remove removes what is at paths below a place, in their order, and goes on after failures. It calls each with every
+// path and its result; of RemoveRequest.Files, a path at which nothing is has the code AbortSource. An error of each
+// ends the removal, after up to as many more paths as a message has.
 func (c *Client) Remove(
-	ctx context.Context, place negotiate.Place, paths []string, each func(path string, result negotiate.Removal) error,
-) error {
-	return c.remove(ctx, negotiate.RemoveRequest{Place: place, Paths: paths}, each)
-}
-
-// RemoveFiles is Remove for files and symlinks. A path at which nothing is has the code AbortSource.
-func (c *Client) RemoveFiles(
-	ctx context.Context, place negotiate.Place, paths []string, each func(path string, result negotiate.Removal) error,
-) error {
-	return c.remove(ctx, negotiate.RemoveRequest{Place: place, Files: true, Paths: paths}, each)
-}
-
-// RemoveKept is Remove for paths below the directory that the last copy into a share has kept. If aside, files,
-// symlinks and directories that are not empty are renamed like backups.
-func (c *Client) RemoveKept(
-	ctx context.Context, name string, paths []string, aside bool,
-	each func(path string, result negotiate.Removal) error,
-) error {
-	r := negotiate.RemoveRequest{Place: negotiate.Place{Share: name}, Kept: true, Aside: aside, Paths: paths}
-	return c.remove(ctx, r, each)
-}
-
-func (c *Client) remove(
 	ctx context.Context, r negotiate.RemoveRequest, each func(path string, result negotiate.Removal) error,
 ) error {
 	defer c.awaited.begin(Remove, r.Place)()

@@ -99,7 +99,9 @@ func (c *connection) end(reason error) {
 	c.server.bug(c.session(), reason)
 	c.items.release(c.server.memory)
 	c.forget()
-	c.closeWith("could not release the memory of a connection", func() error { return closeMemory(c.memory) })
+	if c.memory != nil {
+		c.closeWith("could not release the memory of a connection", c.memory.Close)
+	}
 	c.closeWith("could not close a connection", c.in.Conn.Close)
 	c.server.dismiss(c)
 	if !c.greeted {
@@ -119,14 +121,6 @@ func (c *connection) closeWith(failure string, release func() error) {
 		c.log.Warn().Err(err).Msg(failure)
 		c.server.bug(c.session(), err)
 	}
-}
-
-// closeMemory releases the memory of a connection; nil: it had none yet.
-func closeMemory(m *native.KeptMemory) error {
-	if m == nil {
-		return nil
-	}
-	return m.Close()
 }
 
 // session returns what is known of the connection.
@@ -187,13 +181,11 @@ func (c *connection) enter() error {
 	if err := c.authenticate(ctx); err != nil {
 		return err
 	}
-	ending, stop := context.WithTimeout(ctx, job.PartingTime)
-	defer stop()
-	if err := c.server.admitSoon(ending, c); err != nil {
-		leave()
-		return c.part(err)
+	err = c.server.admit(c)
+	if err == nil {
+		err = c.greet(ctx)
 	}
-	if err := c.greet(ctx); err != nil {
+	if err != nil {
 		leave()
 		return c.part(err)
 	}

@@ -62,7 +62,8 @@ func (c *connection) copy(r negotiate.CopyRequest) error {
 		record.Operation = Pull
 	}
 	return c.perform(record, func(record *Record) (failed, fatal error) {
-		if err := cmp.Or(c.items.refused, c.mayCopy(r)); err != nil {
+		_, err := c.authorizeCopy(r) // a copy that is refused now need not wait for that
+		if err = cmp.Or(c.items.refused, err); err != nil {
 			return c.refuse(err)
 		}
 		permit, err := c.awaitPermit()
@@ -74,7 +75,7 @@ func (c *connection) copy(r negotiate.CopyRequest) error {
 		record.Waited = time.Since(record.Began)
 		side, err := c.prepare(r, c.items.list)
 		switch {
-		case endsConnection(err):
+		case errors.Is(err, job.ErrHung):
 			return err, err
 		case err != nil:
 			return c.refuse(err)
@@ -87,12 +88,6 @@ func (c *connection) copy(r negotiate.CopyRequest) error {
 		}
 		return failed, fatal
 	})
-}
-
-// mayCopy reports with its error whether a copy would be refused now, so that it need not wait for that.
-func (c *connection) mayCopy(r negotiate.CopyRequest) error {
-	_, err := c.authorizeCopy(r)
-	return err
 }
 
 // authorizeCopy returns the rights to a share for a copy.

@@ -236,7 +236,7 @@ func TestDryRun(t *testing.T) {
 		if record = w.records()[1]; record.DryRun || !record.Transfers() || record.Bytes != 7 {
 			w.Errorf("the record of a copy is %+v", record)
 		}
-		must(w.T, c.Remove(w.Context(), negotiate.Place{Share: "box"}, []string{"a"},
+		must(w.T, c.Remove(w.Context(), removing(negotiate.Place{Share: "box"}, "a"),
 			func(string, negotiate.Removal) error { return nil }))
 		w.mustList(c, "box", 0, `0 directory "" 0`)
 	})

@@ -3,7 +3,6 @@ package service
 import (
 	"errors"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -26,10 +25,6 @@ var (
 	// at a time, negotiate.CommandNames.
 	ErrBusy = errors.New("timeout: the daemon served other commands until the end of --wait")
 )
-
-// endsConnection reports whether nothing more can be said about a request than that the connection ends: a call still
-// uses what belongs to it, or left it in an unknown state.
-func endsConnection(err error) bool { return errors.Is(err, job.ErrHung) }
 
 // code returns the exit code for an error, for the peer and the Observer.
 func (s *Server) code(err error) negotiate.AbortCode {

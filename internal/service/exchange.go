@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -21,7 +22,7 @@ type exchange struct {
 
 	// sending is held from the choice of a message until it is sent, so that messages leave in the order in which the
 	// session has allowed them. Those of a native session have an order of their own, which a stream ends.
-	sending lock
+	sending *semaphore.Weighted // a mutex could not be waited for with a context
 
 	mu      sync.Mutex // guards session and trace
 	session *negotiate.Service
@@ -30,7 +31,7 @@ type exchange struct {
 
 func newExchange(conn comch.Conn, session *negotiate.Service, idle time.Duration, log zerolog.Logger) *exchange {
 	return &exchange{
-		conn: conn, session: session, idle: idle, sending: make(lock, 1),
+		conn: conn, session: session, idle: idle, sending: semaphore.NewWeighted(1),
 		trace: job.Trace{Log: log, Protocol: "service"},
 	}
 }
@@ -42,10 +43,10 @@ type encoding func(session *negotiate.Service, dst []byte) ([]byte, error)
 func (e *exchange) send(ctx context.Context, encode encoding) error {
 	ctx, cancel := e.patient(ctx)
 	defer cancel()
-	if err := e.sending.acquire(ctx); err != nil {
-		return err
+	if err := e.sending.Acquire(ctx, 1); err != nil {
+		return context.Cause(ctx)
 	}
-	defer e.sending.release()
+	defer e.sending.Release(1)
 	message, err := e.encode(encode)
 	if err != nil {
 		return err
@@ -136,28 +137,4 @@ func (e *exchange) disconnected() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.session.Disconnected()
-}
-
-// lock has one holder at a time. Unlike a mutex it can be waited for in virtual time.
-type lock chan struct{}
-
-// acquire waits for the lock until ctx ends, and returns its cause then.
-func (l lock) acquire(ctx context.Context) error {
-	select {
-	case l <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (l lock) release() { <-l }
-
-func (l lock) tryAcquire() bool {
-	select {
-	case l <- struct{}{}:
-		return true
-	default:
-		return false
-	}
 }

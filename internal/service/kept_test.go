@@ -62,7 +62,9 @@ func (m *mirrored) list(flags negotiate.ListFlags) (paths []string, err error) {
 }
 
 func (m *mirrored) remove(path string) (removed negotiate.Removal, err error) {
-	err = m.client.RemoveKept(m.Context(), "box", []string{path}, false, func(_ string, r negotiate.Removal) error {
+	err = m.client.Remove(m.Context(), negotiate.RemoveRequest{
+		Place: negotiate.Place{Share: "box"}, Kept: true, Paths: []string{path},
+	}, func(_ string, r negotiate.Removal) error {
 		removed = r
 		return nil
 	})

@@ -371,3 +371,8 @@ func makeDirectories(t *testing.T, disk *disktest.Memory, paths ...string) {
 		must(t, parent.Close())
 	}
 }
+
+// removing returns the request to remove what is at paths below a place.
+func removing(place negotiate.Place, paths ...string) negotiate.RemoveRequest {
+	return negotiate.RemoveRequest{Place: place, Paths: paths}
+}

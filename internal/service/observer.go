@@ -99,50 +99,34 @@ type Observers []Observer
 var _ Observer = Observers(nil)
 
 // Connected implements Observer.
-func (o Observers) Connected(s Session) {
-	for _, each := range o {
-		each.Connected(s)
-	}
-}
+func (o Observers) Connected(s Session) { o.each(func(e Observer) { e.Connected(s) }) }
 
 // Authenticated implements Observer.
-func (o Observers) Authenticated(s Session) {
-	for _, each := range o {
-		each.Authenticated(s)
-	}
-}
+func (o Observers) Authenticated(s Session) { o.each(func(e Observer) { e.Authenticated(s) }) }
 
 // Refused implements Observer.
 func (o Observers) Refused(s Session, code int, reason error) {
-	for _, each := range o {
-		each.Refused(s, code, reason)
-	}
+	o.each(func(e Observer) { e.Refused(s, code, reason) })
 }
 
 // Began implements Observer.
-func (o Observers) Began(r Record) {
-	for _, each := range o {
-		each.Began(r)
-	}
-}
+func (o Observers) Began(r Record) { o.each(func(e Observer) { e.Began(r) }) }
 
 // Ended implements Observer.
-func (o Observers) Ended(r Record) {
-	for _, each := range o {
-		each.Ended(r)
-	}
-}
+func (o Observers) Ended(r Record) { o.each(func(e Observer) { e.Ended(r) }) }
 
 // Disconnected implements Observer.
 func (o Observers) Disconnected(s Session, reason error) {
-	for _, each := range o {
-		each.Disconnected(s, reason)
-	}
+	o.each(func(e Observer) { e.Disconnected(s, reason) })
 }
 
 // Bug implements Observer.
 func (o Observers) Bug(s Session, value any, stack []byte) {
-	for _, each := range o {
-		each.Bug(s, value, stack)
+	o.each(func(e Observer) { e.Bug(s, value, stack) })
+}
+
+func (o Observers) each(tell func(Observer)) {
+	for _, e := range o {
+		tell(e)
 	}
 }

@@ -26,7 +26,7 @@ func TestRandomMessages(t *testing.T) {
 		copyMessage(negotiate.CopyPull, negotiate.CopyUnknown, place, 0),
 		negotiate.AppendList(nil, negotiate.ListRequest{Place: place}),
 		negotiate.AppendList(nil, negotiate.ListRequest{}),
-		negotiate.AppendRemove(nil, negotiate.RemoveRequest{Place: place, Paths: []string{"b"}}),
+		negotiate.AppendRemove(nil, removing(place, "b")),
 		negotiate.AppendItems(nil, []negotiate.Item{{Kind: negotiate.ItemExclude, Text: "x"}}),
 		negotiate.AppendServicePing(nil, negotiate.ServicePing{Payload: []byte("p")}),
 		negotiate.AppendAbort(nil, negotiate.AbortFailure, "no"), []byte("garbage"),

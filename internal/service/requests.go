@@ -147,7 +147,7 @@ func (c *connection) list(r negotiate.ListRequest) error {
 			l.progress = progress
 			return l.list(ctx, r)
 		})
-		if endsConnection(err) {
+		if errors.Is(err, job.ErrHung) {
 			return err, err
 		}
 		record.Entries = int64(l.sent)
@@ -341,7 +341,7 @@ func (c *connection) remove(r negotiate.RemoveRequest) error {
 		record.Removed = done.paths() // also of a request that failed
 		record.Entries = int64(len(record.Removed))
 		switch {
-		case endsConnection(err):
+		case errors.Is(err, job.ErrHung):
 			return err, err
 		case err != nil:
 			return c.refuse(err)
@@ -439,7 +439,7 @@ func (c *connection) makeDir(r negotiate.MakeDirRequest) error {
 	return c.perform(record, func(record *Record) (failed, fatal error) {
 		err := c.work(func(context.Context, *job.Progress) error { return c.makeIn(r) })
 		switch {
-		case endsConnection(err):
+		case errors.Is(err, job.ErrHung):
 			return err, err
 		case err != nil:
 			return c.refuse(err)

@@ -189,7 +189,7 @@ func TestRemove(t *testing.T) {
 		codes := make(map[string]negotiate.AbortCode)
 		remove := func(name, path string, paths ...string) error {
 			place := negotiate.Place{Share: name, Path: path}
-			return c.Remove(w.Context(), place, paths, func(path string, r negotiate.Removal) error {
+			return c.Remove(w.Context(), removing(place, paths...), func(path string, r negotiate.Removal) error {
 				codes[path] = r.Code
 				return nil
 			})
@@ -249,9 +249,11 @@ func TestRemoveSpecialFilesAndMountPoints(t *testing.T) {
 				return nil
 			}
 		}
-		must(w.T, c.Remove(w.Context(), place, []string{"pipe"}, removed("")))
-		must(w.T, c.RemoveFiles(w.Context(), place, []string{"socket"}, removed("")))
-		must(w.T, c.Remove(w.Context(), place, []string{"disk"}, removed("it is a mount point")))
+		must(w.T, c.Remove(w.Context(), removing(place, "pipe"), removed("")))
+		files := removing(place, "socket")
+		files.Files = true
+		must(w.T, c.Remove(w.Context(), files, removed("")))
+		must(w.T, c.Remove(w.Context(), removing(place, "disk"), removed("it is a mount point")))
 		w.mustList(c, "box/d", negotiate.ListAll, `0 directory "" 0`, `1 directory "disk" 0`)
 	})
 }
@@ -271,7 +273,9 @@ func TestRemoveFiles(t *testing.T) {
 		defer c.Close()
 		remove := func(path, name string) (code negotiate.AbortCode, err error) {
 			place := negotiate.Place{Share: "box", Path: path}
-			err = c.RemoveFiles(w.Context(), place, []string{name}, func(_ string, r negotiate.Removal) error {
+			files := removing(place, name)
+			files.Files = true
+			err = c.Remove(w.Context(), files, func(_ string, r negotiate.Removal) error {
 				code = r.Code
 				return nil
 			})
@@ -344,7 +348,7 @@ func TestRemoveInAShareThatHangs(t *testing.T) {
 		w.fault.Store(&disktest.Fault{Hang: hang})
 		c := w.alice()
 		place := negotiate.Place{Share: "box"}
-		err := c.Remove(w.Context(), place, []string{"a", "b"}, func(string, negotiate.Removal) error { return nil })
+		err := c.Remove(w.Context(), removing(place, "a", "b"), func(string, negotiate.Removal) error { return nil })
 		if refusal, is := errors.AsType[*negotiate.Refusal](err); !is || !refusal.Final {
 			w.Errorf("got %v", err)
 		}
@@ -373,7 +377,7 @@ func TestRemoveMany(t *testing.T) {
 		defer c.Close()
 		var removed []string
 		place := negotiate.Place{Share: "box"}
-		err := c.Remove(w.Context(), place, paths, func(path string, r negotiate.Removal) error {
+		err := c.Remove(w.Context(), removing(place, paths...), func(path string, r negotiate.Removal) error {
 			if r.Code != 0 {
 				return errors.New(r.Text)
 			}

@@ -36,7 +36,6 @@ type Server struct {
 	entering    map[*connection]struct{}          // connections that are not admitted yet
 	connections map[uint64]*connection            // admitted ones
 	totals      Totals
-	dismissed   chan struct{} // closed, and replaced, when an admitted connection has ended
 }
 
 // NewServer makes a server. Errors are those of share.Open for a share that cannot be opened now, or say which setting
@@ -73,7 +72,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 		queue: newQueue(), permits: newPermits(c.Limits.Transfers), memory: &memoryBudget{limit: c.Limits.Memory},
 		limiter:  newLimiter(c.Limits.Bandwidth),
 		limiters: make(map[identity.Public]*rate.Limiter), connections: make(map[uint64]*connection),
-		entering: make(map[*connection]struct{}), dismissed: make(chan struct{}),
+		entering: make(map[*connection]struct{}),
 	}, nil
 }
 
@@ -228,44 +227,6 @@ func (s *Server) begin(c *connection) error {
 	return nil
 }
 
-// admitSoon is admit, but waits until ctx ends for connections whose peers have left already: a command that follows
-// another one must not be refused because the daemon has not noticed the end of that one yet.
-func (s *Server) admitSoon(ctx context.Context, each *connection) error {
-	for {
-		dismissed := s.nextDismissal()
-		err := s.admit(each)
-		if !errors.Is(err, job.ErrLimit) || !s.isEnding() {
-			return err
-		}
-		select {
-		case <-dismissed:
-		case <-ctx.Done():
-			return err
-		}
-	}
-}
-
-// nextDismissal returns a channel that is closed when the next connection has ended.
-func (s *Server) nextDismissal() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.dismissed
-}
-
-// isEnding reports whether the peer of an admitted connection has left.
-func (s *Server) isEnding() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, each := range s.connections {
-		select {
-		case <-each.in.Conn.Done():
-			return true
-		default:
-		}
-	}
-	return false
-}
-
 // admit registers a connection whose peer has proved its key, or returns why it may not use the daemon.
 func (s *Server) admit(each *connection) error {
 	s.mu.Lock()
@@ -278,14 +239,17 @@ func (s *Server) admit(each *connection) error {
 		return ErrDraining
 	}
 	limits := s.config.Limits
-	if len(s.connections) >= limits.Connections {
-		return tooMany("the daemon has as many connections as it may have, which is %d", limits.Connections)
-	}
-	own := 0
+	all, own := 0, 0
 	for _, other := range s.connections {
-		if other.key == each.key {
+		if isClosed(other.in.Conn.Done()) {
+			continue // its peer has left, and may follow it with the next command
+		}
+		if all++; other.key == each.key {
 			own++
 		}
+	}
+	if all >= limits.Connections || len(s.connections) >= 2*limits.Connections {
+		return tooMany("the daemon has as many connections as it may have, which is %d", limits.Connections)
 	}
 	perKey := int(lowest(int64(limits.PerKey), int64(grant.Connections)))
 	if own >= perKey && !s.config.AuthNone {
@@ -309,8 +273,6 @@ func (s *Server) dismiss(each *connection) {
 	defer s.mu.Unlock()
 	delete(s.entering, each)
 	delete(s.connections, each.info.ID)
-	close(s.dismissed)
-	s.dismissed = make(chan struct{})
 	s.setTenantsLocked()
 	for _, other := range s.connections {
 		if other.key == each.key {

@@ -670,7 +670,7 @@ func TestShareThatHangs(t *testing.T) {
 		"list": func(w *world, c *Client) error { _, err := w.list(c, "box", 0); return err },
 		"pull": func(w *world, c *Client) error { _, err := c.Pull(w.Context(), w.copyOf("b", "box/a")); return err },
 		"remove": func(w *world, c *Client) error {
-			return c.Remove(w.Context(), negotiate.Place{Share: "box"}, []string{"a"}, nil)
+			return c.Remove(w.Context(), removing(negotiate.Place{Share: "box"}, "a"), nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,7 @@ func (c *simClient) removeElsewhere(in, name string) {
 	}
 	at, began := negotiate.Place{Share: in}, time.Now()
 	m := c.current.Load()
-	err := m.Remove(m.ctx, at, []string{name}, func(string, negotiate.Removal) error { return nil })
+	err := m.Remove(m.ctx, removing(at, name), func(string, negotiate.Removal) error { return nil })
 	c.judge(Remove, at, began, err, int(negotiate.AbortRefused))
 	if err == nil {
 		c.Errorf("client %d may remove in %s", c.number, in)

@@ -416,7 +416,7 @@ func (c *simClient) checkList(names []string) {
 func (c *simClient) remove(name string) {
 	at, began := negotiate.Place{Share: privateShare(c.number)}, time.Now()
 	m := c.current.Load()
-	err := m.Remove(m.ctx, at, []string{name}, func(_ string, r negotiate.Removal) error {
+	err := m.Remove(m.ctx, removing(at, name), func(_ string, r negotiate.Removal) error {
 		if r.Code != 0 {
 			return &negotiate.Refusal{Code: r.Code, Text: r.Text}
 		}

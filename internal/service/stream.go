@@ -36,8 +36,8 @@ const (
 // Close and the peer's CLOSE are independent of each other, and so are the two channels that stand for them.
 type stream struct {
 	exchange *exchange
-	late     context.Context // of the copy, and for interruptedTime after that
-	taking   lock            // held while a message is taken, so that no other one can take what follows a CLOSE
+	late     context.Context     // of the copy, and for interruptedTime after that
+	taking   *semaphore.Weighted // held while a message is taken, so that no other one can take what follows a CLOSE
 
 	sends    *semaphore.Weighted // those of Send that are under way; Close takes all
 	closing  sync.Once
@@ -60,7 +60,7 @@ var _ comch.Conn = (*stream)(nil)
 func newStream(ctx context.Context, e *exchange) *stream {
 	s := &stream{
 		exchange: e, late: job.Overtime(ctx, interruptedTime),
-		taking: make(lock, 1), sends: semaphore.NewWeighted(math.MaxInt64),
+		taking: semaphore.NewWeighted(1), sends: semaphore.NewWeighted(math.MaxInt64),
 		closed: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
 	}
 	go s.watch()
@@ -93,10 +93,10 @@ func (s *stream) Send(ctx context.Context, message []byte) error {
 
 // Recv implements comch.Conn.
 func (s *stream) Recv(ctx context.Context) ([]byte, error) {
-	if err := s.taking.acquire(ctx); err != nil {
-		return nil, err
+	if err := s.taking.Acquire(ctx, 1); err != nil {
+		return nil, context.Cause(ctx)
 	}
-	defer s.taking.release()
+	defer s.taking.Release(1)
 	if isClosed(s.ended) {
 		return nil, s.whyEnded()
 	}
@@ -115,10 +115,10 @@ func (s *stream) Recv(ctx context.Context) ([]byte, error) {
 
 // TryRecv implements comch.Conn.
 func (s *stream) TryRecv() (message []byte, received bool) {
-	if !s.taking.tryAcquire() {
+	if !s.taking.TryAcquire(1) {
 		return nil, false // another goroutine receives
 	}
-	defer s.taking.release()
+	defer s.taking.Release(1)
 	if isClosed(s.ended) {
 		return nil, false
 	}

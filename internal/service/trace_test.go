@@ -146,7 +146,7 @@ func (w *world) useAll(c *Client, log zerolog.Logger) {
 	_, err = c.List(w.Context(), box, negotiate.ListRecursive, func(share.Entry) error { return nil })
 	must(w.T, err)
 	must(w.T, c.MakeDir(w.Context(), negotiate.Place{Share: "box", Path: "new"}, false))
-	must(w.T, c.Remove(w.Context(), box, []string{"new"}, func(string, negotiate.Removal) error { return nil }))
+	must(w.T, c.Remove(w.Context(), removing(box, "new"), func(string, negotiate.Removal) error { return nil }))
 	_, err = c.Ping(w.Context(), []byte("payload"))
 	must(w.T, err)
 	_, err = c.Text(w.Context(), "hello")
