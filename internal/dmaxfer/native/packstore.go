@@ -2,6 +2,7 @@ package native
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"sync"
 
@@ -20,51 +21,41 @@ import (
 //	pack ─┬─► put
 //	      └─► staged ─► flushed ─► named ─► flushed
 //
-// Lanes call storePack, and one job at a time commitStaged. Where few files may be staged, the lane itself flushes and
-// names those of a pack that make room for the rest of it.
+// Lanes call storePack, and one job at a time commitStaged. While no more files may be staged, others are flushed and
+// named one by one.
 type packStore struct {
 	*outcomes
-	gate       *commitGate
-	working    context.Context    // of the transfer; set before the first entry is announced
-	flushTree  func() error       // makes durable what is staged and named
-	stageable  *weighted.Weighted // has stageLimit permits, one for each file that is staged
-	stageLimit int64
+	gate      *commitGate
+	working   context.Context    // of the transfer; set before the first entry is announced
+	flushTree func() error       // makes durable what is staged and named
+	stageable *weighted.Weighted // has a permit for each file that may be staged
 
 	mu       sync.Mutex
 	staged   []stagedFile
 	flushing bool // a job commits staged files
-	early    int  // lanes that do so
 }
 
 func newPackStore(o *outcomes, gate *commitGate, limit int64, flushTree func() error) *packStore {
-	return &packStore{
-		outcomes: o, gate: gate, flushTree: flushTree, stageable: weighted.NewWeighted(limit), stageLimit: limit,
-	}
+	return &packStore{outcomes: o, gate: gate, flushTree: flushTree, stageable: weighted.NewWeighted(limit)}
 }
 
 // stagedFile is a file of a pack that gets its final name once its content has been flushed.
 type stagedFile struct {
-	entry   *arriving
-	file    *disk.Staged
-	permits int64 // of packStore.stageable, for the whole pack: with the last file of it
+	entry *arriving
+	file  *disk.Staged
 }
 
 // storePack implements pump.ReceiverConfig.StorePack: it writes whole files. What ends the transfer does so after what
 // was committed before it is reported.
 func (s *packStore) storePack(ctx context.Context, pack *negotiate.Pack, content []byte) (after func(), err error) {
-	permits, err := s.permitStaging(ctx, len(pack.Files))
-	if err != nil {
-		return nil, err
-	}
 	if !s.gate.begin() {
-		s.stageable.Release(permits)
 		return nil, errHalted
 	}
-	stored, staged, failed := s.storeFiles(ctx, pack, content, int(permits))
-	if len(staged) == 0 {
-		s.stageable.Release(permits)
-	} else {
-		staged[len(staged)-1].permits = permits
+	stored, staged, failed := s.storeFiles(ctx, pack, content)
+	if len(stored) > 0 && s.terms.plan.Durability == negotiate.DurabilityFull {
+		if err := s.flushTree(); err != nil { // of their names
+			stored, failed = nil, cmp.Or(failed, err)
+		}
 	}
 	return func() {
 		s.commit(stored...)
@@ -79,20 +70,13 @@ func (s *packStore) storePack(ctx context.Context, pack *negotiate.Pack, content
 }
 
 // storeFiles writes the files of a pack, until one of them ends the transfer. It returns those that have their final
-// names, and those that are only staged: at most that many, so that those before get their names at once.
+// names, and those that are only staged.
 func (s *packStore) storeFiles(
-	ctx context.Context, pack *negotiate.Pack, content []byte, maxStaged int,
+	ctx context.Context, pack *negotiate.Pack, content []byte,
 ) (stored []*arriving, staged []stagedFile, failed error) {
 	for i := range pack.Files {
 		if ctx.Err() != nil {
 			break // the results of those before are still sent
-		}
-		if len(staged) > 0 && len(staged) == maxStaged {
-			renamed, err := s.commitEarly(staged)
-			stored, staged = append(stored, renamed...), nil
-			if err != nil {
-				return stored, nil, err
-			}
 		}
 		e := s.open.entry(pack.Files[i].Entry)
 		switch {
@@ -120,43 +104,7 @@ func (s *packStore) storeFiles(
 	return stored, staged, nil
 }
 
-// commitEarly gives staged files their final names while the lane stores others of the same pack. It returns the
-// entries of those that have them, as durable as they have to be. The permits remain those of the pack.
-func (s *packStore) commitEarly(batch []stagedFile) (renamed []*arriving, err error) {
-	s.countEarly(1)
-	defer s.countEarly(-1)
-	if err := s.flushTree(); err != nil {
-		s.discard(batch)
-		return nil, err
-	}
-	renamed, err = s.renameStaged(batch)
-	if s.terms.plan.Durability == negotiate.DurabilityFull {
-		if err := s.flushTree(); err != nil {
-			return nil, err
-		}
-	}
-	return renamed, err
-}
-
-func (s *packStore) countEarly(lanes int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.early += lanes
-}
-
-// permitStaging waits until the files of a pack may be staged, as far as they will be.
-func (s *packStore) permitStaging(ctx context.Context, files int) (permits int64, err error) {
-	if s.terms.plan.Durability == negotiate.DurabilityNone {
-		return 0, nil
-	}
-	permits = min(int64(files), s.stageLimit)
-	if s.stageable.Acquire(ctx, permits) != nil {
-		return 0, context.Cause(ctx)
-	}
-	return permits, nil
-}
-
-// storeWhole writes a file of a pack. With a durability it is only staged, so that many are flushed at once.
+// storeWhole writes a file of a pack. With a durability it is only staged if possible, so that many are flushed at once.
 func (s *packStore) storeWhole(e *arriving, f *negotiate.PackedFile, content []byte) (*disk.Staged, error) {
 	size := s.terms.plan.Digest.Size()
 	sum := digest.SumOf(s.terms.plan.Digest, content, f.Check)
@@ -166,10 +114,14 @@ func (s *packStore) storeWhole(e *arriving, f *negotiate.PackedFile, content []b
 	}
 	s.account.bytesMoved(int64(len(content)))
 	e.directory.of.RemoveLeftovers(e.name) // of an interrupted transfer for which the file was large
-	if s.terms.plan.Durability != negotiate.DurabilityNone {
-		return e.directory.of.Stage(e.name, content, e.meta)
+	if s.terms.plan.Durability == negotiate.DurabilityNone || !s.stageable.TryAcquire(1) {
+		return nil, e.directory.of.Put(e.name, content, e.meta)
 	}
-	return nil, e.directory.of.Put(e.name, content, e.meta)
+	file, err := e.directory.of.Stage(e.name, content, e.meta)
+	if err != nil {
+		s.stageable.Release(1)
+	}
+	return file, err
 }
 
 // stage has files flushed and renamed in a job, together with those that are staged while it flushes others.
@@ -263,7 +215,7 @@ func (s *packStore) renameStaged(batch []stagedFile) (renamed []*arriving, err e
 			return renamed, context.Cause(s.working)
 		}
 		err := f.file.Commit()
-		s.stageable.Release(f.permits)
+		s.stageable.Release(1)
 		if err == nil {
 			renamed = append(renamed, f.entry)
 		} else if err := s.fail(f.entry, err); err != nil {
@@ -278,15 +230,15 @@ func (s *packStore) renameStaged(batch []stagedFile) (renamed []*arriving, err e
 func (s *packStore) discard(batch []stagedFile) {
 	for _, f := range batch {
 		f.file.Discard()
-		s.stageable.Release(f.permits)
+		s.stageable.Release(1)
 	}
 }
 
-// isFlushing reports whether a job or a lane commits staged files.
+// isFlushing reports whether a job commits staged files.
 func (s *packStore) isFlushing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.flushing || s.early > 0
+	return s.flushing
 }
 
 // settle discards what is left when the transfer has ended.
