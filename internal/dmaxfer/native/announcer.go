@@ -8,14 +8,10 @@ import (
 
 // announcer announces the entries of a sender, as many as the protocol permits. The owner of the transfer uses it.
 type announcer struct {
-	terms   *terms
-	session *negotiate.NativeSession
-	link    link
-	account *account
+	*common
 	finder  *finder
 	entries *sentEntries
 	known   func() // is called when no file will be needed any more
-	message []byte // reused for each message
 
 	waiting     []sourceEntry // to be announced
 	described   []negotiate.Entry

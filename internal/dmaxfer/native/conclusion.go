@@ -63,7 +63,7 @@ func (c *conclusion) conclude() error {
 	if err := c.replies.flush(context.WithoutCancel(c.working)); err != nil {
 		return err
 	}
-	if !c.replies.session.Settled() {
+	if !c.session.Settled() {
 		c.mu.Lock()
 		c.concluding = false // until the sender has confirmed which entries have failed
 		c.mu.Unlock()
@@ -90,7 +90,7 @@ func (c *conclusion) sendFinished(ctx context.Context) error {
 	}
 	durability := c.terms.durability()
 	c.terms.config.Progress.Enter(job.Concluding)
-	message, err := c.replies.session.Finished(c.replies.message, durability, c.account.transport())
+	message, err := c.session.Finished(c.message, durability, c.account.transport())
 	if err != nil {
 		return err
 	}

@@ -7,17 +7,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // digestQueue computes and sends the digests that a receiver wants, one after another in jobs. The owner of the
 // transfer uses it.
 type digestQueue struct {
-	terms   *terms
-	session *negotiate.NativeSession
-	link    link
-	message []byte      // reused for each message
-	sums    []*outgoing // whose digest the receiver wants; the first one is being computed
+	*common
+	sums []*outgoing // whose digest the receiver wants; the first one is being computed
 
 	// ending is called by the job when all of a file has been read, and cannotSend by the owner for one that cannot be.
 	ending     func(o *outgoing, size int64, sum digest.Sum) error

@@ -18,10 +18,9 @@ import (
 //	need ─► queue ─┬─► current file, chunk by chunk ─► END
 //	               └─► as many whole files as fit into a slot
 type feed struct {
-	terms   *terms
-	outbox  *pump.Batch[pump.Announcement]
-	account *account
-	most    int // files of one message
+	*common
+	outbox *pump.Batch[pump.Announcement]
+	most   int // files of one message
 
 	// ending is called before the end of a file is announced, and failed for an entry that cannot be sent. Both are
 	// called by lanes; an error ends the transfer.
@@ -40,11 +39,10 @@ type feed struct {
 }
 
 func newFeed(
-	t *terms, a *account, outbox *pump.Batch[pump.Announcement],
-	ending func(o *outgoing, size int64, sum digest.Sum) error,
+	c *common, outbox *pump.Batch[pump.Announcement], ending func(o *outgoing, size int64, sum digest.Sum) error,
 ) *feed {
 	return &feed{
-		terms: t, outbox: outbox, account: a, most: negotiate.MaxPacked(t.config.Conn.MaxMessage(), t.plan.Digest),
+		common: c, outbox: outbox, most: negotiate.MaxPacked(cap(c.message), c.terms.plan.Digest),
 		ending: ending, opening: make(semaphore, 1),
 	}
 }

@@ -62,7 +62,7 @@ func newFedOn(t *testing.T, fs disk.FS, memory *disktest.Memory, change func(p *
 		buffers: make(map[*pump.Unit][]byte),
 	}
 	f.feed = &feed{
-		terms: agreed, outbox: pump.NewBatch[pump.Announcement](8, 1), account: a, most: 100,
+		common: &common{terms: agreed, account: a}, outbox: pump.NewBatch[pump.Announcement](8, 1), most: 100,
 		opening: make(semaphore, 1), working: t.Context(),
 		ending: func(o *outgoing, _ int64, _ digest.Sum) error { f.ended = append(f.ended, o.path); return nil },
 		failed: func(o *outgoing, err error) error {

@@ -10,11 +10,9 @@ import (
 
 // finder finds the entries of a sender in one job, and passes them to the owner of the transfer.
 type finder struct {
-	terms   *terms
-	account *account
-	link    link
-	source  entrySource   // opened by the job, closed after all jobs have ended
-	more    chan struct{} // delivers a token when the source may go on
+	*common
+	source entrySource   // opened by the job, closed after all jobs have ended
+	more   chan struct{} // delivers a token when the source may go on
 
 	mu     sync.Mutex
 	unseen []sourceEntry // that the source has found, and the owner has not seen yet
@@ -34,10 +32,6 @@ type sourceEntry struct {
 	*outgoing
 	described negotiate.Entry
 	err       error // not nil: why it cannot be sent
-}
-
-func newFinder(t *terms, a *account, l link) *finder {
-	return &finder{terms: t, account: a, link: l, more: make(chan struct{}, 1)}
 }
 
 // find opens the source and passes on its entries. The owner calls found when there are some. It waits while enough of

@@ -50,7 +50,7 @@ func newLoneReceiver(t *testing.T) *loneReceiver {
 	agreed := &terms{config: c, plan: step.Plan}
 	a := &account{terms: agreed}
 	a.planned(hello)
-	l.receiver = newReceiver(agreed, session, l.sent, a)
+	l.receiver = newReceiver(&common{agreed, session, l.sent, a, make([]byte, 0, maxMessage)})
 	must(t, l.begin(t.Context()))
 	go l.sent.jobs[0]()
 	must(t, l.receives(negotiate.AppendTransfer(nil)))

@@ -16,9 +16,7 @@ import (
 // outcomes decides the entries of a receiver, and tells the sender and the user. Any goroutine of the transfer calls
 // it.
 type outcomes struct {
-	terms       *terms
-	account     *account
-	link        link
+	*common
 	replies     *replies
 	open        openEntries
 	directories directories

@@ -22,8 +22,6 @@ import (
 // The owner of the transfer uses it. What lanes and jobs share with it is in the parts, which say who may call them.
 type receiver struct {
 	*outcomes
-	session *negotiate.NativeSession
-
 	planner *planner
 	digests *digestComparison
 	chunks  *chunkStore
@@ -43,12 +41,10 @@ type receiver struct {
 	allAnnounced bool        // nothing follows
 }
 
-func newReceiver(t *terms, session *negotiate.NativeSession, l link, a *account) *receiver {
-	r := &receiver{session: session, gate: newCommitGate()}
-	targets, staged := fileLimits(t.config.Local)
-	r.outcomes = &outcomes{
-		terms: t, account: a, link: l, replies: newReplies(t, session, l, r.settled), open: newOpenEntries(targets),
-	}
+func newReceiver(c *common) *receiver {
+	r := &receiver{gate: newCommitGate()}
+	targets, staged := fileLimits(c.terms.config.Local)
+	r.outcomes = &outcomes{common: c, replies: newReplies(c, r.settled), open: newOpenEntries(targets)}
 	r.chunks = &chunkStore{outcomes: r.outcomes, gate: r.gate, wholeStored: r.wholeStored}
 	r.planner = newPlanner(r.outcomes, r.chunks)
 	r.digests = &digestComparison{planner: r.planner}

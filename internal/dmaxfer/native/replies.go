@@ -10,12 +10,10 @@ import (
 // replies are what the lanes and jobs of a receiver have for the sender. Any goroutine of the transfer adds to them;
 // the owner of the transfer calls flush.
 type replies struct {
-	session *negotiate.NativeSession
-	link    link
+	*common
 	box     *pump.Batch[pump.Reply]
 	flushed func() // is called after each flush
 
-	message  []byte // reused for each message
 	acks     []negotiate.Ack
 	answers  []negotiate.Answer
 	results  []uint32
@@ -29,15 +27,14 @@ type failure struct {
 	late  bool // a directory that has been reported as committed
 }
 
-func newReplies(t *terms, session *negotiate.NativeSession, l link, flushed func()) *replies {
-	maxMessage := t.config.Conn.MaxMessage()
+func newReplies(c *common, flushed func()) *replies {
+	most := cap(c.message)
 	return &replies{
-		session: session, link: l, flushed: flushed,
-		box:     pump.NewBatch[pump.Reply](2*int(t.plan.Depth), t.batch()),
-		message: make([]byte, 0, maxMessage),
-		acks:    make([]negotiate.Ack, 0, negotiate.MaxAcks(maxMessage)),
-		answers: make([]negotiate.Answer, 0, negotiate.MaxAnswers(maxMessage)),
-		results: make([]uint32, 0, negotiate.MaxResults(maxMessage)),
+		common: c, flushed: flushed,
+		box:     pump.NewBatch[pump.Reply](2*int(c.terms.plan.Depth), c.terms.batch()),
+		acks:    make([]negotiate.Ack, 0, negotiate.MaxAcks(most)),
+		answers: make([]negotiate.Answer, 0, negotiate.MaxAnswers(most)),
+		results: make([]uint32, 0, negotiate.MaxResults(most)),
 	}
 }
 

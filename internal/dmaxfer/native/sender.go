@@ -21,11 +21,7 @@ import (
 //
 // The owner of the transfer uses it, except for cannotSend and ending.
 type sender struct {
-	terms   *terms
-	session *negotiate.NativeSession
-	link    link
-	account *account
-	message []byte          // reused for each message
+	*common
 	working context.Context // of the transfer; set by begin
 
 	finder      *finder
@@ -37,20 +33,12 @@ type sender struct {
 	transmitter *transmitter
 }
 
-func newSender(t *terms, session *negotiate.NativeSession, l link, a *account) *sender {
-	s := &sender{
-		terms: t, session: session, link: l, account: a, message: make([]byte, 0, t.config.Conn.MaxMessage()),
-		finder: newFinder(t, a, l), entries: newSentEntries(t, a),
-	}
-	s.announcer = &announcer{
-		terms: t, session: session, link: l, account: a, finder: s.finder, entries: s.entries, known: s.allKnown,
-		message: s.message,
-	}
-	s.digests = &digestQueue{
-		terms: t, session: session, link: l, message: s.message, ending: s.ending, cannotSend: s.cannotSend,
-	}
-	s.transmitter = newTransmitter(t, session, l, s.entries)
-	s.feed = newFeed(t, a, s.transmitter.box, s.ending)
+func newSender(c *common) *sender {
+	s := &sender{common: c, finder: &finder{common: c, more: make(chan struct{}, 1)}, entries: newSentEntries(c)}
+	s.announcer = &announcer{common: c, finder: s.finder, entries: s.entries, known: s.allKnown}
+	s.digests = &digestQueue{common: c, ending: s.ending, cannotSend: s.cannotSend}
+	s.transmitter = newTransmitter(c, s.entries)
+	s.feed = newFeed(c, s.transmitter.box, s.ending)
 	return s
 }
 

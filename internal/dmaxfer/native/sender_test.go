@@ -70,7 +70,7 @@ func newLoneSenderOf(t *testing.T, what negotiate.Flags, file *job.LocalFile) *l
 	agreed := &terms{config: c, plan: step.Plan}
 	a := &account{terms: agreed}
 	a.planned(hello)
-	l.sender = newSender(agreed, session, l.steps, a)
+	l.sender = newSender(&common{agreed, session, l.steps, a, make([]byte, 0, 4096)})
 	must(t, l.begin(t.Context()))
 	return l
 }

@@ -10,8 +10,7 @@ import (
 // sentEntries are the entries that a sender has announced and the receiver has not decided yet. The owner of the
 // transfer uses it.
 type sentEntries struct {
-	terms      *terms
-	account    *account
+	*common
 	table      [negotiate.MaxOpen]*outgoing // by number
 	announced  uint32
 	settling   settling
@@ -20,8 +19,8 @@ type sentEntries struct {
 	owed       int64 // bytes that the receiver allocates, or flushes before a result
 }
 
-func newSentEntries(t *terms, a *account) *sentEntries {
-	return &sentEntries{terms: t, account: a, settling: settling{terms: t, report: a.report}}
+func newSentEntries(c *common) *sentEntries {
+	return &sentEntries{common: c, settling: settling{common: c}}
 }
 
 // add adds an entry that is being announced, and gives it its number.

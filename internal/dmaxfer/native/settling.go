@@ -12,10 +12,9 @@ import (
 // maxSettling others have come after its last entry is reported twice, and then without a path. The owner of the
 // transfer uses it.
 type settling struct {
-	terms  *terms
-	report func(job.FileDone)
-	open   []*settlingDirectory // that contain the entry announced last; by depth
-	past   []*settlingDirectory // that contain no further entry, in the order in which they were left
+	*common
+	open []*settlingDirectory // that contain the entry announced last; by depth
+	past []*settlingDirectory // that contain no further entry, in the order in which they were left
 }
 
 // settlingDirectory is an announced directory.
@@ -53,7 +52,7 @@ func (s *settling) failed(number uint32, err error) {
 		done.Path, d.exists = d.path, false
 	}
 	s.terms.debug(number, done.Path, done.Kind).Err(err).Msg(decisions[job.Failed])
-	s.report(done)
+	s.account.report(done)
 }
 
 // finish reports what has not failed by the end of the transfer.
@@ -67,7 +66,7 @@ func (s *settling) finish() {
 func (s *settling) succeed(d *settlingDirectory) {
 	if d.exists {
 		d.exists = false
-		s.report(job.FileDone{Path: d.path, Kind: negotiate.EntryDirectory, Action: d.action})
+		s.account.report(job.FileDone{Path: d.path, Kind: negotiate.EntryDirectory, Action: d.action})
 	}
 }
 

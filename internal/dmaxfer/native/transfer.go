@@ -71,7 +71,7 @@ type transfer struct {
 	seen     standstill
 	carried  func() int64 // Window.Carried of what is opened; nil before, or if nothing counts
 	account  *account
-	message  []byte // the buffer of heartbeats
+	message  []byte // reused for each message
 	limiters []*rate.Limiter
 
 	defect    atomic.Pointer[job.Defect] // the first panic of the loop, a lane or a job
@@ -160,6 +160,15 @@ type outbox interface {
 	Waiting() <-chan struct{} // delivers a token when a lane waits for that message
 	Flush()                   // makes due what is there
 	Len() int                 // items that are not taken yet
+}
+
+// common is what the parts of a role have in common.
+type common struct {
+	terms   *terms
+	session *negotiate.NativeSession
+	link    link
+	account *account
+	message []byte // reused for each message, by the owner of the transfer
 }
 
 // link is what a role knows of the transfer that it belongs to.
@@ -393,10 +402,11 @@ func (t *transfer) begin(ctx context.Context, plan negotiate.Plan) error {
 		own := rate.NewLimiter(rate.Limit(t.config.Bandwidth), int(plan.Chunk))
 		t.limiters = append(slices.Clip(t.limiters), own)
 	}
+	c := &common{t.terms, t.session, t, t.account, t.message}
 	if t.terms.sends() {
-		t.role = newSender(t.terms, t.session, t, t.account)
+		t.role = newSender(c)
 	} else {
-		t.role = newReceiver(t.terms, t.session, t, t.account)
+		t.role = newReceiver(c)
 	}
 	if err := t.role.begin(ctx); err != nil {
 		return err

@@ -10,23 +10,19 @@ import (
 // transmitter sends what the lanes of a sender have for the receiver. The lanes add to box, the owner of the transfer
 // calls flush.
 type transmitter struct {
-	session     *negotiate.NativeSession
-	link        link
+	*common
 	entries     *sentEntries
 	acknowledge func([]negotiate.Ack) // frees the slot of a unit that is not sent
 	box         *pump.Batch[pump.Announcement]
-	message     []byte // reused for each message
 	records     []negotiate.Record
 	ended       bool // the end of a file has been sent
 }
 
-func newTransmitter(t *terms, session *negotiate.NativeSession, l link, e *sentEntries) *transmitter {
-	maxMessage := t.config.Conn.MaxMessage()
+func newTransmitter(c *common, e *sentEntries) *transmitter {
 	return &transmitter{
-		session: session, link: l, entries: e,
-		box:     pump.NewBatch[pump.Announcement](2*int(t.plan.Depth), t.batch()),
-		message: make([]byte, 0, maxMessage),
-		records: make([]negotiate.Record, 0, negotiate.MaxRecords(maxMessage)),
+		common: c, entries: e,
+		box:     pump.NewBatch[pump.Announcement](2*int(c.terms.plan.Depth), c.terms.batch()),
+		records: make([]negotiate.Record, 0, negotiate.MaxRecords(cap(c.message))),
 	}
 }
 

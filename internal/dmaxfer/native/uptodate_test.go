@@ -255,7 +255,7 @@ func (laterLink) run(func() func() error) {}
 
 // A directory stays open while one of its files is compared, although the sender withdraws the file.
 func TestDirectoryWaitsForAComparison(t *testing.T) {
-	o := &outcomes{link: laterLink{}}
+	o := &outcomes{common: &common{link: laterLink{}}}
 	o.changed = func() {}
 	d := &digestComparison{planner: newPlanner(o, nil)}
 	in := &directory{}
