@@ -9,43 +9,29 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
 
-// digestQueue computes and sends the digests that a receiver wants, one after another in jobs. The owner of the
+// digestQueue makes calls that read whole files for their digests, in jobs and one after another. The owner of the
 // transfer uses it.
 type digestQueue struct {
-	*common
-	sums []*outgoing // whose digest the receiver wants; the first one is being computed
-
-	// ending is called by the job when all of a file has been read, and cannotSend by the owner for one that cannot be.
-	ending     func(o *outgoing, size int64, sum digest.Sum) error
-	cannotSend func(ctx context.Context, o *outgoing, err error) error
+	link  link
+	calls []func() (finish func() error) // the first one is being made
 }
 
-// want computes the digest of a file in a job, after those that were wanted before.
-func (d *digestQueue) want(ctx context.Context, o *outgoing) {
-	if d.sums = append(d.sums, o); len(d.sums) == 1 {
-		d.compute(ctx)
+// add makes a call after those that were added before, as link.run does.
+func (d *digestQueue) add(call func() (finish func() error)) {
+	if d.calls = append(d.calls, call); len(d.calls) == 1 {
+		d.next()
 	}
 }
 
-func (d *digestQueue) compute(ctx context.Context) {
-	o := d.sums[0]
+func (d *digestQueue) next() {
+	call := d.calls[0]
 	d.link.run(func() func() error {
-		sum, err := sumOf(ctx, d.terms, o)
-		if err == nil {
-			err = d.ending(o, o.size, sum)
-		}
+		finish := call()
 		return func() error {
-			if d.sums = d.sums[1:]; len(d.sums) > 0 {
-				d.compute(ctx)
+			if d.calls = d.calls[1:]; len(d.calls) > 0 {
+				d.next()
 			}
-			if err != nil || o.decided.Load() { // the receiver may have failed it meanwhile
-				return d.cannotSend(ctx, o, err)
-			}
-			message, err := d.session.Sum(d.message, o.number, sum.Bytes())
-			if err != nil {
-				return err
-			}
-			return d.link.send(ctx, message)
+			return finish()
 		}
 	})
 }

@@ -69,6 +69,18 @@ func (o *openEntries) compareWith(e *arriving, own *tree.Entry) (undecided bool)
 	return true
 }
 
+// hold holds what an undecided entry is compared with, which the caller releases; nil: nothing.
+func (o *openEntries) hold(e *arriving) (own *tree.Entry, undecided bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if undecided = o.table[e.number%negotiate.MaxOpen] == e; undecided && e.own != nil {
+		held := *e.own
+		held.Dir.Hold()
+		own = &held
+	}
+	return own, undecided
+}
+
 // permit keeps a permit of openable for an entry until that is decided. If it has been decided already, permit releases
 // it and reports false.
 func (o *openEntries) permit(e *arriving) (undecided bool) {

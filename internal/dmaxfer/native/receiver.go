@@ -47,7 +47,7 @@ func newReceiver(c *common) *receiver {
 	r.outcomes = &outcomes{common: c, replies: newReplies(c, r.settled), open: newOpenEntries(targets)}
 	r.chunks = &chunkStore{outcomes: r.outcomes, gate: r.gate, wholeStored: r.wholeStored}
 	r.planner = newPlanner(r.outcomes, r.chunks)
-	r.digests = &digestComparison{planner: r.planner}
+	r.digests = &digestComparison{planner: r.planner, queue: digestQueue{link: c.link}}
 	r.packs = newPackStore(r.outcomes, r.gate, staged, r.planner.flushTree)
 	r.end = &conclusion{outcomes: r.outcomes, usesTree: r.packs.isFlushing, closeTree: r.planner.closeTree}
 	r.changed = r.end.check
@@ -398,7 +398,7 @@ func (r *receiver) patience() time.Duration {
 	case needed == 0 && !finishing && r.terms.plan.Tree:
 		return slowWalk
 	}
-	patience := max(r.terms.chunkPatience(), slowWork(r.digests.summing()+r.open.unended()))
+	patience := max(r.terms.chunkPatience(), slowWork(r.digests.bytes+r.open.unended()))
 	if r.terms.plan.Tree { // many files may come in one chunk
 		patience = max(patience, time.Duration(needed)*slowEntry)
 	}
@@ -418,7 +418,6 @@ func (r *receiver) halt(ctx context.Context) error { return r.gate.halt(ctx) }
 // settle implements role. It keeps what a later transfer can resume, and nothing that is known to be wrong.
 func (r *receiver) settle(failed error) (kept job.Kept, err error) {
 	r.packs.settle()
-	r.digests.settle()
 	r.open.settle()
 	var errs []error
 	for _, t := range r.open.targets() {

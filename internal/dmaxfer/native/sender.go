@@ -27,7 +27,7 @@ type sender struct {
 	finder      *finder
 	announcer   *announcer
 	entries     *sentEntries
-	digests     *digestQueue
+	digests     digestQueue
 	feed        *feed
 	lanes       *pump.Sender // nil: not started yet
 	transmitter *transmitter
@@ -36,7 +36,7 @@ type sender struct {
 func newSender(c *common) *sender {
 	s := &sender{common: c, finder: &finder{common: c, more: make(chan struct{}, 1)}, entries: newSentEntries(c)}
 	s.announcer = &announcer{common: c, finder: s.finder, entries: s.entries, known: s.allKnown}
-	s.digests = &digestQueue{common: c, ending: s.ending, cannotSend: s.cannotSend}
+	s.digests.link = c.link
 	s.transmitter = newTransmitter(c, s.entries)
 	s.feed = newFeed(c, s.transmitter.box, s.ending)
 	return s
@@ -165,7 +165,7 @@ func (s *sender) answered(ctx context.Context, answers []negotiate.Answer) error
 			s.entries.decide(o, job.Existing, nil)
 		case a.Kind == negotiate.AnswerSum:
 			s.entries.debug(o).Msg("entry compared")
-			s.digests.want(ctx, o)
+			s.sendSum(ctx, o)
 		case s.terms.plan.DryRun:
 			o.change = a.Change
 			s.entries.decide(o, job.WouldCopy, nil)
@@ -183,6 +183,26 @@ func (s *sender) answered(ctx context.Context, answers []negotiate.Answer) error
 		}
 	}
 	return s.announcer.advance(ctx)
+}
+
+// sendSum computes and sends the digest of a file.
+func (s *sender) sendSum(ctx context.Context, o *outgoing) {
+	s.digests.add(func() func() error {
+		sum, err := sumOf(ctx, s.terms, o)
+		if err == nil {
+			err = s.ending(o, o.size, sum)
+		}
+		return func() error {
+			if err != nil || o.decided.Load() { // the receiver may have failed it meanwhile
+				return s.cannotSend(ctx, o, err)
+			}
+			message, err := s.session.Sum(s.message, o.number, sum.Bytes())
+			if err != nil {
+				return err
+			}
+			return s.link.send(ctx, message)
+		}
+	})
 }
 
 // notResumed tells the user that all of a file is sent, although an interrupted copy has left a part of it.

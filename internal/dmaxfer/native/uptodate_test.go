@@ -257,7 +257,7 @@ func (laterLink) run(func() func() error) {}
 func TestDirectoryWaitsForAComparison(t *testing.T) {
 	o := &outcomes{common: &common{link: laterLink{}}}
 	o.changed = func() {}
-	d := &digestComparison{planner: newPlanner(o, nil)}
+	d := &digestComparison{planner: newPlanner(o, nil), queue: digestQueue{link: o.link}}
 	in := &directory{}
 	o.directories.enter(in)
 	d.compare(t.Context(), &arriving{number: 1, depth: 1, directory: in}, digest.Sum{})
