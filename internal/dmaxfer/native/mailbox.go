@@ -6,44 +6,34 @@ import "sync"
 type mailbox struct {
 	arrived chan struct{} // delivers a token when there is something
 
-	mu    *sync.Mutex
-	calls *[]func() error
+	mu    sync.Mutex
+	calls []func() error
 }
 
-func newMailbox() mailbox {
-	return mailbox{arrived: make(chan struct{}, 1), mu: new(sync.Mutex), calls: new([]func() error)}
-}
+func newMailbox() *mailbox { return &mailbox{arrived: make(chan struct{}, 1)} }
 
 // add never blocks.
-func (m mailbox) add(call func() error) {
+func (m *mailbox) add(call func() error) {
 	m.mu.Lock()
-	*m.calls = append(*m.calls, call)
-	m.mu.Unlock()
+	defer m.mu.Unlock()
+	m.calls = append(m.calls, call)
 	m.signal()
 }
 
-// putBack adds calls before those that have been added since they were taken.
-func (m mailbox) putBack(calls []func() error) {
-	if len(calls) == 0 {
-		return
+// take returns the first call. There is another token if it is not the last.
+func (m *mailbox) take() (call func() error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	call, m.calls = m.calls[0], m.calls[1:]
+	if len(m.calls) > 0 {
+		m.signal()
 	}
-	m.mu.Lock()
-	*m.calls = append(calls, *m.calls...)
-	m.mu.Unlock()
-	m.signal()
+	return call
 }
 
-func (m mailbox) signal() {
+func (m *mailbox) signal() {
 	select {
 	case m.arrived <- struct{}{}:
 	default:
 	}
-}
-
-func (m mailbox) take() []func() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	calls := *m.calls
-	*m.calls = nil
-	return calls
 }

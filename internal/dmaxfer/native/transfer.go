@@ -77,7 +77,7 @@ type transfer struct {
 	defect    atomic.Pointer[job.Defect] // the first panic of the loop, a lane or a job
 	broken    error                      // what a lane has noticed of the peer, and ends the transfer
 	skipsPeer bool                       // the next step serves anything but messages of the peer
-	posted    mailbox                    // what is left to do by the owner, for example when a job has ended
+	posted    *mailbox                   // what is left to do by the owner, for example when a job has ended
 	jobs      sync.WaitGroup
 	running   atomic.Int64    // jobs
 	reference *negotiate.Step // set if the peer speaks the reference protocol
@@ -323,21 +323,14 @@ func (t *transfer) await(ctx context.Context, otherwise <-chan struct{}) (handle
 
 func nothing() error { return nil }
 
-// servePosted does what was posted. After a failure the rest is still to be done: the transfer goes on if a job is
-// renaming a target, and ends with what that job posts.
+// servePosted does the first thing that was posted. After a failure the rest is still to be done: the transfer goes on
+// if a job is renaming a target, and ends with what that job posts.
 func (t *transfer) servePosted(ctx context.Context) error {
-	calls := t.posted.take()
-	for i, call := range calls {
-		if ctx.Err() != nil {
-			return context.Cause(ctx) // which may well be why a job has ended
-		}
-		t.watch.progressed()
-		if err := call(); err != nil {
-			t.posted.putBack(calls[i+1:])
-			return err
-		}
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // which may well be why a job has ended
 	}
-	return nil
+	t.watch.progressed()
+	return t.posted.take()()
 }
 
 // take lets the session judge a message and does what it asks for.

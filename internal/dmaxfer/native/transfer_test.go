@@ -137,7 +137,7 @@ func TestPatienceIsCounted(t *testing.T) {
 	})
 }
 
-// A mailbox keeps what is posted in its order, delivers one token for any number of calls, and never blocks.
+// A mailbox keeps what is posted in its order, delivers a token as long as there are calls, and never blocks.
 func TestMailbox(t *testing.T) {
 	m := newMailbox()
 	var called []int
@@ -147,14 +147,12 @@ func TestMailbox(t *testing.T) {
 	if len(m.arrived) != 1 {
 		t.Errorf("%d tokens", len(m.arrived))
 	}
-	for _, call := range m.take() {
-		must(t, call())
+	for len(m.arrived) > 0 {
+		<-m.arrived
+		must(t, m.take()())
 	}
 	if len(called) != 100 || !slices.IsSorted(called) {
 		t.Errorf("called %v", called)
-	}
-	if left := m.take(); len(left) != 0 {
-		t.Errorf("%d calls are left", len(left))
 	}
 }
 
@@ -173,9 +171,7 @@ func TestMailboxLosesNothing(t *testing.T) {
 	}
 	for done.Load() < posters*calls {
 		<-m.arrived
-		for _, call := range m.take() {
-			must(t, call())
-		}
+		must(t, m.take()())
 	}
 	posting.Wait()
 }
@@ -210,26 +206,17 @@ func TestPostedCallsAfterAFailure(t *testing.T) {
 	failed := errors.New("failed")
 	var done []int
 	x := &transfer{posted: newMailbox()}
-	post := func(i int, err error) {
+	for i, err := range []error{nil, failed, nil, nil} {
 		x.posted.add(func() error {
 			done = append(done, i)
 			return err
 		})
 	}
-	post(0, nil)
-	post(1, failed)
-	post(2, nil)
-	if err := x.servePosted(t.Context()); !errors.Is(err, failed) {
-		t.Errorf("got %v, want the failure of the second call", err)
-	}
-	post(3, nil)
-	select {
-	case <-x.posted.arrived:
-	default:
-		t.Error("nothing says that there are more calls")
-	}
-	if err := x.servePosted(t.Context()); err != nil {
-		t.Error(err)
+	for i := 0; len(x.posted.arrived) > 0; i++ {
+		<-x.posted.arrived
+		if err := x.servePosted(t.Context()); (i == 1) != errors.Is(err, failed) {
+			t.Errorf("call %d: %v", i, err)
+		}
 	}
 	if want := []int{0, 1, 2, 3}; !slices.Equal(done, want) {
 		t.Errorf("the calls %v were made, want %v", done, want)
