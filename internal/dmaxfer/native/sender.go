@@ -132,11 +132,7 @@ func (s *sender) take(ctx context.Context, step negotiate.NativeStep) error {
 		return nil
 	case negotiate.Committed:
 		for _, number := range step.Results {
-			o, err := s.entries.known(number)
-			if err != nil {
-				return err
-			}
-			s.entries.decide(o, job.Copied, nil)
+			s.entries.decide(s.entries.entry(number), job.Copied, nil)
 		}
 		return s.announcer.advance(ctx)
 	case negotiate.EntryFailed:
@@ -153,10 +149,7 @@ func (s *sender) take(ctx context.Context, step negotiate.NativeStep) error {
 // answered follows the receiver's answers.
 func (s *sender) answered(ctx context.Context, answers []negotiate.Answer) error {
 	for _, a := range answers {
-		o, err := s.entries.known(a.Entry)
-		if err != nil {
-			return err
-		}
+		o := s.entries.entry(a.Entry)
 		switch {
 		case a.Kind == negotiate.AnswerHave:
 			s.removeLeftovers()

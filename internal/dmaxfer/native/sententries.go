@@ -1,8 +1,6 @@
 package native
 
 import (
-	"fmt"
-
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -38,20 +36,12 @@ func (s *sentEntries) add(o *outgoing, depth int) {
 	}
 }
 
-// entry returns an entry that is not decided yet, or nil.
+// entry returns an entry that is not decided yet, as the session knows it too, or nil.
 func (s *sentEntries) entry(number uint32) *outgoing {
 	if o := s.table[number%negotiate.MaxOpen]; o != nil && o.number == number {
 		return o
 	}
 	return nil
-}
-
-// known returns an entry that the session knows to be undecided.
-func (s *sentEntries) known(number uint32) (*outgoing, error) {
-	if o := s.entry(number); o != nil {
-		return o, nil
-	}
-	return nil, fmt.Errorf("internal error: entry %d is not known", number)
 }
 
 // answered notes that the receiver's answer for a file is final.

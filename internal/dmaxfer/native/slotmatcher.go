@@ -1,7 +1,6 @@
 package native
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -36,9 +35,6 @@ type slotArrival struct {
 	move   pump.Move
 }
 
-// errElsewhere is a move of a receiver that does not know that content stays where it has arrived.
-var errElsewhere = errors.New("internal error: a move into another buffer than that of its slot")
-
 // NewSlotMatcher returns that of a lane, which has the slots whose number modulo the number of lanes is lane, and
 // copies to buffers. free is called when content has been copied, with the value that Arrive had for it: the memory may
 // then receive the next message. Without buffers both are nil, and nothing is copied.
@@ -56,11 +52,7 @@ func (l Layout) LaneSlots(lane int) int { return (l.Depth - lane + l.Lanes - 1) 
 // Submit takes the moves of pump.Engine.Submit, of which there is space for all.
 func (s *SlotMatcher) Submit(moves []pump.Move) error {
 	for _, m := range moves {
-		own := int(m.Window/s.chunk) / s.lanes
-		if s.buffers == nil && m.Buffer != int64(own)*s.chunk {
-			return errElsewhere
-		}
-		slot := &s.slots[own]
+		slot := &s.slots[int(m.Window/s.chunk)/s.lanes]
 		slot.wanted, slot.move = true, m
 		s.wanted++
 		if err := s.settle(slot); err != nil {
