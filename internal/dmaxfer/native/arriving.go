@@ -38,13 +38,13 @@ type arriving struct {
 	own       *tree.Entry // in a comparison of trees: what this side has in its place; nil: nothing
 
 	// The following are set before the sender is told that the entry is needed.
-	chunked bool // it comes in chunks, although it would fit into a slot
-	resume  int64
-	holes   int64               // bytes of them that were announced; the owner of the transfer uses it
-	dropped negotiate.Discarded // why it is 0 although something was left
-	in      *pump.Incoming      // nil: the file comes with others in one slot, or the entry has no content
-	counted bool                // in openEntries.needed
-	permit  bool                // of openEntries.openable
+	chunked     bool // it comes in chunks, although it would fit into a slot
+	resume      int64
+	holes       int64               // bytes of them that were announced; the owner of the transfer uses it
+	dropped     negotiate.Discarded // why it is 0 although something was left
+	in          *pump.Incoming      // nil: the file comes with others in one slot, or the entry has no content
+	counted     bool                // in openEntries.needed
+	openPermits int64               // of openEntries.openable; guarded by openEntries.mu
 
 	mu       sync.Mutex
 	target   target // nil where in is

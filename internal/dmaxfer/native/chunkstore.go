@@ -25,17 +25,6 @@ type chunkStore struct {
 	renames int // jobs that rename a target
 }
 
-// permitOpening waits until a file of a tree may be opened. It reports false if the entry has been decided.
-func (s *chunkStore) permitOpening(ctx context.Context, e *arriving) (undecided bool, err error) {
-	if !s.terms.plan.Tree {
-		return true, nil
-	}
-	if err := s.acquire(ctx, s.open.openable, 1); err != nil {
-		return false, err
-	}
-	return s.open.permit(e), nil
-}
-
 // expect prepares an entry for content in chunks.
 func (s *chunkStore) expect(e *arriving, t target) {
 	in := pump.NewIncoming(t, s.terms.plan.Digest, int(s.terms.plan.Depth))

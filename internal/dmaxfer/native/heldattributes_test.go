@@ -234,13 +234,13 @@ func TestAttributesOfNeededFilesAreBounded(t *testing.T) {
 
 // Permits for the extended attributes of a file that has been decided meanwhile are not kept.
 func TestPermitsOfADecidedFile(t *testing.T) {
-	o := newOpenEntries(1)
+	o := newOpenEntries(1, false)
 	e := &arriving{kind: negotiate.EntryFile}
 	o.add(e)
 	if !o.fileAttributes.TryAcquire(negotiate.MaxMetadata) || !o.claim(e) {
 		t.Fatal("the entry was decided")
 	}
-	if o.permitAttributes(e) {
+	if o.permit(e, o.fileAttributes, negotiate.MaxMetadata, &e.attributePermits) {
 		t.Error("a decided entry keeps permits")
 	}
 	o.decided(e, false)

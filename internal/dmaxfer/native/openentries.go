@@ -16,6 +16,7 @@ type openEntries struct {
 	undecided   int
 	needed      int                // those of them whose content the sender is to send
 	failed      int64              // entries
+	links       bool               // hard links are announced
 	failedFiles pathSet            // what hard links cannot be made to
 	neededFiles pathSet            // in a dry run: what hard links would be made to again
 	openable    *weighted.Weighted // has a permit for each file of a tree that is open and comes in chunks
@@ -25,8 +26,9 @@ type openEntries struct {
 	fileAttributes, otherAttributes *weighted.Weighted
 }
 
-func newOpenEntries(targets int64) openEntries {
+func newOpenEntries(targets int64, links bool) openEntries {
 	return openEntries{
+		links:       links,
 		failedFiles: newPathSet(), neededFiles: newPathSet(), openable: weighted.NewWeighted(targets),
 		fileAttributes: weighted.NewWeighted(maxAttributes), otherAttributes: weighted.NewWeighted(maxAttributes),
 	}
@@ -62,7 +64,7 @@ func (o *openEntries) expect(e *arriving) {
 func (o *openEntries) compareWith(e *arriving, own *tree.Entry) (undecided bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.table[e.number%negotiate.MaxOpen] != e {
+	if !o.isUndecided(e) {
 		return false
 	}
 	e.own = own
@@ -73,7 +75,7 @@ func (o *openEntries) compareWith(e *arriving, own *tree.Entry) (undecided bool)
 func (o *openEntries) hold(e *arriving) (own *tree.Entry, undecided bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if undecided = o.table[e.number%negotiate.MaxOpen] == e; undecided && e.own != nil {
+	if undecided = o.isUndecided(e); undecided && e.own != nil {
 		held := *e.own
 		held.Dir.Hold()
 		own = &held
@@ -81,27 +83,16 @@ func (o *openEntries) hold(e *arriving) (own *tree.Entry, undecided bool) {
 	return own, undecided
 }
 
-// permit keeps a permit of openable for an entry until that is decided. If it has been decided already, permit releases
-// it and reports false.
-func (o *openEntries) permit(e *arriving) (undecided bool) {
+// permit notes in of, a field of an entry, that it has permits until it is decided. If it has been decided already,
+// permit releases them and reports false.
+func (o *openEntries) permit(e *arriving, from *weighted.Weighted, permits int64, of *int64) (undecided bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	e.permit = o.table[e.number%negotiate.MaxOpen] == e
-	if !e.permit {
-		o.openable.Release(1)
-	}
-	return e.permit
-}
-
-// permitAttributes is permit for the permits that the extended attributes of a file may need.
-func (o *openEntries) permitAttributes(e *arriving) (undecided bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.table[e.number%negotiate.MaxOpen] != e {
-		o.fileAttributes.Release(negotiate.MaxMetadata)
+	if !o.isUndecided(e) {
+		from.Release(permits)
 		return false
 	}
-	e.attributePermits = negotiate.MaxMetadata
+	*of = permits
 	return true
 }
 
@@ -132,49 +123,35 @@ func (o *openEntries) releaseAttributes(e *arriving) {
 
 // claim makes the caller the one that decides an entry. It then adds the reply for the peer, which may announce
 // another entry in its place as soon as that has been sent, and calls decided.
-func (o *openEntries) claim(e *arriving) bool {
+func (o *openEntries) claim(e *arriving) bool { return o.claimNoting(e, nil) }
+
+// claimFailed is claim for a file that fails, of which a hard link that is announced later learns.
+func (o *openEntries) claimFailed(e *arriving) bool { return o.claimNoting(e, &o.failedFiles) }
+
+// claimNeeded is claim for a file that a dry run finds to be needed, of which a hard link learns, too.
+func (o *openEntries) claimNeeded(e *arriving) bool { return o.claimNoting(e, &o.neededFiles) }
+
+func (o *openEntries) claimNoting(e *arriving, files *pathSet) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.claimLocked(e)
-}
-
-// claimFailed is claim for a file that fails. A hard link that is announced later learns of it if remember is set.
-func (o *openEntries) claimFailed(e *arriving, remember bool) bool {
-	return o.claimNoting(e, remember, &o.failedFiles)
-}
-
-// claimNeeded is claimFailed for a file that a dry run finds to be needed.
-func (o *openEntries) claimNeeded(e *arriving, remember bool) bool {
-	return o.claimNoting(e, remember, &o.neededFiles)
-}
-
-func (o *openEntries) claimNoting(e *arriving, remember bool, files *pathSet) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.claimLocked(e) {
+	if !o.isUndecided(e) {
 		return false
 	}
-	if remember && e.kind == negotiate.EntryFile {
+	o.table[e.number%negotiate.MaxOpen] = nil
+	if files != nil && o.links && e.kind == negotiate.EntryFile {
 		files.add(e.path)
 	}
 	return true
 }
+
+// isUndecided reports whether an entry is neither decided nor being decided. The caller has locked mu.
+func (o *openEntries) isUndecided(e *arriving) bool { return o.table[e.number%negotiate.MaxOpen] == e }
 
 // neededFile reports whether a dry run has found that the file at a path is needed.
 func (o *openEntries) neededFile(path string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.neededFiles.has(path)
-}
-
-// claimLocked is claim for a caller that has locked mu.
-func (o *openEntries) claimLocked(e *arriving) bool {
-	place := &o.table[e.number%negotiate.MaxOpen]
-	if *place != e {
-		return false
-	}
-	*place = nil
-	return true
 }
 
 // decided counts a claimed entry, and returns the hard links that waited for it.
@@ -188,9 +165,7 @@ func (o *openEntries) decided(e *arriving, failed bool) (links []*arriving) {
 	if failed {
 		o.failed++
 	}
-	if e.permit {
-		o.openable.Release(1)
-	}
+	o.openable.Release(e.openPermits)
 	if e.kind == negotiate.EntryFile {
 		o.fileAttributes.Release(e.attributePermits)
 		e.attributePermits = 0

@@ -25,16 +25,18 @@ type outcomes struct {
 	changed     func()      // is called after an entry has been decided or a directory left
 }
 
-// acquire waits for permits that entries release when they are decided.
-func (o *outcomes) acquire(ctx context.Context, of *weighted.Weighted, permits int64) error {
-	if of.TryAcquire(permits) {
-		return nil
+// acquire waits for permits that entries release when they are decided, and notes them in of, a field of this one. It
+// reports false if the entry has been decided.
+func (o *outcomes) acquire(
+	ctx context.Context, e *arriving, from *weighted.Weighted, permits int64, of *int64,
+) (undecided bool, err error) {
+	if !from.TryAcquire(permits) {
+		o.replies.hurry() // the sender has to know which files to send before
+		if from.Acquire(ctx, permits) != nil {
+			return false, context.Cause(ctx)
+		}
 	}
-	o.replies.hurry() // the sender has to know which files to send before
-	if of.Acquire(ctx, permits) != nil {
-		return context.Cause(ctx)
-	}
-	return nil
+	return o.open.permit(e, from, permits, of), nil
 }
 
 // commit reports entries that have their final names.
@@ -68,7 +70,7 @@ func (o *outcomes) have(e *arriving) {
 
 // wouldNeed answers in a dry run that an entry would be needed, and why.
 func (o *outcomes) wouldNeed(e *arriving, change negotiate.Change) {
-	if o.open.claimNeeded(e, o.terms.plan.Links) {
+	if o.open.claimNeeded(e) {
 		e.change = change
 		o.replies.answer(e, negotiate.Answer{Kind: negotiate.AnswerNeed, Change: change})
 		o.decided(e, job.WouldCopy, nil)
@@ -78,7 +80,7 @@ func (o *outcomes) wouldNeed(e *arriving, change negotiate.Change) {
 // keep answers that the target has something in place of an entry, which stays as it is. Hard links to a file that is
 // not that of the sender are not made.
 func (o *outcomes) keep(e *arriving) {
-	if o.open.claimFailed(e, o.terms.plan.Links) {
+	if o.open.claimFailed(e) {
 		o.replies.answer(e, negotiate.Answer{Kind: negotiate.AnswerExists})
 		o.decided(e, job.Existing, nil)
 	}
@@ -89,7 +91,7 @@ func (o *outcomes) fail(e *arriving, err error) error {
 	if _, ofFile := errors.AsType[*disk.Error](err); !ofFile || e.depth == 0 || !o.terms.tolerant() {
 		return err
 	}
-	if o.open.claimFailed(e, o.terms.plan.Links) {
+	if o.open.claimFailed(e) {
 		o.replies.failed(failure{e.number, err, false})
 		o.abandonEntry(e, err)
 		o.replies.hurry()
@@ -99,7 +101,7 @@ func (o *outcomes) fail(e *arriving, err error) error {
 
 // withdrawn ends an entry that the sender could not send.
 func (o *outcomes) withdrawn(e *arriving, err error) {
-	if o.open.claimFailed(e, o.terms.plan.Links) {
+	if o.open.claimFailed(e) {
 		o.abandonEntry(e, err)
 	}
 }

@@ -453,15 +453,13 @@ func (p *planner) need(ctx context.Context, e *arriving, change negotiate.Change
 		return nil
 	}
 	if e.hasAttributes {
-		if err := p.acquire(ctx, p.open.fileAttributes, negotiate.MaxMetadata); err != nil {
+		undecided, err := p.acquire(ctx, e, p.open.fileAttributes, negotiate.MaxMetadata, &e.attributePermits)
+		if !undecided {
 			return err
-		}
-		if !p.open.permitAttributes(e) {
-			return nil
 		}
 	}
 	if e.chunked {
-		if undecided, err := p.chunks.permitOpening(ctx, e); !undecided {
+		if undecided, err := p.acquire(ctx, e, p.open.openable, 1, &e.openPermits); !undecided {
 			return err
 		}
 		if err := p.prepare(ctx, e); err != nil {
