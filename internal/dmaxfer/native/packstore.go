@@ -104,7 +104,7 @@ func (s *packStore) storeFiles(
 	return stored, staged, nil
 }
 
-// storeWhole writes a file of a pack. With a durability it is only staged if possible, so that many are flushed at once.
+// storeWhole writes a file of a pack. With a durability it is only staged if it may be: so many are flushed at once.
 func (s *packStore) storeWhole(e *arriving, f *negotiate.PackedFile, content []byte) (*disk.Staged, error) {
 	size := s.terms.plan.Digest.Size()
 	sum := digest.SumOf(s.terms.plan.Digest, content, f.Check)

@@ -26,8 +26,8 @@ const (
 	fewStaged = 9
 )
 
-// A pack with more files than may be staged has at most one for each lane open besides, and each file is flushed before it gets its
-// name.
+// A pack with more files than may be staged has at most one for each lane open besides, and each file is flushed before
+// it gets its name.
 func TestPackOfMoreFilesThanMayBeStaged(t *testing.T) {
 	const files = 300
 	limitFiles(t, fewFiles)

@@ -44,7 +44,9 @@ type receiver struct {
 func newReceiver(c *common) *receiver {
 	r := &receiver{gate: newCommitGate()}
 	targets, staged := fileLimits(c.terms.config.Local)
-	r.outcomes = &outcomes{common: c, replies: newReplies(c, r.settled), open: newOpenEntries(targets, c.terms.plan.Links)}
+	r.outcomes = &outcomes{
+		common: c, replies: newReplies(c, r.settled), open: newOpenEntries(targets, c.terms.plan.Links),
+	}
 	r.chunks = &chunkStore{outcomes: r.outcomes, gate: r.gate, wholeStored: r.wholeStored}
 	r.planner = newPlanner(r.outcomes, r.chunks)
 	r.digests = &digestComparison{planner: r.planner, queue: digestQueue{link: c.link}}
