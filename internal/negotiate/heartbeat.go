@@ -6,12 +6,15 @@ type Beat struct {
 	Work  uint64 // bytes done in this phase; never decreases within a phase
 }
 
-// mayFollow reports whether a side may send b after earlier.
-func (b Beat) mayFollow(earlier Beat) bool {
-	if b.Phase > MaxPhase {
-		return false
+// follow makes b the next beat of the same side, if that may follow.
+func (b *Beat) follow(next Beat) error {
+	ahead := next.Phase > b.Phase || next.Phase == b.Phase && next.Work >= b.Work
+	if !ahead || next.Phase > MaxPhase {
+		return malformed(TypeHeartbeat, "%d bytes of work in phase %d, after %d in phase %d",
+			next.Work, next.Phase, b.Work, b.Phase)
 	}
-	return b.Phase > earlier.Phase || b.Phase == earlier.Phase && b.Work >= earlier.Work
+	*b = next
+	return nil
 }
 
 // AppendBeat appends a HEARTBEAT.
@@ -31,12 +34,4 @@ func DecodeBeat(msg []byte) (b Beat, err error) {
 func (b *Beat) fields(c *codec) {
 	integer(c, &b.Phase)
 	integer(c, &b.Work)
-}
-
-func checkBeat(b, earlier Beat) error {
-	if !b.mayFollow(earlier) {
-		return malformed(TypeHeartbeat, "%d bytes of work in phase %d, after %d in phase %d",
-			b.Work, b.Phase, earlier.Work, earlier.Phase)
-	}
-	return nil
 }

@@ -13,6 +13,7 @@ const typeSize = 4
 // the type. Such a method takes and returns the codec as a value, so that it does not escape to the heap.
 type codec struct {
 	message Type
+	dst     []byte // of a message to send: what it is appended to
 	bytes   []byte // of a message to send: what it has so far; of a received one: what is left
 	reads   bool
 	left    uint32 // elements of the list that are left
@@ -21,7 +22,7 @@ type codec struct {
 
 // sending returns the codec of a message to append to dst.
 func sending(dst []byte, t Type) codec {
-	return codec{message: t, bytes: binary.LittleEndian.AppendUint32(dst, uint32(t))}
+	return codec{message: t, dst: dst, bytes: binary.LittleEndian.AppendUint32(dst, uint32(t))}
 }
 
 // receiving returns the codec of a received message, which must have this type.

@@ -1,8 +1,6 @@
 package negotiate
 
-import (
-	"math"
-)
+import "math"
 
 // NativeStep is the result of a received message. Its slices are valid until the next call of Receive.
 type NativeStep struct {
@@ -42,13 +40,11 @@ type NativeStep struct {
 // if its capacity is sufficient. A call that the state or its arguments do not allow returns dst with an *Error and
 // changes nothing; a failed session returns the error that it failed with.
 type NativeSession struct {
+	machine
 	side      Side
 	own       Hello
 	peer      Hello
-	limits    Limits
-	state     State
 	reference *Session // continues with a reference host; nil if there was no Session before
-	failure   *Error   // why the state is Failed
 	aborting  *Error   // in Cancelling: what the failure will be
 
 	plan      Plan
@@ -89,18 +85,7 @@ func NewNative(side Side, version uint8, own Hello, limits Limits) (*NativeSessi
 	own.Location = own.Location.within(limits.MaxMessage - MaxHello)
 	// A larger size would be negative as a file offset.
 	limits.MaxFileSize = min(limits.MaxFileSize, math.MaxInt64)
-	return &NativeSession{side: side, own: own, limits: limits, state: Idle}, nil
-}
-
-// State returns the session's state.
-func (n *NativeSession) State() State { return n.state }
-
-// Reached returns State, or of a failed session the state in which it failed.
-func (n *NativeSession) Reached() State {
-	if n.state == Failed {
-		return n.failure.State
-	}
-	return n.state
+	return &NativeSession{machine: machine{limits: limits, state: Idle}, side: side, own: own}, nil
 }
 
 // Plan returns the plan; it is zero before Planned.
@@ -168,32 +153,15 @@ func (n *NativeSession) Start() []byte {
 // message exceeds Limits.MaxMessage, and with ErrMalformed for an empty descriptor, a range that wraps around, or
 // what those functions would refuse.
 func (n *NativeSession) Window(address uint64, descriptor []byte) ([]byte, error) {
-	if n.side != n.plan.WindowOwner() || n.window || !sessionMessages[TypeWindow].sent.has(n.state) {
-		return nil, n.refuse(outOfOrder(TypeWindow))
-	}
 	w := Window{Address: address, Length: n.plan.WindowLength(), Descriptor: descriptor}
-	if err := w.check(n.plan); err != nil {
-		return nil, n.refuse(err)
-	}
-	if err := n.checkFits(TypeWindow, windowSize+len(descriptor)); err != nil {
-		return nil, n.refuse(err)
-	}
-	n.window = true
-	return AppendWindow(nil, w), nil
+	return n.send(nil, AppendWindow(nil, w), func() error { return n.openWindow(w) })
 }
 
 // Beat is called on either side after Planned and appends the HEARTBEAT to send. It fails with ErrMalformed for less
 // work than before in the same phase. The phases begin again with each transfer: on the sender by Transfer, on the
 // receiver by Finished.
 func (n *NativeSession) Beat(dst []byte, b Beat) ([]byte, error) {
-	if !sessionMessages[TypeHeartbeat].sent.has(n.state) {
-		return dst, n.refuse(outOfOrder(TypeHeartbeat))
-	}
-	if err := checkBeat(b, n.ownBeat); err != nil {
-		return dst, n.refuse(err)
-	}
-	n.ownBeat = b
-	return AppendBeat(dst, b), nil
+	return n.send(dst, AppendBeat(dst, b), func() error { return n.ownBeat.follow(b) })
 }
 
 // Abort gives up in any state and never fails. It returns the ABORT to send, or nil if the peer does not listen any
@@ -261,27 +229,10 @@ func (n *NativeSession) failWithNotice(err error) (NativeStep, error) {
 	return NativeStep{Reply: reply}, n.fail(failure)
 }
 
-func (n *NativeSession) fail(failure *Error) error {
-	failure.State = n.state
-	n.failure = failure
-	n.state = Failed
-	return failure
-}
-
 // endCancelling ends the session with the reason for which it was cancelled.
 func (n *NativeSession) endCancelling() error {
 	n.failure, n.state = n.aborting, Failed
 	return n.failure
-}
-
-// refuse returns the error for a call that is not possible. Nothing was sent, so the state stays.
-func (n *NativeSession) refuse(err error) error {
-	if n.state == Failed {
-		return n.failure
-	}
-	misuse := asError(err)
-	misuse.State = n.state
-	return misuse
 }
 
 func outOfOrder(t Type) *Error { return &Error{Message: t, Err: ErrOutOfOrder} }

@@ -17,7 +17,8 @@ func (n *NativeSession) openIn(message Type, number uint32, is, or phase) (*open
 	return e, nil
 }
 
-func (n *NativeSession) checkEntry(e *Entry) error {
+// addEntry adds an entry that is valid by itself.
+func (n *NativeSession) addEntry(e *Entry) error {
 	if err := n.order.check(e); err != nil {
 		return err
 	}
@@ -39,13 +40,10 @@ func (n *NativeSession) checkEntry(e *Entry) error {
 	case e.Flags.Has(EntryHasMetadata) && !n.plan.XAttr:
 		return malformed(TypeEntries, "extended attributes that were not agreed on")
 	}
-	return nil
-}
-
-func (n *NativeSession) addEntry(e *Entry) {
 	e.Number = n.order.next
 	n.order.add(e)
 	n.entries.add(e)
+	return nil
 }
 
 func (n *NativeSession) checkAnswer(a Answer) error {
@@ -196,7 +194,10 @@ func (a *assembly) add(m Metadata) error {
 }
 
 // end fixes the size of a file that was read completely.
-func (n *NativeSession) end(number uint32, size uint64) error {
+func (n *NativeSession) end(number uint32, size uint64, digest []byte) error {
+	if err := checkDigest(TypeEnd, digest, n.plan.Digest); err != nil {
+		return err
+	}
 	e, err := n.openIn(TypeEnd, number, needed, needed)
 	switch {
 	case err != nil:
@@ -217,7 +218,10 @@ func (n *NativeSession) end(number uint32, size uint64) error {
 	return nil
 }
 
-func (n *NativeSession) sum(number uint32) error {
+func (n *NativeSession) sum(number uint32, digest []byte) error {
+	if err := checkDigest(TypeSum, digest, n.plan.SumDigest()); err != nil {
+		return err
+	}
 	e, err := n.openIn(TypeSum, number, asked, asked)
 	if err != nil {
 		return err
@@ -229,9 +233,9 @@ func (n *NativeSession) sum(number uint32) error {
 	return nil
 }
 
-// checkFinish checks that the sender has nothing to send for any entry, except for a second time. The receiver may have
+// finish checks that the sender has nothing to send for any entry, except for a second time. The receiver may have
 // asked for that before it received the FINISH.
-func (n *NativeSession) checkFinish(total, missing uint32) error {
+func (n *NativeSession) finish(total, missing uint32) error {
 	switch {
 	case total != n.entries.next || total == 0:
 		return malformed(TypeFinish, "%d entries in total, %d announced", total, n.entries.next)
@@ -246,6 +250,7 @@ func (n *NativeSession) checkFinish(total, missing uint32) error {
 			return wrongTurn(TypeFinish, "entry %d is incomplete", number)
 		}
 	}
+	n.state = Finishing
 	return nil
 }
 
@@ -280,35 +285,32 @@ func (n *NativeSession) transport(name string) string {
 	return name
 }
 
-// beginTransfer is the effect of a TRANSFER, finishTransfer that of a FINISHED.
-func (n *NativeSession) beginTransfer() {
+// beginTransfer is the effect of a TRANSFER, finishTransfer that of a FINISHED. The beat is of the side that sends it.
+func (n *NativeSession) beginTransfer(beat *Beat) {
+	*beat = Beat{}
 	n.order.reset()
 	n.entries.reset()
 	n.state = Transferring
 }
 
-func (n *NativeSession) finishTransfer() {
+func (n *NativeSession) finishTransfer(beat *Beat) {
+	*beat = Beat{}
 	n.transfers++
 	n.state = Ready
+}
+
+// openWindow is the effect of a WINDOW.
+func (n *NativeSession) openWindow(w Window) error {
+	if err := w.check(n.plan); err != nil {
+		return err
+	}
+	n.window = true
+	return nil
 }
 
 func checkDigest(t Type, digest []byte, d Digest) error {
 	if len(digest) != d.Size() {
 		return malformed(t, "%d bytes of %s instead of %d", len(digest), d, d.Size())
-	}
-	return nil
-}
-
-func (n *NativeSession) checkList(t Type, count, element int) error {
-	if count == 0 {
-		return malformed(t, "an empty list")
-	}
-	return n.checkFits(t, listSize+count*element)
-}
-
-func (n *NativeSession) checkFits(t Type, length int) error {
-	if length > n.limits.MaxMessage {
-		return tooLarge(t, "the message has", uint64(length), uint64(max(0, n.limits.MaxMessage)))
 	}
 	return nil
 }

@@ -34,15 +34,10 @@ func (n *NativeSession) announceRecord(r Record) error {
 		return wrongTurn(TypeChunks, "entry %d has failed", r.Entry)
 	case !e.chunked():
 		return malformed(TypeChunks, "a record of entry %d, which comes in a pack", r.Entry)
-	case r.Attempt > MaxAttempt:
-		return malformed(TypeChunks, "attempt %d, limit %d", r.Attempt, MaxAttempt)
 	case r.Length == 0:
 		return malformed(TypeChunks, "an empty record")
 	}
-	if err := n.checkKind(r, e); err != nil {
-		return err
-	}
-	if err := n.checkExtent(r, e); err != nil {
+	if err := firstError(r.check(), n.checkKind(r, e), n.checkExtent(r, e)); err != nil {
 		return err
 	}
 	*s = slot{inFlight: true, entry: r.Entry, length: r.Length}
@@ -56,12 +51,8 @@ func (n *NativeSession) announceRecord(r Record) error {
 
 func (n *NativeSession) checkKind(r Record, e *openEntry) error {
 	most, check := uint64(n.plan.Chunk), n.plan.Digest.maxChecksum()
-	switch r.Kind {
-	case DataRecord, ClaimRecord:
-	case HoleRecord:
+	if r.Kind == HoleRecord {
 		most, check = n.sizeLimit(e), 0
-	default:
-		return malformed(TypeChunks, "a record of unknown %s", r.Kind)
 	}
 	if r.Length > most {
 		return malformed(TypeChunks, "%d bytes of %s, limit %d", r.Length, r.Kind, most)

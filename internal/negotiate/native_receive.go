@@ -30,7 +30,7 @@ func (n *NativeSession) Receive(msg []byte) (NativeStep, error) {
 }
 
 func (n *NativeSession) dispatch(message Type, msg []byte) (NativeStep, error) {
-	if r := n.rule(message, !n.sends()); r.received.has(n.state) {
+	if r := n.rule(message, !n.sends()); r.received.has(n.state) && n.windowPermits(message, n.side.Other()) {
 		return r.handle(n, msg)
 	}
 	if _, known := typeNames[message]; !known {
@@ -100,104 +100,74 @@ func (n *NativeSession) adopt(plan Plan, peer Hello) {
 }
 
 func (n *NativeSession) receiveWindow(msg []byte) (NativeStep, error) {
-	if n.side == n.plan.WindowOwner() || n.window {
-		return NativeStep{}, outOfOrder(TypeWindow)
-	}
 	w, err := DecodeWindow(msg)
 	if err == nil {
-		err = w.check(n.plan)
+		err = n.openWindow(w)
 	}
-	if err != nil {
-		return NativeStep{}, err
-	}
-	n.window = true
-	return NativeStep{Event: WindowOpened, Window: w}, nil
+	return NativeStep{Event: WindowOpened, Window: w}, err
 }
 
 func (n *NativeSession) receiveTransfer(msg []byte) (NativeStep, error) {
 	if err := DecodeTransfer(msg); err != nil {
 		return NativeStep{}, err
 	}
-	n.peerBeat = Beat{}
-	n.beginTransfer()
+	n.beginTransfer(&n.peerBeat)
 	return NativeStep{Event: TransferBegun}, nil
 }
 
 func (n *NativeSession) receiveEntries(msg []byte) (NativeStep, error) {
 	entries, err := DecodeEntries(n.reused.entries[:0], n.copyOctets(msg))
-	if err != nil {
-		return NativeStep{}, err
-	}
 	for i := range entries {
-		if err := n.checkEntry(&entries[i]); err != nil {
+		if err := n.addEntry(&entries[i]); err != nil {
 			return NativeStep{}, err
 		}
-		n.addEntry(&entries[i])
 	}
 	n.reused.entries = entries
-	return NativeStep{Event: EntriesAnnounced, Entries: entries}, nil
+	return NativeStep{Event: EntriesAnnounced, Entries: entries}, err
 }
 
 func (n *NativeSession) receiveAnswers(msg []byte) (NativeStep, error) {
 	answers, err := DecodeAnswers(n.reused.answers[:0], msg)
-	if err != nil {
-		return NativeStep{}, err
-	}
-	if err := n.answer(answers); err != nil {
-		return NativeStep{}, err
+	if err == nil {
+		err = n.answer(answers)
 	}
 	n.reused.answers = answers
-	return NativeStep{Event: Answered, Answers: answers}, nil
+	return NativeStep{Event: Answered, Answers: answers}, err
 }
 
 func (n *NativeSession) receiveMetadata(msg []byte) (NativeStep, error) {
 	entry, m, err := DecodeMetadata(msg)
-	if err != nil {
-		return NativeStep{}, err
-	}
-	if err := n.addMetadata(entry, m); err != nil {
-		return NativeStep{}, err
+	if err == nil {
+		err = n.addMetadata(entry, m)
 	}
 	m.Part = n.copyOctets(m.Part)
-	return NativeStep{Event: PeerMetadata, Entry: entry, Metadata: m}, nil
+	return NativeStep{Event: PeerMetadata, Entry: entry, Metadata: m}, err
 }
 
 func (n *NativeSession) receiveChunks(msg []byte) (NativeStep, error) {
-	if !n.window {
-		return NativeStep{}, outOfOrder(TypeChunks)
-	}
 	records, err := DecodeChunks(n.reused.records[:0], msg)
-	if err != nil {
-		return NativeStep{}, err
-	}
-	if err := n.announce(records); err != nil {
-		return NativeStep{}, err
+	if err == nil {
+		err = n.announce(records)
 	}
 	n.reused.records = records
-	return NativeStep{Event: Announced, Records: records}, nil
+	return NativeStep{Event: Announced, Records: records}, err
 }
 
 func (n *NativeSession) receivePack(msg []byte) (NativeStep, error) {
-	if !n.window {
-		return NativeStep{}, outOfOrder(TypePack)
-	}
 	p, err := DecodePack(n.reused.packed[:0], msg, n.plan.Digest)
-	if err != nil {
-		return NativeStep{}, err
-	}
-	if err := n.announcePack(p); err != nil {
-		return NativeStep{}, err
+	if err == nil {
+		err = n.announcePack(p)
 	}
 	n.reused.packed = p.Files
-	return NativeStep{Event: Packed, Pack: p}, nil
+	return NativeStep{Event: Packed, Pack: p}, err
 }
 
 func (n *NativeSession) receiveAcks(msg []byte) (NativeStep, error) {
 	acks, err := DecodeAcks(n.reused.acks[:0], msg)
-	if err != nil {
-		return NativeStep{}, err
+	if err == nil {
+		err = n.acknowledge(acks)
 	}
-	if err := n.acknowledge(acks); err != nil {
+	if err != nil {
 		return NativeStep{}, err
 	}
 	n.reused.acks = acks
@@ -207,24 +177,18 @@ func (n *NativeSession) receiveAcks(msg []byte) (NativeStep, error) {
 
 func (n *NativeSession) receiveEnd(msg []byte) (NativeStep, error) {
 	entry, size, digest, err := DecodeEnd(msg, n.plan.Digest)
-	if err != nil {
-		return NativeStep{}, err
+	if err == nil {
+		err = n.end(entry, size, digest)
 	}
-	if err := n.end(entry, size); err != nil {
-		return NativeStep{}, err
-	}
-	return NativeStep{Event: PeerEnded, Entry: entry, Size: size, Digest: n.copyOctets(digest)}, nil
+	return NativeStep{Event: PeerEnded, Entry: entry, Size: size, Digest: n.copyOctets(digest)}, err
 }
 
 func (n *NativeSession) receiveSum(msg []byte) (NativeStep, error) {
 	entry, digest, err := DecodeSum(msg, n.plan.SumDigest())
-	if err != nil {
-		return NativeStep{}, err
+	if err == nil {
+		err = n.sum(entry, digest)
 	}
-	if err := n.sum(entry); err != nil {
-		return NativeStep{}, err
-	}
-	return NativeStep{Event: PeerSum, Entry: entry, Digest: n.copyOctets(digest)}, nil
+	return NativeStep{Event: PeerSum, Entry: entry, Digest: n.copyOctets(digest)}, err
 }
 
 // receiveFailure decides the entry. If this side has failed it as well, that is all; otherwise the reply tells the peer
@@ -256,10 +220,10 @@ func (n *NativeSession) receiveFailure(msg []byte) (NativeStep, error) {
 
 func (n *NativeSession) receiveResults(msg []byte) (NativeStep, error) {
 	results, err := DecodeResults(n.reused.results[:0], msg)
-	if err != nil {
-		return NativeStep{}, err
+	if err == nil {
+		err = n.commit(results)
 	}
-	if err := n.commit(results); err != nil {
+	if err != nil {
 		return NativeStep{}, err
 	}
 	n.reused.results = results
@@ -276,29 +240,27 @@ func (n *NativeSession) stopIfDecided() {
 
 func (n *NativeSession) receiveFinish(msg []byte) (NativeStep, error) {
 	total, missing, transport, err := DecodeFinish(msg)
-	if err != nil {
-		return NativeStep{}, err
+	if err == nil {
+		err = n.checkTransport(TypeFinish, transport)
 	}
-	if err := firstError(n.checkFinish(total, missing), n.checkTransport(TypeFinish, transport)); err != nil {
-		return NativeStep{}, err
+	if err == nil {
+		err = n.finish(total, missing)
 	}
-	n.state = Finishing
-	return NativeStep{Event: PeerFinish, Total: total, Missing: missing, Transport: transport}, nil
+	return NativeStep{Event: PeerFinish, Total: total, Missing: missing, Transport: transport}, err
 }
 
 func (n *NativeSession) receiveFinished(msg []byte) (NativeStep, error) {
 	d, counts, transport, err := DecodeFinished(msg)
+	if err == nil {
+		err = firstError(n.checkFinished(d), n.checkTransport(TypeFinished, transport))
+	}
+	if err == nil && counts != n.entries.counts {
+		err = malformed(TypeFinished, "counts %v instead of %v", counts, n.entries.counts)
+	}
 	if err != nil {
 		return NativeStep{}, err
 	}
-	if err := firstError(n.checkFinished(d), n.checkTransport(TypeFinished, transport)); err != nil {
-		return NativeStep{}, err
-	}
-	if counts != n.entries.counts {
-		return NativeStep{}, malformed(TypeFinished, "counts %v instead of %v", counts, n.entries.counts)
-	}
-	n.peerBeat = Beat{}
-	n.finishTransfer()
+	n.finishTransfer(&n.peerBeat)
 	return NativeStep{Event: PeerFinished, Durability: d, Counts: counts, Transport: transport}, nil
 }
 
@@ -314,14 +276,10 @@ func (n *NativeSession) receiveCancelled(msg []byte) (NativeStep, error) {
 
 func (n *NativeSession) receiveBeat(msg []byte) (NativeStep, error) {
 	b, err := DecodeBeat(msg)
-	if err != nil {
-		return NativeStep{}, err
+	if err == nil {
+		err = n.peerBeat.follow(b)
 	}
-	if err := checkBeat(b, n.peerBeat); err != nil {
-		return NativeStep{}, err
-	}
-	n.peerBeat = b
-	return NativeStep{Event: PeerBeat, Beat: b}, nil
+	return NativeStep{Event: PeerBeat, Beat: b}, err
 }
 
 // receiveAbort ends the session. An ABORT is not answered, except by a receiver that may be committing entries: it says

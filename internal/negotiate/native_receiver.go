@@ -6,20 +6,12 @@ package negotiate
 // EntriesAnnounced or PeerSum; AnswerHave also for another entry. In a dry run AnswerNeed decides the entry. It fails
 // with ErrTooLarge, also for the need of a file above Limits.MaxFileSize, ErrMalformed or ErrOutOfOrder.
 func (n *NativeSession) Answers(dst []byte, answers []Answer) ([]byte, error) {
-	err := n.mayCall(TypeAnswers)
-	if err == nil {
-		err = n.checkList(TypeAnswers, len(answers), answerSize)
-	}
-	if err == nil {
-		err = n.checkNeeds(answers)
-	}
-	if err == nil {
-		err = n.answer(answers)
-	}
-	if err != nil {
-		return dst, n.refuse(err)
-	}
-	return AppendAnswers(dst, answers), nil
+	return n.send(dst, AppendAnswers(dst, answers), func() error {
+		if err := n.checkNeeds(answers); err != nil {
+			return err
+		}
+		return n.answer(answers)
+	})
 }
 
 // checkNeeds keeps this side from accepting a file above its own limit.
@@ -36,48 +28,22 @@ func (n *NativeSession) checkNeeds(answers []Answer) error {
 // Acks appends an ACKS. Each slot is vacant then. There may be 1 to MaxAcks(Limits.MaxMessage) acknowledgements. It
 // fails with ErrTooLarge, ErrMalformed, and with ErrOutOfOrder for a slot that is vacant.
 func (n *NativeSession) Acks(dst []byte, acks []Ack) ([]byte, error) {
-	err := n.mayCall(TypeAcks)
-	if err == nil {
-		err = n.checkList(TypeAcks, len(acks), ackSize)
-	}
-	if err == nil {
-		err = n.acknowledge(acks)
-	}
-	if err != nil {
-		return dst, n.refuse(err)
-	}
-	return AppendAcks(dst, acks), nil
+	return n.send(dst, AppendAcks(dst, acks), func() error { return n.acknowledge(acks) })
 }
 
 // Results appends a RESULTS: the entries with these numbers are committed. It is called for a file after PeerEnded or
 // Packed when all its bytes are acknowledged, for another entry when its metadata is complete. There may be 1 to
 // MaxResults(Limits.MaxMessage) numbers. It fails with ErrTooLarge, ErrMalformed or ErrOutOfOrder.
 func (n *NativeSession) Results(dst []byte, entries []uint32) ([]byte, error) {
-	err := n.mayCall(TypeResults)
-	if err == nil {
-		err = n.checkList(TypeResults, len(entries), resultSize)
-	}
-	if err == nil {
-		err = n.commit(entries)
-	}
-	if err != nil {
-		return dst, n.refuse(err)
-	}
-	return AppendResults(dst, entries), nil
+	return n.send(dst, AppendResults(dst, entries), func() error { return n.commit(entries) })
 }
 
 // Fail appends a FAILURE. The receiver calls it for any undecided entry, and once for a directory that is decided.
 // The sender calls it for a file after AnswerNeed or AnswerSum, before its End, Pack or Sum. The entry counts as
 // undecided until the peer's FAILURE arrives, which is no event. It fails with ErrOutOfOrder.
 func (n *NativeSession) Fail(dst []byte, f Failure) ([]byte, error) {
-	err := n.mayCall(TypeFailure)
-	if err == nil {
-		err = n.failEntry(f.Entry)
-	}
-	if err != nil {
-		return dst, n.refuse(err)
-	}
-	return appendFailure(dst, f, min(MaxAbortText, n.limits.MaxMessage-failureSize)), nil
+	msg := appendFailure(dst, f, min(MaxAbortText, n.limits.MaxMessage-failureSize))
+	return n.send(dst, msg, func() error { return n.failEntry(f.Entry) })
 }
 
 func (n *NativeSession) failEntry(number uint32) error {
@@ -102,26 +68,22 @@ func (e *openEntry) maySenderFail() bool { return e.phase == needed || e.phase =
 // transport is as for Finish. It fails with ErrOutOfOrder, and with ErrMalformed for less than planned, unless the
 // target is a stream or nothing may be written.
 func (n *NativeSession) Finished(dst []byte, d Durability, transport string) ([]byte, error) {
-	err := n.mayCall(TypeFinished)
-	if err == nil {
-		err = n.checkFinished(d)
-	}
-	if err != nil {
-		return dst, n.refuse(err)
-	}
-	n.ownBeat = Beat{}
-	n.finishTransfer()
-	return AppendFinished(dst, d, n.entries.counts, n.transport(transport)), nil
+	return n.send(dst, AppendFinished(dst, d, n.entries.counts, n.transport(transport)), func() error {
+		if err := n.checkFinished(d); err != nil {
+			return err
+		}
+		n.finishTransfer(&n.ownBeat)
+		return nil
+	})
 }
 
 // Cancelled appends a CANCELLED. It is called after PeerAborting, when nothing more will be committed. The session has
 // failed then.
 func (n *NativeSession) Cancelled(dst []byte) ([]byte, error) {
-	if err := n.mayCall(TypeCancelled); err != nil {
-		return dst, n.refuse(err)
-	}
-	n.endCancelling()
-	return AppendCancelled(dst), nil
+	return n.send(dst, AppendCancelled(dst), func() error {
+		n.endCancelling()
+		return nil
+	})
 }
 
 // MayFail reports whether Fail is in order for an entry that is not decided here: the peer has not failed it meanwhile.

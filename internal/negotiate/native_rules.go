@@ -73,8 +73,25 @@ func ruleOf(rules []nativeRule, message Type) nativeRule {
 
 // mayCall checks that this side has the role and is in a state in which the message is sent.
 func (n *NativeSession) mayCall(message Type) error {
-	if !n.planned() || !n.rule(message, n.sends()).sent.has(n.state) {
+	if !n.planned() || !n.rule(message, n.sends()).sent.has(n.state) || !n.windowPermits(message, n.side) {
 		return outOfOrder(message)
 	}
 	return nil
+}
+
+// windowPermits reports whether a message from that side is in order as far as the window is concerned: its owner sends
+// one WINDOW, and it is known when the first data is announced.
+func (n *NativeSession) windowPermits(message Type, from Side) bool {
+	switch message {
+	case TypeWindow:
+		return from == n.plan.WindowOwner() && !n.window
+	case TypeChunks, TypePack:
+		return n.window
+	}
+	return true
+}
+
+// send returns a message that was appended to dst, if this side may send it and its effect does not fail.
+func (n *NativeSession) send(dst, msg []byte, effect func() error) ([]byte, error) {
+	return n.sendIf(n.mayCall(typeOf(msg[len(dst):])), dst, msg, effect)
 }

@@ -12,11 +12,7 @@ type Outline struct {
 // OutlineOf returns the outline of any bytes. It does not check the message, and does not allocate.
 func OutlineOf(msg []byte) Outline {
 	var o Outline
-	t := typeOf(msg)
-	if t < 0 || int(t) >= len(outlines) {
-		return o
-	}
-	layout := outlines[t]
+	layout := outlineOf(typeOf(msg))
 	if at := layout.items; at > 0 && len(msg) >= at+4 {
 		o.Items = binary.BigEndian.Uint32(msg[at:])
 	}
@@ -24,6 +20,13 @@ func OutlineOf(msg []byte) Outline {
 		o.Entry, o.HasEntry = binary.BigEndian.Uint32(msg[at:]), true
 	}
 	return o
+}
+
+func outlineOf(t Type) outlineLayout {
+	if t < 0 || int(t) >= len(outlines) {
+		return outlineLayout{}
+	}
+	return outlines[t]
 }
 
 // outlineLayout is where a message has what its outline shows; 0: it does not have that.

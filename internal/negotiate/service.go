@@ -87,12 +87,10 @@ type ServiceStep struct {
 // A Service keeps the payload of one PING, the elements of the last list that it received, in at most 12 times the
 // bytes of a message, and about 12 KiB for the path of the last entry of a list.
 type Service struct {
-	role    ServiceRole
-	own     ServiceGreeting
-	peer    ServiceGreeting
-	limits  Limits
-	state   State
-	failure *Error // why the state is Failed
+	machine
+	role ServiceRole
+	own  ServiceGreeting
+	peer ServiceGreeting
 
 	items     itemTotals
 	direction CopyDirection // of the copy
@@ -134,18 +132,7 @@ func NewService(role ServiceRole, own ServiceGreeting, limits Limits) (*Service,
 		return nil, tooLarge(TypeServiceGreeting, "the message may have", MaxServiceGreeting,
 			uint64(max(0, limits.MaxMessage)))
 	}
-	return &Service{role: role, own: own, limits: limits, state: Idle}, nil
-}
-
-// State returns the session's state.
-func (s *Service) State() State { return s.state }
-
-// Reached returns State, or of a failed session the state in which it failed.
-func (s *Service) Reached() State {
-	if s.state == Failed {
-		return s.failure.State
-	}
-	return s.state
+	return &Service{machine: machine{limits: limits, state: Idle}, role: role, own: own}, nil
 }
 
 // Role returns the role that NewService was called with.
@@ -179,15 +166,16 @@ func (s *Service) Start() []byte {
 // running, until this side's CLOSE. It fails with ErrOutOfOrder, and with ErrMalformed for a message that is not of a
 // native session, or too long. The message is sent as it is.
 func (s *Service) Native(msg []byte) error {
-	switch t := typeOf(msg); {
+	t := typeOf(msg)
+	err := s.checkFits(t, len(msg))
+	switch {
 	case !copySent.has(s.state):
-		return s.refuse(outOfOrder(t))
+		err = outOfOrder(t)
 	case !isNative(t):
-		return s.refuse(malformed(t, "not a message of a native session"))
-	default:
-		if err := s.checkFits(t, len(msg)); err != nil {
-			return s.refuse(err)
-		}
+		err = malformed(t, "not a message of a native session")
+	}
+	if err != nil {
+		return s.refuse(err)
 	}
 	return nil
 }
@@ -196,61 +184,42 @@ func (s *Service) Native(msg []byte) error {
 // command in Ready before Copy, as often as necessary. It fails with ErrMalformed, with ErrTooLarge for more than
 // MaxPatterns, MaxListedPaths or MaxItemsTogether since the last copy, and with ErrOutOfOrder.
 func (s *Service) Items(dst []byte, items []Item) (msg []byte, used int, err error) {
-	err = s.mayCall(TypeItems)
-	if err == nil && len(items) == 0 {
-		err = malformed(TypeItems, "an empty list")
+	head, allowed := listHead(dst, TypeItems), s.mayCall(TypeItems)
+	msg, used, err = sendSome(&s.machine, allowed, head, items, (*Item).fields, s.items.add)
+	if used > 0 {
+		s.state = Preparing
 	}
-	totals, length := s.items, listSize
-	for used < len(items) && err == nil {
-		length += itemSize + len(items[used].Text)
-		err = firstError(items[used].check(), s.checkFits(TypeItems, length))
-		if err == nil {
-			err = totals.add(items[used])
-		}
-		if err == nil {
-			used++
-		}
-	}
-	if used == 0 {
-		return dst, 0, s.refuse(err)
-	}
-	s.items, s.state = totals, Preparing
-	return AppendItems(dst, items[:used]), used, nil
+	return msg, used, err
 }
 
 // Copy appends a COPY. It is called on the command in Ready, or after Items. It fails with ErrMalformed, also after
 // Items unless the copy is a pull, and after paths without CopyOnly; with ErrTooLarge if place and name do not fit into
 // a message; and with ErrOutOfOrder.
 func (s *Service) Copy(dst []byte, c CopyRequest) ([]byte, error) {
-	length := copySize + len(c.Place.Share) + len(c.Place.Path)
-	c.Local = cutPath(c.Local, s.limits.MaxMessage-length)
-	err := s.mayCall(TypeCopy)
-	if err == nil {
-		err = firstError(c.check(), s.items.checkFor(c), s.checkFits(TypeCopy, length))
-	}
-	if err != nil {
-		return dst, s.refuse(err)
-	}
-	s.beginCopy(c)
-	return AppendCopy(dst, c), nil
+	c.Local = cutPath(c.Local, s.limits.MaxMessage-copySize-len(c.Place.Share)-len(c.Place.Path))
+	return s.send(dst, AppendCopy(dst, c), func() error { return s.beginCopy(c) })
 }
 
-func (s *Service) beginCopy(c CopyRequest) {
+func (s *Service) beginCopy(c CopyRequest) error {
+	if err := firstError(c.check(), s.items.checkFor(c)); err != nil {
+		return err
+	}
 	s.direction, s.items, s.state = c.Direction, itemTotals{}, Requested
+	return nil
 }
 
 // Accept appends an ACCEPTED. It is called on the daemon after CopyRequested; the native session of the copy begins. It
 // fails with ErrMalformed, ErrTooLarge or ErrOutOfOrder.
 func (s *Service) Accept(dst []byte, a Accepted) ([]byte, error) {
-	err := s.mayCall(TypeAccepted)
-	if err == nil {
-		err = firstError(a.checkFor(s.direction), s.checkFits(TypeAccepted, acceptedSize+len(a.Path)))
-	}
-	if err != nil {
-		return dst, s.refuse(err)
+	return s.send(dst, AppendAccepted(dst, a), func() error { return s.accept(a) })
+}
+
+func (s *Service) accept(a Accepted) error {
+	if err := a.checkFor(s.direction); err != nil {
+		return err
 	}
 	s.state = Copying
-	return AppendAccepted(dst, a), nil
+	return nil
 }
 
 // Refuse appends a REFUSED. It is called on the daemon. Unless it is final it ends the request, before ACCEPTED. A
@@ -278,37 +247,33 @@ func (s *Service) appendRefused(dst []byte, r Refusal) []byte {
 // Close appends a CLOSE. Each side calls it once in a copy, when its native session has ended. The copy has ended when
 // both sides have, and the state is Ready. It fails with ErrOutOfOrder.
 func (s *Service) Close(dst []byte) ([]byte, error) {
-	if err := s.mayCall(TypeClose); err != nil {
-		return dst, s.refuse(err)
+	return s.send(dst, AppendClose(dst), func() error { return s.close(Closing, PeerClosing) })
+}
+
+// close is the effect of a CLOSE, which leads to the state own unless the other side has closed before.
+func (s *Service) close(own, other State) error {
+	if s.state == other {
+		own = Ready
 	}
-	if s.state == PeerClosing {
-		s.state = Ready
-	} else {
-		s.state = Closing
-	}
-	return AppendClose(dst), nil
+	s.state = own
+	return nil
 }
 
 // List appends a LIST. It is called on the command in Ready. It fails with ErrMalformed, ErrTooLarge or ErrOutOfOrder.
 func (s *Service) List(dst []byte, l ListRequest) ([]byte, error) {
-	err := s.mayCall(TypeList)
-	if err == nil {
-		err = firstError(l.check(),
-			s.checkFits(TypeList, placeRequestSize+len(l.Place.Share)+len(l.Place.Path)))
-	}
-	if err != nil {
-		return dst, s.refuse(err)
-	}
-	s.beginList(l)
-	return AppendList(dst, l), nil
+	return s.send(dst, AppendList(dst, l), func() error { return s.beginList(l) })
 }
 
-func (s *Service) beginList(l ListRequest) {
+func (s *Service) beginList(l ListRequest) error {
+	if err := l.check(); err != nil {
+		return err
+	}
 	s.state, s.list.flags = Listing, l.Flags
 	if s.list.order.path == nil {
 		s.list.order = newEntryOrder(TypeListed)
 	}
 	s.list.order.reset()
+	return nil
 }
 
 // Listed appends a LISTED with as many of the entries as fit into a message, and returns their number. It is called on
@@ -316,30 +281,15 @@ func (s *Service) beginList(l ListRequest) {
 // ErrTooLarge: it is to be left out, with all below it, and ListEnd to say so. It also fails with ErrMalformed, for
 // example for the wrong order, and with ErrOutOfOrder.
 func (s *Service) Listed(dst []byte, entries []Listed) (msg []byte, used int, err error) {
-	err = s.mayCall(TypeListed)
-	if err == nil && len(entries) == 0 {
-		err = malformed(TypeListed, "an empty list")
-	}
-	length := listSize
-	for used < len(entries) && err == nil {
-		e := &entries[used]
-		length += listedSize + len(e.Name) + len(e.Link)
-		err = firstError(e.check(), s.checkFits(TypeListed, length))
-		if err == nil {
-			err = s.list.add(e)
-		}
-		if err == nil {
-			used++
-		}
-	}
-	if used == 0 {
-		return dst, 0, s.refuse(err)
-	}
-	return AppendListed(dst, entries[:used]), used, nil
+	head, allowed := listHead(dst, TypeListed), s.mayCall(TypeListed)
+	return sendSome(&s.machine, allowed, head, entries, (*Listed).fields, s.list.add)
 }
 
-// add checks a further entry, which is valid by itself.
+// add adds a further entry.
 func (l *listing) add(e *Listed) error {
+	if err := e.check(); err != nil {
+		return err
+	}
 	l.name = append(l.name[:0], e.Name...)
 	entry := Entry{Kind: e.Kind, Depth: e.Depth, Name: l.name}
 	switch {
@@ -359,74 +309,54 @@ func (l *listing) add(e *Listed) error {
 // that cannot be, with the first reason for that. It fails with ErrMalformed if none is listed, and with ErrOutOfOrder.
 func (s *Service) ListEnd(dst []byte, code AbortCode, text string) ([]byte, error) {
 	e := ListEnd{Count: s.list.order.next, Code: code, Text: text}
-	err := s.mayCall(TypeListEnd)
-	if err == nil {
-		err = s.list.checkEnd(e)
-	}
-	if err != nil {
-		return dst, s.refuse(err)
-	}
-	s.state = Ready
-	return appendListEnd(dst, e, min(MaxAbortText, s.limits.MaxMessage-listEndSize)), nil
+	msg := appendListEnd(dst, e, min(MaxAbortText, s.limits.MaxMessage-listEndSize))
+	return s.send(dst, msg, func() error { return s.endList(e) })
 }
 
-func (l *listing) checkEnd(e ListEnd) error {
-	switch {
+func (s *Service) endList(e ListEnd) error {
+	switch listed := s.list.order.next; {
 	case e.Count == 0:
 		return malformed(TypeListEnd, "an empty list")
-	case e.Count != l.order.next:
-		return malformed(TypeListEnd, "%d entries instead of %d", e.Count, l.order.next)
+	case e.Count != listed:
+		return malformed(TypeListEnd, "%d entries instead of %d", e.Count, listed)
 	}
+	s.state = Ready
 	return nil
 }
 
 // Remove appends a REMOVE with as many of the paths as fit into a message, and returns their number. It is called on
 // the command in Ready. It fails with ErrMalformed, ErrTooLarge or ErrOutOfOrder.
 func (s *Service) Remove(dst []byte, r RemoveRequest) (msg []byte, used int, err error) {
-	err = s.mayCall(TypeRemove)
-	if err == nil && len(r.Paths) == 0 {
-		err = malformed(TypeRemove, "an empty list")
+	allowed := s.mayCall(TypeRemove)
+	if allowed == nil {
+		allowed = r.Place.check(TypeRemove)
 	}
-	if err == nil {
-		err = r.Place.check(TypeRemove)
+	paths := r.Paths
+	r.Paths = nil
+	head, results := codecOfRemove(dst, r), 0
+	msg, used, err = sendSome(&s.machine, allowed, head, paths, removePathFields, func(path *string) error {
+		results++
+		return firstError(checkRemovePath(*path), s.checkFits(TypeRemoved, listSize+removedSize*results))
+	})
+	if used > 0 {
+		s.state, s.removals = Removing, used
 	}
-	length := removeSize + len(r.Place.Share) + len(r.Place.Path)
-	for used < len(r.Paths) && err == nil {
-		length += removePathSize + len(r.Paths[used])
-		if err = firstError(checkRemovePath(r.Paths[used]), s.checkFits(TypeRemove, length),
-			s.checkFits(TypeRemoved, listSize+removedSize*(used+1))); err == nil {
-			used++
-		}
-	}
-	if used == 0 {
-		return dst, 0, s.refuse(err)
-	}
-	r.Paths = r.Paths[:used]
-	s.beginRemoval(r)
-	return AppendRemove(dst, r), used, nil
+	return msg, used, err
 }
-
-func (s *Service) beginRemoval(r RemoveRequest) { s.state, s.removals = Removing, len(r.Paths) }
 
 // Removed appends a REMOVED with one result for each path, in their order. It is called on the daemon after
 // RemoveRequested. Texts are truncated to what fits. It fails with ErrMalformed for another number of results, and with
 // ErrOutOfOrder.
 func (s *Service) Removed(dst []byte, results []Removal) ([]byte, error) {
-	err := s.mayCall(TypeRemoved)
-	if err == nil {
-		err = s.checkRemoved(results)
-	}
-	if err != nil {
-		return dst, s.refuse(err)
-	}
-	s.state = Ready
-	return AppendRemoved(dst, results, s.limits.MaxMessage), nil
+	msg := AppendRemoved(dst, results, s.limits.MaxMessage)
+	return s.send(dst, msg, func() error { return s.endRemoval(results) })
 }
 
-func (s *Service) checkRemoved(results []Removal) error {
+func (s *Service) endRemoval(results []Removal) error {
 	if len(results) != s.removals {
 		return malformed(TypeRemoved, "%d results instead of %d", len(results), s.removals)
 	}
+	s.state = Ready
 	return nil
 }
 
@@ -507,10 +437,7 @@ func (s *Service) Pong(dst, payload []byte) ([]byte, error) {
 // Working appends a WORKING, a sign of life. It is called on the daemon in a request, but not in a copy after Accept.
 // ahead is the number of requests that the daemon serves first. It fails with ErrOutOfOrder.
 func (s *Service) Working(dst []byte, ahead uint32) ([]byte, error) {
-	if err := s.mayCall(TypeWorking); err != nil {
-		return dst, s.refuse(err)
-	}
-	return AppendWorking(dst, ahead), nil
+	return s.send(dst, AppendWorking(dst, ahead), func() error { return nil })
 }
 
 // Disconnected reports the end of the connection. It returns nil between two requests and after a final refusal of this
@@ -534,25 +461,7 @@ func (s *Service) mayCall(t Type) error {
 	return nil
 }
 
-func (s *Service) checkFits(t Type, length int) error {
-	if length > s.limits.MaxMessage {
-		return tooLarge(t, "the message would have", uint64(length), uint64(s.limits.MaxMessage))
-	}
-	return nil
-}
-
-func (s *Service) fail(failure *Error) error {
-	failure.State = s.state
-	s.failure, s.state = failure, Failed
-	return failure
-}
-
-// refuse returns the error for a call that is not possible. Nothing was sent, so the state stays.
-func (s *Service) refuse(err error) error {
-	if s.state == Failed {
-		return s.failure
-	}
-	misuse := asError(err)
-	misuse.State = s.state
-	return misuse
+// send returns a message that was appended to dst, if this side may send it and its effect does not fail.
+func (s *Service) send(dst, msg []byte, effect func() error) ([]byte, error) {
+	return s.sendIf(s.mayCall(typeOf(msg[len(dst):])), dst, msg, effect)
 }

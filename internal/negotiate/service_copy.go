@@ -75,41 +75,45 @@ func (i *Item) fields(c codec) codec {
 // itemTotals counts the items of a copy, which may be in several messages.
 type itemTotals struct{ patterns, paths, bytes int }
 
-// add counts further items, unless they exceed a limit.
-func (t *itemTotals) add(items ...Item) error {
+// add counts a further item, unless it is invalid or exceeds a limit.
+func (t *itemTotals) add(i *Item) error {
+	if err := i.check(); err != nil {
+		return err
+	}
 	sum := *t
-	for _, i := range items {
-		sum.bytes += len(i.Text)
-		if i.Kind == ItemPath {
-			sum.paths++
-		} else {
-			sum.patterns++
-		}
+	sum.bytes += len(i.Text)
+	if i.Kind == ItemPath {
+		sum.paths++
+	} else {
+		sum.patterns++
 	}
 	switch {
 	case sum.patterns > MaxPatterns:
-		return &Error{Message: TypeItems, Err: ErrTooLarge, Detail: fmt.Sprintf("more than %d patterns", MaxPatterns)}
+		return tooMany("%d patterns", MaxPatterns)
 	case sum.paths > MaxListedPaths:
-		return &Error{Message: TypeItems, Err: ErrTooLarge, Detail: fmt.Sprintf("more than %d paths", MaxListedPaths)}
+		return tooMany("%d paths", MaxListedPaths)
 	case sum.bytes > MaxItemsTogether:
-		return &Error{Message: TypeItems, Err: ErrTooLarge,
-			Detail: fmt.Sprintf("more than %d bytes of patterns and paths", MaxItemsTogether)}
+		return tooMany("%d bytes of patterns and paths", MaxItemsTogether)
 	}
 	*t = sum
 	return nil
+}
+
+func tooMany(what string, limit int) error {
+	return &Error{Message: TypeItems, Err: ErrTooLarge, Detail: fmt.Sprintf("more than "+what, limit)}
 }
 
 // CheckItems reports with its error whether a copy may have these items. A command calls it before the first Items,
 // which only a copy can follow. It fails with ErrMalformed, and with ErrTooLarge for more than MaxPatterns,
 // MaxListedPaths or MaxItemsTogether.
 func CheckItems(items []Item) error {
-	for _, i := range items {
-		if err := i.check(); err != nil {
+	var totals itemTotals
+	for i := range items {
+		if err := totals.add(&items[i]); err != nil {
 			return err
 		}
 	}
-	var totals itemTotals
-	return totals.add(items...)
+	return nil
 }
 
 // checkFor checks the items before a COPY against it.

@@ -41,34 +41,31 @@ func DecodeMade(msg []byte) error { return decodeEmpty(msg, TypeMade) }
 // MakeDir appends a MKDIR. It is called on the command in Ready. It fails with ErrMalformed, ErrTooLarge or
 // ErrOutOfOrder.
 func (s *Service) MakeDir(dst []byte, m MakeDirRequest) ([]byte, error) {
-	err := s.mayCall(TypeMakeDir)
-	if err == nil {
-		err = firstError(m.check(),
-			s.checkFits(TypeMakeDir, placeRequestSize+len(m.Place.Share)+len(m.Place.Path)))
-	}
-	if err != nil {
-		return dst, s.refuse(err)
+	return s.send(dst, AppendMakeDir(dst, m), func() error { return s.beginMakeDir(m) })
+}
+
+func (s *Service) beginMakeDir(m MakeDirRequest) error {
+	if err := m.check(); err != nil {
+		return err
 	}
 	s.state = Making
-	return AppendMakeDir(dst, m), nil
+	return nil
 }
 
 // Made appends a MADE. It is called on the daemon after MakeDirRequested. It fails with ErrOutOfOrder.
 func (s *Service) Made(dst []byte) ([]byte, error) {
-	if err := s.mayCall(TypeMade); err != nil {
-		return dst, s.refuse(err)
-	}
-	s.state = Ready
-	return AppendMade(dst), nil
+	return s.send(dst, AppendMade(dst), func() error {
+		s.state = Ready
+		return nil
+	})
 }
 
 func (s *Service) receiveMakeDir(msg []byte) (ServiceStep, error) {
 	m, err := DecodeMakeDir(msg)
-	if err != nil {
-		return ServiceStep{}, err
+	if err == nil {
+		err = s.beginMakeDir(m)
 	}
-	s.state = Making
-	return ServiceStep{Event: MakeDirRequested, MakeDir: m}, nil
+	return ServiceStep{Event: MakeDirRequested, MakeDir: m}, err
 }
 
 func (s *Service) receiveMade(msg []byte) (ServiceStep, error) {

@@ -114,11 +114,13 @@ func (s *Service) receiveRefused(msg []byte) (ServiceStep, error) {
 
 func (s *Service) receiveItems(msg []byte) (ServiceStep, error) {
 	items, err := DecodeItems(s.reused.items[:0], msg)
-	if err != nil {
-		return ServiceStep{}, err
-	}
 	s.reused.items = items
-	if err := s.items.add(items...); err != nil {
+	for i := range items {
+		if err := s.items.add(&items[i]); err != nil {
+			return ServiceStep{}, err
+		}
+	}
+	if err != nil {
 		return ServiceStep{}, err
 	}
 	s.state = Preparing
@@ -128,72 +130,52 @@ func (s *Service) receiveItems(msg []byte) (ServiceStep, error) {
 func (s *Service) receiveCopy(msg []byte) (ServiceStep, error) {
 	c, err := DecodeCopy(msg)
 	if err == nil {
-		err = s.items.checkFor(c)
+		err = s.beginCopy(c)
 	}
-	if err != nil {
-		return ServiceStep{}, err
-	}
-	s.beginCopy(c)
-	return ServiceStep{Event: CopyRequested, Copy: c}, nil
+	return ServiceStep{Event: CopyRequested, Copy: c}, err
 }
 
 func (s *Service) receiveAccepted(msg []byte) (ServiceStep, error) {
 	a, err := DecodeAccepted(msg)
 	if err == nil {
-		err = a.checkFor(s.direction)
+		err = s.accept(a)
 	}
-	if err != nil {
-		return ServiceStep{}, err
-	}
-	s.state = Copying
-	return ServiceStep{Event: CopyAccepted, Accepted: a}, nil
+	return ServiceStep{Event: CopyAccepted, Accepted: a}, err
 }
 
 func (s *Service) receiveClose(msg []byte) (ServiceStep, error) {
-	if err := DecodeClose(msg); err != nil {
-		return ServiceStep{}, err
+	err := DecodeClose(msg)
+	if err == nil {
+		err = s.close(PeerClosing, Closing)
 	}
-	if s.state == Closing {
-		s.state = Ready
-	} else {
-		s.state = PeerClosing
-	}
-	return ServiceStep{Event: PeerClosed}, nil
+	return ServiceStep{Event: PeerClosed}, err
 }
 
 func (s *Service) receiveList(msg []byte) (ServiceStep, error) {
 	l, err := DecodeList(msg)
-	if err != nil {
-		return ServiceStep{}, err
+	if err == nil {
+		err = s.beginList(l)
 	}
-	s.beginList(l)
-	return ServiceStep{Event: ListRequested, List: l}, nil
+	return ServiceStep{Event: ListRequested, List: l}, err
 }
 
 func (s *Service) receiveListed(msg []byte) (ServiceStep, error) {
 	entries, err := DecodeListed(s.reused.listed[:0], msg)
-	if err != nil {
-		return ServiceStep{}, err
-	}
 	s.reused.listed = entries
 	for i := range entries {
 		if err := s.list.add(&entries[i]); err != nil {
 			return ServiceStep{}, err
 		}
 	}
-	return ServiceStep{Event: PeerListed, Listed: entries}, nil
+	return ServiceStep{Event: PeerListed, Listed: entries}, err
 }
 
 func (s *Service) receiveListEnd(msg []byte) (ServiceStep, error) {
 	end, err := DecodeListEnd(msg)
 	if err == nil {
-		err = s.list.checkEnd(end)
+		err = s.endList(end)
 	}
-	if err != nil {
-		return ServiceStep{}, err
-	}
-	s.state = Ready
-	return ServiceStep{Event: PeerListEnd, ListEnd: end}, nil
+	return ServiceStep{Event: PeerListEnd, ListEnd: end}, err
 }
 
 func (s *Service) receiveRemove(msg []byte) (ServiceStep, error) {
@@ -204,21 +186,17 @@ func (s *Service) receiveRemove(msg []byte) (ServiceStep, error) {
 	if err != nil {
 		return ServiceStep{}, err
 	}
-	s.reused.paths = r.Paths
-	s.beginRemoval(r)
+	s.reused.paths, s.removals, s.state = r.Paths, len(r.Paths), Removing
 	return ServiceStep{Event: RemoveRequested, Remove: r}, nil
 }
 
 func (s *Service) receiveRemoved(msg []byte) (ServiceStep, error) {
 	results, err := DecodeRemoved(s.reused.removed[:0], msg)
 	if err == nil {
-		err = s.checkRemoved(results)
+		err = s.endRemoval(results)
 	}
-	if err != nil {
-		return ServiceStep{}, err
-	}
-	s.reused.removed, s.state = results, Ready
-	return ServiceStep{Event: PeerRemoved, Removed: results}, nil
+	s.reused.removed = results
+	return ServiceStep{Event: PeerRemoved, Removed: results}, err
 }
 
 func (s *Service) receivePing(msg []byte) (ServiceStep, error) {
@@ -247,8 +225,5 @@ func (s *Service) receivePong(msg []byte) (ServiceStep, error) {
 
 func (s *Service) receiveWorking(msg []byte) (ServiceStep, error) {
 	ahead, err := DecodeWorking(msg)
-	if err != nil {
-		return ServiceStep{}, err
-	}
-	return ServiceStep{Event: PeerWorking, Ahead: ahead}, nil
+	return ServiceStep{Event: PeerWorking, Ahead: ahead}, err
 }

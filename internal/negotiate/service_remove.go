@@ -24,12 +24,18 @@ type RemoveRequest struct {
 
 // AppendRemove appends a REMOVE without checking it.
 func AppendRemove(dst []byte, r RemoveRequest) []byte {
-	c := sending(dst, TypeRemove)
-	r.fields(&c)
+	c := codecOfRemove(dst, r)
 	for i := range r.Paths {
 		c = removePathFields(&r.Paths[i], c)
 	}
 	return c.bytes
+}
+
+// codecOfRemove returns the codec of a REMOVE whose paths follow.
+func codecOfRemove(dst []byte, r RemoveRequest) codec {
+	c := sending(dst, TypeRemove)
+	r.fields(&c)
+	return c
 }
 
 // DecodeRemove decodes a REMOVE and appends its paths to dst. It fails with ErrMalformed.

@@ -45,13 +45,11 @@ type Step struct {
 // report what happened on this side. A call that the state does not allow returns ErrOutOfOrder and changes nothing;
 // a failed session returns the error that it failed with.
 type Session struct {
+	machine
 	side          Side
 	local         Local
-	limits        Limits
-	state         State
 	agreement     Agreement
 	hostDirection Direction // on the DPU: the host's DIRECTION
-	failure       *Error    // why the state is Failed
 }
 
 // NewSession returns a session in state Idle.
@@ -61,18 +59,7 @@ func NewSession(side Side, local Local, limits Limits) *Session {
 	if local.Versions == (Versions{}) {
 		local.Versions = Supported
 	}
-	return &Session{side: side, local: local, limits: limits, state: Idle}
-}
-
-// State returns the session's state.
-func (s *Session) State() State { return s.state }
-
-// Reached returns State, or of a failed session the state in which it failed.
-func (s *Session) Reached() State {
-	if s.state == Failed {
-		return s.failure.State
-	}
-	return s.state
+	return &Session{machine: machine{limits: limits, state: Idle}, side: side, local: local}
 }
 
 // Start begins the session when the connection is established. It returns the host's DIRECTION to send. On the DPU,
@@ -234,8 +221,8 @@ func (s *Session) Export(address uint64, descriptor []byte) ([]byte, error) {
 	if err := s.checkRange(address); err != nil {
 		return nil, s.refuse(err)
 	}
-	if size := ExportHeaderSize + len(descriptor); size > s.limits.MaxMessage {
-		return nil, s.refuse(tooLarge(TypeExport, "the message has", uint64(size), uint64(max(0, s.limits.MaxMessage))))
+	if err := s.checkFits(TypeExport, ExportHeaderSize+len(descriptor)); err != nil {
+		return nil, s.refuse(err)
 	}
 	s.state = AwaitStatus
 	return Export{Address: address, Descriptor: descriptor}.Encode(), nil
@@ -318,20 +305,4 @@ func (s *Session) failWithNotice(failure *Error) (Step, error) {
 		step.Reply = Status{Success: false}.Encode()
 	}
 	return step, s.fail(failure)
-}
-
-func (s *Session) fail(failure *Error) error {
-	failure.State = s.state
-	s.failure = failure
-	s.state = Failed
-	return failure
-}
-
-// refuse returns the error for a call that is not possible. Nothing was sent, so the state stays.
-func (s *Session) refuse(misuse *Error) error {
-	if s.state == Failed {
-		return s.failure
-	}
-	misuse.State = s.state
-	return misuse
 }
