@@ -28,7 +28,7 @@ func (p *Partial) Allocate(ctx context.Context, progress func(done int64)) error
 	if err := p.setLength(); err != nil || !p.reserves() {
 		return err
 	}
-	return inSteps(ctx, size, allocationStep, progress, func(offset, length int64) error {
+	return InSteps(ctx, size, allocationStep, progress, func(offset, length int64) error {
 		if err := p.allocateRange(offset, length); err != nil {
 			return p.cannotAllocate(err)
 		}
@@ -60,9 +60,9 @@ func (p *Partial) setLength() error {
 	return nil
 }
 
-// inSteps calls do for consecutive ranges of at most step bytes. It checks the context before each and calls progress
+// InSteps calls do for consecutive ranges of at most step bytes. It checks the context before each and calls progress
 // after each.
-func inSteps(ctx context.Context, size, step int64, progress func(int64), do func(offset, length int64) error) error {
+func InSteps(ctx context.Context, size, step int64, progress func(int64), do func(offset, length int64) error) error {
 	for offset := int64(0); offset < size; offset += step {
 		if err := context.Cause(ctx); err != nil {
 			return err

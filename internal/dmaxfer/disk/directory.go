@@ -216,6 +216,14 @@ func (d *Directory) Stat(name string) (info Info, err error) {
 	return info, d.wrap("examining", name, err)
 }
 
+// useFor is use for a call that creates an entry of this name.
+func (d *Directory) useFor(name string) (Dir, error) {
+	if err := d.checkName(name); err != nil {
+		return nil, err
+	}
+	return d.use()
+}
+
 // Do calls a function with the directory's handle, which stays open meanwhile and must not be kept.
 func (d *Directory) Do(call func(dir Dir) error) error {
 	dir, err := d.use()
@@ -260,10 +268,7 @@ var errNotRegular = errors.New("it is not a regular file")
 // Partial opens the partial file of a large file, as OpenPartial does. It sets want.Overwrite if existing entries of
 // this directory may be replaced. A symlink is replaced and not followed.
 func (d *Directory) Partial(name string, want Wanted) (*Partial, error) {
-	if err := d.checkName(name); err != nil {
-		return nil, err
-	}
-	dir, err := d.use()
+	dir, err := d.useFor(name)
 	if err != nil {
 		return nil, err
 	}

@@ -11,10 +11,7 @@ import (
 // Symlink creates a symlink with this text, or replaces a file or symlink if the tree allows it. Of meta only owner and
 // modification time are used.
 func (d *Directory) Symlink(name, text string, meta Metadata) error {
-	if err := d.checkName(name); err != nil {
-		return err
-	}
-	dir, err := d.use()
+	dir, err := d.useFor(name)
 	if err != nil {
 		return err
 	}

@@ -18,11 +18,7 @@ var OS FS = osFS{}
 type osFS struct{}
 
 func (osFS) Open(path string) (File, error) {
-	var fd int
-	err := retry(func() (err error) {
-		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-		return err
-	})
+	fd, err := openAt(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
@@ -33,15 +29,19 @@ func (osFS) OpenDir(path string) (Dir, error) { return openDir(unix.AT_FDCWD, pa
 
 // openDir opens a directory by a path relative to the descriptor at; shown is the path for errors.
 func openDir(at int, path, shown string) (Dir, error) {
-	var fd int
-	err := retry(func() (err error) {
-		fd, err = unix.Openat(at, path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		return err
-	})
+	fd, err := openAt(at, path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: shown, Err: err}
 	}
 	return newOSDir(fd, shown), nil
+}
+
+func openAt(at int, path string, flags int, mode uint32) (fd int, err error) {
+	err = retry(func() (err error) {
+		fd, err = unix.Openat(at, path, flags|unix.O_CLOEXEC|unix.O_NOCTTY, mode)
+		return err
+	})
+	return fd, err
 }
 
 func newOSDir(fd int, shown string) *osDir { return &osDir{handle: os.NewFile(uintptr(fd), shown)} }
@@ -107,11 +107,8 @@ func (d *osDir) OpenDir(path string) (Dir, error) {
 }
 
 func (d *osDir) Info() (Info, error) {
-	var stat unix.Stat_t
-	if err := retry(func() error { return unix.Fstat(d.fd(), &stat) }); err != nil {
-		return Info{}, &fs.PathError{Op: "stat", Path: d.handle.Name(), Err: err}
-	}
-	return infoOf(&stat), nil
+	info, err := fstat(d.fd())
+	return info, d.failed("stat", ".", err)
 }
 
 // ReadLink opens the symlink itself, so that owner and text are those of the same one.
@@ -131,23 +128,19 @@ func (d *osDir) ReadLink(name string) (Link, error) {
 
 // openLink returns a descriptor that names a symlink itself. It fails with unix.EINVAL for any other file.
 func (d *osDir) openLink(name string) (fd int, info Info, err error) {
-	err = retry(func() (err error) {
-		fd, err = unix.Openat(d.fd(), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		return err
-	})
+	fd, err = openAt(d.fd(), name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return -1, Info{}, err
 	}
-	var stat unix.Stat_t
-	err = unix.Fstat(fd, &stat)
-	if err == nil && stat.Mode&unix.S_IFMT != unix.S_IFLNK {
+	info, err = fstat(fd)
+	if err == nil && info.Mode&fs.ModeSymlink == 0 {
 		err = unix.EINVAL
 	}
 	if err != nil {
 		_ = unix.Close(fd) // only names the file
 		return -1, Info{}, err
 	}
-	return fd, infoOf(&stat), nil
+	return fd, info, nil
 }
 
 func (d *osDir) Open(name string, readOnly bool) (File, error) {
@@ -162,19 +155,11 @@ func (d *osDir) Create(name string) (File, error) {
 }
 
 func (d *osDir) open(name string, flags int) (File, error) {
-	fd, err := d.openat(name, flags|unix.O_NOFOLLOW, privateMode)
+	fd, err := openAt(d.fd(), name, flags|unix.O_NOFOLLOW, privateMode)
 	if err != nil {
 		return nil, d.failed("open", name, err)
 	}
 	return &osFile{directory: d.handle.Name(), name: name, fd: fd}, nil
-}
-
-func (d *osDir) openat(name string, flags int, mode uint32) (fd int, err error) {
-	err = retry(func() (err error) {
-		fd, err = unix.Openat(d.fd(), name, flags|unix.O_CLOEXEC|unix.O_NOCTTY, mode)
-		return err
-	})
-	return fd, err
 }
 
 // hasProc reports whether a file without a name can be named by its path in /proc, which needs no privilege.
@@ -186,7 +171,7 @@ func (d *osDir) CreateUnnamed(shown string, permissions uint32, early bool) (Fil
 	if !hasProc() || early && !d.isKnown() {
 		return nil, d.failed("create", shown, errors.ErrUnsupported)
 	}
-	fd, err := d.openat(".", unix.O_TMPFILE|unix.O_RDWR, permissions&0o777)
+	fd, err := openAt(d.fd(), ".", unix.O_TMPFILE|unix.O_RDWR, permissions&0o777)
 	if isUnnamedUnsupported(err) {
 		err = errors.ErrUnsupported
 	}

@@ -11,62 +11,63 @@ import (
 )
 
 // openDirectory are the flags by which a directory is opened below another one: never through a symlink.
-const openDirectory = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+const openDirectory = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW
 
 // noOpenat2 is set when the kernel, or a filter of system calls, does not know openat2(2).
 var noOpenat2 atomic.Bool
 
-// OpenBeneath uses openat2(2), or opens one component after the other.
-func (d *osDir) OpenBeneath(path string) (Dir, error) {
+// errWalk is the error of openBelow if the path has to be followed component by component.
+var errWalk = errors.New("openat2 cannot be used")
+
+// openBelow opens a path below a directory with openat2(2). It fails with errWalk if the system has no such call, or if
+// that could not exclude that another process has moved a directory of the path.
+func openBelow(at int, path string, flags, resolve uint64) (fd int, err error) {
 	if noOpenat2.Load() || len(path) >= unix.PathMax {
-		return d.openEach(path)
+		return -1, errWalk
 	}
-	var fd int
-	err := retry(func() (err error) {
-		fd, err = unix.Openat2(d.fd(), path, &unix.OpenHow{
-			Flags:   openDirectory,
-			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
-		})
+	how := &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: resolve | unix.RESOLVE_NO_MAGICLINKS}
+	err = retry(func() (err error) {
+		fd, err = unix.Openat2(at, path, how)
 		return err
 	})
 	switch {
-	case err == nil:
-		return newOSDir(fd, d.path(path)), nil
-	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM), errors.Is(err, unix.EINVAL):
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM):
 		noOpenat2.Store(true)
-		return d.openEach(path)
-	case errors.Is(err, unix.EAGAIN): // another process renames directories of the path
-		return d.openEach(path)
-	default:
+		return -1, errWalk
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EAGAIN):
+		return -1, errWalk
+	}
+	return fd, err
+}
+
+func (d *osDir) OpenBeneath(path string) (Dir, error) {
+	fd, err := openBelow(d.fd(), path, openDirectory, unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS)
+	if errors.Is(err, errWalk) {
+		fd, err = openEach(d.fd(), path)
+	}
+	if err != nil {
 		return nil, d.failed("open", path, err)
 	}
+	return newOSDir(fd, d.path(path)), nil
 }
 
 // openEach opens the directories of a path one after the other.
-func (d *osDir) openEach(path string) (Dir, error) {
-	at, opened := d.fd(), -1
+func openEach(at int, path string) (fd int, err error) {
+	opened := -1
 	for name := range strings.SplitSeq(path, "/") {
-		next, err := openComponent(at, name)
+		fd, err = -1, unix.EXDEV
+		if name != "" && name != "." && name != ".." {
+			fd, err = openAt(at, name, openDirectory, 0)
+		}
 		if opened >= 0 {
 			_ = unix.Close(opened) // was only read
 		}
 		if err != nil {
-			return nil, d.failed("open", path, err)
+			return -1, err
 		}
-		at, opened = next, next
+		at, opened = fd, fd
 	}
-	return newOSDir(opened, d.path(path)), nil
-}
-
-func openComponent(at int, name string) (fd int, err error) {
-	if name == "" || name == "." || name == ".." {
-		return -1, unix.EXDEV
-	}
-	err = retry(func() (err error) {
-		fd, err = unix.Openat(at, name, openDirectory, 0)
-		return err
-	})
-	return fd, err
+	return opened, nil
 }
 
 func (d *osDir) MakeDir(name string, permissions uint32) error {

@@ -45,27 +45,20 @@ func (l *osLocks) add(at int, path string, mode LockMode) error {
 	if err != nil {
 		return err
 	}
-	var stat unix.Stat_t
-	err = retry(func() error { return unix.Fstat(fd, &stat) })
-	is := infoOf(&stat).Identity
+	is, err := fstat(fd)
 	if l.atRoot = err == nil && is.SameFile(l.top); err != nil || l.atRoot { // the root is above itself
 		_ = unix.Close(fd) // was only read
 		return err
 	}
-	l.directories, l.top = append(l.directories, fd), is
+	l.directories, l.top = append(l.directories, fd), is.Identity
 	return lockOpen(fd, mode)
 }
 
 // openToLock opens a directory. One that this user may not read is opened only to find the one above it.
 func openToLock(at int, path string) (fd int, err error) {
-	open := func(how int) error {
-		return retry(func() (err error) {
-			fd, err = unix.Openat(at, path, how|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-			return err
-		})
-	}
-	if err = open(unix.O_RDONLY); errors.Is(err, fs.ErrPermission) {
-		err = open(unix.O_PATH)
+	fd, err = openAt(at, path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		fd, err = openAt(at, path, unix.O_PATH|unix.O_DIRECTORY, 0)
 	}
 	return fd, err
 }

@@ -146,9 +146,17 @@ func (f *osFile) Read(p []byte) (int, error) { return f.OS().Read(p) }
 
 func (f *osFile) Write(p []byte) (int, error) { return f.OS().Write(p) }
 
-func (f *osFile) Info() (Info, error) {
+func (f *osFile) Info() (info Info, err error) {
+	err = f.call("fstat", func(fd int) (err error) {
+		info, err = fstat(fd)
+		return err
+	})
+	return info, err
+}
+
+func fstat(fd int) (Info, error) {
 	var stat unix.Stat_t
-	if err := f.call("fstat", func(fd int) error { return unix.Fstat(fd, &stat) }); err != nil {
+	if err := retry(func() error { return unix.Fstat(fd, &stat) }); err != nil {
 		return Info{}, err
 	}
 	return infoOf(&stat), nil

@@ -98,7 +98,7 @@ func (p *Partial) Flush(ctx context.Context, progress func(done int64)) error {
 	if p.length > 0 {
 		size = min(size, p.want.Size)
 	}
-	if err := inSteps(ctx, size, flushStep, progress, p.flushRange); err != nil {
+	if err := InSteps(ctx, size, flushStep, progress, p.flushRange); err != nil {
 		return err
 	}
 	if err := p.file.Sync(); err != nil {

@@ -34,10 +34,7 @@ func (d *Directory) Stage(name string, content []byte, meta Metadata) (*Staged, 
 }
 
 func (d *Directory) stage(name string, content []byte, meta Metadata, flush bool) (*Staged, error) {
-	if err := d.checkName(name); err != nil {
-		return nil, err
-	}
-	dir, err := d.use()
+	dir, err := d.useFor(name)
 	if err != nil {
 		return nil, err
 	}

@@ -162,11 +162,7 @@ func (r *Root) Stat(path string) (Info, error) {
 			return Info{}, err
 		}
 		defer unix.Close(fd)
-		var stat unix.Stat_t
-		if err := retry(func() error { return unix.Fstat(fd, &stat) }); err != nil {
-			return Info{}, &fs.PathError{Op: "stat", Path: path, Err: err}
-		}
-		return infoOf(&stat), nil
+		return fstat(fd)
 	}
 	at, err := r.walk(r.dir, path)
 	if err != nil {
@@ -241,36 +237,17 @@ type borrowed struct{ Dir }
 
 func (borrowed) Close() error { return nil }
 
-// errWalk is the error of openBeneath if the path has to be followed component by component.
-var errWalk = errors.New("openat2 is not available")
-
-// moveAttempts is how often openat2(2) is repeated if it could not exclude that another process has moved a directory
-// of a path with "..".
-const moveAttempts = 16
-
-// openBeneath opens a path below a directory of the operating system with openat2(2), following the symlinks that stay
-// below it. Other errors than errWalk are a *fs.PathError.
+// openBeneath opens a path below a directory of the operating system, following the symlinks that stay below it. Other
+// errors than errWalk are a *fs.PathError.
 func openBeneath(base Dir, path string, flags uint64) (fd int, err error) {
 	in, is := base.(*osDir)
-	if !is || noOpenat2.Load() || len(path) >= unix.PathMax {
+	if !is {
 		return -1, errWalk
 	}
-	how := &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
-	for range moveAttempts {
-		err = retry(func() (err error) {
-			fd, err = unix.Openat2(in.fd(), path, how)
-			return err
-		})
-		if !errors.Is(err, unix.EAGAIN) {
-			break
-		}
-	}
+	fd, err = openBelow(in.fd(), path, flags, unix.RESOLVE_BENEATH)
 	switch {
-	case err == nil:
-		return fd, nil
-	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM), errors.Is(err, unix.EINVAL),
-		errors.Is(err, unix.EAGAIN):
-		return -1, errWalk
+	case err == nil, errors.Is(err, errWalk):
+		return fd, err
 	case errors.Is(err, unix.EXDEV):
 		err = ErrOutside
 	}

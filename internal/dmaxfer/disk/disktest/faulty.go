@@ -94,6 +94,15 @@ func (f *Faulty) do(op, name string, operation func() error) error {
 	return failed(op, name, fault.Err)
 }
 
+// doing is do for an operation with a result, which is returned also if the operation was executed and fails.
+func doing[T any](f *Faulty, op, name string, operation func() (T, error)) (result T, err error) {
+	err = f.do(op, name, func() (err error) {
+		result, err = operation()
+		return err
+	})
+	return result, err
+}
+
 // closing is do for an operation that closes a handle.
 func (f *Faulty) closing(name string, end func() error) error {
 	fault := f.hang("close", name)
@@ -117,12 +126,8 @@ func (f *Faulty) move(op, name string, p []byte, operation func([]byte) (int, er
 }
 
 // Open implements disk.FS.
-func (f *Faulty) Open(path string) (file disk.File, err error) {
-	err = f.do("open", path, func() (err error) {
-		file, err = f.on.Open(path)
-		return err
-	})
-	return f.wrap(file, err)
+func (f *Faulty) Open(path string) (disk.File, error) {
+	return f.wrap(doing(f, "open", path, func() (disk.File, error) { return f.on.Open(path) }))
 }
 
 // wrap closes a file if its opening was executed and fails nevertheless.
@@ -155,12 +160,8 @@ func (f *Faulty) openDir(open func(path string) (disk.Dir, error), path string) 
 }
 
 // Stat implements disk.FS.
-func (f *Faulty) Stat(path string) (found disk.Info, err error) {
-	err = f.do("stat", path, func() (err error) {
-		found, err = f.on.Stat(path)
-		return err
-	})
-	return found, err
+func (f *Faulty) Stat(path string) (disk.Info, error) {
+	return doing(f, "stat", path, func() (disk.Info, error) { return f.on.Stat(path) })
 }
 
 // Self implements disk.FS.
@@ -172,28 +173,18 @@ type faultyDir struct {
 	path string
 }
 
-func (d *faultyDir) Open(name string, readOnly bool) (file disk.File, err error) {
-	err = d.on.do("open", name, func() (err error) {
-		file, err = d.dir.Open(name, readOnly)
-		return err
-	})
-	return d.on.wrap(file, err)
+func (d *faultyDir) Open(name string, readOnly bool) (disk.File, error) {
+	return d.on.wrap(doing(d.on, "open", name, func() (disk.File, error) { return d.dir.Open(name, readOnly) }))
 }
 
-func (d *faultyDir) Create(name string) (file disk.File, err error) {
-	err = d.on.do("create", name, func() (err error) {
-		file, err = d.dir.Create(name)
-		return err
-	})
-	return d.on.wrap(file, err)
+func (d *faultyDir) Create(name string) (disk.File, error) {
+	return d.on.wrap(doing(d.on, "create", name, func() (disk.File, error) { return d.dir.Create(name) }))
 }
 
-func (d *faultyDir) CreateUnnamed(shown string, permissions uint32, early bool) (file disk.File, err error) {
-	err = d.on.do("create unnamed", shown, func() (err error) {
-		file, err = d.dir.CreateUnnamed(shown, permissions, early)
-		return err
-	})
-	return d.on.wrap(file, err)
+func (d *faultyDir) CreateUnnamed(shown string, permissions uint32, early bool) (disk.File, error) {
+	return d.on.wrap(doing(d.on, "create unnamed", shown, func() (disk.File, error) {
+		return d.dir.CreateUnnamed(shown, permissions, early)
+	}))
 }
 
 func (d *faultyDir) GiveName(file disk.File, name string) error {
@@ -205,28 +196,16 @@ func (d *faultyDir) GiveName(file disk.File, name string) error {
 
 func (d *faultyDir) OpenDir(path string) (disk.Dir, error) { return d.on.openDir(d.dir.OpenDir, path) }
 
-func (d *faultyDir) Info() (info disk.Info, err error) {
-	err = d.on.do("stat", d.path, func() (err error) {
-		info, err = d.dir.Info()
-		return err
-	})
-	return info, err
+func (d *faultyDir) Info() (disk.Info, error) {
+	return doing(d.on, "stat", d.path, func() (disk.Info, error) { return d.dir.Info() })
 }
 
-func (d *faultyDir) ReadLink(name string) (link disk.Link, err error) {
-	err = d.on.do("readlink", name, func() (err error) {
-		link, err = d.dir.ReadLink(name)
-		return err
-	})
-	return link, err
+func (d *faultyDir) ReadLink(name string) (disk.Link, error) {
+	return doing(d.on, "readlink", name, func() (disk.Link, error) { return d.dir.ReadLink(name) })
 }
 
-func (d *faultyDir) Stat(name string) (info disk.Info, err error) {
-	err = d.on.do("stat", name, func() (err error) {
-		info, err = d.dir.Stat(name)
-		return err
-	})
-	return info, err
+func (d *faultyDir) Stat(name string) (disk.Info, error) {
+	return doing(d.on, "stat", name, func() (disk.Info, error) { return d.dir.Stat(name) })
 }
 
 func (d *faultyDir) List(after string, limit int) (names []string, more bool, err error) {

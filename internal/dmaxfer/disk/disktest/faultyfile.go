@@ -33,12 +33,8 @@ func (f *faultyFile) Write(p []byte) (int, error) {
 	return f.on.move("write", f.Name(), p, f.File.Write)
 }
 
-func (f *faultyFile) Info() (info disk.Info, err error) {
-	err = f.do("stat", func() (err error) {
-		info, err = f.File.Info()
-		return err
-	})
-	return info, err
+func (f *faultyFile) Info() (disk.Info, error) {
+	return doing(f.on, "stat", f.Name(), func() (disk.Info, error) { return f.File.Info() })
 }
 
 func (f *faultyFile) Truncate(size int64) error {
@@ -65,20 +61,12 @@ func (f *faultyFile) PunchHole(offset, length int64) error {
 	return f.do("punch", func() error { return f.File.PunchHole(offset, length) })
 }
 
-func (f *faultyFile) NextData(offset int64) (at int64, err error) {
-	err = f.do("seek", func() (err error) {
-		at, err = f.File.NextData(offset)
-		return err
-	})
-	return at, err
+func (f *faultyFile) NextData(offset int64) (int64, error) {
+	return doing(f.on, "seek", f.Name(), func() (int64, error) { return f.File.NextData(offset) })
 }
 
-func (f *faultyFile) NextHole(offset int64) (at int64, err error) {
-	err = f.do("seek", func() (err error) {
-		at, err = f.File.NextHole(offset)
-		return err
-	})
-	return at, err
+func (f *faultyFile) NextHole(offset int64) (int64, error) {
+	return doing(f.on, "seek", f.Name(), func() (int64, error) { return f.File.NextHole(offset) })
 }
 
 func (f *faultyFile) Sync() error { return f.do("sync", f.File.Sync) }
@@ -99,12 +87,8 @@ func (f *faultyFile) SetModified(at disk.Timestamp) error {
 	return f.do("utimes", func() error { return f.File.SetModified(at) })
 }
 
-func (f *faultyFile) Xattrs() (attributes []disk.Xattr, err error) {
-	err = f.do("xattrs", func() (err error) {
-		attributes, err = f.File.Xattrs()
-		return err
-	})
-	return attributes, err
+func (f *faultyFile) Xattrs() ([]disk.Xattr, error) {
+	return doing(f.on, "xattrs", f.Name(), func() ([]disk.Xattr, error) { return f.File.Xattrs() })
 }
 
 func (f *faultyFile) SetXattr(attribute disk.Xattr) error {

@@ -54,12 +54,8 @@ func (d *faultyDir) SetModified(at disk.Timestamp) error {
 	return d.on.do("utimes", d.path, func() error { return d.dir.SetModified(at) })
 }
 
-func (d *faultyDir) Xattrs() (attributes []disk.Xattr, err error) {
-	err = d.on.do("xattrs", d.path, func() (err error) {
-		attributes, err = d.dir.Xattrs()
-		return err
-	})
-	return attributes, err
+func (d *faultyDir) Xattrs() ([]disk.Xattr, error) {
+	return doing(d.on, "xattrs", d.path, func() ([]disk.Xattr, error) { return d.dir.Xattrs() })
 }
 
 func (d *faultyDir) SetXattr(attribute disk.Xattr) error {
