@@ -143,7 +143,7 @@ func (t *Transfer) runPipeline(ctx context.Context, c pipelineConfig) error {
 	t.config.Progress.Enter(job.Moving)
 	t.config.Log.Info().Int64("chunk", c.chunk).Int("depth", c.engine.Depth()).Msg("copying")
 	p := newPipeline(c)
-	t.now.copies(p)
-	defer t.now.copies(nil)
+	t.now.note(func() { t.now.copying = p })
+	defer t.now.note(func() { t.now.copying = nil })
 	return p.run(ctx)
 }

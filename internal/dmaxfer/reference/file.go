@@ -7,13 +7,14 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // prepare opens and preallocates what was agreed. The host then exports its memory; the DPU waits for that.
 func (t *Transfer) prepare(ctx context.Context, a negotiate.Agreement) error {
 	t.agreement = a
-	t.now.agreed(a)
+	t.now.note(func() { t.now.agreement = a })
 	t.outcome.Summary = job.Summary{
 		Sent: t.sends(), Path: t.config.File.Path, Size: int64(a.Size), Protocol: a.Protocol,
 	}
@@ -113,7 +114,7 @@ func (t *Transfer) exposed(ctx context.Context) (*fileMemory, error) {
 	if t.sends() {
 		return exposeSource(ctx, t.config.Device, t.config.File.Source, t.config.Log)
 	}
-	return exposeTarget(t.config.Device, t.target, t.outcome.Summary.Size, t.config.Log)
+	return expose(t.config.Device, t.target.File(), t.outcome.Summary.Size, doca.RemoteWrite, t.config.Log)
 }
 
 func (t *Transfer) export(ctx context.Context) error {

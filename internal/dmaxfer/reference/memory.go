@@ -24,15 +24,10 @@ func exposeSource(ctx context.Context, device *doca.Device, s *disk.Source, log 
 	if err != nil || !m.anonymous || size == 0 {
 		return m, err
 	}
-	if err := inSteps(ctx, m.region.Bytes()[:size], s.ReadAt); err != nil {
+	if err := moveInSteps(ctx, m.region.Bytes()[:size], s.ReadAt); err != nil {
 		return nil, errors.Join(err, m.close())
 	}
 	return m, nil
-}
-
-// exposeTarget makes the target, which must have its size, writable for the DPU.
-func exposeTarget(device *doca.Device, t *disk.Partial, size int64, log zerolog.Logger) (*fileMemory, error) {
-	return expose(device, t.File(), size, doca.RemoteWrite, log)
 }
 
 func expose(
@@ -60,20 +55,14 @@ func (m *fileMemory) save(ctx context.Context, t *disk.Partial, size int64) erro
 	if !m.anonymous || size == 0 {
 		return nil
 	}
-	return inSteps(ctx, m.region.Bytes()[:size], t.WriteAt)
+	return moveInSteps(ctx, m.region.Bytes()[:size], t.WriteAt)
 }
 
-// inSteps splits what would be one long file call, so that a context can interrupt it.
-func inSteps(ctx context.Context, memory []byte, move func(step []byte, offset int64) error) error {
-	for offset := 0; offset < len(memory); offset += fileStep {
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
-		if err := move(memory[offset:min(offset+fileStep, len(memory))], int64(offset)); err != nil {
-			return err
-		}
-	}
-	return nil
+// moveInSteps splits what would be one long file call, so that a context can interrupt it.
+func moveInSteps(ctx context.Context, memory []byte, move func(step []byte, offset int64) error) error {
+	return disk.InSteps(ctx, int64(len(memory)), fileStep, nil, func(offset, length int64) error {
+		return move(memory[offset:offset+length], offset)
+	})
 }
 
 // close revokes the DPU's access.

@@ -19,7 +19,7 @@ func (t *Transfer) send(ctx context.Context, message []byte) error {
 	ctx, stop := t.untilSilent(ctx, t.config.IdleTimeout)
 	defer stop()
 	t.now.begin("", "take a message")
-	defer t.now.messageSent()
+	defer t.now.note(func() { t.now.sent = time.Now() })
 	return t.transmit(ctx, message)
 }
 
@@ -46,7 +46,7 @@ func (t *Transfer) receive(ctx context.Context) ([]byte, error) {
 	t.now.begin("", dutyOf[t.session.State()])
 	message, err := t.config.Conn.Recv(ctx)
 	if err == nil {
-		t.now.messageReceived()
+		t.now.note(func() { t.now.received = time.Now() })
 	}
 	return message, err
 }
@@ -83,20 +83,16 @@ func (t *Transfer) longPatience() time.Duration {
 }
 
 func (t *Transfer) silent(patience time.Duration) error {
+	state := t.session.State()
+	duty := "waiting for it to " + dutyOf[state]
+	if state == negotiate.Copying {
+		duty = "while the copy was running"
+	}
 	return job.NewError(job.ErrIdle, nil, "check the other side, or raise --idle-timeout",
-		"timeout: no message from the %s for %s, %s", t.config.Side.Other(), patience, waitedFor[t.session.State()])
+		"timeout: no message from the %s for %s, %s", t.config.Side.Other(), patience, duty)
 }
 
-// waitedFor describes what a silent peer was to do in each state.
-var waitedFor = map[negotiate.State]string{
-	negotiate.AwaitDirection:  "waiting for it to report whether it has the file",
-	negotiate.AwaitExport:     "waiting for access to its memory",
-	negotiate.Copying:         "while the copy was running",
-	negotiate.AwaitStatus:     "waiting for it to copy the file",
-	negotiate.AwaitDisconnect: "waiting for it to disconnect",
-}
-
-// dutyOf is the same for standstill.
+// dutyOf describes what the peer is to do in each state.
 var dutyOf = map[negotiate.State]string{
 	negotiate.AwaitDirection:  "report whether it has the file",
 	negotiate.AwaitExport:     "give access to its memory",

@@ -23,35 +23,14 @@ type standstill struct {
 
 // begin notes what has to be done now.
 func (s *standstill) begin(own, peer string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.own, s.peer, s.since = own, peer, time.Now()
+	s.note(func() { s.own, s.peer, s.since = own, peer, time.Now() })
 }
 
-// messageSent and messageReceived note when that was.
-func (s *standstill) messageSent() {
+// note makes a change.
+func (s *standstill) note(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sent = time.Now()
-}
-
-func (s *standstill) messageReceived() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.received = time.Now()
-}
-
-// agreed notes what is transferred, and copies which chunks move; nil: none any more.
-func (s *standstill) agreed(a negotiate.Agreement) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.agreement = a
-}
-
-func (s *standstill) copies(p *pipeline) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.copying = p
+	change()
 }
 
 // do makes a call that may hang, as job.Calls does. own says what it does.
