@@ -146,14 +146,8 @@ func fromTree(found *tree.Entry) Entry {
 }
 
 func entryOf(kind negotiate.EntryKind, info *disk.Info) Entry {
-	const sticky = 0o1000
-	entry := Entry{Kind: kind, Mode: uint32(info.Mode.Perm()), Modified: info.Modified, File: info.Number()}
-	switch kind {
-	case negotiate.EntryDirectory:
-		if info.Mode&fs.ModeSticky != 0 {
-			entry.Mode |= sticky
-		}
-	case negotiate.EntryFile:
+	entry := Entry{Kind: kind, Mode: disk.ModeBits(info.Mode), Modified: info.Modified, File: info.Number()}
+	if kind == negotiate.EntryFile {
 		entry.Size = info.Size
 	}
 	return entry

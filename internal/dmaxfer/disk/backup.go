@@ -26,16 +26,25 @@ func backupName(name string, number int) string {
 	return name + suffix
 }
 
+// withBackupName calls a function with one name of a backup after the other while it fails with fs.ErrExist.
+func withBackupName(name string, call func(backup string) error) error {
+	err := error(fs.ErrExist)
+	for number := 1; errors.Is(err, fs.ErrExist) && number <= maxBackups; number++ {
+		err = call(backupName(name, number))
+	}
+	return err
+}
+
 // backUp gives a file that is about to be replaced the first name of a backup that nothing has, and reports whether
 // there is a file. It replaces nothing: a file named like a backup may be one of the source. path is for messages.
 func backUp(dir Dir, name, path string) (found bool, err error) {
-	err = fs.ErrExist
-	for number := 1; errors.Is(err, fs.ErrExist) && number <= maxBackups; number++ {
-		backup := backupName(name, number)
-		if err = dir.Link(name, backup); errors.Is(err, fs.ErrExist) && isSame(dir, name, backup) {
-			return true, nil // from a transfer that was killed before it had replaced the file
+	err = withBackupName(name, func(backup string) error {
+		err := dir.Link(name, backup)
+		if errors.Is(err, fs.ErrExist) && isSame(dir, name, backup) {
+			return nil // from a transfer that was killed before it had replaced the file
 		}
-	}
+		return err
+	})
 	switch {
 	case err == nil:
 		return true, nil
@@ -50,11 +59,7 @@ func backUp(dir Dir, name, path string) (found bool, err error) {
 
 // setAside renames an entry to the first name of a backup that nothing has.
 func setAside(in Dir, name string) error {
-	err := error(fs.ErrExist)
-	for number := 1; errors.Is(err, fs.ErrExist) && number <= maxBackups; number++ {
-		err = in.RenameIfAbsent(name, backupName(name, number))
-	}
-	return err
+	return withBackupName(name, func(backup string) error { return in.RenameIfAbsent(name, backup) })
 }
 
 // setDirAside renames a directory with all that is in it. An empty one is removed: there is nothing to keep.

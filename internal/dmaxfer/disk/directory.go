@@ -68,12 +68,9 @@ func (d *Directory) begin(dir Dir) error {
 	if d.system, err = d.tree.systemOf(dir, info.Device); err != nil {
 		return d.failed("examining", "", err)
 	}
-	mode := uint32(info.Mode.Perm())
+	mode := ModeBits(info.Mode)
 	if d.fresh || mode&privateDirectory == privateDirectory || info.UID != d.tree.self.UID || info.UID == 0 {
 		return nil
-	}
-	if info.Mode&fs.ModeSticky != 0 {
-		mode |= unix.S_ISVTX
 	}
 	if err := dir.SetMode(mode | privateDirectory); err != nil {
 		return d.failed("setting the mode of", "", err)

@@ -94,35 +94,28 @@ func lookAtPartial(dir Dir, name string) Leftover {
 		return found
 	}
 	found.Size, found.Modified = info.Size, info.Modified
-	found.InUse = isLocked(dir, name)
-	found.Tree = isMarker(dir, name)
+	if file, err := openAnyhow(dir, name); err == nil {
+		defer file.Close()
+		found.InUse = errors.Is(file.Lock(), ErrLocked)
+		_, found.Tree = readMarker(file)
+	}
 	journal := strings.TrimSuffix(name, partialSuffix) + journalSuffix
 	if _, err := dir.Stat(journal); err == nil {
 		found.Journal = journal
 	}
-	if said, err := readJournalOf(dir, journal); err == nil {
-		found.Total, found.Prefix = said.size, said.prefix
+	if file, err := dir.Open(journal, true); err == nil {
+		defer file.Close()
+		if said, err := readJournal(file); err == nil {
+			found.Total, found.Prefix = said.size, said.prefix
+		}
 	}
 	return found
 }
 
-func isLocked(dir Dir, name string) bool {
-	file, err := dir.Open(name, false)
-	if err != nil {
-		file, err = dir.Open(name, true)
+// openAnyhow opens a file for writing, which locks of some file systems need, or for reading.
+func openAnyhow(dir Dir, name string) (File, error) {
+	if file, err := dir.Open(name, false); err == nil {
+		return file, nil
 	}
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	return errors.Is(file.Lock(), ErrLocked)
-}
-
-func readJournalOf(dir Dir, name string) (journalContent, error) {
-	file, err := dir.Open(name, true)
-	if err != nil {
-		return journalContent{}, err
-	}
-	defer file.Close()
-	return readJournal(file)
+	return dir.Open(name, true)
 }

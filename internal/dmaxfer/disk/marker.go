@@ -138,17 +138,6 @@ func isEmpty(at *Location) bool {
 	return err == nil && len(names) == 0
 }
 
-// isMarker reports whether a regular file has the content of a marker.
-func isMarker(dir Dir, name string) bool {
-	file, err := dir.Open(name, true)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	_, is := readMarker(file)
-	return is
-}
-
 // readMarker returns device and inode of the directory that a marker names.
 func readMarker(file File) (of Identity, is bool) {
 	text := make([]byte, markerSize)

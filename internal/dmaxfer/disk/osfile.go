@@ -201,6 +201,15 @@ func modeOf(mode uint32) fs.FileMode {
 	}
 }
 
+// ModeBits returns the permission bits, and the sticky bit of a directory, as the system has them.
+func ModeBits(mode fs.FileMode) uint32 {
+	bits := uint32(mode.Perm())
+	if mode&fs.ModeSticky != 0 {
+		bits |= unix.S_ISVTX
+	}
+	return bits
+}
+
 func (f *osFile) Truncate(size int64) error {
 	return f.call("truncate", func(fd int) error { return unix.Ftruncate(fd, size) })
 }

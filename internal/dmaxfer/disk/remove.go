@@ -47,10 +47,7 @@ func withRights(in Dir, failed error, call func() error) error {
 	if err != nil || info.Mode.Perm()&mayChange == mayChange {
 		return failed
 	}
-	mode := uint32(info.Mode.Perm())
-	if info.Mode&fs.ModeSticky != 0 {
-		mode |= unix.S_ISVTX
-	}
+	mode := ModeBits(info.Mode)
 	if in.SetMode(mode|mayChange) != nil {
 		return failed
 	}
