@@ -68,7 +68,7 @@ type contact struct {
 
 // withDaemon connects to the daemon, and calls run. Errors have the side.
 func withDaemon(
-	ctx context.Context, streams streams, r reach, log zerolog.Logger, run func(contact) error,
+	ctx context.Context, streams streams, r reach, log zerolog.Logger, run func(context.Context, contact) error,
 ) error {
 	peer, err := r.Choose(r.daemon, r.device, r.representor)
 	if err != nil {
@@ -95,7 +95,7 @@ func withDaemon(
 		if err == nil {
 			err = id.remember(r.nameOfKey(), c.client.Peer().Key, streams.stderr)
 			if err == nil {
-				err = r.answering(ctx, streams.stderr, c.client, func() error { return run(c) })
+				err = r.answering(ctx, streams.stderr, c.client, func(ctx context.Context) error { return run(ctx, c) })
 			}
 			err = errors.Join(err, closeUnlessHung(err, c.client.Close))
 		}
@@ -105,11 +105,13 @@ func withDaemon(
 
 // answering calls run, and meanwhile answers requests for progress by what the client waits for outside of a copy,
 // unless that is nothing. With many daemons there are only copies, and their reporter alone writes to stderr.
-func (r reach) answering(ctx context.Context, stderr io.Writer, client *service.Client, run func() error) error {
+func (r reach) answering(
+	ctx context.Context, stderr io.Writer, client *service.Client, run func(context.Context) error,
+) error {
 	if r.open != nil {
-		return run()
+		return run(ctx)
 	}
-	stop := answerBefore(ctx, func() bool {
+	ctx, stop := answerBefore(ctx, func() bool {
 		waits := client.Waits()
 		if waits != "" {
 			fmt.Fprintln(stderr, waits)
@@ -117,7 +119,7 @@ func (r reach) answering(ctx context.Context, stderr io.Writer, client *service.
 		return waits != ""
 	})
 	defer stop()
-	return run()
+	return run(ctx)
 }
 
 // warnOfKeys warns of what lets other peers be accepted than the trusted ones, or fewer.

@@ -39,7 +39,7 @@ func pushToPeers(
 		p := &peersPush{settings: s, streams: streams, reporter: r, log: log}
 		stop := r.Watch(progressRequests(ctx), p.requests.pass)
 		defer stop()
-		ctx, cancel := limitTime(withoutProgressRequests(ctx), s.Timeout)
+		ctx, cancel := limitTime(ctx, s.Timeout)
 		defer cancel()
 		p.driver.settings, p.driver.log = s.Driver, log
 		return p.run(ctx)
@@ -273,7 +273,7 @@ func (p *peersPush) copyTo(
 	daemon := reachOf(s)
 	daemon.open, daemon.warned = p.driver.open, true
 	daemon.waits = p.reporter.WaitOutput(result.Name, target.Line)
-	return withDaemon(ctx, p.streams, daemon, log, func(c contact) error {
+	return withDaemon(ctx, p.streams, daemon, log, func(ctx context.Context, c contact) error {
 		result.Path = c.path
 		if c.movesNothing() {
 			return errMovesNothing

@@ -57,7 +57,7 @@ func runList(
 	defer cancel()
 	daemon := reachForPlaces(&s.Places)
 	daemon.waits = waitOutput(streams, s.Output, false, log)
-	err := withDaemon(ctx, streams, daemon, log, func(c contact) error {
+	err := withDaemon(ctx, streams, daemon, log, func(ctx context.Context, c contact) error {
 		w.Begin(c.path)
 		for _, place := range s.Remote {
 			if err := listArgument(ctx, c, s, place, w); err != nil {

@@ -30,7 +30,7 @@ here$ dma-copy mkdir ucx://lab.example/inbox/photos
 			w := report.NewChanges(streams.stdout, streams.stderr, "created", s.Output, log)
 			err := s.SetPaths(args)
 			if err == nil {
-				err = changeShares(ctx, streams, &s.Places, "mkdir", w, log, func(c contact) error {
+				err = changeShares(ctx, streams, &s.Places, "mkdir", w, log, func(ctx context.Context, c contact) error {
 					return makeDirectories(ctx, c, s, w)
 				})
 			}
@@ -54,15 +54,15 @@ func makeDirectories(ctx context.Context, c contact, s *config.MakeDir, w *repor
 // changeShares connects to the daemon and calls run, which changes its shares.
 func changeShares(
 	ctx context.Context, streams streams, s *config.Places, request string, w *report.Changes, log zerolog.Logger,
-	run func(contact) error,
+	run func(context.Context, contact) error,
 ) error {
 	ctx, cancel := limitTime(ctx, s.Timeout)
 	defer cancel()
 	daemon := reachForPlaces(s)
 	daemon.waits = waitOutput(streams, s.Output, false, log)
-	err := withDaemon(ctx, streams, daemon, log, func(c contact) error {
+	err := withDaemon(ctx, streams, daemon, log, func(ctx context.Context, c contact) error {
 		w.Begin(c.path)
-		return run(c)
+		return run(ctx, c)
 	})
 	return report.InRequest(request, err)
 }

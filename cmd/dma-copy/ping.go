@@ -66,7 +66,9 @@ func runPing(
 			Contact: s.Contact, driver: s.Driver, daemon: s.Remote, device: s.Device, representor: s.Representor,
 			role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout, waits: waits,
 		}
-		err := withDaemon(ctx, streams, daemon, log, func(c contact) error { return pingDaemon(ctx, c, r, s) })
+		err := withDaemon(ctx, streams, daemon, log, func(ctx context.Context, c contact) error {
+			return pingDaemon(ctx, c, r, s)
+		})
 		return report.InRequest("ping", err)
 	}
 	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}

@@ -92,6 +92,7 @@ type daemon struct {
 	server   *service.Server
 	numbers  *metrics.Metrics
 	metrics  string // where they are served; empty: nowhere
+	shown    status.Daemon
 	manager  *notify.Manager
 	audit    *audit.Log // nil: none
 	confined *sandbox.Restriction
@@ -119,7 +120,7 @@ func (d *daemon) run(ctx context.Context) error {
 		return err
 	}
 	stop := background.Answer(progressRequests(ctx), func() {
-		status.WriteTransfers(d.streams.stderr, d.server.Status(), time.Now())
+		_ = status.WriteText(d.streams.stderr, d.shown.Document(time.Now()), time.Local) // the reader may be gone
 	})
 	defer stop()
 	d.announce()

@@ -13,11 +13,11 @@ import (
 
 // publish opens the socket of dma-copy status, and the address of the metrics.
 func (d *daemon) publish(runtime *runtimedir.Dir, recent *status.Recent) error {
-	shown := status.Daemon{
+	d.shown = status.Daemon{
 		PID: os.Getpid(), Software: softwareName(), Authenticates: d.settings.Auth == config.AuthKeys,
 		Status: d.server.Status, Recent: recent,
 	}
-	socket, err := status.Listen(d.socketPath(runtime), shown, d.log)
+	socket, err := status.Listen(d.socketPath(runtime), d.shown, d.log)
 	if err != nil {
 		return err
 	}

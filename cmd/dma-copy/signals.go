@@ -30,11 +30,9 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 		}
 	}}
 	ctx = context.WithValue(ctx, hangupsKey{}, hangups)
-	asked := make(chan os.Signal, 1)
+	asked := make(chan os.Signal, 1) // one while one is answered is answered, too; more are not
 	signal.Notify(asked, syscall.SIGUSR1)
-	requests := newRequests()
-	endRequests := sync.OnceFunc(background.Answer(asked, requests.pass))
-	ctx = context.WithValue(ctx, askedKey{}, requests)
+	ctx = context.WithValue(ctx, askedKey{}, asked)
 
 	watched := make(chan struct{})
 	go func() {
@@ -59,78 +57,6 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 		cancel(context.Canceled)
 		<-watched
 		signal.Stop(asked)
-		endRequests()
-	}
-}
-
-// requests are the SIGUSR1s of a process.
-type requests struct {
-	others chan os.Signal // one while one is answered is answered, too; more are not
-
-	mu     sync.Mutex
-	answer func() bool // answers a request, unless it returns false; nil: there is none
-}
-
-func newRequests() *requests { return &requests{others: make(chan os.Signal, 1)} }
-
-// pass has a request answered.
-func (r *requests) pass() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.answer != nil && r.answer() {
-		return
-	}
-	select {
-	case r.others <- syscall.SIGUSR1:
-	default:
-	}
-}
-
-func (r *requests) answerBy(answer func() bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.answer = answer
-}
-
-// answerBefore has requests for progress answered by answer, as far as it returns true, before progressRequests
-// delivers them, until stop is called. For a context without requests it does nothing.
-func answerBefore(ctx context.Context, answer func() bool) (stop func()) {
-	r, _ := ctx.Value(askedKey{}).(*requests)
-	if r == nil {
-		return func() {}
-	}
-	r.answerBy(answer)
-	return func() { r.answerBy(nil) }
-}
-
-// peerRequests pass requests on to copies that run at the same time. Safe for concurrent use.
-type peerRequests struct {
-	mu     sync.Mutex
-	copies map[*requests]bool
-}
-
-// pass has each copy answer.
-func (p *peerRequests) pass() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for each := range p.copies {
-		each.pass()
-	}
-}
-
-// passTo returns a context whose progressRequests are those of one more copy, until end is called.
-func (p *peerRequests) passTo(ctx context.Context) (copying context.Context, end func()) {
-	added := newRequests()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.copies == nil {
-		p.copies = make(map[*requests]bool)
-	}
-	p.copies[added] = true
-	return context.WithValue(ctx, askedKey{}, added), func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		delete(p.copies, added)
 	}
 }
 
@@ -139,16 +65,58 @@ type askedKey struct{}
 // progressRequests returns the channel of the SIGUSR1s of withSignals, each of which asks for one line of progress. Of
 // several receivers one gets it. It is nil, which never delivers, for another context.
 func progressRequests(ctx context.Context) <-chan os.Signal {
-	r, _ := ctx.Value(askedKey{}).(*requests)
-	if r == nil {
-		return nil
-	}
-	return r.others
+	asked, _ := ctx.Value(askedKey{}).(chan os.Signal)
+	return asked
 }
 
-// withoutProgressRequests returns a context for parts of a command whose progress the command itself reports.
-func withoutProgressRequests(ctx context.Context) context.Context {
-	return context.WithValue(ctx, askedKey{}, (*requests)(nil))
+// passRequest asks the receiver of a channel for progress, unless it has been asked and has not answered yet.
+func passRequest(to chan<- os.Signal) {
+	select {
+	case to <- syscall.SIGUSR1:
+	default:
+	}
+}
+
+// answerBefore returns a context whose requests for progress are those of ctx for which answer returns false, until
+// stop is called.
+func answerBefore(ctx context.Context, answer func() bool) (rest context.Context, stop func()) {
+	others := make(chan os.Signal, 1)
+	return context.WithValue(ctx, askedKey{}, others), background.Answer(progressRequests(ctx), func() {
+		if !answer() {
+			passRequest(others)
+		}
+	})
+}
+
+// peerRequests pass requests on to copies that run at the same time. Safe for concurrent use.
+type peerRequests struct {
+	mu     sync.Mutex
+	copies map[chan os.Signal]bool
+}
+
+// pass has each copy answer.
+func (p *peerRequests) pass() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for each := range p.copies {
+		passRequest(each)
+	}
+}
+
+// passTo returns a context whose progressRequests are those of one more copy, until end is called.
+func (p *peerRequests) passTo(ctx context.Context) (copying context.Context, end func()) {
+	added := make(chan os.Signal, 1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.copies == nil {
+		p.copies = make(map[chan os.Signal]bool)
+	}
+	p.copies[added] = true
+	return context.WithValue(ctx, askedKey{}, added), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.copies, added)
+	}
 }
 
 // ignoreSIGPIPE lets a copy, whose result is a file, continue when the reader of its events or messages is gone.

@@ -134,7 +134,7 @@ func runTransfer(
 		defer cancel()
 		daemon := reachOf(s)
 		daemon.waits = waitOutput(streams, s.Output, r.Interval() == 0, log)
-		return withDaemon(ctx, streams, daemon, log, func(c contact) error {
+		return withDaemon(ctx, streams, daemon, log, func(ctx context.Context, c contact) error {
 			t := &transfers{contact: c, settings: s, reporter: r, log: log}
 			return t.run(ctx, streams)
 		})

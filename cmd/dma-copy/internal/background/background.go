@@ -1,33 +1,37 @@
 // Package background runs what a command does beside its work, such as showing progress, and ends it in time.
 package background
 
-import "os"
+import (
+	"os"
+	"time"
+)
 
-// Run runs a function in a goroutine. stop, which is to be called once, tells it to return by closing quit, and waits
-// until it has.
-func Run(function func(quit <-chan struct{})) (stop func()) {
+// Answer calls answer, in a goroutine, for each signal of asked, until stop is called, which is to be done once, and
+// which waits for a call that runs. A nil channel never asks.
+func Answer(asked <-chan os.Signal, answer func()) (stop func()) { return Watch(0, nil, asked, answer) }
+
+// Watch is Answer that also calls tick at an interval, unless that is 0.
+func Watch(interval time.Duration, tick func(), asked <-chan os.Signal, answer func()) (stop func()) {
+	var ticks <-chan time.Time
+	if interval > 0 {
+		ticks = time.Tick(interval)
+	}
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		function(quit)
-	}()
-	return func() {
-		close(quit)
-		<-ended
-	}
-}
-
-// Answer calls answer, in a goroutine, for each signal of asked, until stop is called as for Run. A nil channel never
-// asks.
-func Answer(asked <-chan os.Signal, answer func()) (stop func()) {
-	return Run(func(quit <-chan struct{}) {
 		for {
 			select {
+			case <-ticks:
+				tick()
 			case <-asked:
 				answer()
 			case <-quit:
 				return
 			}
 		}
-	})
+	}()
+	return func() {
+		close(quit)
+		<-ended
+	}
 }

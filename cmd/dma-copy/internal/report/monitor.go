@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/background"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
@@ -108,27 +107,9 @@ func (m *Monitor) warnOfList() {
 // Watch passes samples of the progress to the reporter at its interval, and with what the copy waits for whenever asked
 // delivers a signal, until stop is called.
 func (m *Monitor) Watch(asked <-chan os.Signal) (stop func()) {
-	var ticks <-chan time.Time
-	release := func() {}
-	if interval := m.Reporter.Interval(); interval > 0 {
-		ticker := time.NewTicker(interval)
-		ticks, release = ticker.C, ticker.Stop
-	} else if asked == nil {
-		return release
-	}
-	return background.Run(func(quit <-chan struct{}) {
-		defer release()
-		for {
-			select {
-			case <-ticks:
-				m.sample(m.Reporter.Progress)
-			case <-asked:
-				waits := m.Progress.Snapshots()
-				m.sample(func(s job.Sample) { m.Reporter.Asked(s, waits) })
-			case <-quit:
-				return
-			}
-		}
+	return background.Watch(m.Reporter.Interval(), func() { m.sample(m.Reporter.Progress) }, asked, func() {
+		waits := m.Progress.Snapshots()
+		m.sample(func(s job.Sample) { m.Reporter.Asked(s, waits) })
 	})
 }
 

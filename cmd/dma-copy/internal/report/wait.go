@@ -121,30 +121,17 @@ func Waiting(w Wait, to WaitOutput, asked <-chan os.Signal) (stop func()) {
 	}
 	began := time.Now()
 	say := func() { to.Say(w, time.Since(began)) }
-	show, interval := say, lineInterval
 	switch {
 	case to.Screen != nil:
-		show, interval = func() { w.show(to.Screen, time.Since(began)) }, barInterval
+		end := background.Watch(barInterval, func() { w.show(to.Screen, time.Since(began)) }, asked, say)
+		return func() {
+			end()
+			to.Screen.show("")
+		}
 	case to.Quiet:
 		return background.Answer(asked, say)
 	}
-	return background.Run(func(quit <-chan struct{}) {
-		ticker := time.NewTicker(interval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				show()
-			case <-asked:
-				say()
-			case <-quit:
-				if to.Screen != nil {
-					to.Screen.show("")
-				}
-				return
-			}
-		}
-	})
+	return background.Watch(lineInterval, say, asked, say)
 }
 
 // waitingEvent says that a command waits for its peer.

@@ -456,38 +456,3 @@ func TestWriteJSON(t *testing.T) {
 		t.Errorf("got %s", &out)
 	}
 }
-
-// A daemon answers a request with a line for each transfer and what that waits for, or says that there is none.
-func TestTransfersOfADaemon(t *testing.T) {
-	now := began.Add(10 * time.Second)
-	copying := service.ConnectionStatus{
-		Session: service.Session{ID: 3, KeyName: "laptop", Function: "b1:00.1"}, Moved: 1 << 30, Total: 4 << 30,
-		Request: &service.Record{Operation: service.Push, Share: "inbox", Path: "a", Began: began},
-	}
-	listing := copying
-	listing.Request = &service.Record{Operation: service.List, Share: "inbox", Began: began}
-	standing := copying
-	standing.Progress = &job.Progress{}
-	standing.Progress.Describe(func(context.Context) job.Snapshot {
-		return job.Snapshot{Side: "host", Peer: "DPU", Busy: true}
-	})
-	idle, waiting := copying, copying
-	idle.Request, waiting.Waiting = nil, true
-	for _, tc := range []struct {
-		connections []service.ConnectionStatus
-		want        string
-	}{
-		{nil, "no transfers, 0 connections\n"},
-		{[]service.ConnectionStatus{idle, listing}, "no transfers, 2 connections\n"},
-		{[]service.ConnectionStatus{idle, copying, waiting}, "#3 laptop on b1:00.1: push inbox/a  25%  " +
-			"1.0 GiB/4.0 GiB  102 MiB/s  ETA 30s\n#3 laptop on b1:00.1: push inbox/a  waits for a permit\n"},
-		{[]service.ConnectionStatus{standing}, "#3 laptop on b1:00.1: push inbox/a  25%  1.0 GiB/4.0 GiB  102 MiB/s  " +
-			"ETA 30s\n  the host does not say what it waits for: no answer within 500ms\n"},
-	} {
-		var text bytes.Buffer
-		WriteTransfers(&text, service.Status{Connections: tc.connections}, now)
-		if text.String() != tc.want {
-			t.Errorf("wrote %q, want %q", &text, tc.want)
-		}
-	}
-}
