@@ -11,6 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/manpage"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -85,6 +86,15 @@ func (c command) refuseLine(streams streams, flags *pflag.FlagSet, err error) er
 	}
 	_, _ = config.Load(flags, streams.env, c.settings) // what else is wrong is not reported
 	return c.refused(streams, err)
+}
+
+// ended reports the error of a command, if there is one, and returns it.
+func ended(to interface{ Fail(error) }, log zerolog.Logger, err error) error {
+	if err != nil {
+		to.Fail(err)
+	}
+	report.LogReworded(log, err)
+	return err
 }
 
 func names(commands []command) []string {

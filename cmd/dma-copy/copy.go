@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -30,44 +31,43 @@ var errMovesNothing error = exit.Errorf(exit.Usage, inventory.HintMoveBytes,
 // runner returns the function that carries out a copy and reports on it.
 func runner(streams streams) func(context.Context, config.Copy, zerolog.Logger) error {
 	return func(ctx context.Context, s config.Copy, log zerolog.Logger) error {
-		return reported(streams, s, log, func(r report.Reporter) error {
-			return runCopy(ctx, report.NewMonitor(r, s), streams, s, log)
+		var uses streamUses
+		var refused error
+		if s.IsStream() {
+			uses = streamUses{"-f -", "-f -", "-f -"}
+		}
+		if s.IsStream() && streams.data.nowhere {
+			refused = exit.Usagef(
+				"-f - has nothing to read or write: " +
+					"both stdin and stdout are a terminal, so connect one to a file or a pipe")
+		}
+		return reported(ctx, streams, s, refused, uses, log, func(ctx context.Context, r report.Reporter) error {
+			return onDevice(s.Driver, selectionOf(s), log, func(on side) error {
+				if on.movesNothing() {
+					return errMovesNothing
+				}
+				return copyOnDevice(ctx, on, report.NewMonitor(r, s), streams, s, log)
+			})
 		})
 	}
 }
 
-// reported carries out one copy or several and reports on them.
-func reported(streams streams, s config.Copy, log zerolog.Logger, run func(report.Reporter) error) error {
+// reported carries out one copy or several, within --timeout, and reports on them. refused is why the settings are
+// refused, or nil.
+func reported(
+	ctx context.Context, streams streams, s config.Copy, refused error, uses streamUses, log zerolog.Logger,
+	run func(context.Context, report.Reporter) error,
+) error {
 	r := report.New(streams.stdout, streams.stderr, streams.screen, s, log)
-	err := withCPUProfile(s.CPUProfile, func() error { return run(r) })
-	if err != nil {
-		r.Fail(err)
+	err := cmp.Or(refused, streams.closed.check(s, uses))
+	if err == nil {
+		err = withCPUProfile(s.CPUProfile, func() error {
+			ctx, cancel := limitTime(ctx, s.Timeout)
+			defer cancel()
+			return run(ctx, r)
+		})
 	}
-	report.LogReworded(log, err)
-	return err
-}
-
-func runCopy(ctx context.Context, r *report.Monitor, streams streams, s config.Copy, log zerolog.Logger) error {
-	var uses [len(streamNames)]string
-	if s.IsStream() {
-		uses = [...]string{"-f -", "-f -", "-f -"}
-	}
-	if err := streams.closed.check(s, uses); err != nil {
-		return err
-	}
-	if s.IsStream() && streams.data.nowhere {
-		return exit.Usagef(
-			"-f - has nothing to read or write: " +
-				"both stdin and stdout are a terminal, so connect one to a file or a pipe")
-	}
-	ctx, cancel := limitTime(ctx, s.Timeout)
-	defer cancel()
-	return onDevice(s.Driver, selectionOf(s), log, func(on side) error {
-		if on.movesNothing() {
-			return errMovesNothing
-		}
-		return copyOnDevice(ctx, on, r, streams, s, log)
-	})
+	return ended(r, log, err)
 }
 
 // copyOnDevice carries out the copy on a device.

@@ -41,14 +41,13 @@ func pushToPeers(
 		defer stop()
 		ctx, cancel := limitTime(ctx, s.Timeout)
 		defer cancel()
-		p.driver.settings, p.driver.log = s.Driver, log
-		return p.run(ctx)
+		p.driver = p.openOnce()
+		if err := p.prepare(ctx); err != nil {
+			return err
+		}
+		return p.copyToAll(ctx)
 	})
-	if err != nil {
-		r.Fail(err)
-	}
-	report.LogReworded(log, err)
-	return err
+	return ended(r, log, err)
 }
 
 // peersPush is one push to the peers of a list. Its fields do not change while copies run.
@@ -64,59 +63,26 @@ type peersPush struct {
 	selected dmaxfer.Options // only what selectEntries has set
 	rules    []tree.Rule
 	limiter  *rate.Limiter // that all copies share; nil: none
-	driver   sharedDriver
+	driver   func() (*doca.Driver, error)
+	opened   *doca.Driver // by driver; nil: not yet
 }
 
-// sharedDriver is the driver of all copies, which is opened when the first one needs it: devices can be opened only
-// while the driver's settings stay as they are. Safe for concurrent use, apart from close.
-type sharedDriver struct {
-	settings config.Driver
-	log      zerolog.Logger
-
-	mu     sync.Mutex
-	driver *doca.Driver
+// openOnce returns a function that opens the driver of all copies when the first one needs it: devices can be opened
+// only while the driver's settings stay as they are.
+func (p *peersPush) openOnce() func() (*doca.Driver, error) {
+	return sync.OnceValues(func() (*doca.Driver, error) {
+		var err error
+		p.opened, err = openDriver(p.settings.Driver, p.log)
+		return p.opened, err
+	})
 }
 
-// open opens a device of the driver, and calls run with it.
-func (s *sharedDriver) open(chosen inventory.Selection, run func(side) error) error {
-	driver, err := s.get()
-	if err != nil {
-		return err
-	}
-	return onDriver(driver, chosen, run)
-}
-
-func (s *sharedDriver) get() (*doca.Driver, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.driver != nil {
-		return s.driver, nil
-	}
-	if err := s.settings.ValidateForDevice(); err != nil {
-		return nil, err
-	}
-	driver, err := doca.Open(s.settings.Options())
-	if err != nil {
-		return nil, err
-	}
-	logDriver(s.log, driver)
-	s.driver = driver
-	return driver, nil
-}
-
-// close closes the driver if it was opened.
-func (s *sharedDriver) close() error {
-	if s.driver == nil {
+// closeDriver closes the driver if it was opened.
+func (p *peersPush) closeDriver() error {
+	if p.opened == nil {
 		return nil
 	}
-	return s.driver.Close()
-}
-
-func (p *peersPush) run(ctx context.Context) error {
-	if err := p.prepare(ctx); err != nil {
-		return err
-	}
-	return p.copyToAll(ctx)
+	return p.opened.Close()
 }
 
 // copyToAll copies to the peers of the list and reports on them.
@@ -133,7 +99,7 @@ func (p *peersPush) copyToAll(ctx context.Context) error {
 		return result.Err == nil || !p.settings.FailFast
 	})
 	left := p.reportRest(ctx, tried)
-	err := errors.Join(p.reporter.Total(time.Since(began)), closeUnlessHung(hung, p.driver.close))
+	err := errors.Join(p.reporter.Total(time.Since(began)), closeUnlessHung(hung, p.closeDriver))
 	if ctx.Err() != nil && (left || err != nil) {
 		return fmt.Errorf("%w: run the same command for the rest", context.Cause(ctx))
 	}
@@ -143,7 +109,7 @@ func (p *peersPush) copyToAll(ctx context.Context) error {
 // prepare does once what every copy needs, before the first peer is looked for.
 func (p *peersPush) prepare(ctx context.Context) error {
 	s := p.settings
-	if err := p.streams.closed.check(s.Copy, [len(streamNames)]string{listFromStdin(s.To)}); err != nil {
+	if err := p.streams.closed.check(s.Copy, oneStream(listFromStdin(s.To), true)); err != nil {
 		return err
 	}
 	err := fileio.Interruptible(ctx, p.readTargets)
@@ -260,7 +226,7 @@ func (p *peersPush) send(ctx context.Context, index int) report.PeerResult {
 	ctx, end := p.requests.passTo(ctx)
 	defer end()
 	result.Err = p.copyTo(ctx, target, collector, &result)
-	result.Causes, result.Sum, result.Last = collector.Causes(), collector.Sum(), collector.Last()
+	result.Causes, result.Sum, result.Last = collector.Causes, collector.Sum(), collector.Last
 	return result
 }
 
@@ -271,7 +237,14 @@ func (p *peersPush) copyTo(
 	s := p.settings.ForTarget(target.Remote)
 	log := p.log.With().Str("peer", result.Name).Logger()
 	daemon := reachOf(s)
-	daemon.open, daemon.warned = p.driver.open, true
+	daemon.warned = true
+	daemon.open = func(chosen inventory.Selection, run func(side) error) error {
+		driver, err := p.driver()
+		if err != nil {
+			return err
+		}
+		return onDriver(driver, chosen, run)
+	}
 	daemon.waits = p.reporter.WaitOutput(result.Name, target.Line)
 	return withDaemon(ctx, p.streams, daemon, log, func(ctx context.Context, c contact) error {
 		result.Path = c.path

@@ -55,23 +55,8 @@ func localCopy(ctx context.Context, streams streams, s config.Local, args []stri
 	if s.Target == config.Stream {
 		streams.stdout = streams.stderr
 	}
-	return reported(streams, s.Copy, log, func(reporter report.Reporter) error {
-		r := report.NewMonitor(reporter, s.Copy)
-		if refused != nil {
-			return refused
-		}
-		var uses [len(streamNames)]string
-		switch config.Stream {
-		case s.File:
-			uses[0] = s.StreamArgument()
-		case s.Target:
-			uses[1] = s.StreamArgument()
-		}
-		if err := streams.closed.check(s.Copy, uses); err != nil {
-			return err
-		}
-		ctx, cancel := limitTime(ctx, s.Timeout)
-		defer cancel()
+	uses := oneStream(s.StreamArgument(), s.Target != config.Stream)
+	return reported(ctx, streams, s.Copy, refused, uses, log, func(ctx context.Context, r report.Reporter) error {
 		return withDriver(s.Driver, log, func(driver *doca.Driver) error {
 			if !driver.MovesBytes() {
 				return errMovesNothing
@@ -80,7 +65,8 @@ func localCopy(ctx context.Context, streams streams, s config.Local, args []stri
 				return inventory.ChooseLocal(devices, s.Device)
 			}
 			return withDevice(driver, choose, func(device *doca.Device) error {
-				return localOnDevice(ctx, side{driver: driver, device: device}, r, streams, s, log)
+				on := side{driver: driver, device: device}
+				return localOnDevice(ctx, on, report.NewMonitor(r, s.Copy), streams, s, log)
 			})
 		})
 	})

@@ -33,16 +33,10 @@ here$ dma-copy ls ucx://lab.example/
 		complete: inShares,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
 			w := report.NewListing(streams.stdout, *s, log)
-			err := runList(ctx, streams, s, args, w, log)
-			if err != nil {
-				w.Fail(err)
-			}
-			report.LogReworded(log, err)
-			return err
+			return ended(w, log, runList(ctx, streams, s, args, w, log))
 		},
 		refused: func(streams streams, err error) error {
-			report.NewListing(streams.stdout, *s, zerolog.Nop()).Fail(err)
-			return err
+			return ended(report.NewListing(streams.stdout, *s, zerolog.Nop()), zerolog.Nop(), err)
 		},
 	}
 }

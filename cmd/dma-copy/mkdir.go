@@ -67,19 +67,10 @@ func changeShares(
 	return report.InRequest(request, err)
 }
 
-// ended reports the error of a command that changes shares, and returns it.
-func ended(w *report.Changes, log zerolog.Logger, err error) error {
-	if err != nil {
-		w.Fail(err)
-	}
-	report.LogReworded(log, err)
-	return err
-}
-
 // refusedChanges returns the command.refused of a command that changes shares.
 func refusedChanges(action string, s *config.Places) func(streams, error) error {
 	return func(streams streams, err error) error {
-		report.NewChanges(streams.stdout, streams.stderr, action, s.Output, zerolog.Nop()).Fail(err)
-		return err
+		w := report.NewChanges(streams.stdout, streams.stderr, action, s.Output, zerolog.Nop())
+		return ended(w, zerolog.Nop(), err)
 	}
 }

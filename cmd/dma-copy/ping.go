@@ -42,15 +42,10 @@ here$ dma-copy ping ucx://lab.example
 			if err == nil {
 				err = runPing(ctx, streams, r, s, log)
 			}
-			if err != nil {
-				r.Fail(err)
-			}
-			report.LogReworded(log, err)
-			return err
+			return ended(r, log, err)
 		},
 		refused: func(streams streams, err error) error {
-			report.NewPing(streams.stdout, s, zerolog.Nop()).Fail(err)
-			return err
+			return ended(report.NewPing(streams.stdout, s, zerolog.Nop()), zerolog.Nop(), err)
 		},
 	}
 }

@@ -94,16 +94,23 @@ func shortCause(driver *doca.Driver) string {
 
 // withDriver opens the driver that the settings select, and calls run with it.
 func withDriver(s config.Driver, log zerolog.Logger, run func(*doca.Driver) error) error {
-	if err := s.ValidateForDevice(); err != nil {
-		return err
-	}
-	driver, err := doca.Open(s.Options())
+	driver, err := openDriver(s, log)
 	if err != nil {
 		return err
 	}
-	logDriver(log, driver)
 	err = run(driver)
 	return errors.Join(err, closeUnlessHung(err, driver.Close))
+}
+
+func openDriver(s config.Driver, log zerolog.Logger) (*doca.Driver, error) {
+	if err := s.ValidateForDevice(); err != nil {
+		return nil, err
+	}
+	driver, err := doca.Open(s.Options())
+	if err == nil {
+		logDriver(log, driver)
+	}
+	return driver, err
 }
 
 // withDevice opens the device that choose names, and calls run with it.

@@ -49,9 +49,21 @@ func findClosedStreams() (closed closedStreams) {
 	return closed
 }
 
-// check refuses settings that need a stream which is closed. uses names, by descriptor, the argument that stands for a
-// stream in place of a file; empty: none does.
-func (c closedStreams) check(s config.Copy, uses [len(streamNames)]string) error {
+// streamUses names, by descriptor, the argument that stands for a stream in place of a file; empty: none does.
+type streamUses [len(streamNames)]string
+
+// oneStream returns the uses of an argument, which may be empty, that stands for the input or the output.
+func oneStream(argument string, input bool) (uses streamUses) {
+	fd := 1
+	if input {
+		fd = 0
+	}
+	uses[fd] = argument
+	return uses
+}
+
+// check refuses settings that need a stream which is closed.
+func (c closedStreams) check(s config.Copy, uses streamUses) error {
 	const next = "connect it, for example to /dev/null"
 	for fd, closed := range c {
 		if closed && uses[fd] != "" {

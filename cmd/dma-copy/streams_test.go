@@ -22,7 +22,7 @@ func TestStreamsAreNoTerminals(t *testing.T) {
 		t.Errorf("error %v, want %v", err, errStdoutIsTerminal)
 	}
 	s := config.Copy{File: "-"}
-	err = runCopy(t.Context(), nil, streams{data: dataStreams{nowhere: true}}, s, zerolog.Nop())
+	err = runner(streams{data: dataStreams{nowhere: true}})(t.Context(), s, zerolog.Nop())
 	if report.ExitCode(err) != exit.Usage {
 		t.Errorf("error %v", err)
 	}

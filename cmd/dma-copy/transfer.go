@@ -115,23 +115,8 @@ func runTransfer(
 		streams.stdout = streams.stderr
 	}
 	s.Overwrite = s.Overwrite || s.Kind == config.Sync
-	return reported(streams, s.Copy, log, func(r report.Reporter) error {
-		if refused != nil {
-			return refused
-		}
-		var uses [len(streamNames)]string
-		if s.StreamArgument() != "" {
-			stream := 1
-			if s.Sends {
-				stream = 0
-			}
-			uses[stream] = s.StreamArgument()
-		}
-		if err := streams.closed.check(s.Copy, uses); err != nil {
-			return err
-		}
-		ctx, cancel := limitTime(ctx, s.Timeout)
-		defer cancel()
+	uses := oneStream(s.StreamArgument(), s.Sends)
+	return reported(ctx, streams, s.Copy, refused, uses, log, func(ctx context.Context, r report.Reporter) error {
 		daemon := reachOf(s)
 		daemon.waits = waitOutput(streams, s.Output, r.Interval() == 0, log)
 		return withDaemon(ctx, streams, daemon, log, func(ctx context.Context, c contact) error {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"sync"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -15,9 +14,10 @@ type Collector struct {
 	Warned func(text string)
 	Waits  func(s job.Sample, waits []job.Snapshot) // answers as Reporter.Asked
 
-	mu     sync.Mutex
-	causes []error
-	last   job.Summary
+	// The following are set when the copies have ended.
+	Causes []error     // why sources failed, of those after which others followed
+	Last   job.Summary // of the last copy that succeeded, the zero one if there is none
+
 	copies int
 	before int64 // bytes of the copies that have ended
 	now    int64 // bytes of the running one
@@ -27,8 +27,6 @@ var _ Reporter = (*Collector)(nil)
 
 // Begin implements Reporter.
 func (c *Collector) Begin(Path) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.copies++
 	c.before, c.now = c.before+c.now, 0
 }
@@ -42,11 +40,8 @@ func (c *Collector) Event(e job.Event) {
 
 // Progress implements Reporter.
 func (c *Collector) Progress(s job.Sample) {
-	c.mu.Lock()
 	c.now = s.Moved
-	moved := c.before + c.now
-	c.mu.Unlock()
-	c.Moved(moved)
+	c.Moved(c.before + c.now)
 }
 
 // Asked implements Reporter.
@@ -57,18 +52,12 @@ func (c *Collector) Interval() time.Duration { return time.Second }
 
 // Result implements Reporter.
 func (c *Collector) Result(s job.Summary) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.last = s
+	c.Last = s
 	return nil
 }
 
 // SourceFailed implements Reporter.
-func (c *Collector) SourceFailed(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.causes = append(c.causes, err)
-}
+func (c *Collector) SourceFailed(err error) { c.Causes = append(c.Causes, err) }
 
 // Deleting and Deleted implement Reporter. Nothing is deleted at many peers.
 func (c *Collector) Deleting(Deleting) {}
@@ -82,26 +71,10 @@ func (c *Collector) Total(Total) error { return nil }
 // Fail implements Reporter.
 func (c *Collector) Fail(error) {}
 
-// Causes returns why sources failed, of those after which others followed.
-func (c *Collector) Causes() []error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.causes
-}
-
 // Sum returns the digest of the only file, None if there were several or none.
 func (c *Collector) Sum() digest.Sum {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.copies != 1 {
 		return digest.Sum{}
 	}
-	return c.last.Sum
-}
-
-// Last returns the summary of the last copy that succeeded, the zero one if there is none.
-func (c *Collector) Last() job.Summary {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.last
+	return c.Last.Sum
 }

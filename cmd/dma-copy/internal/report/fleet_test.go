@@ -163,7 +163,7 @@ func TestCollector(t *testing.T) {
 	c.Begin(Path{})
 	c.Progress(job.Sample{Moved: 2})
 	c.SourceFailed(errTest)
-	if moved != 7 || c.Sum() != (digest.Sum{}) || len(c.Causes()) != 1 {
-		t.Errorf("moved %d, sum %s, causes %v", moved, c.Sum(), c.Causes())
+	if moved != 7 || c.Sum() != (digest.Sum{}) || len(c.Causes) != 1 {
+		t.Errorf("moved %d, sum %s, causes %v", moved, c.Sum(), c.Causes)
 	}
 }
