@@ -32,27 +32,6 @@ type PeerResult struct {
 	Causes []error     // of Err, one for each source that failed
 }
 
-// FleetTotal is what a command has done for all of its peers together.
-type FleetTotal struct {
-	Peers      int64 // of the list
-	Failed     int64 // of these
-	NotStarted int64 // of these: the command ended before
-	Files      int64 // that were copied to all peers together
-	Bytes      int64 // of these
-	Elapsed    time.Duration
-	DryRun     bool
-}
-
-// add counts the result of a peer.
-func (t *FleetTotal) add(r PeerResult) {
-	t.Files += r.Total.Files
-	t.Bytes += r.Total.Bytes
-	t.DryRun = t.DryRun || r.Total.DryRun
-	if r.Err != nil {
-		t.Failed++
-	}
-}
-
 // Fleet reports on a command with many peers, as text or as JSON lines. Safe for concurrent use.
 type Fleet struct {
 	events eventWriter
@@ -62,11 +41,12 @@ type Fleet struct {
 	quiet  bool
 	silent bool // about progress
 
-	mu       sync.Mutex
-	total    FleetTotal
-	ended    int64
-	failures []error
-	moved    map[int]int64 // bytes, by the line of a peer that receives now
+	mu         sync.Mutex
+	total      Total // of all peers, whose number is Sources
+	notStarted int64 // peers: the command ended before
+	ended      int64
+	failures   []error
+	moved      map[int]int64 // bytes, by the line of a peer that receives now
 }
 
 // NewFleet returns the Fleet that the settings ask for. Events go to stdout; text goes to stderr, whose screen is nil
@@ -87,7 +67,7 @@ func NewFleet(stdout, stderr io.Writer, screen *Screen, s config.Copy, log zerol
 func (f *Fleet) Begin(peers int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.total.Peers = int64(peers)
+	f.total.Sources = int64(peers)
 }
 
 // Moved says how many bytes a peer has received so far. It is at the given line of the list.
@@ -104,8 +84,11 @@ func (f *Fleet) Ended(r PeerResult) {
 	defer f.mu.Unlock()
 	delete(f.moved, r.Line)
 	f.ended++
-	f.total.add(r)
+	f.total.Files += r.Total.Files
+	f.total.Bytes += r.Total.Bytes
+	f.total.DryRun = f.total.DryRun || r.Total.DryRun
 	if r.Err != nil {
+		f.total.Failed++
 		f.failures = append(f.failures, r.Err)
 	}
 	if f.json {
@@ -141,7 +124,7 @@ func (f *Fleet) WaitOutput(name string, line int) WaitOutput {
 func (f *Fleet) NotStarted(name string, line int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.total.NotStarted++
+	f.notStarted++
 	if f.json {
 		event := f.event(PeerResult{Name: name, Line: line, Err: err})
 		event.NotStarted = true
@@ -162,7 +145,7 @@ func (f *Fleet) Total(elapsed time.Duration) error {
 	case f.json:
 		f.events.write(f.totalEvent())
 	case !f.quiet:
-		fmt.Fprintf(f.out, "total %s\n", f.total)
+		fmt.Fprintf(f.out, "total %s\n", f.total.of("peer", f.notStarted))
 	}
 	return errors.Join(somePeers(f.total, f.failures), f.events.unwritten())
 }
@@ -186,7 +169,7 @@ func (f *Fleet) show() {
 // fields returns how far the command is, with mu held.
 func (f *Fleet) fields() []string {
 	return []string{
-		fmt.Sprintf("%s/%s", quantity.Comma(f.ended), quantity.Count(f.total.Peers, "peer")),
+		fmt.Sprintf("%s/%s", quantity.Comma(f.ended), quantity.Count(f.total.Sources, "peer")),
 		joined(", ", countOf(int64(len(f.moved)), "running"), countOf(f.total.Failed, "failed")),
 		quantity.Bytes(uint64(f.bytes())),
 	}
@@ -254,14 +237,14 @@ func (r PeerResult) String() string {
 	if r.Err != nil {
 		return fmt.Sprintf("fail  %s: %s", name, r.reason())
 	}
-	did := "ok    "
+	did, copied := "ok    ", "copied"
 	if r.Total.DryRun {
-		did = "plan  "
+		did, copied = "plan  ", "to copy"
 	}
 	if r.Total.Files == 0 && !r.Total.DryRun {
 		return fmt.Sprintf("%s%s: already up to date%s", did, name, r.sum())
 	}
-	return fmt.Sprintf("%s%s: %s %s, %s in %s%s%s", did, name, quantity.Count(r.Total.Files, "file"), r.verb(),
+	return fmt.Sprintf("%s%s: %s %s, %s in %s%s%s", did, name, quantity.Count(r.Total.Files, "file"), copied,
 		quantity.Bytes(uint64(r.Total.Bytes)), round(r.Total.Elapsed), r.transport(), r.sum())
 }
 
@@ -274,13 +257,6 @@ func (r PeerResult) transport() string {
 		return ""
 	}
 	return "  " + transportTitle(r.Last) + " (" + protection(r.Last, r.Path) + ")"
-}
-
-func (r PeerResult) verb() string {
-	if r.Total.DryRun {
-		return "to copy"
-	}
-	return "copied"
 }
 
 func (r PeerResult) sum() string {
@@ -302,35 +278,17 @@ func (r PeerResult) reason() string {
 	return strings.Join(sentences, "; ")
 }
 
-// String lists what was done.
-func (t FleetTotal) String() string {
-	parts := []string{quantity.Count(t.Peers, "peer")}
-	if notes := joined(", ", countOf(t.Failed, "failed"), countOf(t.NotStarted, "not started")); notes != "" {
-		parts[0] += " (" + notes + ")"
-	}
-	verb := " copied"
-	if t.DryRun {
-		verb = " to copy"
-	}
-	parts = append(parts, quantity.Count(t.Files, "file")+verb, quantity.Bytes(uint64(t.Bytes)))
-	text := strings.Join(parts, ", ") + " in " + round(t.Elapsed).String()
-	if t.DryRun {
-		return text + "; nothing was changed"
-	}
-	return text
-}
-
 // somePeers returns the error of a command some of whose peers failed, nil if none has.
-func somePeers(t FleetTotal, failures []error) error {
+func somePeers(t Total, failures []error) error {
 	if len(failures) == 0 {
 		return nil
 	}
 	hint := "see the lines above, and run the same command for the rest"
 	code := exit.SomeFailed
-	if same := sameCode(int(t.Peers), failures); same != nil {
+	if same := sameCode(int(t.Sources), failures); same != nil {
 		code = ExitCode(same)
 	}
-	return exit.Errorf(code, hint, "%d of %s failed", t.Failed, quantity.Count(t.Peers, "peer"))
+	return exit.Errorf(code, hint, "%d of %s failed", t.Failed, quantity.Count(t.Sources, "peer"))
 }
 
 // The events of a command with many peers.
@@ -395,7 +353,7 @@ func (f *Fleet) event(r PeerResult) peerEvent {
 func (f *Fleet) totalEvent() peersEvent {
 	t := f.total
 	return peersEvent{
-		eventHeader: f.events.start("peers"), Peers: t.Peers, Failed: t.Failed, NotStarted: t.NotStarted,
+		eventHeader: f.events.start("peers"), Peers: t.Sources, Failed: t.Failed, NotStarted: f.notStarted,
 		Files: t.Files, Bytes: t.Bytes, Elapsed: t.Elapsed.Seconds(),
 		DryRun: t.DryRun,
 	}

@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"strings"
+	"io/fs"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -129,15 +129,7 @@ func modeOf(e share.Entry) string {
 	if kind == "" {
 		kind = "-"
 	}
-	var mode strings.Builder
-	mode.WriteString(kind)
-	for bit, letter := range "rwxrwxrwx" {
-		if e.Mode&(0o400>>bit) == 0 {
-			letter = '-'
-		}
-		mode.WriteRune(letter)
-	}
-	return mode.String()
+	return kind + fs.FileMode(e.Mode & 0o777).String()[1:]
 }
 
 func modifiedAt(e share.Entry) time.Time {

@@ -1,6 +1,10 @@
 package report
 
-import "github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+import (
+	"cmp"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+)
 
 // pathTitle returns by which path the bytes of a copy went. Between machines it says what protects them: TLS encrypts
 // them, and the digests that travel inside TLS authenticate what other paths have moved.
@@ -31,19 +35,17 @@ func protection(s job.Summary, path Path) string {
 	}
 }
 
-// peerTitle says who the peer is, and over a device what protects the bytes. Between machines that depends on the path.
+// peerTitle says who the daemon is, and over a device what protects the bytes. Between machines that depends on the
+// path.
 func (p Path) peerTitle() string {
+	encrypted := ""
 	if p.Address == "" {
-		return p.Peer.String()
+		encrypted = ", not encrypted"
 	}
-	switch {
-	case !p.Peer.Authenticated:
-		return "not authenticated (--auth none)"
-	case p.Peer.Key == "":
-		return p.Peer.Fingerprint + ": authenticated"
-	default:
-		return p.Peer.Key + ": authenticated"
+	if !p.Peer.Authenticated {
+		return "not authenticated" + encrypted + " (--auth none)"
 	}
+	return cmp.Or(p.Peer.Key, p.Peer.Fingerprint) + ": authenticated" + encrypted
 }
 
 // ofNetwork returns a value for an event about a copy between machines, nil over a device.

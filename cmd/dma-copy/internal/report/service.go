@@ -186,27 +186,26 @@ func (r *textReporter) Total(t Total) error {
 }
 
 // String lists what was done.
-func (t Total) String() string {
-	parts := []string{quantity.Count(t.Sources, "source")}
-	if t.Failed > 0 {
-		parts[0] += fmt.Sprintf(" (%s failed)", quantity.Comma(t.Failed))
+func (t Total) String() string { return t.of("source", 0) }
+
+// of lists what was done for sources or peers, some of which may not have been tried.
+func (t Total) of(noun string, notStarted int64) string {
+	copied, deleted, end := "copied", "deleted", ""
+	if t.DryRun {
+		copied, deleted, end = "to copy", "to delete", "; nothing was changed"
 	}
-	parts = append(parts, quantity.Count(t.Files, "file")+" copied", quantity.Bytes(uint64(t.Bytes)))
+	parts := []string{quantity.Count(t.Sources, noun)}
+	if notes := joined(", ", countOf(t.Failed, "failed"), countOf(notStarted, "not started")); notes != "" {
+		parts[0] += " (" + notes + ")"
+	}
+	parts = append(parts, quantity.Count(t.Files, "file")+" "+copied, quantity.Bytes(uint64(t.Bytes)))
 	if t.Deletes {
-		verb := " deleted"
-		if t.DryRun {
-			verb = " to delete"
-		}
-		parts = append(parts, quantity.Count(t.Deleted, "entry")+verb)
+		parts = append(parts, quantity.Count(t.Deleted, "entry")+" "+deleted)
 	}
 	if t.Kept > 0 {
 		parts = append(parts, quantity.Count(t.Kept, "entry")+" not deleted")
 	}
-	text := strings.Join(parts, ", ") + " in " + round(t.Elapsed).String()
-	if t.DryRun {
-		return text + "; nothing was changed"
-	}
-	return text
+	return strings.Join(parts, ", ") + " in " + round(t.Elapsed).String() + end
 }
 
 // SourceFailed implements Reporter: the other sources follow, so the error is printed now.

@@ -61,8 +61,8 @@ func TestSummaryOfACopyWithADaemon(t *testing.T) {
 			t.Errorf("%s: a peer in\n%s", name, out.String())
 		}
 	}
-	if got := (Peer{Fingerprint: "dma-copy-v1:abc", Authenticated: true}).String(); got !=
-		"dma-copy-v1:abc: authenticated, not encrypted" {
+	unnamed := Path{Peer: &Peer{Fingerprint: "dma-copy-v1:abc", Authenticated: true}}
+	if got := unnamed.peerTitle(); got != "dma-copy-v1:abc: authenticated, not encrypted" {
 		t.Errorf("a key without a name: %q", got)
 	}
 }
@@ -85,7 +85,7 @@ func TestTotal(t *testing.T) {
 	total.Delete(Deletion{})
 	total.Delete(Deletion{})
 	total.Delete(Deletion{Err: job.ErrTarget})
-	want := "1 source, 2 files copied, 0 B, 2 entries to delete, 1 entry not deleted in 1s; nothing was changed"
+	want := "1 source, 2 files to copy, 0 B, 2 entries to delete, 1 entry not deleted in 1s; nothing was changed"
 	if got := total.String(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -45,18 +45,6 @@ type Peer struct {
 	Authenticated bool   // both sides have proved a key that the other one trusts
 }
 
-// String says who the peer is, and what that protects.
-func (p Peer) String() string {
-	switch {
-	case !p.Authenticated:
-		return "not authenticated, not encrypted (--auth none)"
-	case p.Key == "":
-		return p.Fingerprint + ": authenticated, not encrypted"
-	default:
-		return p.Key + ": authenticated, not encrypted"
-	}
-}
-
 // writeSummary prints what a copy did, and over which path the bytes went. It claims no more than this side knows: the
 // reference protocol compares no bytes and tells a sender nothing about durability.
 func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
@@ -72,7 +60,7 @@ func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 	case s.Tree != nil:
 		writeTreeSummary(w, s, planned, path)
 	case s.DryRun:
-		fmt.Fprintf(w, "plan  would %s %s  %s\n      nothing was changed\n", intention(s), nameOf(s, path),
+		fmt.Fprintf(w, "plan  %s %s  %s\n      nothing was changed\n", verb(s), nameOf(s, path),
 			quantity.Bytes(uint64(s.Size)))
 	default:
 		fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s, path), quantity.Bytes(uint64(s.Size)),
@@ -119,14 +107,14 @@ func locationTitle(l negotiate.Location) string {
 // writeTreeSummary prints the two lines about a tree: what was copied, and what else there was.
 func writeTreeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 	t := s.Tree
-	outcome, did := "ok", verb(s)
+	outcome := "ok"
 	switch {
 	case s.DryRun:
-		outcome, did = "plan", "would "+intention(s)
+		outcome = "plan"
 	case t.Failed > 0:
 		outcome = "part"
 	}
-	fmt.Fprintf(w, "%-4s  %s %s  %s, %s in %s%s\n", outcome, did, nameOf(s, path), copiedOf(*t),
+	fmt.Fprintf(w, "%-4s  %s %s  %s, %s in %s%s\n", outcome, verb(s), nameOf(s, path), copiedOf(*t),
 		quantity.Bytes(uint64(t.Bytes)), round(s.Elapsed), rate(s))
 	rest := joined(", ", countOf(t.Unchanged, "unchanged"), countOf(t.Existing, "existing"),
 		countOf(t.Skipped, "skipped"), countOf(t.Failed, "failed"))
@@ -163,24 +151,19 @@ func countOf(n int64, what string) string {
 	return quantity.Comma(n) + " " + what
 }
 
+// verb returns what was done, or in a dry run what would be.
 func verb(s job.Summary) string {
+	did, would := "received", "receive"
 	switch {
 	case s.Target != "":
-		return "copied"
+		did, would = "copied", "copy"
 	case s.Sent:
-		return "sent"
+		did, would = "sent", "send"
 	}
-	return "received"
-}
-
-func intention(s job.Summary) string {
-	switch {
-	case s.Target != "":
-		return "copy"
-	case s.Sent:
-		return "send"
+	if s.DryRun {
+		return "would " + would
 	}
-	return "receive"
+	return did
 }
 
 // nameOf names what was copied: this side's file, also that of a daemon, or source and target of a local copy.
