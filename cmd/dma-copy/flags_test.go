@@ -88,7 +88,7 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"no core", "-f x --cores _", `--cores "": not a list; give numbers and ranges with commas, such as 0-3,8`},
 		{"cores backwards", "-f x --cores 3-1",
 			`--cores "3-1": the range 3-1 is reversed; give the smaller number first, as in 1-3`},
-		{"cores of no machine", "-f x --cores 0-8192", `--cores "0-8192": 8192 is too large; give numbers below 8192`},
+		{"cores of no machine", "-f x --cores 0-1024", `--cores "0-1024": 1024 is too large; give numbers below 1024`},
 		{"cores and a node", "-f x --cores 1,0 --numa 0", "--cores 0-1 conflicts with --numa 0: " +
 			"both select the CPUs, so leave one of them out"},
 		{"digest unknown", "-f x --digest md5",

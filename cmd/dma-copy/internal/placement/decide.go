@@ -50,7 +50,7 @@ func (m Machine) decideByNode(node int) (Decision, error) {
 		return Decision{}, err
 	case nodes.Empty():
 		return Decision{}, refuse("the kernel shows no NUMA nodes here: leave it out, or name CPUs with --cores")
-	case !nodes.Has(node):
+	case !nodes.IsSet(node):
 		return Decision{}, refuse("this machine has no such NUMA node: choose from %s", nodes)
 	}
 	all, err := m.cpusOf(node)

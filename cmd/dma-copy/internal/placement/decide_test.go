@@ -164,7 +164,7 @@ func TestUnreadableSysfs(t *testing.T) {
 }
 
 func TestNodes(t *testing.T) {
-	for _, text := range []string{"auto", "off", "0", "1", "8191"} {
+	for _, text := range []string{"auto", "off", "0", "1", "1023"} {
 		n, err := ParseNode(text)
 		if err != nil || n.String() != text || n.HasNumber() != (text != "auto" && text != "off") {
 			t.Errorf("%q is read as %q, error %v", text, n, err)
@@ -173,7 +173,7 @@ func TestNodes(t *testing.T) {
 			t.Errorf("%q counts as an automatic wish: %t", text, auto)
 		}
 	}
-	for _, text := range []string{"", "-1", "AUTO", "0-1", "8192", "node0"} {
+	for _, text := range []string{"", "-1", "AUTO", "0-1", "1024", "node0"} {
 		if n, err := ParseNode(text); err == nil {
 			t.Errorf("%q is read as %q", text, n)
 		}

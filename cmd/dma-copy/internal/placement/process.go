@@ -14,15 +14,9 @@ const tasks = "/proc/self/task" // a folder for each thread of this process
 // ThisMachine returns this machine, with the CPUs that the process may use now: the thread's mask reflects containers,
 // cpusets and taskset.
 func ThisMachine() (Machine, error) {
-	mask := unix.NewCPUSet(capacity)
-	if err := unix.SchedGetaffinityDynamic(os.Getpid(), mask); err != nil {
-		return Machine{}, fmt.Errorf("ask which CPUs this process may use: %w", err)
-	}
 	m := Machine{Sys: os.DirFS("/sys")}
-	for cpu := range capacity {
-		if mask.IsSet(cpu) {
-			m.Usable.add(cpu)
-		}
+	if err := unix.SchedGetaffinity(os.Getpid(), &m.Usable.CPUSet); err != nil {
+		return Machine{}, fmt.Errorf("ask which CPUs this process may use: %w", err)
 	}
 	return m, nil
 }
@@ -30,15 +24,9 @@ func ThisMachine() (Machine, error) {
 // runOn moves every thread of the process to the CPUs, and with them those that they will start. Existing memory stays
 // where it is. After an error, some threads may have moved. Not safe for concurrent use.
 func runOn(cpus Set) error {
-	mask := unix.NewCPUSet(capacity)
-	for cpu := range capacity {
-		if cpus.Has(cpu) {
-			mask.Set(cpu)
-		}
-	}
 	moved := map[int]bool{}
 	for {
-		fresh, err := moveThreads(mask, moved)
+		fresh, err := moveThreads(&cpus.CPUSet, moved)
 		if err != nil || fresh == 0 {
 			return err
 		}
@@ -47,7 +35,7 @@ func runOn(cpus Set) error {
 
 // moveThreads moves the threads that have not been moved yet and returns their number. Meanwhile, a thread that has
 // not been moved may start another one.
-func moveThreads(mask unix.CPUSetDynamic, moved map[int]bool) (fresh int, err error) {
+func moveThreads(cpus *unix.CPUSet, moved map[int]bool) (fresh int, err error) {
 	threads, err := os.ReadDir(tasks)
 	if err != nil {
 		return 0, fmt.Errorf("list the threads of this process: %w", err)
@@ -58,7 +46,7 @@ func moveThreads(mask unix.CPUSetDynamic, moved map[int]bool) (fresh int, err er
 			continue
 		}
 		// It may have ended.
-		if err := unix.SchedSetaffinityDynamic(id, mask); err != nil && !errors.Is(err, unix.ESRCH) {
+		if err := unix.SchedSetaffinity(id, cpus); err != nil && !errors.Is(err, unix.ESRCH) {
 			return fresh, fmt.Errorf("move a thread of this process to other CPUs: %w", err)
 		}
 		moved[id], fresh = true, fresh+1

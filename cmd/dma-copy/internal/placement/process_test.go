@@ -17,10 +17,10 @@ func TestEveryThreadMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	one, first := Set{}, 0
-	for !here.Usable.Has(first) {
+	for !here.Usable.IsSet(first) {
 		first++
 	}
-	one.add(first)
+	one.Set(first)
 	stop := occupyThreads(t, 8)
 	defer stop()
 	for _, cpus := range []Set{one, here.Usable} {

@@ -3,21 +3,20 @@ package placement
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-const (
-	capacity = 8192 // the most CPUs that Linux can be built for
-	wordSize = 64
-)
+// capacity is the number of CPUs that a Set can have.
+const capacity = 1024
 
-// Set is a set of CPUs, or of NUMA nodes, by their numbers from 0 to 8191. The zero Set is empty; sets can be compared
+// Set is a set of CPUs, or of NUMA nodes, by their numbers from 0 to 1023. The zero Set is empty; sets can be compared
 // with ==.
-type Set [capacity / wordSize]uint64
+type Set struct{ unix.CPUSet }
 
 // ParseList parses the kernel's list format: numbers and ranges separated by commas, "0-3,8", in any order. The empty
 // text is an error. Errors say what is wrong and what to give instead.
@@ -29,7 +28,7 @@ func ParseList(text string) (Set, error) {
 			return Set{}, err
 		}
 		for n := first; n <= last; n++ {
-			s.add(n)
+			s.Set(n)
 		}
 	}
 	return s, nil
@@ -68,11 +67,11 @@ func parseNumber(text string) (int, error) {
 func (s Set) String() string {
 	var parts []string
 	for first := 0; first < capacity; first++ {
-		if !s.Has(first) {
+		if !s.IsSet(first) {
 			continue
 		}
 		last := first
-		for s.Has(last + 1) {
+		for s.IsSet(last + 1) {
 			last++
 		}
 		parts = append(parts, rangeText(first, last))
@@ -88,30 +87,13 @@ func rangeText(first, last int) string {
 	return fmt.Sprintf("%d-%d", first, last)
 }
 
-// Has reports whether the set has a number; it has none outside 0 to 8191.
-func (s Set) Has(n int) bool {
-	return n >= 0 && n < capacity && s[n/wordSize]&(1<<(n%wordSize)) != 0
-}
-
 // Empty reports whether the set is empty.
 func (s Set) Empty() bool { return s == Set{} }
 
-// Count returns the number of elements.
-func (s Set) Count() int {
-	count := 0
-	for _, word := range s {
-		count += bits.OnesCount64(word)
-	}
-	return count
-}
-
 // Intersect returns the numbers that are in both sets.
 func (s Set) Intersect(other Set) Set {
-	for i := range s {
-		s[i] &= other[i]
+	for i := range s.CPUSet {
+		s.CPUSet[i] &= other.CPUSet[i]
 	}
 	return s
 }
-
-// add puts a number below capacity into the set.
-func (s *Set) add(n int) { s[n/wordSize] |= 1 << (n % wordSize) }
