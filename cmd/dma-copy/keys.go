@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/user"
 	"slices"
 	"strings"
 	"time"
@@ -207,16 +207,9 @@ func writeKey(w io.Writer, s config.Keys, store *identity.Store, key identity.Pu
 	return nil
 }
 
-// whoAndWhere returns USER@MACHINE, or what of it is known.
+// whoAndWhere returns USER@MACHINE.
 func whoAndWhere() string {
-	name, machine := fmt.Sprint(os.Geteuid()), "unknown"
-	if who, err := user.LookupId(name); err == nil {
-		name = who.Username
-	}
-	if known, err := os.Hostname(); err == nil {
-		machine = known
-	}
-	return quote.Bare(name + "@" + machine)
+	return cmp.Or(userName(), fmt.Sprint(os.Geteuid())) + "@" + cmp.Or(machineName(), "unknown")
 }
 
 // writeJSON prints a value; what names it in an error.
@@ -269,27 +262,22 @@ const keyPatience = 30 * time.Second
 
 // readKeyLine returns the key of the arguments behind the name, which the shell may have split at blanks.
 func readKeyLine(stdin io.Reader, args []string) (identity.Public, string, error) {
-	if strings.HasPrefix(args[0], identity.LinePrefix) {
-		key, comment, err := identity.ParsePublic(strings.Join(args, " "))
-		return key, comment, usageError(err)
-	}
-	if len(args) > 1 {
-		return identity.Public{}, "", exit.Usagef("unexpected argument %s: give the line of a key, which begins with "+
-			"%s, or one file", quote.Text(args[1]), identity.LinePrefix)
-	}
-	text, err := readKeyText(stdin, args[0])
-	if err != nil {
-		return identity.Public{}, "", err
+	text := strings.Join(args, " ")
+	if !strings.HasPrefix(text, identity.LinePrefix) {
+		if len(args) > 1 {
+			return identity.Public{}, "", exit.Usagef("unexpected argument %s: give the line of a key, which begins "+
+				"with %s, or one file", quote.Text(args[1]), identity.LinePrefix)
+		}
+		var err error
+		if text, err = readKeyText(stdin, args[0]); err != nil {
+			return identity.Public{}, "", err
+		}
 	}
 	key, comment, err := identity.ParsePublic(text)
-	return key, comment, usageError(err)
-}
-
-func usageError(err error) error {
-	if err == nil {
-		return nil
+	if err != nil {
+		err = exit.Usagef("%w", err)
 	}
-	return exit.Usagef("%w", err)
+	return key, comment, err
 }
 
 // readKeyText returns the only line of a file, or of stdin, that is neither empty nor a comment.

@@ -60,7 +60,6 @@ func (d *daemon) withTransports(p sandbox.Policy) (sandbox.Policy, error) {
 	return p.WithDevice(soft.Path), err
 }
 
-// forbidden implements service.ServerConfig.Forbidden.
 func (d *daemon) forbidden(s share.Share, needed share.Access) bool {
 	return d.confined.Forbids(sandbox.Share{Path: s.Path, Write: needed.Allows(share.Write)})
 }

@@ -36,29 +36,24 @@ func (l *sessionLog) of(e *zerolog.Event, r service.Record) *zerolog.Event {
 	return e
 }
 
-// Connected implements service.Observer.
 func (l *sessionLog) Connected(s service.Session) {
 	l.with(l.log.Debug(), s).Msg("a peer has connected")
 }
 
-// Authenticated implements service.Observer.
 func (l *sessionLog) Authenticated(s service.Session) {
 	l.with(l.log.Info(), s).Str("fingerprint", s.Fingerprint).Str("software", s.Software).
 		Str("claimed_machine", s.Machine).Str("claimed_user", s.User).Msg("a peer is connected")
 }
 
-// Refused implements service.Observer.
 func (l *sessionLog) Refused(s service.Session, code int, reason error) {
 	l.with(l.log.Warn(), s).Str("fingerprint", s.Fingerprint).Int("code", code).AnErr("error", printable(reason)).
 		Msg("a peer was refused")
 }
 
-// Began implements service.Observer.
 func (l *sessionLog) Began(r service.Record) {
 	l.of(l.log.Debug(), r).Msg("request received")
 }
 
-// Ended implements service.Observer.
 func (l *sessionLog) Ended(r service.Record) {
 	if r.Operation == service.Ping && r.Text != "" {
 		l.print(r.Session, r.Text)
@@ -93,12 +88,10 @@ func printable(err error) error {
 	return errors.New(quote.Printable(err.Error()))
 }
 
-// Disconnected implements service.Observer.
 func (l *sessionLog) Disconnected(s service.Session, reason error) {
 	l.with(l.log.Info(), s).AnErr("error", printable(reason)).Msg("a peer has disconnected")
 }
 
-// Bug implements service.Observer.
 func (l *sessionLog) Bug(s service.Session, value any, stack []byte) {
 	l.with(l.log.Error(), s).Interface("panic", value).Bytes("stack", stack).
 		Msg("a defect of dma-copy has ended a connection")

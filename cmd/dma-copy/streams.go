@@ -85,7 +85,6 @@ func (c closedStreams) check(s config.Copy, uses streamUses) error {
 // closedFile is a standard output that is closed: writing to it fails, as for any other program.
 type closedFile struct{}
 
-// Write implements io.Writer.
 func (closedFile) Write([]byte) (int, error) { return 0, unix.EBADF }
 
 func standardStreams() streams {

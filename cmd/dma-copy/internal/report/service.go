@@ -132,7 +132,6 @@ func (e *sourcesFailed) Error() string {
 	return fmt.Sprintf("%d of %d sources failed", e.failed, e.tried)
 }
 
-// ExitCode implements exit.Coder.
 func (e *sourcesFailed) ExitCode() int {
 	if e.last == nil {
 		return exit.SomeFailed
@@ -140,7 +139,6 @@ func (e *sourcesFailed) ExitCode() int {
 	return ExitCode(e.last)
 }
 
-// Hint implements exit.Coder.
 func (e *sourcesFailed) Hint() string {
 	return "see the errors above, and run the same command for the rest"
 }
@@ -153,7 +151,6 @@ func (r *textReporter) Deleting(d Deleting) {
 	}
 }
 
-// Deleted implements Reporter.
 func (r *textReporter) Deleted(d Deletion) {
 	switch {
 	case d.Err != nil:
@@ -175,7 +172,6 @@ func deletedName(d Deletion) string {
 	return entryName(d.Path)
 }
 
-// Total implements Reporter.
 func (r *textReporter) Total(t Total) error {
 	r.clear()
 	err := r.endPlan()
@@ -214,7 +210,6 @@ func (r *textReporter) SourceFailed(err error) {
 	WriteError(r.out, err)
 }
 
-// SourceFailed implements Reporter.
 func (r *jsonReporter) SourceFailed(err error) { r.Fail(err) }
 
 // The events of a command with several sources, or with deletions.
@@ -239,7 +234,6 @@ type deletingEvent struct {
 	DryRun  bool     `json:"dry_run,omitempty"`
 }
 
-// Deleting implements Reporter.
 func (r *jsonReporter) Deleting(d Deleting) {
 	line := deletingEvent{eventHeader: r.start("deleting"), Entries: d.Entries, Of: d.Of, DryRun: d.DryRun}
 	for _, each := range d.First {
@@ -263,7 +257,6 @@ func (r *jsonReporter) Deleted(d Deletion) {
 	r.write(line)
 }
 
-// Total implements Reporter.
 func (r *jsonReporter) Total(t Total) error {
 	line := totalEvent{
 		eventHeader: r.start("total"), Sources: t.Sources, Failed: t.Failed, Files: t.Files, Bytes: t.Bytes,
