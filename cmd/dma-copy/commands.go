@@ -60,11 +60,7 @@ func newSubcommand(c command, streams streams, line []string) *cobra.Command {
 			return c.run(cmd.Context(), streams, args, log)
 		},
 	}
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		err = config.ExplainFlagError(cmd.CommandPath(), cmd.Flags(), err)
-		config.SetKnownFlags(cmd.Flags(), line)
-		return c.refuseLine(streams, cmd.Flags(), err)
-	})
+	cmd.SetFlagErrorFunc(c.refuseFlags(streams, line))
 	cmd.Flags().BoolP("help", "h", false, helpFlag.Help)
 	config.Declare(cmd.Flags(), c.settings)
 	cmd.Flags().SetInterspersed(!c.others)
@@ -77,6 +73,15 @@ func asksForHelp(args []string) bool {
 		args = args[:end]
 	}
 	return slices.Contains(args, "--help") || slices.Contains(args, "-h")
+}
+
+// refuseFlags returns the function that explains errors in the flags of a command line.
+func (c command) refuseFlags(streams streams, line []string) func(*cobra.Command, error) error {
+	return func(cmd *cobra.Command, err error) error {
+		err = config.ExplainFlagError(cmd.CommandPath(), cmd.Flags(), err)
+		config.SetKnownFlags(cmd.Flags(), line)
+		return c.refuseLine(streams, cmd.Flags(), err)
+	}
 }
 
 // refuseLine is refused for an error in the command line itself, before there are settings.

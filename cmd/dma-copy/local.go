@@ -42,7 +42,7 @@ host$ dma-copy local --overwrite --backup image.bin /srv/image.bin
 			ignoreSIGPIPE()
 			return localCopy(ctx, streams, s, args, log)
 		},
-		refused: func(streams streams, err error) error { return refuse(streams, s.Copy, err) },
+		refused: refusedCopy(&s.Copy),
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -42,31 +41,35 @@ func execute(
 }
 
 // newRootCommand returns the command of the program, which copies, with all others below it. Executing it turns the
-// command line args into settings and passes them to run. It prints no error, except for the event that refuse writes.
+// command line args into settings and passes them to run. It prints no error, except for the event of refusedCopy.
 func newRootCommand(
 	streams streams, args []string, list []command,
 	run func(ctx context.Context, s config.Copy, log zerolog.Logger) error,
 ) *cobra.Command {
+	var s config.Copy
+	self := command{settings: &s, refused: refusedCopy(&s)}
 	root := &cobra.Command{
 		Use:               "dma-copy [DOCA Flags] [Program Flags]",
 		SilenceErrors:     true, // main prints the error, once
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args: func(cmd *cobra.Command, rest []string) error {
-			return refuseCommandLine(streams, cmd.Flags(), refuseArguments(rest))
+			if err := refuseArguments(rest); err != nil {
+				return self.refuseLine(streams, cmd.Flags(), err)
+			}
+			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wanted, err := cmd.Flags().GetBool("version"); err == nil && wanted {
 				about := versionsOf(config.LibraryDir(cmd.Flags(), streams.env))
 				return about.print(streams.stdout, config.VersionAsJSON(cmd.Flags(), streams.env))
 			}
-			var s config.Copy
 			log, err := prepare(cmd.Flags(), streams, &s)
 			if err == nil {
 				err = s.Validate()
 			}
 			if err != nil {
-				return refuse(streams, s, err)
+				return self.refused(streams, err)
 			}
 			ignoreSIGPIPE()
 			return run(cmd.Context(), s, log)
@@ -74,11 +77,7 @@ func newRootCommand(
 	}
 	root.SetOut(streams.stdout)
 	root.SetErr(streams.stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		err = config.ExplainFlagError(cmd.CommandPath(), cmd.Flags(), err)
-		config.SetKnownFlags(cmd.Flags(), args)
-		return refuseCommandLine(streams, cmd.Flags(), err)
-	})
+	root.SetFlagErrorFunc(self.refuseFlags(streams, args))
 	root.SetHelpCommand(newHelpCommand(root, list))
 	root.Flags().BoolP("help", "h", false, helpFlag.Help)
 	root.Flags().BoolP("version", "v", false, versionFlag.Help)
@@ -122,22 +121,13 @@ func refuseArguments(args []string) error {
 		quote.Text(args[0]))
 }
 
-// refuse returns the error because of which a copy does not start. With -o json it also writes it as an event.
-func refuse(streams streams, s config.Copy, err error) error {
-	ignoreSIGPIPE()
-	if s.Output == config.OutputJSON {
-		report.New(streams.stdout, streams.stderr, streams.screen, s, zerolog.Nop()).Fail(err)
+// refusedCopy returns the command.refused of a command that copies. With -o json it writes the error as an event.
+func refusedCopy(s *config.Copy) func(streams, error) error {
+	return func(streams streams, err error) error {
+		ignoreSIGPIPE()
+		if s.Output == config.OutputJSON {
+			report.New(streams.stdout, streams.stderr, streams.screen, *s, zerolog.Nop()).Fail(err)
+		}
+		return err
 	}
-	return err
-}
-
-// refuseCommandLine is refuse for an error in the command line itself, before there are settings. It returns nil for
-// nil.
-func refuseCommandLine(streams streams, flags *pflag.FlagSet, err error) error {
-	if err == nil {
-		return nil
-	}
-	var s config.Copy
-	_, _ = config.Load(flags, streams.env, &s) // what else is wrong is not reported
-	return refuse(streams, s, err)
 }

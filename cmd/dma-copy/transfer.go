@@ -95,7 +95,7 @@ func transferCommand(kind config.TransferKind, summary string, takes []string) c
 			ignoreSIGPIPE()
 			return runTransfer(ctx, streams, s, args, log)
 		},
-		refused: func(streams streams, err error) error { return refuse(streams, s.Copy, err) },
+		refused: refusedCopy(&s.Copy),
 	}
 }
 
