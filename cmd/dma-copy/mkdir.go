@@ -28,11 +28,10 @@ here$ dma-copy mkdir ucx://lab.example/inbox/photos
 		complete: inShares,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
 			w := report.NewChanges(streams.stdout, streams.stderr, "created", s.Output, log)
+			makeAll := func(ctx context.Context, c contact) error { return makeDirectories(ctx, c, s, w) }
 			err := s.SetPaths(args)
 			if err == nil {
-				err = changeShares(ctx, streams, &s.Places, "mkdir", w, log, func(ctx context.Context, c contact) error {
-					return makeDirectories(ctx, c, s, w)
-				})
+				err = changeShares(ctx, streams, &s.Places, "mkdir", w, log, makeAll)
 			}
 			return ended(w, log, err)
 		},

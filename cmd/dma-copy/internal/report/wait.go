@@ -152,8 +152,8 @@ func (w *eventWriter) waiting(wait Wait, lasted time.Duration) waitingEvent {
 }
 
 // WaitForPeer returns the wait of a copy without a daemon for the other side, whose device address or name is known
-// only as far as this side has it: host is the PCI address of the host function, empty if it is not known. withWord says
-// that both sides must be given the same word.
+// only as far as this side has it: host is the PCI address of the host function, empty if it is not known.
+// withWord says that both sides must be given the same word.
 func WaitForPeer(side negotiate.Side, host string, withWord bool, limit time.Duration) Wait {
 	behind := " -f FILE"
 	if withWord {
