@@ -46,20 +46,11 @@ func (c *Calls) Do(
 	c.running.Add(1)
 	c.calling.Add(1)
 	c.still.Store(0)
-	var last negotiate.Beat
-	watched := func() negotiate.Beat {
-		now := beatOf(beat)
-		if c.still.Add(1); now != last {
-			c.still.Store(0)
-		}
-		last = now
-		return now
-	}
 	slow := c.Slow
 	if slow == nil {
 		slow = Stalled
 	}
-	returned, err := within(ctx, patience, watched, func() error { return slow(patience) },
+	returned, err := within(ctx, patience, beat, &c.still, func() error { return slow(patience) },
 		func(ctx context.Context) error {
 			defer c.running.Done()
 			defer c.calling.Add(-1)
@@ -82,10 +73,10 @@ func (c *Calls) Calling() (calls int, still time.Duration) {
 func (c *Calls) Wait() { c.running.Wait() }
 
 // within makes a call in another goroutine. It ends the context of the call with the error of slow if beat, which may
-// be nil, has not changed for the patience. The call then has ReturnTime to return; returned is false if it has not,
-// and err is why its context ended.
+// be nil, has not changed for the patience; still counts the pulses since it has. The call then has ReturnTime to
+// return; returned is false if it has not, and err is why its context ended.
 func within(
-	ctx context.Context, patience time.Duration, beat func() negotiate.Beat, slow func() error,
+	ctx context.Context, patience time.Duration, beat func() negotiate.Beat, still *atomic.Int64, slow func() error,
 	call func(context.Context) error,
 ) (returned bool, err error) {
 	calling, end := context.WithCancelCause(ctx)
@@ -100,16 +91,18 @@ func within(
 	pulse := time.NewTicker(LongestPulse)
 	defer pulse.Stop()
 	limit := PulsesIn(max(patience, ShortestIdle), LongestPulse)
-	for last, still := (negotiate.Beat{}), 0; calling.Err() == nil; {
+	for last := (negotiate.Beat{}); calling.Err() == nil; {
 		select {
 		case err := <-ended:
 			return true, err
 		case <-calling.Done():
 		case <-pulse.C:
+			still.Add(1)
 			if now := beatOf(beat); now != last {
-				last, still = now, 0
+				last = now
+				still.Store(0)
 			}
-			if still++; still > limit {
+			if still.Load() >= int64(limit) {
 				end(slow())
 			}
 		}

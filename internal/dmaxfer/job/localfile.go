@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -74,7 +75,7 @@ func Find(ctx context.Context, s Search) (*LocalFile, error) {
 		return NewError(ErrIdle, nil, "check its file system, or raise --idle-timeout",
 			"timeout: opening %s took longer than %s", s.Path, s.IdleTimeout)
 	}
-	returned, err := within(ctx, s.IdleTimeout, nil, timeout, func(context.Context) (err error) {
+	returned, err := within(ctx, s.IdleTimeout, nil, new(atomic.Int64), timeout, func(context.Context) (err error) {
 		var f *LocalFile
 		defer func() { found <- f }() // after a panic, too
 		f, err = s.inspect()

@@ -35,17 +35,24 @@ type Shares [stageCount]float64
 // Shares returns the current fractions.
 func (s *Stages) Shares() Shares {
 	var shares Shares
-	var total float64
 	for i := range s.spent {
 		shares[i] = float64(s.spent[i].Load())
-		total += shares[i]
 	}
-	for i := range shares {
-		if total > 0 {
-			shares[i] /= total
+	return shares.normalized()
+}
+
+// normalized returns fractions whose sum is 1, unless all are zero.
+func (s Shares) normalized() Shares {
+	var total float64
+	for _, share := range s {
+		total += share
+	}
+	if total > 0 {
+		for i := range s {
+			s[i] /= total
 		}
 	}
-	return shares
+	return s
 }
 
 // Busiest returns the stage with the largest share, the bottleneck of the transfer.
@@ -61,19 +68,8 @@ func (s Shares) Busiest() Stage {
 
 // WithoutPeer returns the fractions of the time that was not spent in waiting for the peer.
 func (s Shares) WithoutPeer() Shares {
-	worked := 0.0
-	for stage, share := range s {
-		if Stage(stage) != Peer {
-			worked += share
-		}
-	}
-	var shares Shares
-	for stage, share := range s {
-		if Stage(stage) != Peer && worked > 0 {
-			shares[stage] = share / worked
-		}
-	}
-	return shares
+	s[Peer] = 0
+	return s.normalized()
 }
 
 // clock attributes elapsed time to stages.
