@@ -22,25 +22,11 @@ import (
 // slotNumberSize is the size of the immediate data.
 const slotNumberSize = 4
 
-// errNoFastPath is a connection without producers and consumers. The plan does not choose the path then.
-var errNoFastPath = errors.New("the connection has no producers and consumers")
-
-func (d deviceMemory) fastPath() (comch.FastPath, error) {
-	if fast, has := d.conn.(comch.FastPath); has {
-		return fast, nil
-	}
-	return nil, errNoFastPath
-}
-
 // exposeConsumers makes the window of a receiver.
 func (d deviceMemory) exposeConsumers(ctx context.Context, l Layout) (*Window, error) {
-	fast, err := d.fastPath()
-	if err != nil {
-		return nil, err
-	}
 	w := &Window{}
 	for lane := range l.Lanes {
-		engine, err := d.addConsumer(ctx, w, fast, l, lane)
+		engine, err := d.addConsumer(ctx, w, l, lane)
 		if err != nil {
 			return nil, errors.Join(err, w.Close())
 		}
@@ -50,16 +36,14 @@ func (d deviceMemory) exposeConsumers(ctx context.Context, l Layout) (*Window, e
 }
 
 // addConsumer adds that of one lane, with one posted buffer for each of the lane's slots.
-func (d deviceMemory) addConsumer(
-	ctx context.Context, w *Window, fast comch.FastPath, l Layout, lane int,
-) (*consumerEngine, error) {
+func (d deviceMemory) addConsumer(ctx context.Context, w *Window, l Layout, lane int) (*consumerEngine, error) {
 	slots := l.LaneSlots(lane)
 	region, err := d.device.Alloc(int64(slots)*l.Chunk, doca.LocalWrite|doca.RemoteWrite)
 	if err != nil {
 		return nil, fmt.Errorf("registering buffers: %w", err)
 	}
 	w.AddCloser(region)
-	consumer, err := fast.NewConsumer(ctx, region, doca.ConsumerConfig{Depth: slots, Immediate: slotNumberSize})
+	consumer, err := d.conn.(comch.FastPath).NewConsumer(ctx, region, doca.ConsumerConfig{Depth: slots, Immediate: slotNumberSize})
 	if err != nil {
 		return nil, fmt.Errorf("starting a consumer: %w", err)
 	}
@@ -73,10 +57,7 @@ func (d deviceMemory) addConsumer(
 
 // openProducers opens a sender's end of a window.
 func (d deviceMemory) openProducers(ctx context.Context, l Layout, of negotiate.Window) (*Window, error) {
-	fast, err := d.fastPath()
-	if err != nil {
-		return nil, err
-	}
+	fast := d.conn.(comch.FastPath)
 	ids, err := negotiate.ConsumerIDs(of.Descriptor, uint32(l.Depth))
 	if err != nil {
 		return nil, err
@@ -92,14 +73,12 @@ func (d deviceMemory) openProducers(ctx context.Context, l Layout, of negotiate.
 }
 
 func (d deviceMemory) addProducers(w *Window, fast comch.FastPath, l Layout, consumers []uint32) error {
-	region, err := d.device.Alloc(l.Length(), doca.LocalRead)
+	region, err := d.addSlots(w, l)
 	if err != nil {
-		return fmt.Errorf("registering buffers: %w", err)
+		return err
 	}
-	w.AddCloser(region)
-	w.Slots = pump.NewSlots(region.Bytes(), l.Chunk)
 	for range l.Lanes {
-		depth := (l.Depth + l.Lanes - 1) / l.Lanes
+		depth := l.LaneSlots(0)
 		producer, err := fast.NewProducer(depth)
 		if err != nil {
 			return fmt.Errorf("starting a producer: %w", err)

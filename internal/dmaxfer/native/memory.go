@@ -108,16 +108,24 @@ func (d deviceMemory) openInto(w *Window, l Layout, of negotiate.Window) error {
 	return d.openReceiver(w, l, remote)
 }
 
-// openSender gives all lanes the same memory: each of its slots belongs to one slot of the window.
-func (d deviceMemory) openSender(w *Window, l Layout, remote *doca.Remote) error {
+// addSlots gives all lanes of a sender the same memory: each of its slots belongs to one slot of the window.
+func (d deviceMemory) addSlots(w *Window, l Layout) (*doca.Region, error) {
 	region, err := d.device.Alloc(l.Length(), doca.LocalRead)
 	if err != nil {
-		return fmt.Errorf("registering buffers: %w", err)
+		return nil, fmt.Errorf("registering buffers: %w", err)
 	}
 	w.AddCloser(region)
 	w.Slots = pump.NewSlots(region.Bytes(), l.Chunk)
+	return region, nil
+}
+
+func (d deviceMemory) openSender(w *Window, l Layout, remote *doca.Remote) error {
+	region, err := d.addSlots(w, l)
+	if err != nil {
+		return err
+	}
 	for range l.Lanes {
-		if err := d.addEngine(w, (l.Depth+l.Lanes-1)/l.Lanes, remote, region, true); err != nil {
+		if err := d.addEngine(w, l.LaneSlots(0), remote, region, true); err != nil {
 			return err
 		}
 	}

@@ -481,7 +481,7 @@ func (p *planner) prepare(ctx context.Context, e *arriving) error {
 	if err != nil {
 		return err
 	}
-	e.resume, e.dropped = t.resumable(), t.discarded()
+	e.resume, e.dropped = t.resumable()
 	p.chunks.expect(e, t)
 	err = t.allocate(ctx)
 	for _, sentence := range t.warnings() {

@@ -46,7 +46,7 @@ func NewSlotMatcher(buffers []byte, l Layout, lane int, free func(from int64) er
 	}
 }
 
-// LaneSlots returns how many of the slots belong to a lane of a receiver to which the sender sends.
+// LaneSlots returns how many of the slots belong to a lane. Lane 0 has the most.
 func (l Layout) LaneSlots(lane int) int { return (l.Depth - lane + l.Lanes - 1) / l.Lanes }
 
 // Submit takes the moves of pump.Engine.Submit, of which there is space for all.

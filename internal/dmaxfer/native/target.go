@@ -13,10 +13,9 @@ import (
 type target interface {
 	pump.Target
 
-	// resumable returns how many bytes an earlier transfer has left, and discarded why they are not used. warnings
-	// returns sentences about that, and about a name that is not the usual one.
-	resumable() int64
-	discarded() negotiate.Discarded
+	// resumable returns how many bytes an earlier transfer has left, and why they are not used. warnings returns
+	// sentences about that, and about a name that is not the usual one.
+	resumable() (int64, negotiate.Discarded)
 	warnings() []string
 
 	// allocate preallocates the target.

@@ -56,8 +56,9 @@ func (f *fileTarget) WriteAt(chunk []byte, offset int64) error {
 // Punch implements pump.Target.
 func (f *fileTarget) Punch(offset, length int64) error { return f.partial.Punch(offset, length) }
 
-func (f *fileTarget) resumable() int64               { return f.partial.Resumable() }
-func (f *fileTarget) discarded() negotiate.Discarded { return f.partial.DiscardedBecause() }
+func (f *fileTarget) resumable() (int64, negotiate.Discarded) {
+	return f.partial.Resumable(), f.partial.DiscardedBecause()
+}
 
 func (f *fileTarget) warnings() []string { return job.TargetWarnings(f.partial) }
 

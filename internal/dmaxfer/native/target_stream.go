@@ -89,13 +89,12 @@ func (s *streamTarget) finish(context.Context, digest.Sum, disk.Metadata) error 
 	return nil
 }
 
-func (s *streamTarget) resumable() int64               { return 0 }
-func (s *streamTarget) discarded() negotiate.Discarded { return 0 }
-func (s *streamTarget) warnings() []string             { return nil }
-func (s *streamTarget) allocate(context.Context) error { return nil }
-func (s *streamTarget) concurrent() bool               { return false }
-func (s *streamTarget) advance(int64) error            { return nil }
-func (s *streamTarget) commit() error                  { return nil }
+func (s *streamTarget) resumable() (int64, negotiate.Discarded) { return 0, 0 }
+func (s *streamTarget) warnings() []string                      { return nil }
+func (s *streamTarget) allocate(context.Context) error          { return nil }
+func (s *streamTarget) concurrent() bool                        { return false }
+func (s *streamTarget) advance(int64) error                     { return nil }
+func (s *streamTarget) commit() error                           { return nil }
 
 // The following have nothing to close: a stream that is not finished is closed when the transfer's context ends.
 

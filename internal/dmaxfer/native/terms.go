@@ -116,7 +116,7 @@ func (t *terms) layout() Layout {
 	if l.Sends || l.Path.Connects() {
 		return l
 	}
-	l.Buffers = (l.Depth + l.Lanes - 1) / l.Lanes
+	l.Buffers = l.LaneSlots(0)
 	copies := l.Path.Pushed() || l.Path == negotiate.PathDMA && t.config.Side.Initiates() ||
 		l.Path == negotiate.PathRMA && !t.config.traits().Distant
 	if copies && !t.inOrder() {
