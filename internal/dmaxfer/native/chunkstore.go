@@ -28,7 +28,6 @@ type chunkStore struct {
 // expect prepares an entry for content in chunks.
 func (s *chunkStore) expect(e *arriving, t target) {
 	in := pump.NewIncoming(t, s.terms.plan.Digest, int(s.terms.plan.Depth))
-	in.SerialWrites = !t.concurrent()
 	in.Moved = func(chunk pump.Chunk, prefix int64) error { return s.stored(e, chunk, prefix) }
 	in.Failed = func(err error) error { return s.fail(e, err) }
 	e.open(t, in)

@@ -43,7 +43,8 @@ func (d deviceMemory) addConsumer(ctx context.Context, w *Window, l Layout, lane
 		return nil, fmt.Errorf("registering buffers: %w", err)
 	}
 	w.AddCloser(region)
-	consumer, err := d.conn.(comch.FastPath).NewConsumer(ctx, region, doca.ConsumerConfig{Depth: slots, Immediate: slotNumberSize})
+	fast := d.conn.(comch.FastPath)
+	consumer, err := fast.NewConsumer(ctx, region, doca.ConsumerConfig{Depth: slots, Immediate: slotNumberSize})
 	if err != nil {
 		return nil, fmt.Errorf("starting a consumer: %w", err)
 	}

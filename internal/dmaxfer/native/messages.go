@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 )
@@ -175,10 +176,11 @@ func reserve(limiters []*rate.Limiter, length int64) (reserved []*rate.Reservati
 }
 
 // poller implements link.
-func (t *transfer) poller(ctx context.Context) pump.Poller { return &poller{transfer: t, ctx: ctx} }
+func (t *transfer) poller(ctx context.Context) pump.Poller { return &poller{t.config.Conn, t, ctx} }
 
 // poller lets the lanes of a role exchange messages with the peer while ctx lasts. It implements pump.Poller.
 type poller struct {
+	comch.Conn
 	transfer *transfer
 	ctx      context.Context
 }
@@ -216,15 +218,6 @@ func (p *poller) exchange() error {
 	}
 	return nil
 }
-
-// Start implements pump.Poller.
-func (p *poller) Start() { p.transfer.config.Conn.StartPolling() }
-
-// Stop implements pump.Poller.
-func (p *poller) Stop() { p.transfer.config.Conn.StopPolling() }
-
-// Patience implements pump.Poller.
-func (p *poller) Patience() int { return p.transfer.config.Conn.Patience() }
 
 // sendList sends a list in as many messages as that takes; encode is a call of the session.
 func sendList[T any](

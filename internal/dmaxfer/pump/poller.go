@@ -11,10 +11,10 @@ type Poller interface {
 	// Poll receives pending messages and sends what is due, unless another lane is doing so.
 	Poll()
 
-	// Start announces that Poll will be called repeatedly until Stop. Meanwhile no goroutine is woken for messages.
-	Start()
-	// Stop ends the announcement of Start.
-	Stop()
+	// StartPolling announces that Poll will be called repeatedly until StopPolling. Meanwhile no goroutine is woken for
+	// messages.
+	StartPolling()
+	StopPolling()
 
 	// Patience returns how many calls of Poll without result cost less than sleeping and being woken.
 	Patience() int
@@ -45,7 +45,7 @@ func newMessenger(poller Poller, stages *Stages, out outbox, pinning Pinning, nu
 func (m *messenger) start() {
 	m.cpu.pin()
 	if m.poller != nil {
-		m.poller.Start()
+		m.poller.StartPolling()
 	}
 }
 
@@ -54,7 +54,7 @@ func (m *messenger) stop() {
 	m.poll()
 	m.out.Call()
 	if m.poller != nil {
-		m.poller.Stop()
+		m.poller.StopPolling()
 	}
 	m.cpu.unpin()
 }
@@ -74,8 +74,8 @@ func (m *messenger) whileBlocked(work func() error) error {
 	m.poll()
 	m.out.Call()
 	if m.poller != nil {
-		m.poller.Stop()
-		defer m.poller.Start()
+		m.poller.StopPolling()
+		defer m.poller.StartPolling()
 	}
 	return work()
 }

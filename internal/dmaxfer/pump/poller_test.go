@@ -30,8 +30,8 @@ func (c *countingPoller) Poll() {
 		c.exchange()
 	}
 }
-func (c *countingPoller) Start()        { c.started++ }
-func (c *countingPoller) Stop()         { c.started-- }
+func (c *countingPoller) StartPolling() { c.started++ }
+func (c *countingPoller) StopPolling()  { c.started-- }
 func (c *countingPoller) Patience() int { return c.patience }
 
 // sideUnderTest returns the address of one side's Poller, and its Run.
