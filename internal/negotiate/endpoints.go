@@ -1,6 +1,6 @@
 package negotiate
 
-import "encoding/binary"
+import "math"
 
 // endpointsVersion is the first byte of the descriptor of a window on PathTLS, PathTCP, PathMessages and PathRMA.
 const endpointsVersion = 1
@@ -15,32 +15,38 @@ const (
 	TokenSize        = 8       // bytes of the token of PathMessages
 )
 
-// lanesSize is the size of the descriptor of a window on PathTLS or PathTCP.
-const lanesSize = 10
-
 // AppendLanes appends the descriptor of a window on PathTLS or PathTCP: the number of connections, one for each of the
 // receiver's lanes, and a number that no other window of the control connection has. Slot s is sent over connection s
 // modulo lanes.
 func AppendLanes(dst []byte, lanes int, window uint64) []byte {
-	return binary.BigEndian.AppendUint64(append(dst, endpointsVersion, byte(lanes)), window)
+	c := codec{message: TypeWindow, bytes: dst}
+	c.lanes(lanes, math.MaxUint32)
+	integer(&c, &window)
+	return c.bytes
 }
 
 // Lanes returns the number of connections in the descriptor of a window on PathTLS or PathTCP, from 1 to one for each
 // slot, at most MaxLanes; and the number of the window. It fails with ErrMalformed.
 func Lanes(descriptor []byte, depth uint32) (lanes int, window uint64, err error) {
-	if len(descriptor) != lanesSize || descriptor[0] != endpointsVersion {
-		return 0, 0, malformed(TypeWindow, "a descriptor of %d bytes is none of data connections", len(descriptor))
-	}
-	lanes, err = countLanes(descriptor[1], depth)
-	return lanes, binary.BigEndian.Uint64(descriptor[2:]), err
+	c := codec{message: TypeWindow, bytes: descriptor, reads: true}
+	lanes = c.lanes(0, depth)
+	integer(&c, &window)
+	return lanes, window, c.end()
 }
 
-// countLanes checks the number of lanes that a descriptor names.
-func countLanes(lanes byte, depth uint32) (int, error) {
-	if lanes == 0 || lanes > MaxLanes || uint32(lanes) > depth {
-		return 0, malformed(TypeWindow, "%d lanes for %d slots", lanes, depth)
+// lanes passes the version of a descriptor and a number of lanes: own of one to send. It returns the number.
+func (c *codec) lanes(own int, depth uint32) int {
+	version := byte(endpointsVersion)
+	integer(c, &version)
+	lanes := length[uint8](c, own)
+	switch {
+	case !c.reads:
+	case version != endpointsVersion:
+		c.fail("a descriptor of version %d", version)
+	case lanes == 0 || lanes > MaxLanes || uint32(lanes) > depth:
+		c.fail("%d lanes for %d slots", lanes, depth)
 	}
-	return int(lanes), nil
+	return lanes
 }
 
 // Workers are the UCX workers of the owner of a window on PathMessages or PathRMA, as a peer reaches them. What is in
@@ -50,57 +56,38 @@ type Workers struct {
 	Key       []byte   // on PathRMA of the memory of the window; on PathMessages a random token that messages must have
 }
 
-// workersSize is the size of the descriptor without its addresses and key.
-const workersSize = 4
-
 // AppendWorkers appends the descriptor of a window on PathMessages or PathRMA without checking it.
 func AppendWorkers(dst []byte, w Workers) []byte {
-	dst = append(dst, endpointsVersion, byte(len(w.Addresses)))
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(w.Key)))
-	for _, address := range w.Addresses {
-		dst = binary.BigEndian.AppendUint16(dst, uint16(len(address)))
-		dst = append(dst, address...)
-	}
-	return append(dst, w.Key...)
+	c := codec{message: TypeWindow, bytes: dst}
+	w.fields(&c, math.MaxUint32)
+	return c.bytes
 }
 
 // DecodeWorkers decodes the descriptor of a window on PathMessages, which has at least one address, at most one for
 // each slot, and a token, or on PathRMA, which has one address and a key. It fails with ErrMalformed. What it returns
 // refers to the descriptor.
-func DecodeWorkers(descriptor []byte, path Path, depth uint32) (Workers, error) {
-	if len(descriptor) < workersSize || descriptor[0] != endpointsVersion {
-		return Workers{}, malformed(TypeWindow, "a descriptor of %d bytes is none of UCX workers", len(descriptor))
-	}
-	count, err := countLanes(descriptor[1], depth)
-	if err != nil {
-		return Workers{}, err
-	}
-	key := int(binary.BigEndian.Uint16(descriptor[2:]))
-	w, rest := Workers{}, descriptor[workersSize:]
-	for range count {
-		var address []byte
-		if address, rest, err = cutAddress(rest); err != nil {
-			return Workers{}, err
-		}
-		w.Addresses = append(w.Addresses, address)
-	}
-	if len(rest) != key {
-		return Workers{}, malformed(TypeWindow, "%d bytes instead of a key of %d", len(rest), key)
-	}
-	w.Key = rest
-	return w, w.check(path)
+func DecodeWorkers(descriptor []byte, path Path, depth uint32) (w Workers, err error) {
+	c := codec{message: TypeWindow, bytes: descriptor, reads: true}
+	w.fields(&c, depth)
+	c.verify(func() error { return w.check(path) })
+	return w, c.end()
 }
 
-// cutAddress returns the first address, and what follows it.
-func cutAddress(from []byte) (address, rest []byte, err error) {
-	if len(from) < 2 {
-		return nil, nil, malformed(TypeWindow, "an address is missing")
+func (w *Workers) fields(c *codec, depth uint32) {
+	lanes := c.lanes(len(w.Addresses), depth)
+	key := length[uint16](c, len(w.Key))
+	if c.reads && c.err == nil {
+		w.Addresses = make([][]byte, lanes)
 	}
-	length, from := int(binary.BigEndian.Uint16(from)), from[2:]
-	if length == 0 || length > MaxWorkerAddress || length > len(from) {
-		return nil, nil, malformed(TypeWindow, "an address of %d bytes, of which %d follow", length, len(from))
+	for i := range w.Addresses {
+		address := &w.Addresses[i]
+		size := length[uint16](c, len(*address))
+		c.octets(address, size)
+		if c.reads && (size == 0 || size > MaxWorkerAddress) {
+			c.fail("an address of %d bytes, limit %d", size, MaxWorkerAddress)
+		}
 	}
-	return from[:length], from[length:], nil
+	c.octets(&w.Key, key)
 }
 
 // check checks what depends on the path.

@@ -28,7 +28,7 @@ func sending(dst []byte, t Type) codec {
 // receiving returns the codec of a received message, which must have this type.
 func receiving(msg []byte, t Type) codec {
 	c := codec{message: t, reads: true}
-	switch got := typeOf(msg); {
+	switch got := TypeOf(msg); {
 	case len(msg) < typeSize:
 		c.err = malformed(0, "%d bytes, too short for a type", len(msg))
 	case got != t:

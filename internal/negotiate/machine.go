@@ -47,7 +47,7 @@ func (m *machine) checkFits(t Type, length int) error {
 // fail. Otherwise it refuses the call, and returns dst.
 func (m *machine) sendIf(allowed error, dst, msg []byte, effect func() error) ([]byte, error) {
 	sent := msg[len(dst):]
-	t := typeOf(sent)
+	t := TypeOf(sent)
 	err := allowed
 	if err == nil && outlineOf(t).items > 0 && OutlineOf(sent).Items == 0 {
 		err = malformed(t, "an empty list")

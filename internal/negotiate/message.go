@@ -88,7 +88,7 @@ func (s *Status) fields(c codec) codec {
 // produce. The error is an *Error that wraps ErrMalformed. The message shares no memory with msg and is not larger
 // than msg.
 func Decode(msg []byte) (Message, error) {
-	switch t := typeOf(msg); t {
+	switch t := TypeOf(msg); t {
 	case TypeDirection:
 		return asMessage(decode(msg, t, (*Direction).fields))
 	case TypeExport:

@@ -54,10 +54,10 @@ func (s *speaker) speak(t *testing.T, msg []byte) []byte {
 		s.reply = nil
 		return reply
 	}
-	if typeOf(msg) == TypeDirection {
+	if TypeOf(msg) == TypeDirection {
 		return s.Session.Start()
 	}
-	if typeOf(msg) == TypeHello {
+	if TypeOf(msg) == TypeHello {
 		return s.native.Start()
 	}
 	message, err := decodeNative(msg, s.native.Plan().Digest)

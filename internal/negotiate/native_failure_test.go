@@ -295,7 +295,7 @@ func TestReceiverOfACancelledTransfer(t *testing.T) {
 	k.cancel()
 	k.say(k.receiver, PeerBeat)(k.receiver.Beat(nil, Beat{1, 1}))
 	k.commit(0)
-	if msg := must(t)(k.receiver.Cancelled(nil)); typeOf(msg) != TypeCancelled || k.receiver.State() != Failed {
+	if msg := must(t)(k.receiver.Cancelled(nil)); TypeOf(msg) != TypeCancelled || k.receiver.State() != Failed {
 		t.Errorf("sent % x, in %s", msg, k.receiver.State())
 	}
 	var aborted *PeerAborted

@@ -29,14 +29,14 @@ func FuzzDecodeResults(f *testing.F)  { fuzzDecode(f, TypeResults, TypeFailure) 
 // fuzzDecode makes every input a message of one of the types, or leaves them as they are.
 func fuzzDecode(f *testing.F, types ...Type) {
 	for _, v := range nativeVectors(f) {
-		if len(types) == 0 || slices.Contains(types, typeOf(v.Hex)) {
+		if len(types) == 0 || slices.Contains(types, TypeOf(v.Hex)) {
 			f.Add([]byte(v.Hex), uint8(v.digest(f)))
 		}
 	}
 	f.Fuzz(func(t *testing.T, msg []byte, digest uint8) {
 		if len(types) > 0 && len(msg) >= typeSize {
 			t := types[int(msg[0])%len(types)]
-			if given := typeOf(msg); slices.Contains(types, given) {
+			if given := TypeOf(msg); slices.Contains(types, given) {
 				t = given
 			}
 			msg = append(appendType(nil, t), msg[typeSize:]...)
@@ -52,7 +52,7 @@ func checkDecoding(t *testing.T, msg []byte, d Digest) {
 		return
 	}
 	encoded := encodeNative(message, d)
-	free := typeOf(msg) == TypeAbort || typeOf(msg) == TypeFailure // their codes and texts are made valid
+	free := TypeOf(msg) == TypeAbort || TypeOf(msg) == TypeFailure // their codes and texts are made valid
 	if !free {
 		wantBytes(t, encoded, msg)
 	}

@@ -190,7 +190,7 @@ func (m *randomSession) arrive(queue *[][]byte, to *NativeSession, hear func(Nat
 	}
 	msg := (*queue)[0]
 	*queue = (*queue)[1:]
-	name := typeOf(msg)
+	name := TypeOf(msg)
 	step, err := to.Receive(msg)
 	clear(msg)
 	if err != nil {

@@ -15,7 +15,7 @@ func (n *NativeSession) Receive(msg []byte) (NativeStep, error) {
 	if len(msg) > n.limits.MaxMessage {
 		return n.failWithNotice(malformed(0, "%d bytes, limit %d", len(msg), n.limits.MaxMessage))
 	}
-	message := typeOf(msg)
+	message := TypeOf(msg)
 	if n.mayBeReference(message) {
 		return n.receiveReference(message, msg)
 	}
@@ -131,8 +131,11 @@ func (n *NativeSession) receiveAnswers(msg []byte) (NativeStep, error) {
 	if err == nil {
 		err = n.answer(answers)
 	}
+	if err != nil {
+		return NativeStep{}, err
+	}
 	n.reused.answers = answers
-	return NativeStep{Event: Answered, Answers: answers}, err
+	return NativeStep{Event: Answered, Answers: answers}, nil
 }
 
 func (n *NativeSession) receiveMetadata(msg []byte) (NativeStep, error) {
@@ -149,8 +152,11 @@ func (n *NativeSession) receiveChunks(msg []byte) (NativeStep, error) {
 	if err == nil {
 		err = n.announce(records)
 	}
+	if err != nil {
+		return NativeStep{}, err
+	}
 	n.reused.records = records
-	return NativeStep{Event: Announced, Records: records}, err
+	return NativeStep{Event: Announced, Records: records}, nil
 }
 
 func (n *NativeSession) receivePack(msg []byte) (NativeStep, error) {
@@ -158,8 +164,11 @@ func (n *NativeSession) receivePack(msg []byte) (NativeStep, error) {
 	if err == nil {
 		err = n.announcePack(p)
 	}
+	if err != nil {
+		return NativeStep{}, err
+	}
 	n.reused.packed = p.Files
-	return NativeStep{Event: Packed, Pack: p}, err
+	return NativeStep{Event: Packed, Pack: p}, nil
 }
 
 func (n *NativeSession) receiveAcks(msg []byte) (NativeStep, error) {

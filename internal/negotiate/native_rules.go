@@ -93,5 +93,5 @@ func (n *NativeSession) windowPermits(message Type, from Side) bool {
 
 // send returns a message that was appended to dst, if this side may send it and its effect does not fail.
 func (n *NativeSession) send(dst, msg []byte, effect func() error) ([]byte, error) {
-	return n.sendIf(n.mayCall(typeOf(msg[len(dst):])), dst, msg, effect)
+	return n.sendIf(n.mayCall(TypeOf(msg[len(dst):])), dst, msg, effect)
 }

@@ -469,7 +469,7 @@ func brings(got nativeOutcome) string {
 		text = got.event.String()
 	}
 	if got.message != nil {
-		text += ">" + typeOf(got.message).String()
+		text += ">" + TypeOf(got.message).String()
 	}
 	if text == "" {
 		return "-"
@@ -485,7 +485,7 @@ func errorCell(got nativeOutcome) string {
 	notice, err := DecodeAbort(got.message)
 	switch {
 	case err != nil:
-		return name + ">" + typeOf(got.message).String()
+		return name + ">" + TypeOf(got.message).String()
 	case notice.Code != AbortProtocol || notice.Text != got.err.Error():
 		return fmt.Sprintf("%s>ABORT(%d,%s)", name, notice.Code, notice.Text)
 	}

@@ -296,7 +296,7 @@ func (m nativeMessage) list(t testing.TB) any {
 
 // decodeNative decodes any message of the native protocol, with digests by d.
 func decodeNative(msg []byte, d Digest) (any, error) {
-	switch typeOf(msg) {
+	switch TypeOf(msg) {
 	case TypeHello:
 		return decoded(DecodeHello(msg))
 	case TypeWindow:
@@ -332,7 +332,7 @@ func decodeNative(msg []byte, d Digest) (any, error) {
 
 // decodeOutcome decodes the messages with which entries and transfers end.
 func decodeOutcome(msg []byte, d Digest) (any, error) {
-	switch typeOf(msg) {
+	switch TypeOf(msg) {
 	case TypeEnd:
 		entry, size, digest, err := DecodeEnd(msg, d)
 		return decoded(endMessage{entry, size, digest}, err)
@@ -351,7 +351,7 @@ func decodeOutcome(msg []byte, d Digest) (any, error) {
 		durability, counts, transport, err := DecodeFinished(msg)
 		return decoded(finishedMessage{durability, counts, transport}, err)
 	}
-	return nil, malformed(typeOf(msg), "no message of this protocol")
+	return nil, malformed(TypeOf(msg), "no message of this protocol")
 }
 
 func decoded[T any](value T, err error) (any, error) {
@@ -468,6 +468,6 @@ func TestNativeVectorsWithABitChanged(t *testing.T) {
 
 // isFailureCode reports whether the byte is the code AbortFailure.
 func isFailureCode(msg []byte, at int) bool {
-	place := map[Type]int{TypeAbort: 4, TypeFailure: 8}[typeOf(msg)]
+	place := map[Type]int{TypeAbort: 4, TypeFailure: 8}[TypeOf(msg)]
 	return place > 0 && at == place && msg[at] == byte(AbortFailure)
 }

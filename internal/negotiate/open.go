@@ -21,9 +21,6 @@ var phaseNames = [...]string{
 // String returns the name of the phase in docs/PROTOCOL.md.
 func (p phase) String() string { return phaseNames[p] }
 
-// OfSender reports whether the sender takes the next step for an entry; otherwise the receiver does.
-func (p phase) OfSender() bool { return p == needed || p == asked }
-
 // OpenEntry describes an undecided entry to the user.
 type OpenEntry struct {
 	Number    uint32

@@ -12,7 +12,7 @@ type Outline struct {
 // OutlineOf returns the outline of any bytes. It does not check the message, and does not allocate.
 func OutlineOf(msg []byte) Outline {
 	var o Outline
-	layout := outlineOf(typeOf(msg))
+	layout := outlineOf(TypeOf(msg))
 	if at := layout.items; at > 0 && len(msg) >= at+4 {
 		o.Items = binary.BigEndian.Uint32(msg[at:])
 	}

@@ -166,7 +166,7 @@ func (s *Service) Start() []byte {
 // running, until this side's CLOSE. It fails with ErrOutOfOrder, and with ErrMalformed for a message that is not of a
 // native session, or too long. The message is sent as it is.
 func (s *Service) Native(msg []byte) error {
-	t := typeOf(msg)
+	t := TypeOf(msg)
 	err := s.checkFits(t, len(msg))
 	switch {
 	case !copySent.has(s.state):
@@ -463,5 +463,5 @@ func (s *Service) mayCall(t Type) error {
 
 // send returns a message that was appended to dst, if this side may send it and its effect does not fail.
 func (s *Service) send(dst, msg []byte, effect func() error) ([]byte, error) {
-	return s.sendIf(s.mayCall(typeOf(msg[len(dst):])), dst, msg, effect)
+	return s.sendIf(s.mayCall(TypeOf(msg[len(dst):])), dst, msg, effect)
 }

@@ -15,7 +15,7 @@ import (
 func FuzzServiceDecode(f *testing.F) {
 	for _, v := range serviceVectors(f) {
 		if len(v.Hex) >= typeSize {
-			f.Add(uint8(typeOf(v.Hex)-TypeServiceGreeting), []byte(v.Hex[typeSize:]))
+			f.Add(uint8(TypeOf(v.Hex)-TypeServiceGreeting), []byte(v.Hex[typeSize:]))
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, rest []byte) {
@@ -32,7 +32,7 @@ func checkServiceDecoding(t *testing.T, msg []byte) {
 	}
 	encoded := encodeService(message)
 	// Codes and texts are made valid.
-	free := slices.Contains([]Type{TypeRefused, TypeListEnd, TypeRemoved}, typeOf(msg))
+	free := slices.Contains([]Type{TypeRefused, TypeListEnd, TypeRemoved}, TypeOf(msg))
 	if !free {
 		wantBytes(t, encoded, msg)
 	}
@@ -146,7 +146,7 @@ func playServiceCall(t *testing.T, s *Service, msg []byte) {
 	var said []byte
 	if err == nil {
 		said, err = callService(s, message)
-	} else if err = s.Native(msg); err == nil && !isNative(typeOf(msg)) {
+	} else if err = s.Native(msg); err == nil && !isNative(TypeOf(msg)) {
 		t.Fatalf("% x passes as a message of the native session", msg)
 	}
 	if err == nil {

@@ -16,7 +16,7 @@ func (s *Service) Receive(msg []byte) (ServiceStep, error) {
 	case len(msg) > max(s.limits.MaxMessage, ServicePingHeader+s.apart):
 		return s.failWithNotice(malformed(0, "%d bytes, limit %d", len(msg), s.limits.MaxMessage))
 	}
-	step, err := s.dispatch(typeOf(msg), msg)
+	step, err := s.dispatch(TypeOf(msg), msg)
 	if err != nil {
 		return s.failWithNotice(err)
 	}

@@ -233,7 +233,7 @@ func serviceCell(t *testing.T, role ServiceRole, situation string, input service
 		cell += ":" + step.Event.String()
 	}
 	if step.Reply != nil {
-		cell += ">" + typeOf(step.Reply).String()
+		cell += ">" + TypeOf(step.Reply).String()
 	}
 	return cell
 }

@@ -168,7 +168,7 @@ func (m serviceMessage) list(t testing.TB, place Place) any {
 
 // decodeService decodes any message of the service protocol.
 func decodeService(msg []byte) (any, error) {
-	switch typeOf(msg) {
+	switch TypeOf(msg) {
 	case TypeServiceGreeting:
 		return decoded(DecodeServiceGreeting(msg))
 	case TypeRefused:
@@ -209,7 +209,7 @@ func decodeService(msg []byte) (any, error) {
 	case TypeMade:
 		return decoded(madeMessage{}, DecodeMade(msg))
 	}
-	return nil, malformed(typeOf(msg), "no message of the service protocol")
+	return nil, malformed(TypeOf(msg), "no message of the service protocol")
 }
 
 // encodeService encodes what decodeService returns.

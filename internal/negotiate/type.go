@@ -112,10 +112,7 @@ func (t Type) String() string {
 }
 
 // TypeOf returns the type of a message, or 0 if msg is too short. It may be one that no protocol knows.
-func TypeOf(msg []byte) Type { return typeOf(msg) }
-
-// typeOf returns the type of a message, or 0 if msg is too short.
-func typeOf(msg []byte) Type {
+func TypeOf(msg []byte) Type {
 	if len(msg) < typeSize {
 		return 0
 	}

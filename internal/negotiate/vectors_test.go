@@ -25,7 +25,7 @@ func checkVectors(t *testing.T, vectors []vectorCase, wanted func(Type) bool) {
 	for _, v := range vectors {
 		t.Run(v.name, func(t *testing.T) {
 			v.check(t)
-			types[typeOf(v.hex)] = types[typeOf(v.hex)] || !v.malformed
+			types[TypeOf(v.hex)] = types[TypeOf(v.hex)] || !v.malformed
 		})
 	}
 	for message := range typeNames {
