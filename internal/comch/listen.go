@@ -13,10 +13,8 @@ import (
 
 // Listener accepts peers on the DPU. It is safe for concurrent use.
 type Listener struct {
-	server *doca.Server
-
-	mu       sync.Mutex
-	refusing chan struct{} // after AcceptOnly; closed when other peers are no longer refused
+	server   *doca.Server
+	refusing sync.WaitGroup // the goroutine of AcceptOnly
 }
 
 // Listen offers the server called name to the host function of rep. An error that is doca.CodeAlreadyExist means that
@@ -124,23 +122,18 @@ func (l *Listener) Accept(ctx context.Context, wait Wait) (Conn, error) {
 }
 
 // AcceptOnly is Accept, and from then on disconnects every other peer at once, as the reference does. It must be called
-// once.
+// once, and not during Close.
 func (l *Listener) AcceptOnly(ctx context.Context, wait Wait) (Conn, error) {
 	conn, err := l.Accept(ctx, wait)
 	if err != nil {
 		return nil, err
 	}
-	refusing := make(chan struct{})
-	l.mu.Lock()
-	l.refusing = refusing
-	l.mu.Unlock()
-	go l.refuseOthers(refusing)
+	l.refusing.Go(l.refuseOthers)
 	return conn, nil
 }
 
 // refuseOthers ends with the server.
-func (l *Listener) refuseOthers(refusing chan<- struct{}) {
-	defer close(refusing)
+func (l *Listener) refuseOthers() {
 	for {
 		extra, err := l.server.Accept(context.Background())
 		if err != nil {
@@ -153,11 +146,6 @@ func (l *Listener) refuseOthers(refusing chan<- struct{}) {
 // Close disconnects all peers, and ends Accept with ErrClosed. Closing twice is harmless.
 func (l *Listener) Close() error {
 	err := l.server.Close()
-	l.mu.Lock()
-	refusing := l.refusing
-	l.mu.Unlock()
-	if refusing != nil {
-		<-refusing
-	}
+	l.refusing.Wait()
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
@@ -16,9 +17,9 @@ const pipeQueue = 1024
 // PipeEnd is one end of a connection within this process. It implements Conn.
 type PipeEnd struct {
 	in, out    *pipeDirection
-	ended      *pipeEnd // of both ends
-	closed     chan struct{}
-	closeOnce  sync.Once
+	ended      context.Context // the connection, which both ends have
+	end        context.CancelFunc
+	closed     atomic.Bool // this end
 	maxMessage int
 }
 
@@ -39,19 +40,13 @@ type waitingMessage struct {
 	queued chan struct{} // closed when the message is in the queue
 }
 
-// pipeEnd is the end of a connection, which both ends of a pipe see.
-type pipeEnd struct {
-	once sync.Once
-	done chan struct{}
-}
-
 // Pipe returns the two ends of a connection within this process, without a device, for messages of up to maxMessage
 // bytes. Each direction holds up to 1024 messages that have not been received.
 func Pipe(maxMessage int) (one, other *PipeEnd) {
-	ended := &pipeEnd{done: make(chan struct{})}
+	ended, end := context.WithCancel(context.Background())
 	there, back := newPipeDirection(), newPipeDirection()
 	newEnd := func(in, out *pipeDirection) *PipeEnd {
-		return &PipeEnd{in: in, out: out, ended: ended, closed: make(chan struct{}), maxMessage: maxMessage}
+		return &PipeEnd{in: in, out: out, ended: ended, end: end, maxMessage: maxMessage}
 	}
 	return newEnd(back, there), newEnd(there, back)
 }
@@ -75,7 +70,7 @@ func (e *PipeEnd) Send(ctx context.Context, message []byte) error {
 	select {
 	case <-queued:
 		return nil
-	case <-e.ended.done:
+	case <-e.ended.Done():
 		return e.whyEnded()
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -107,10 +102,8 @@ func (d *pipeDirection) put(message []byte) bool {
 
 // refill moves waiting messages into the queue, which has space again, unless the connection has ended.
 func (e *PipeEnd) refill() {
-	select {
-	case <-e.ended.done:
+	if e.ended.Err() != nil {
 		return
-	default:
 	}
 	d := e.in
 	d.mu.Lock()
@@ -137,7 +130,7 @@ func (e *PipeEnd) Recv(ctx context.Context) ([]byte, error) {
 	case message := <-e.in.queue:
 		e.refill()
 		return message, nil
-	case <-e.ended.done:
+	case <-e.ended.Done():
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -149,29 +142,25 @@ func (e *PipeEnd) Recv(ctx context.Context) ([]byte, error) {
 
 // whyEnded returns nil as long as the connection has not ended.
 func (e *PipeEnd) whyEnded() error {
-	select {
-	case <-e.closed:
+	switch {
+	case e.closed.Load():
 		return ErrClosed
-	default:
-	}
-	select {
-	case <-e.ended.done:
+	case e.ended.Err() != nil:
 		return ErrPeerLost
-	default:
-		return nil
 	}
+	return nil
 }
 
 // MaxMessage implements Conn.
 func (e *PipeEnd) MaxMessage() int { return e.maxMessage }
 
 // Done implements Conn.
-func (e *PipeEnd) Done() <-chan struct{} { return e.ended.done }
+func (e *PipeEnd) Done() <-chan struct{} { return e.ended.Done() }
 
 // Close implements Conn.
 func (e *PipeEnd) Close() error {
-	e.closeOnce.Do(func() { close(e.closed) })
-	e.ended.once.Do(func() { close(e.ended.done) })
+	e.closed.Store(true)
+	e.end()
 	return nil
 }
 
