@@ -6,37 +6,30 @@ import (
 	"hash/maphash"
 	"io"
 	"path"
-	"slices"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
-// paths is a set of paths in 8 bytes for each: their hashes, with a random seed. In a set of ten
-// million paths another path seems to be with a probability below 1e-12.
+// paths is a set of paths, of which it has the hashes with a random seed. In a set of ten million paths another path
+// seems to be with a probability below 1e-12.
 type paths struct {
 	seed   maphash.Seed
-	hashes []uint64
-	sorted bool
+	hashes map[uint64]struct{}
 }
 
 func newPaths(number int) *paths {
-	return &paths{seed: maphash.MakeSeed(), hashes: make([]uint64, 0, number)}
+	return &paths{maphash.MakeSeed(), make(map[uint64]struct{}, number)}
 }
 
-// add adds a path, without what does not change its meaning, such as "./".
-func (p *paths) add(name string) {
-	p.hashes = append(p.hashes, maphash.String(p.seed, path.Clean(name)))
-	p.sorted = false
-}
+func (p *paths) add(name string) { p.hashes[p.hash(name)] = struct{}{} }
 
 func (p *paths) has(name string) bool {
-	if !p.sorted {
-		slices.Sort(p.hashes)
-		p.sorted = true
-	}
-	_, found := slices.BinarySearch(p.hashes, maphash.String(p.seed, path.Clean(name)))
+	_, found := p.hashes[p.hash(name)]
 	return found
 }
+
+// hash leaves out what does not change the meaning of a path, such as "./".
+func (p *paths) hash(name string) uint64 { return maphash.String(p.seed, path.Clean(name)) }
 
 // reportExtra prints and counts the regular files below a directory that a manifest does not list.
 func (v verifier) reportExtra(ctx context.Context, manifest, directory string, known *paths, count *tally) error {

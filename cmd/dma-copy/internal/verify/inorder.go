@@ -31,28 +31,22 @@ func inOrder[T, R any](
 	ctx context.Context, next func() (T, error), work func(context.Context, T) R, done func(T, R) error,
 ) error {
 	group, ctx := errgroup.WithContext(ctx)
-	waiting, ordered := make(chan task[T, R]), make(chan task[T, R], maxAhead)
+	ordered := make(chan task[T, R], maxAhead)
 	group.Go(func() error {
-		defer close(waiting)
 		defer close(ordered)
-		return distribute(ctx, next, waiting, ordered)
+		return distribute(ctx, next, work, ordered)
 	})
-	for range min(maxWorkers, runtime.GOMAXPROCS(0)) {
-		group.Go(func() error {
-			for t := range waiting {
-				t.result <- work(ctx, t.of)
-			}
-			return nil
-		})
-	}
 	group.Go(func() error { return collect(ctx, ordered, done) })
 	return group.Wait()
 }
 
-// distribute hands out what next returns to the workers, and to the collector.
+// distribute has the workers read what next returns, and hands it to the collector.
 func distribute[T, R any](
-	ctx context.Context, next func() (T, error), waiting, ordered chan<- task[T, R],
+	ctx context.Context, next func() (T, error), work func(context.Context, T) R, ordered chan<- task[T, R],
 ) error {
+	var workers errgroup.Group
+	workers.SetLimit(min(maxWorkers, runtime.GOMAXPROCS(0)))
+	defer workers.Wait()
 	for {
 		t := task[T, R]{result: make(chan R, 1)}
 		t.of, t.err = next()
@@ -67,11 +61,10 @@ func distribute[T, R any](
 		if t.err != nil {
 			return nil // the collector returns it when all results before it are done
 		}
-		select {
-		case waiting <- t:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+		workers.Go(func() error {
+			t.result <- work(ctx, t.of)
+			return nil
+		})
 	}
 }
 
