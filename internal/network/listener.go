@@ -149,7 +149,7 @@ var errSlow = fmt.Errorf("%w within %s", secure.ErrTimeout, helloTime)
 // begin finds out what a connection is for, and hands it over. With an error, which may be a panic, it is the caller's.
 func (l *Listener) begin(socket *net.TCPConn, from *source, leave func()) (err error) {
 	defer job.Recover(&err)
-	ctx, cancel := context.WithTimeoutCause(l.ctx, helloTime, errSlow)
+	ctx, cancel := context.WithTimeoutCause(l.ctx, cmp.Or(l.settings.hello, helloTime), errSlow)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = socket.SetReadDeadline(time.Unix(1, 0)) })
 	read, data, err := readHello(socket)

@@ -228,9 +228,11 @@ func TestSlowHello(t *testing.T) {
 		"silent": writes(""), "half a hello": writes("\x16\x03\x01\x02\x00\x01"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // it takes the ten seconds
 			refused := make(refusals, 1)
-			m := newMachines(t, refused.settings)
+			m := newMachines(t, func(s *Settings) {
+				refused.settings(s)
+				s.hello = 50 * time.Millisecond
+			})
 			conn := m.plain(t)
 			peer(t, m, conn)
 			refused.mustRefuse(t, secure.ErrTimeout, "")

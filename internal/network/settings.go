@@ -57,7 +57,8 @@ type Settings struct {
 	// TLS handshakes.
 	Log zerolog.Logger
 
-	buffers int // bytes of the buffers of each socket; 0 is what the system chooses
+	buffers int           // bytes of the buffers of each socket; 0 is what the system chooses
+	hello   time.Duration // of each connection, instead of helloTime; 0 is that
 }
 
 // renewAfter is well below the 2^24.5 records of 16 KiB, 388 GB, up to which RFC 8446 (section 5.5) recommends to use
