@@ -45,7 +45,7 @@ func openMeetings(t *testing.T, daemonSide negotiate.Side, connections int) *mee
 	var err error
 	m.daemon, err = OpenDaemon(DaemonConfig{
 		Server: m.server, Device: daemonDevice, Side: daemonSide, Representors: []string{function},
-		Connections: connections, Log: zerolog.Nop(),
+		Connections: connections, Log: m.config.Log,
 	})
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -69,7 +69,7 @@ func contentOf(name string) string { return strings.Repeat(name+"\n", 100_000) }
 
 // command connects, pushes a file of this name twice and pulls it, and disconnects.
 func (m *meetings) command(name string) error {
-	c, err := Dial(m.Context(), m.meeting, ClientConfig{Key: m.key, Verify: m.verify, Log: zerolog.Nop()})
+	c, err := Dial(m.Context(), m.meeting, ClientConfig{Key: m.key, Verify: m.verify, Log: m.log})
 	if err != nil {
 		return err
 	}
@@ -139,10 +139,12 @@ func TestCommandsOnTheDPUAtOnce(t *testing.T) {
 		_, err := c.Ping(t.Context(), nil)
 		must(t, err)
 	}
-	hasty := m.meeting
-	hasty.Wait = 50 * time.Millisecond
-	_, err := Dial(t.Context(), hasty, ClientConfig{Key: m.key, Verify: m.verify, Log: zerolog.Nop()})
-	mustBe(t, err, ErrBusy)
+	mustBe(t, answerInTime(func(wait time.Duration) error {
+		hasty := m.meeting
+		hasty.Wait = wait
+		_, err := Dial(t.Context(), hasty, ClientConfig{Key: m.key, Verify: m.verify, Log: m.log})
+		return err
+	}), ErrBusy)
 	for i := range connected { // from the last name to the first
 		last := &connected[len(connected)-1-i]
 		next := make(chan *Client)
@@ -159,7 +161,7 @@ func TestCommandsOnTheDPUAtOnce(t *testing.T) {
 
 func (m *meetings) mustDial() *Client {
 	m.Helper()
-	c, err := Dial(m.Context(), m.meeting, ClientConfig{Key: m.key, Verify: m.verify, Log: zerolog.Nop()})
+	c, err := Dial(m.Context(), m.meeting, ClientConfig{Key: m.key, Verify: m.verify, Log: m.log})
 	must(m.T, err)
 	return c
 }

@@ -1,13 +1,17 @@
 package native
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -95,5 +99,82 @@ func TestIncompleteChunksAreProgress(t *testing.T) {
 		if enough && err != nil || !enough && !errors.Is(err, job.ErrIdle) {
 			t.Errorf("%d bytes in each pulse: %v", bytes, err)
 		}
+	}
+}
+
+// A chunk that takes longer than the idle timeouts does not end a transfer while its bytes are carried.
+func TestSlowChunk(t *testing.T) {
+	for _, carries := range []bool{true, false} {
+		t.Run(fmt.Sprint("carries ", carries), func(t *testing.T) {
+			from := disktest.NewMemory("/")
+			from.Put("/src", "content")
+			m := newMeeting(t, from, newTarget())
+			shared := &sharedMemory{closed: &m.closed}
+			m.memory = func(negotiate.Side) Memory { return slowMemory{shared, carries} }
+			m.run()
+			if carries {
+				must(t, errors.Join(m.sender.err, m.receiver.err))
+			} else if !errors.Is(m.receiver.err, job.ErrIdle) && !errors.Is(m.sender.err, job.ErrIdle) {
+				t.Errorf("sender: %v; receiver: %v", m.sender.err, m.receiver.err)
+			}
+		})
+	}
+}
+
+// slowMemory has windows over which a chunk takes five minutes.
+type slowMemory struct {
+	*sharedMemory
+	carries bool // it tells how much of a chunk was carried
+}
+
+// Expose implements Memory.
+func (s slowMemory) Expose(ctx context.Context, l Layout) (*Window, error) {
+	w, err := s.sharedMemory.Expose(ctx, l)
+	return s.slowed(w), err
+}
+
+// Open implements Memory.
+func (s slowMemory) Open(ctx context.Context, l Layout, of negotiate.Window) (*Window, error) {
+	w, err := s.sharedMemory.Open(ctx, l, of)
+	return s.slowed(w), err
+}
+
+func (s slowMemory) slowed(w *Window) *Window {
+	for i, engine := range w.Engines {
+		w.Engines[i] = &slowEngine{Engine: engine}
+	}
+	if opened := time.Now(); s.carries {
+		w.Carried = func() int64 { return int64(time.Since(opened)/time.Second) * carriedStep }
+	}
+	return w
+}
+
+// slowEngine completes what was submitted five minutes later.
+type slowEngine struct {
+	pump.Engine
+	due time.Time
+}
+
+// Submit implements pump.Engine.
+func (e *slowEngine) Submit(moves []pump.Move) (int, error) {
+	e.due = time.Now().Add(5 * time.Minute)
+	return e.Engine.Submit(moves)
+}
+
+// Poll implements pump.Engine.
+func (e *slowEngine) Poll(into []pump.Moved) int {
+	if time.Now().Before(e.due) {
+		return 0
+	}
+	return e.Engine.Poll(into)
+}
+
+// Reap implements pump.Engine.
+func (e *slowEngine) Reap(ctx context.Context, into []pump.Moved) (int, error) {
+	select {
+	case <-time.After(time.Until(e.due)):
+		return e.Engine.Reap(ctx, into)
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
 )
 
 // Proxy is a TCP proxy before a server. It numbers the connections from 0 on, in the order in which they are made: the
@@ -19,7 +18,6 @@ type Proxy struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	stalled func(n int) bool // connections that pass nothing on; nil: none
-	rate    int              // bytes per second of a connection, in each direction; 0: no limit
 	conns   []net.Conn
 	made    int
 	refused int   // connections to be closed at once
@@ -96,22 +94,6 @@ func (p *Proxy) Stall(which func(n int) bool) {
 	p.changed.Broadcast()
 }
 
-// Slow lets each connection pass so many bytes per second in each direction.
-func (p *Proxy) Slow(rate int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.rate = rate
-}
-
-func (p *Proxy) delay(bytes int) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.rate == 0 {
-		return 0
-	}
-	return time.Duration(bytes) * time.Second / time.Duration(p.rate)
-}
-
 // All is for Stall.
 func All(int) bool { return true }
 
@@ -170,7 +152,6 @@ func (p *Proxy) pass(n int, from, to net.Conn) {
 	buffer := make([]byte, 64<<10)
 	for {
 		read, err := from.Read(buffer)
-		time.Sleep(p.delay(read))
 		if !p.mayPass(n, read) {
 			return
 		}
