@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -387,25 +388,27 @@ func (c hungConn) Recv(context.Context) ([]byte, error) {
 // A call into the device that does not return does not keep a ping from ending.
 func TestHungCall(t *testing.T) {
 	p := newPair(t, "")
-	o := p.options[negotiate.Host]
-	o.IdleTimeout = 300 * time.Millisecond
-	near, far := comchtest.NewPair(4080, comchtest.Faultless, comchtest.Faultless)
-	conn := hungConn{near, make(chan struct{})}
-	c, err := newConversation(o, conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = c.run(t.Context(), func() error {
-		t.Error("disconnected, although the call may still use the connection")
-		return nil
+	synctest.Test(t, func(t *testing.T) {
+		o := p.options[negotiate.Host]
+		o.IdleTimeout = 300 * time.Millisecond
+		near, far := comchtest.NewPair(4080, comchtest.Faultless, comchtest.Faultless)
+		conn := hungConn{near, make(chan struct{})}
+		c, err := newConversation(o, conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.run(t.Context(), func() error {
+			t.Error("disconnected, although the call may still use the connection")
+			return nil
+		})
+		if !errors.Is(err, job.ErrHung) || !errors.Is(err, job.ErrIdle) {
+			t.Errorf("got %v", err)
+		}
+		close(conn.end)
+		if err := errors.Join(near.Close(), far.Close()); err != nil {
+			t.Error(err)
+		}
 	})
-	if !errors.Is(err, job.ErrHung) || !errors.Is(err, job.ErrIdle) {
-		t.Errorf("got %v", err)
-	}
-	close(conn.end)
-	if err := errors.Join(near.Close(), far.Close()); err != nil {
-		t.Error(err)
-	}
 }
 
 // A host that another DPU process turns away tries again.
