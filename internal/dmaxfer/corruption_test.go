@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rs/zerolog"
-
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 )
@@ -43,11 +41,12 @@ func noWrongByteIsKept(
 	t.Helper()
 	random := rand.New(rand.NewPCG(uint64(corruptions), 5))
 	noticed := int64(0)
+	hostLog, dpuLog := lenientLogs(t)
 	for done := 0; done < corruptions; done += corruptionsAtOnce {
 		faults := corruptingFaults(random)
 		t.Setenv("DMA_COPY_SOFT_FAULTS", faults)
 		setup := newSetup(t, "")
-		setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
+		setup.host.Log, setup.dpu.Log = hostLog, dpuLog
 		way := setup.directions()[[]string{"from the host", "from the DPU"}[done/corruptionsAtOnce%2]]
 		noticed += run(setup, t, way[0], way[1], faults)
 		setup.closeEarly(t)

@@ -15,7 +15,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
-	"github.com/rs/zerolog"
 )
 
 // interruptedSize is what a transfer copies that is interrupted, and interruptedAfter when: bytes. interruptedRate is
@@ -90,7 +89,7 @@ func TestLinkedCut(t *testing.T) {
 func cutsAndResumes(t *testing.T, over transport, sender negotiate.Side) {
 	setup := newSetup(t, "")
 	setup.host.Path, setup.dpu.Path = over.choice, over.choice
-	setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop() // a device may warn of the loss
+	setup.host.Log, setup.dpu.Log = lenientLogs(t) // a device may warn of the loss
 	l, disconnect := setup.connect(t, over)
 	from, _ := l.files(sender)
 	want := content(interruptedSize)
@@ -114,7 +113,7 @@ func TestLinkedLeavesRMA(t *testing.T) {
 	over := overUCX(negotiate.PathMessages, job.AnyPath, "tcp")
 	over.outOfReach(negotiate.PathMessages)
 	bothWays(t, over, func(t *testing.T, l *linkedPair, sender negotiate.Side) {
-		l.host.Log, l.dpu.Log = zerolog.Nop(), zerolog.Nop()
+		l.host.Log, l.dpu.Log = lenientLogs(t)
 		from, to := l.files(sender)
 		jobtest.WriteFile(t, from.File, content(3*testChunk))
 		for range 2 {
@@ -134,7 +133,7 @@ func TestLinkedOnlyRMAOutOfReach(t *testing.T) {
 	over := overUCX(negotiate.PathMessages, job.AnyPath, "tcp")
 	over.outOfReach()
 	bothWays(t, over, func(t *testing.T, l *linkedPair, sender negotiate.Side) {
-		l.host.Log, l.dpu.Log = zerolog.Nop(), zerolog.Nop()
+		l.host.Log, l.dpu.Log = lenientLogs(t)
 		l.host.ExitCode, l.dpu.ExitCode = jobtest.ExitCode, jobtest.ExitCode
 		from, _ := l.files(sender)
 		jobtest.WriteFile(t, from.File, content(3*testChunk))

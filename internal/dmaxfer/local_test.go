@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
@@ -338,7 +338,7 @@ func TestLocalStoppedEarly(t *testing.T) {
 func TestLocalCorruption(t *testing.T) {
 	t.Setenv("DMA_COPY_SOFT_FAULTS", "drop=1,flip=5,duplicate=7")
 	l := newLocal(t)
-	l.Log = zerolog.Nop()
+	l.Log = comchtest.LogOnFailure(t, "copy")
 	want := content(20 * testChunk)
 	jobtest.WriteFile(t, l.File, want)
 	summary := l.mustRun()
@@ -351,7 +351,7 @@ func TestLocalCorruption(t *testing.T) {
 func TestLocalCorruptionThatStays(t *testing.T) {
 	t.Setenv("DMA_COPY_SOFT_FAULTS", "flip=1,flip=2,flip=3,flip=4")
 	l := newLocal(t)
-	l.Log, l.Depth = zerolog.Nop(), 1
+	l.Log, l.Depth = comchtest.LogOnFailure(t, "copy"), 1
 	jobtest.WriteFile(t, l.File, content(4*testChunk))
 	l.mustFail(job.ErrDigest, "checksum mismatch")
 	if _, err := os.Stat(l.target); !errors.Is(err, fs.ErrNotExist) {
@@ -400,7 +400,7 @@ func TestLocalFileCallsFailInATree(t *testing.T) {
 // takes at least that many copies.
 func (l *local) failEachCall(calls int, files map[string]string) {
 	l.t.Helper()
-	l.Log, l.Depth, l.File, l.target = zerolog.Nop(), 2, "/from/source", "/to/target"
+	l.Log, l.Depth, l.File, l.target = comchtest.LogOnFailure(l.t, "copy"), 2, "/from/source", "/to/target"
 	directories := []string{"/", "/from", "/to"}
 	if _, one := files[""]; !one {
 		directories = append(directories, "/from/source", "/from/source/a")
@@ -644,7 +644,7 @@ type hungLocal struct {
 
 func newHungLocal(t *testing.T, side string) *hungLocal {
 	l := &hungLocal{newLocal(t), make(chan struct{}, 1000), make(chan struct{})}
-	l.Log = zerolog.Nop()
+	l.Log = comchtest.LogOnFailure(t, "copy")
 	jobtest.WriteFile(t, l.File, content(20*testChunk))
 	l.FS = disktest.NewFaulty(disk.OS, func(_ int, op, name string) *disktest.Fault {
 		reads, writes := op == "read" && name == "source", op == "write" && name != "source"
@@ -673,7 +673,7 @@ func (l *hungLocal) mustEndHung(ctx context.Context, kind error, text string) {
 // A receiver whose sender is lost during the commit reports what the target has: it is as durable as was asked for.
 func TestSenderIsLostDuringTheCommit(t *testing.T) {
 	l := newLocal(t)
-	l.Log = zerolog.Nop()
+	l.Log = comchtest.LogOnFailure(t, "copy")
 	jobtest.WriteFile(t, l.File, content(3*testChunk))
 	var c *localCopy
 	l.FS = disktest.NewFaulty(disk.OS, func(_ int, op, name string) *disktest.Fault {

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
@@ -51,6 +52,11 @@ func newSetup(t *testing.T, limits string) *setup {
 // strictLog fails the test that warns: what a copy complains of was not meant to happen here.
 func strictLog(t *testing.T) zerolog.Logger {
 	return zerolog.New(zerolog.NewTestWriter(t)).Hook(warningFails{t})
+}
+
+// lenientLogs returns the loggers of the host and of the DPU for a copy that may warn. A failed test prints their ends.
+func lenientLogs(t testing.TB) (host, dpu zerolog.Logger) {
+	return comchtest.LogOnFailure(t, "host"), comchtest.LogOnFailure(t, "DPU")
 }
 
 type warningFails struct{ t *testing.T }
@@ -188,7 +194,7 @@ func TestRunWithoutAFile(t *testing.T) {
 func TestRunWhereFilesAreNotPinned(t *testing.T) {
 	setup := newSetup(t, "pin_files=0")
 	setup.host.ReferenceOnly = true
-	setup.host.Log = zerolog.Nop()
+	setup.host.Log, _ = lenientLogs(t)
 	for name, way := range setup.directions() {
 		t.Run(name, func(t *testing.T) {
 			sender, receiver := way[0], way[1]
@@ -239,7 +245,7 @@ func TestRunRefusesBeforeItWaits(t *testing.T) {
 // machine is busy.
 func TestFailedStartIsReported(t *testing.T) {
 	setup := newSetup(t, "")
-	setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
+	setup.host.Log, setup.dpu.Log = lenientLogs(t)
 	for name, way := range setup.directions() {
 		t.Run(name, func(t *testing.T) {
 			waiting, failing := *way[0], *way[1]
@@ -295,7 +301,7 @@ func TestFailedStartDisturbsNoCopy(t *testing.T) {
 func TestRunEndsWithItsContext(t *testing.T) {
 	because := errors.New("it was enough")
 	setup := newSetup(t, "task_latency_us=60000000")
-	setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
+	setup.host.Log, setup.dpu.Log = lenientLogs(t)
 	for name, way := range setup.directions() {
 		t.Run(name, func(t *testing.T) {
 			sender, receiver := way[0], way[1]
@@ -318,7 +324,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 func TestRunWithoutProgress(t *testing.T) {
 	setup := newSetup(t, "task_latency_us=60000000")
 	setup.dpu.IdleTimeout = 20 * time.Millisecond
-	setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
+	setup.host.Log, setup.dpu.Log = lenientLogs(t)
 	jobtest.WriteFile(t, setup.host.File, content(testChunk))
 	both := setup.run(t.Context())
 	mustBe(t, both.errs[negotiate.DPU], job.ErrIdle)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/rs/zerolog"
 	weighted "golang.org/x/sync/semaphore"
 
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
@@ -34,7 +33,8 @@ func newLoneReceiver(t *testing.T) *loneReceiver {
 	conn, _ := comchtest.NewPair(maxMessage, comchtest.Faultless, comchtest.Faultless)
 	l := &loneReceiver{t: t, memory: newTarget(), sent: &repliesOfReceiver{failures: make(map[uint32]string)}}
 	c := &Config{
-		Side: negotiate.DPU, Conn: conn, Progress: &job.Progress{}, Log: zerolog.Nop(), Memory: &sharedMemory{},
+		Side: negotiate.DPU, Conn: conn, Progress: &job.Progress{}, Memory: &sharedMemory{},
+		Log:    comchtest.LogOnFailure(t, "DPU"),
 		File:   &job.LocalFile{FS: l.memory, Name: "/dst/t", Path: "/dst/t", Directory: true},
 		Notify: func(job.Event) {},
 	}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rs/zerolog"
-
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
@@ -50,7 +48,7 @@ func newLoneSenderOf(t *testing.T, what negotiate.Flags, file *job.LocalFile) *l
 	conn, _ := comchtest.NewPair(4096, comchtest.Faultless, comchtest.Faultless)
 	l := &loneSender{t: t, steps: &steps{}}
 	c := &Config{
-		Side: negotiate.Host, Conn: conn, Progress: &job.Progress{}, Log: zerolog.Nop(), File: file,
+		Side: negotiate.Host, Conn: conn, Progress: &job.Progress{}, Log: comchtest.LogOnFailure(t, "host"), File: file,
 		Memory: &sharedMemory{},
 		Notify: func(e job.Event) {
 			if done, is := e.(job.FileDone); is {
