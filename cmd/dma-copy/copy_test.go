@@ -1,12 +1,19 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"reflect"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -43,3 +50,29 @@ func optionsOf(t *testing.T, line string) dmaxfer.Options {
 	o.ExitCode = nil
 	return o
 }
+
+// The time of --max-duration starts when both sides know each other, however long one has waited for the other.
+func TestMaxDuration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 3 * time.Second
+		var began time.Time
+		monitor := report.NewMonitor(silent{}, config.Copy{})
+		_, err := transfer(t.Context(), monitor, dmaxfer.Options{MaxDuration: limit},
+			func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {
+				time.Sleep(time.Hour)
+				began = time.Now()
+				o.Notify(job.PeerKnown{Protocol: negotiate.Native})
+				<-ctx.Done()
+				return job.Summary{}, context.Cause(ctx)
+			})
+		if took := time.Since(began); took != limit || !errors.Is(err, errDurationLimit) {
+			t.Errorf("it ended after %s: %v", took, err)
+		}
+	})
+}
+
+// silent reports nothing.
+type silent struct{ report.Reporter }
+
+func (silent) Interval() time.Duration { return 0 }
+func (silent) Event(job.Event)         {}

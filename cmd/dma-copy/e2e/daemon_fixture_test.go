@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // daemonFixture is a fixture with a daemon on one side and commands on the other, which trust each other's keys. The
@@ -382,18 +383,22 @@ func (f *daemonFixture) expectLeft(want ...string) {
 	}
 }
 
-// resourcesAtRest returns the resources when they have not changed for some seconds: a daemon on the host opens what it
-// looks for commands with before its next attempt, and keeps it.
+// resourcesAtRest returns the resources of the idle daemon. One on the host looks for the commands of each name with a
+// client of the device, which has a timer: after a command it opens another one before its next attempt, and keeps it.
 func (d daemon) resourcesAtRest() resources {
 	d.t.Helper()
-	for before := d.resources(); ; {
-		time.Sleep(4 * time.Second)
-		now := d.resources()
-		if slices.Equal(now.descriptors, before.descriptors) {
-			return now
+	deadline := time.Now().Add(processTimeout)
+	for d.fixture.serves == "host" && d.fixture.address == "" {
+		open := d.resources().descriptors
+		timers := slices.DeleteFunc(open, func(name string) bool { return name != "anon_inode:[timerfd]" })
+		if len(timers) == len(negotiate.CommandNames()) {
+			break
 		}
-		before = now
+		if time.Now().After(deadline) {
+			d.t.Fatalf("the daemon has %d clients to look for commands", len(timers))
+		}
 	}
+	return d.resources()
 }
 
 // expectResources waits until the daemon holds no more than before. Go keeps threads, and some of the memory that it

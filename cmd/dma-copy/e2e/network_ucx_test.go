@@ -46,7 +46,7 @@ func TestStopsOverUCX(t *testing.T) {
 		f.createLocal(pacedSize, "pushed", "first", "stopped")
 		d := f.serve(patientFlag)
 		f.expectCommand("push host/first :files/")
-		before := d.resourcesAtRest()
+		before := d.resources()
 
 		pushed := d.pushWith(slowFlags, "host", "pushed")
 		must(f.t, pushed.signal(syscall.SIGSTOP))

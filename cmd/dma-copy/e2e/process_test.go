@@ -184,6 +184,16 @@ func (p *process) waitFor(stream *outputBuffer, pattern *regexp.Regexp) error {
 	}
 }
 
+// askUntil asks the process what it waits for until what it has printed on one of its streams matches the pattern. On a
+// busy machine a copy may not answer in time, or have come less far, and between two requests there is nothing to say.
+func (p *process) askUntil(stream *outputBuffer, pattern *regexp.Regexp) error {
+	for !pattern.MatchString(stream.String()) && !p.hasEnded() {
+		_ = p.signal(syscall.SIGUSR1) // it may have ended
+		time.Sleep(10 * time.Millisecond)
+	}
+	return p.waitFor(stream, pattern)
+}
+
 // exitCode waits for the process and returns its exit code as a shell reports it.
 func (p *process) exitCode() int {
 	<-p.done

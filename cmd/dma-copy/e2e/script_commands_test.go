@@ -30,6 +30,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"fails":     plain(failsCommand),
 	"says":      plain(saysCommand),
 	"prints":    plain(printsCommand),
+	"asks":      plain(asksCommand),
 	"runson":    plain(runsOnCommand),
 	"signal":    plain(signalCommand),
 	"waitfor":   plain(waitforCommand),
@@ -173,6 +174,20 @@ func printsCommand(ts *testscript.TestScript, args []string) {
 	pattern, err := regexp.Compile(args[1])
 	ts.Check(err)
 	ts.Check(processOf(ts, args[0]).waitForStdout(pattern))
+}
+
+// asksCommand: asks [-stdout] NAME REGEXP sends SIGUSR1 to a started program until its stderr, or stdout, matches.
+func asksCommand(ts *testscript.TestScript, args []string) {
+	args, stdout := takeFlag(args, "-stdout")
+	wantArgs(ts, len(args) == 2, "asks [-stdout] NAME REGEXP")
+	pattern, err := regexp.Compile(args[1])
+	ts.Check(err)
+	p := processOf(ts, args[0])
+	stream := &p.stderr
+	if stdout {
+		stream = &p.stdout
+	}
+	ts.Check(p.askUntil(stream, pattern))
 }
 
 // runsOnCommand: runson NAME LIST checks that every thread of a started program may use these CPUs and no others.

@@ -241,13 +241,8 @@ func TestRequestStandsStill(t *testing.T) {
 	d.expectEndAfterTerm()
 }
 
-// askUntil asks a process what it waits for until its answer matches the pattern. On a busy machine a copy may not
-// answer in time, and between two requests there is nothing to say.
+// askUntil asks a process what it waits for until its answer matches the pattern.
 func (s side) askUntil(pattern *regexp.Regexp) {
 	s.t.Helper()
-	for !pattern.MatchString(s.stderr.String()) && !s.hasEnded() {
-		_ = s.signal(syscall.SIGUSR1) // it may have ended
-		time.Sleep(10 * time.Millisecond)
-	}
-	s.waitForLog(pattern)
+	must(s.t, s.process.askUntil(&s.stderr, pattern))
 }
