@@ -40,11 +40,11 @@ const (
 
 // setAttributes sets a mode, unless it is nil, and the attributes of meta that are preserved. The owner is set before
 // the mode, because changing it clears mode bits; extended attributes before the mode, because it may forbid them; the
-// time last. path is for messages.
-func setAttributes(of attributed, path string, keep Preserve, meta Metadata, mode *uint32) error {
+// time last. path, for messages, is called after a failure only.
+func setAttributes(of attributed, path func() string, keep Preserve, meta Metadata, mode *uint32) error {
 	if keep.Owner {
 		if err := of.SetOwner(meta.UID, meta.GID); err != nil {
-			return cannotKeep(path, "its owner", nextIfNoOwner, err)
+			return cannotKeep(path(), "its owner", nextIfNoOwner, err)
 		}
 	}
 	if keep.Xattrs && meta.Xattrs != nil {
@@ -54,25 +54,25 @@ func setAttributes(of attributed, path string, keep Preserve, meta Metadata, mod
 	}
 	if mode != nil {
 		if err := of.SetMode(*mode); err != nil {
-			return callFailed("setting the mode of", path, err)
+			return callFailed("setting the mode of", path(), err)
 		}
 	}
 	if keep.Times {
 		if err := of.SetModified(meta.Modified); err != nil {
-			return callFailed("setting the time of", path, err)
+			return callFailed("setting the time of", path(), err)
 		}
 	}
 	return nil
 }
 
-func setXattrs(of attributed, path string, attributes iter.Seq[Xattr]) error {
+func setXattrs(of attributed, path func() string, attributes iter.Seq[Xattr]) error {
 	for attribute := range attributes {
 		err := errNotUserXattr
 		if MayPreserve(attribute.Name) {
 			err = of.SetXattr(attribute)
 		}
 		if err != nil { // of the name no more than a file system can store: that of a peer may be much longer
-			return cannotKeep(path, fmt.Sprintf("its extended attribute %.255q", attribute.Name), nextIfNoXattr, err)
+			return cannotKeep(path(), fmt.Sprintf("its extended attribute %.255q", attribute.Name), nextIfNoXattr, err)
 		}
 	}
 	return nil

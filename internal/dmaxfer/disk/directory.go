@@ -31,16 +31,20 @@ type Directory struct {
 // path returns the path of a name below the root.
 func (d *Directory) path(name string) string { return Join(d.Path(), name) }
 
-// shown returns the path of a name, or of the directory if it is empty, for messages; the root's is its own path.
-func (d *Directory) shown(name string) string {
-	switch {
-	case name != "":
-		return d.path(name)
-	case d.parent == nil:
+// title returns the path of the directory itself for messages; the root's is its own path.
+func (d *Directory) title() string {
+	if d.parent == nil {
 		return d.tree.path
-	default:
-		return d.Path()
 	}
+	return d.Path()
+}
+
+// shown returns the path of a name, or of the directory if it is empty, for messages.
+func (d *Directory) shown(name string) string {
+	if name == "" {
+		return d.title()
+	}
+	return d.path(name)
 }
 
 // Fresh reports whether this transfer has created the directory.
@@ -147,7 +151,7 @@ func (d *Directory) SetXattrs(attributes iter.Seq[Xattr]) error {
 		attributes = func(func(Xattr) bool) {}
 	}
 	return d.Do(func(dir Dir) error {
-		if err := setXattrs(dir, d.shown(""), attributes); err != nil || !d.mayReplace() {
+		if err := setXattrs(dir, d.title, attributes); err != nil || !d.mayReplace() {
 			return err
 		}
 		return d.removeOtherXattrs(dir, attributes)
@@ -184,7 +188,7 @@ func (d *Directory) Leave(meta Metadata) error {
 	}
 	defer d.Unuse()
 	finish := func() error {
-		return setAttributes(dir, d.shown(""), d.tree.opt.Preserve, meta, d.finalMode(meta))
+		return setAttributes(dir, d.title, d.tree.opt.Preserve, meta, d.finalMode(meta))
 	}
 	if d.flushesNames() {
 		return d.tree.flusher.leave(d, dir, finish)
@@ -205,12 +209,17 @@ func (d *Directory) finalMode(meta Metadata) *uint32 {
 }
 
 // Stat returns the Info of an entry, of a symlink itself. It fails with fs.ErrNotExist if there is none.
-func (d *Directory) Stat(name string) (info Info, err error) {
+func (d *Directory) Stat(name string) (Info, error) {
+	return look(d, "examining", name, func(dir Dir) (Info, error) { return dir.Stat(name) })
+}
+
+// look makes a call with the directory's handle that has a result.
+func look[T any](d *Directory, doing, name string, call func(dir Dir) (T, error)) (result T, err error) {
 	err = d.Do(func(dir Dir) (err error) {
-		info, err = dir.Stat(name)
+		result, err = call(dir)
 		return err
 	})
-	return info, d.wrap("examining", name, err)
+	return result, d.wrap(doing, name, err)
 }
 
 // useFor is use for a call that creates an entry of this name.
@@ -232,22 +241,15 @@ func (d *Directory) Do(call func(dir Dir) error) error {
 }
 
 // ReadLink returns a symlink. It fails with unix.EINVAL for any other file.
-func (d *Directory) ReadLink(name string) (link Link, err error) {
-	err = d.Do(func(dir Dir) (err error) {
-		link, err = dir.ReadLink(name)
-		return err
-	})
-	return link, d.wrap("reading", name, err)
+func (d *Directory) ReadLink(name string) (Link, error) {
+	return look(d, "reading", name, func(dir Dir) (Link, error) { return dir.ReadLink(name) })
 }
 
 // Open opens a regular file for reading. It does not follow a symlink.
-func (d *Directory) Open(name string) (file File, err error) {
-	err = d.Do(func(dir Dir) (err error) {
-		file, err = dir.Open(name, true)
-		return err
-	})
+func (d *Directory) Open(name string) (File, error) {
+	file, err := look(d, "opening", name, func(dir Dir) (File, error) { return dir.Open(name, true) })
 	if err != nil {
-		return nil, d.wrap("opening", name, err)
+		return nil, err
 	}
 	info, err := file.Info()
 	if err == nil && !info.Mode.IsRegular() {

@@ -23,7 +23,7 @@ func (p *Partial) Prepare(ctx context.Context, meta Metadata, durability Durabil
 		return err
 	}
 	mode := p.modeOf(meta)
-	if err := setAttributes(p.file, p.path, p.want.Preserve, meta, &mode); err != nil {
+	if err := setAttributes(p.file, p.Path, p.want.Preserve, meta, &mode); err != nil {
 		return err
 	}
 	if durability != negotiate.DurabilityNone {

@@ -107,7 +107,8 @@ func (s *Staged) fill(content []byte, meta Metadata, mode uint32, flush bool) er
 	if s.temporary == "" && meta.Xattrs == nil {
 		newMode = nil // it has been created with that
 	}
-	if err := setAttributes(s.file, d.path(s.name), d.tree.opt.Preserve, meta, newMode); err != nil {
+	path := func() string { return d.path(s.name) }
+	if err := setAttributes(s.file, path, d.tree.opt.Preserve, meta, newMode); err != nil {
 		return err
 	}
 	if flush {
