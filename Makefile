@@ -174,6 +174,9 @@ test-rdma: build ## copies over real verbs between two emulated machines; CASES=
 	$(GO) test -c -o build/rdma/ucx.test ./internal/ucx
 	lab/rdma/test.sh $(CASES)
 
+test-page: ## the status page in headless Chromium, installed if missing (Debian); SCREENSHOTS=DIR keeps pictures
+	GO='$(GO)' scripts/test-page.sh $(SCREENSHOTS)
+
 # The checkout must not change meanwhile. The comparison with rsync needs rsync.
 trees: ## copy this checkout and the sources of Go as trees, both ways, and compare them with find and rsync
 	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e -run TestRealTrees \
@@ -192,7 +195,7 @@ GOROUTINES := ^[[:space:]]*go [[:alpha:].]+\(|\.(Go|Parallel)\(
 # Copies of the whole program, of each kind once: how it works with other processes is the same without the detector.
 E2E_UNDER_RACE := ^TestScripts$$/^(dpu_sends|fleet.*|host_sends|local_tree|network.*|progress_signal|$\
 reference_(dpu|host)_sends|resume|service|service_ends|stopped_dpu|streams|tree_kinds|verify_tree)$$|$\
-^Test(CopiesBesideADaemon|DaemonDrains|FastPath|ReloadUnderLoad|RunningCopiesAreCounted|StopsOverUCX|$\
+^Test(CopiesBesideADaemon|DaemonDrains|FastPath|ReloadUnderLoad|StatusPageOfADaemon|StopsOverUCX|$\
 StoppedCommands|Tree|TreeUpdate)$$
 race: ## the Go tests of packages with goroutines under the race detector, and of the whole program some
 	$(GO_TEST) -race -count=1 $(QUICK_BUILD) $(PARALLEL) -skip '$(NOT_UNDER_RACE)' \

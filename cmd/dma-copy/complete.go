@@ -1,15 +1,16 @@
 package main
 
 import (
-	"cmp"
-	"maps"
+	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // A shell that completes a command line runs the program with cobra's hidden command and the words so far.
@@ -23,11 +24,15 @@ const (
 	directories = cobra.ShellCompDirectiveFilterDirs            // offer names of directories
 )
 
+// defaultPatience is how long a user waits for candidates that are looked up on a device or in a share, unless
+// config.CompletionWaitVariable says otherwise.
+const defaultPatience = time.Second
+
 // completer finds the candidates for the last word of a command line. It prints nothing, and answers a failure with no
 // candidates.
 type completer struct {
-	env   config.Environment
-	flags *pflag.FlagSet // of the command, as far as they were given
+	streams streams
+	flags   *pflag.FlagSet // of the command, as far as they were given
 }
 
 // completes is a function that returns the candidates for an argument of a command, which may be empty so far, behind
@@ -62,7 +67,7 @@ func prepareCompletion(root *cobra.Command, list []command, streams streams, bef
 			complete = c.complete
 		}
 	}
-	c := completer{streams.env, selected.Flags()}
+	c := completer{quiet(streams), selected.Flags()}
 	selected.ValidArgsFunction = func(
 		_ *cobra.Command, before []string, word string,
 	) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -71,18 +76,28 @@ func prepareCompletion(root *cobra.Command, list []command, streams streams, bef
 	c.offerValues(selected, settings)
 }
 
-// offerValues lets cobra offer the values of the flags, and describe each flag in a few words.
+// quiet returns streams that show the user nothing but the candidates.
+func quiet(streams streams) streams {
+	streams.stderr, streams.screen = io.Discard, nil
+	return streams
+}
+
+// offerValues lets cobra offer the values of the flags, describe each flag in a few words, and leave out flags that
+// conflict with those given.
 func (c completer) offerValues(cmd *cobra.Command, s config.Settings) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		flag.Usage = inBrief(flag.Usage)
 		err := cmd.RegisterFlagCompletionFunc(flag.Name,
 			func(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-				return offerValue(config.ValuesOf(s, flag.Name), word)
+				return c.value(config.ValuesOf(s, flag.Name), word)
 			})
 		if err != nil {
 			panic("internal error: " + err.Error())
 		}
 	})
+	for _, set := range config.Exclusive(s) {
+		cmd.MarkFlagsMutuallyExclusive(set...)
+	}
 }
 
 // inBrief returns the first clause of a help.
@@ -93,8 +108,8 @@ func inBrief(help string) string {
 	return help
 }
 
-// offerValue returns the candidates for the value of an option.
-func offerValue(v config.Values, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// value returns the candidates for the value of an option.
+func (c completer) value(v config.Values, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch v.Kind {
 	case config.WordValues:
 		return offerWords(v, word)
@@ -102,6 +117,10 @@ func offerValue(v config.Values, word string) ([]cobra.Completion, cobra.ShellCo
 		return nil, files
 	case config.DirectoryValues:
 		return nil, directories
+	case config.DeviceValues:
+		return within(c.patience(), func() []cobra.Completion { return c.devices(word) }), onlyThese
+	case config.RepresentorValues:
+		return within(c.patience(), func() []cobra.Completion { return c.representors(word) }), onlyThese
 	default:
 		return nil, onlyThese
 	}
@@ -135,8 +154,21 @@ func offer(words []string, word string) ([]cobra.Completion, cobra.ShellCompDire
 	return offerWords(config.Values{Words: words}, word)
 }
 
-// settings returns the keys and peers of a command by the flags that were given, the files and the environment. What is
-// wrong with them is not reported.
+// within returns what find returns, or nothing if that takes longer than the limit. find then goes on until the process
+// ends, which is at once.
+func within(limit time.Duration, find func() []cobra.Completion) []cobra.Completion {
+	found := make(chan []cobra.Completion, 1)
+	go func() { found <- find() }()
+	select {
+	case list := <-found:
+		return list
+	case <-time.After(limit):
+		return nil
+	}
+}
+
+// settings returns the settings with which ls would list a daemon, by the flags that were given, the files and the
+// environment. What is wrong with them is not reported.
 func (c completer) settings() *config.List {
 	s, flags := new(config.List), pflag.NewFlagSet("", pflag.ContinueOnError)
 	config.Declare(flags, s)
@@ -145,8 +177,19 @@ func (c completer) settings() *config.List {
 			_ = flags.Set(own.Name, given.Value.String()) // a text is accepted
 		}
 	})
-	_, _ = config.Load(flags, c.env, s)
+	_, _ = config.Load(flags, c.streams.env, s)
+	s.Driver.LogLevel, s.TrustFirst = config.LevelDisable, false
+	s.Wait = c.patience()
 	return s
+}
+
+// patience returns how long to wait for what is looked up.
+func (c completer) patience() time.Duration {
+	text, _ := c.streams.env.Variable(config.CompletionWaitVariable)
+	if limit, err := quantity.ParseDuration(text); err == nil && limit > 0 {
+		return limit
+	}
+	return defaultPatience
 }
 
 // firstOf completes the first argument of a command with words, and has no candidates for the others.
@@ -162,90 +205,4 @@ func firstOf(words ...string) completes {
 // anyFiles completes arguments with the names of files.
 func anyFiles(completer, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return nil, files
-}
-
-// inShares completes arguments of which all are in shares.
-func inShares(c completer, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return c.peers(word, ":"), moreFollows
-}
-
-// inShareOrHere completes arguments that are in a share or on this side. A shell cannot add names of files to
-// candidates, so those of peers need a beginning.
-func inShareOrHere(c completer, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if word != "" {
-		if offered := c.peers(word, ":"); len(offered) > 0 {
-			return offered, moreFollows
-		}
-	}
-	return nil, files
-}
-
-// peerArgument completes PEER, without a share.
-func peerArgument(c completer, before []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(before) > 0 {
-		return nil, onlyThese
-	}
-	return c.peers(word, ""), onlyThese
-}
-
-// peers returns the names of the peers with this beginning, followed by what separates them from a share.
-func (c completer) peers(word, separator string) (offered []cobra.Completion) {
-	known := c.settings().Peers
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		if strings.HasPrefix(name+separator, word) {
-			about := cmp.Or(known[name].Address, known[name].Device)
-			offered = append(offered, cobra.CompletionWithDesc(name+separator, about))
-		}
-	}
-	return offered
-}
-
-// keyNames completes the argument of keys.
-func keyNames(c completer, before []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if len(before) == 0 {
-		var actions []string
-		for _, action := range keysActions {
-			actions = append(actions, action.name)
-		}
-		return offer(actions, word)
-	}
-	overwrites := c.flags.Changed("overwrite")
-	switch {
-	case before[0] == keysTrust && len(before) > 1:
-		return nil, files // one with the line of a key
-	case len(before) == 1 && (before[0] == keysRemove || before[0] == keysTrust && overwrites):
-		return c.trusted(word), onlyThese
-	}
-	return nil, onlyThese
-}
-
-// trusted returns the names of the trusted keys with this beginning.
-func (c completer) trusted(word string) (offered []cobra.Completion) {
-	store, err := openKeys(c.env, c.settings().Keys)
-	if err != nil {
-		return nil
-	}
-	known, err := store.Load()
-	if err != nil {
-		return nil
-	}
-	for _, grant := range known.All() {
-		if strings.HasPrefix(grant.Name, word) {
-			offered = append(offered, cobra.CompletionWithDesc(grant.Name, cmp.Or(grant.Comment, grant.Key.Words())))
-		}
-	}
-	return offered
-}
-
-// configArguments completes show and a command, or check and a file.
-func configArguments(_ completer, before []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	switch {
-	case len(before) == 0:
-		return offer([]string{configShow, configCheck}, word)
-	case len(before) == 1 && before[0] == configCheck:
-		return nil, files
-	case len(before) == 1 && before[0] == configShow:
-		return offer(append(names(commands()), configCopy), word)
-	}
-	return nil, onlyThese
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -42,23 +45,63 @@ func TestEveryFlagIsOffered(t *testing.T) {
 	}
 }
 
-// Nothing is said about settings that are wrong, and what can be offered is.
+// Of a huge directory only some names are offered, but all with the same beginning if these are few.
+func TestFilesHereAreLimited(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for i := range maxOffered + 2*readTogether {
+		name := fmt.Sprintf("a%d", i)
+		if i == 0 {
+			name = "begins-otherwise"
+		}
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := len(filesHere("a")); got < maxOffered || got >= maxOffered+readTogether {
+		t.Errorf("%d of %d names", got, maxOffered+2*readTogether-1)
+	}
+	if got := filesHere("b"); len(got) != 1 || got[0] != "begins-otherwise" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The variable is a duration as those of flags, which may have days.
+func TestPatience(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"": defaultPatience, "1.5s": 1500 * time.Millisecond, "1d": 24 * time.Hour, "-1s": defaultPatience,
+		"0": defaultPatience, "soon": defaultPatience,
+	} {
+		c := completer{streams: streams{env: func(name string) (string, bool) {
+			return text, name == "DMA_COPY_COMPLETION_WAIT"
+		}}}
+		if got := c.patience(); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// Nothing is said about settings that are wrong or a daemon that is not there, and what can be offered is.
 func TestCompletionIsSilent(t *testing.T) {
 	broken := map[string]string{"DMA_COPY_WAIT": "never", "DMA_COPY_CONFIG": "/nonexistent", "DMA_COPY_AUTH": "none"}
 	for line, want := range map[string]string{
 		"push --digest bl":                  "blake3",
 		"push --chunk _":                    "",
+		"push --trust-first ucx://x":        "",
+		"ls ucx://127.0.0.1:1/":             "",
+		"ls ucx://[/":                       "",
 		"ls :/":                             "",
 		"keys --keys /nonexistent remove _": "",
 		"keys --keys /nonexistent trust --overwrite _": "",
 		"devices --driver ucx -p _":                    "",
 		"serve --driver ucx -p _":                      "",
 		"config nothing --":                            "",
+		"config show nothing --":                       "",
 		"sync a b c":                                   "",
 		"completion zsh _":                             "",
 		"-- -l W":                                      "WARNING",
 		"push --path tls,":                             "",
 		"serve --path tls,tcp,am,rma,dma,":             "tls,tcp,am,rma,dma,fast",
+		"config show serve --audit":                    "--audit-log\tAppend a JSON line for each request",
 	} {
 		if got := strings.Join(completions(t, broken, words(line)...), " "); got != want {
 			t.Errorf("%s: %q, want %q", line, got, want)

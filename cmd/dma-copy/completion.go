@@ -26,9 +26,11 @@ func completionCommand() command {
 		name:    "completion",
 		summary: "Print a script that completes words in a shell",
 		takes:   shells[:],
-		about: `Prints a script by which the shell completes commands, flags, choices, files and
-names of peers and keys. A package of dma-copy has installed the scripts
-already.
+		about: `Prints a script by which the shell completes commands, flags and their values:
+devices, representors, choices, files, names of peers and keys, and what is in
+the shares of a daemon. What cannot be found within a second, or the duration in
+DMA_COPY_COMPLETION_WAIT, is not offered. A package of dma-copy has installed
+the scripts already.
 `,
 		list: []manpage.Row{
 			{Term: "bash", Text: "needs the package bash-completion. The script goes into " +

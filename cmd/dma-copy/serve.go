@@ -245,9 +245,8 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 	if s.Quiet {
 		texts = io.Discard
 	}
-	recent := new(status.Recent)
-	d.numbers = metrics.New(programVersion(), func() service.Status { return d.server.Status() })
-	observers := service.Observers{recent, d.numbers, &sessionLog{log: d.log, stdout: texts}}
+	w := d.watch()
+	observers := append(w.observers(), d.numbers, &sessionLog{log: d.log, stdout: texts})
 	if d.audit, err = d.openAudit(); err != nil {
 		return err
 	}
@@ -258,7 +257,7 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 	if d.server, err = service.NewServer(d.serverConfig(trust, observers)); err != nil {
 		return err
 	}
-	if err := d.publish(runtime, recent); err != nil {
+	if err := d.publish(runtime, w); err != nil {
 		return err
 	}
 	go d.manager.Watchdog(ctx, func() { d.server.Status() })

@@ -3,19 +3,49 @@ package main
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/metrics"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/page"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/runtimedir"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/status"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/traffic"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/service"
 )
 
-// publish opens the socket of dma-copy status, and the address of the metrics.
-func (d *daemon) publish(runtime *runtimedir.Dir, recent *status.Recent) error {
+// watching is what dma-copy status and the status page show beside the status of the server.
+type watching struct {
+	recent  *status.Recent
+	history *traffic.History // nil: there is no page
+}
+
+// watch begins to count and to remember what the server will do.
+func (d *daemon) watch() watching {
+	now := func() service.Status { return d.server.Status() }
+	d.numbers = metrics.New(programVersion(), now)
+	w := watching{recent: new(status.Recent)}
+	if d.settings.StatusPage {
+		w.history = traffic.NewHistory(now)
+		d.onClose(func() error { w.history.Close(); return nil })
+	}
+	return w
+}
+
+func (w watching) observers() service.Observers {
+	if w.history == nil {
+		return service.Observers{w.recent}
+	}
+	return service.Observers{w.recent, w.history}
+}
+
+// publish opens the socket of dma-copy status, and the address of the metrics and the status page.
+func (d *daemon) publish(runtime *runtimedir.Dir, w watching) error {
 	d.shown = status.Daemon{
 		PID: os.Getpid(), Software: softwareName(), Authenticates: d.settings.Auth == config.AuthKeys,
-		Status: d.server.Status, Recent: recent,
+		Status: d.server.Status, Recent: w.recent,
 	}
 	socket, err := status.Listen(d.socketPath(runtime), d.shown, d.log)
 	if err != nil {
@@ -25,22 +55,29 @@ func (d *daemon) publish(runtime *runtimedir.Dir, recent *status.Recent) error {
 	if d.settings.Metrics == "" {
 		return nil
 	}
-	serving, err := d.numbers.Listen(d.settings.Metrics, d.log)
+	var handler http.Handler
+	if w.history != nil {
+		handler = page.New(d.shown, w.history)
+	}
+	serving, err := d.numbers.Listen(d.settings.Metrics, handler, d.log)
 	if err != nil {
 		return err
 	}
 	d.onClose(serving.Close)
-	d.metrics = metricsAt(serving.Addr())
+	d.metrics = metricsAt(serving.Addr(), handler != nil)
 	return nil
 }
 
-// metricsAt says where the metrics are, with the port that was chosen if it was 0.
-func metricsAt(at net.Addr) string {
-	scheme := "http://"
+// metricsAt says where the metrics are, with the port that was chosen if it was 0, and the status page.
+func metricsAt(at net.Addr, page bool) string {
+	what, scheme := "metrics", "http://"
+	if page {
+		what = "metrics and status page"
+	}
 	if at.Network() == "unix" {
 		scheme = "unix:"
 	}
-	return fmt.Sprintf("metrics at %s%s", scheme, quote.Printable(at.String()))
+	return fmt.Sprintf("%s at %s%s", what, scheme, quote.Printable(at.String()))
 }
 
 func (d *daemon) socketPath(runtime *runtimedir.Dir) string {

@@ -70,20 +70,20 @@ host$ dma-copy sync --delete --dry-run :backup/photos photos
 func pushCommand() command {
 	c := transferCommand(config.Push, "Copy to a daemon",
 		[]string{"SRC... [PEER]:SHARE[/PATH]", "SRC... [:SHARE[/PATH]] --to FILE"})
-	c.about, c.examples, c.complete = pushAbout, pushExamples, inShareOrHere
+	c.about, c.examples, c.complete = pushAbout, pushExamples, pushArguments
 	return c
 }
 
 func pullCommand() command {
 	c := transferCommand(config.Pull, "Copy from a daemon", []string{"[PEER]:SHARE/PATH... DST"})
-	c.about, c.examples, c.complete = pullAbout, pullExamples, inShareOrHere
+	c.about, c.examples, c.complete = pullAbout, pullExamples, pullArguments
 	return c
 }
 
 func syncCommand() command {
 	c := transferCommand(config.Sync, "Make a directory the same as another one",
 		[]string{"SRC [PEER]:SHARE[/PATH]", "[PEER]:SHARE[/PATH] DST"})
-	c.about, c.examples, c.complete = syncAbout, syncExamples, inShareOrHere
+	c.about, c.examples, c.complete = syncAbout, syncExamples, syncArguments
 	return c
 }
 

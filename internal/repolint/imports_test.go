@@ -208,7 +208,7 @@ func noGlobalLogger(file sourceFile) []string {
 }
 
 // libraryLogFile directs what libraries log by Go's package to zerolog.
-const libraryLogFile = programPackage + "/internal/metrics/server.go"
+const libraryLogFile = programPackage + "/internal/metrics/log.go"
 
 func noOtherLogPackage(file sourceFile) []string {
 	if file.test || file.path == libraryLogFile {

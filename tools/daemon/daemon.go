@@ -1,4 +1,4 @@
-// Package daemon runs the program for tests of what watches the metrics of its daemon.
+// Package daemon runs the program for tests of what watches its daemon: the real metrics, and the status page.
 package daemon
 
 import (

@@ -18,22 +18,42 @@ type offers struct {
 	want []string
 }
 
+// insideShare is offered for what is in the share, where the last word is the share's directory.
+var insideShare = []string{"dir/", "image.bin", "with blank"}
+
+// below returns names behind the beginning of a path.
+func below(base string, names ...string) (paths []string) {
+	for _, name := range names {
+		paths = append(paths, base+name)
+	}
+	return paths
+}
+
 // TestShellsComplete lets each shell complete command lines with the script that the program prints for it.
 func TestShellsComplete(t *testing.T) {
 	t.Parallel()
 	f := newNetworkFixture(t)
+	f.completeWithin("5m")
+	f.fillShare()
 	must(t, os.WriteFile(filepath.Join(f.dir, "hosts.txt"), nil, 0o644))
+	d := f.serve("")
 	network := "--keys host.keys --json peers.json "
+	address := "ucx://" + f.address + "/"
 	forEachShell(t, f, []offers{
 		{"pu", []string{"pull", "push"}},
 		{"completion ", []string{"bash", "zsh", "fish"}},
 		{"help ver", []string{"verify", "version"}},
 		{"config show pul", []string{"pull"}},
+		{"config show push --driver so", []string{"soft"}},
 		{"keys --keys host.keys remove ", []string{"peer"}},
 		{"push --driver ", []string{"auto", "doca", "soft", "ucx"}},
 		{"push --preserve owner,", []string{"owner,xattr", "owner,links"}},
 		{"push --exp", []string{"--expect"}},
 		{"push --exclude x --exclude-f", []string{"--exclude-from"}},
+		{"--cores 0 --num", nil},
+		{"--pci-addr b1:00.1 --dev-", nil},
+		{"-p b1:00.", []string{"b1:00.0", "b1:00.1"}},
+		{"-p 03:00.1 -r b", []string{"b1:00.0", "b1:00.1"}},
 		{"push --keys h", []string{"host", "host.keys"}},
 		{"push --keys=host.", []string{"--keys=host.keys"}},
 		{"push --driver=s", []string{"--driver=soft"}},
@@ -42,9 +62,53 @@ func TestShellsComplete(t *testing.T) {
 		{"devices 'a(touch evaluated)' ", nil},
 		{"ping " + network, []string{"net"}},
 		{"ls " + network, []string{"net:"}},
+		{"ls " + network + "net:", []string{"net:files/"}},
+		{"pull " + network + "net:files/", below("net:files/", insideShare...)},
+		{"pull " + network + "net:files/i", []string{"net:files/image.bin"}},
 		{"push " + network + "hosts.txt n", []string{"net:"}},
+		{"sync " + network + "host net:files/dir/", []string{"net:files/dir/inner"}},
 		{"sync " + network + "net:files/dir/ host.", []string{"host.keys"}},
+		{"ls --keys host.keys " + address + "files/", below(address+"files/", insideShare...)},
 	})
+	d.stop()
+}
+
+// TestShellsCompleteOverADevice is the same where the daemon is behind a device.
+func TestShellsCompleteOverADevice(t *testing.T) {
+	t.Parallel()
+	f := newDaemonFixture(t, "dpu")
+	f.completeWithin("5m")
+	f.fillShare()
+	d := f.serve("")
+	ask := "pull -p b1:00.1 --keys host.keys "
+	forEachShell(t, f, []offers{
+		{ask + ":", []string{":files/"}},
+		{ask, []string{":files/"}},
+		{ask + ":files/", below(":files/", insideShare...)},
+		{ask + ":files/nothing", nil},
+	})
+	d.stop()
+	f.completeWithin("10ms")
+	forEachShell(t, f, []offers{
+		{ask + ":", nil},
+		{"ls --keys host.keys ucx://127.0.0.1:1/files/", nil},
+	})
+}
+
+// completeWithin sets how long a completion may take: so long that no test depends on it, or less than it takes.
+func (f *daemonFixture) completeWithin(limit string) {
+	f.environment = append(slices.Clone(f.environment), "DMA_COPY_COMPLETION_WAIT="+limit)
+}
+
+// fillShare puts a file of each kind of name into the share. A shell that runs what is in a name makes a file
+// "evaluated".
+func (f *daemonFixture) fillShare() {
+	f.t.Helper()
+	must(f.t, os.Mkdir(f.share("dir"), 0o755))
+	names := []string{"image.bin", "with blank", "line\nbreak", "dir/inner", "`>evaluated`1", "`>evaluated`2"}
+	for _, name := range names {
+		must(f.t, os.WriteFile(f.share(name), nil, 0o644))
+	}
 }
 
 // forEachShell completes the lines in each shell.

@@ -32,6 +32,9 @@ func (l *Log) lostLine(lost int64) []byte {
 	return l.encode("lost", func(line *zerolog.Event) { line.Int64("lines", lost) })
 }
 
+// Connected implements service.Observer. Connections have no line: Authenticated or Refused follows.
+func (l *Log) Connected(service.Session) {}
+
 // Authenticated implements service.Observer.
 func (l *Log) Authenticated(s service.Session) {
 	l.line("session", func(line *zerolog.Event) {
@@ -50,6 +53,9 @@ func (l *Log) Refused(s service.Session, code int, reason error) {
 		addError(line, reason)
 	})
 }
+
+// Began implements service.Observer. A request has its line when it has ended.
+func (l *Log) Began(service.Record) {}
 
 // Ended implements service.Observer.
 func (l *Log) Ended(r service.Record) {

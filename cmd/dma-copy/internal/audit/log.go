@@ -13,7 +13,6 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
-	"github.com/dma-copy/dma-copy/internal/service"
 )
 
 // The most that waits for the file. A line takes about 500 bytes, and one of a removal up to some 10 KiB.
@@ -24,8 +23,6 @@ const (
 
 // Log is an audit log. It implements service.Observer, and its methods are safe for concurrent use.
 type Log struct {
-	service.Observers // nil, for the events without a line: others follow
-
 	path  string // empty: a stream that is not reopened
 	now   func() time.Time
 	log   zerolog.Logger // where the failures of the audit log itself are reported

@@ -4,10 +4,12 @@ package config
 type ValueKind int
 
 const (
-	NoValues        ValueKind = iota // numbers, patterns, texts and devices: nothing can be offered
-	WordValues                       // words that the option accepts
-	FileValues                       // names of files and directories
-	DirectoryValues                  // names of directories
+	NoValues          ValueKind = iota // numbers, patterns and texts: nothing can be offered
+	WordValues                         // words that the option accepts
+	FileValues                         // names of files and directories
+	DirectoryValues                    // names of directories
+	DeviceValues                       // devices of the driver
+	RepresentorValues                  // representors of the driver's devices
 )
 
 // Values are the values that a shell can offer for an option.
@@ -31,6 +33,26 @@ func (o option) values() Values {
 		return Values{Kind: o.offers}
 	}
 	return Values{Kind: WordValues, Words: o.words, List: o.several}
+}
+
+// Exclusive returns sets of flags of the command of which only one can be given.
+func Exclusive(s Settings) (sets [][]string) {
+	table := s.options()
+	for _, opt := range table {
+		if opt.alias != "" {
+			sets = append(sets, opt.names())
+		}
+	}
+	for _, set := range [][]string{
+		{"cores", "numa"}, {"expect", "files-from"}, {"files-from", "delete"}, {"to", "trust-first"}, {"to", "rep-pci"},
+	} {
+		_, first := optionByName(table, set[0])
+		_, second := optionByName(table, set[1])
+		if first && second {
+			sets = append(sets, set)
+		}
+	}
+	return sets
 }
 
 // textsOf returns the words of a type of their own.

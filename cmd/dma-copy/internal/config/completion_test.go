@@ -1,10 +1,12 @@
 package config
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 )
 
@@ -63,11 +65,13 @@ func TestValuesOf(t *testing.T) {
 		flag string
 		want Values
 	}{
+		{&Copy{}, "pci-addr", Values{Kind: DeviceValues}},
+		{&Copy{}, "dev-pci", Values{Kind: DeviceValues}},
+		{&Serve{}, "rep-pci", Values{Kind: RepresentorValues}},
 		{&Copy{}, "file", Values{Kind: FileValues}},
 		{&Verify{}, "check", Values{Kind: FileValues}},
 		{&Copy{}, "doca-libdir", Values{Kind: DirectoryValues}},
 		{&Copy{}, "chunk", Values{}},
-		{&Copy{}, "pci-addr", Values{}},
 		{&Copy{}, "overwrite", Values{}},
 		{&Copy{}, "no-such-option", Values{}},
 		{&Serve{}, "share", Values{}},
@@ -86,6 +90,37 @@ func TestValuesOf(t *testing.T) {
 		if got.Kind != tc.want.Kind || !slices.Equal(got.Words, tc.want.Words) ||
 			len(got.Words) > 0 && got.List != tc.want.List {
 			t.Errorf("%T --%s: %+v, want %+v", tc.s, tc.flag, got, tc.want)
+		}
+	}
+}
+
+// Flags that a shell offers only one of are refused together.
+func TestExclusiveFlagsConflict(t *testing.T) {
+	samples := map[string]string{
+		"pci-addr": "b1:00.0", "dev-pci": "b1:00.1", "cores": "0", "numa": "0", "expect": "crc32c:1f0e22c4",
+		"files-from": "list", "delete": "true", "to": "peers", "trust-first": "true", "rep-pci": "b1:00.1",
+	}
+	for _, kind := range []TransferKind{Push, Sync} {
+		sets := Exclusive(&Transfer{Kind: kind})
+		if len(sets) < 4 {
+			t.Errorf("%s: %q", kind, sets)
+		}
+		for _, set := range sets {
+			var line []string
+			for _, name := range set {
+				if samples[name] == "" {
+					t.Fatalf("no value for --%s", name)
+				}
+				line = append(line, "--"+name+"="+samples[name])
+			}
+			s := &Transfer{Kind: kind}
+			err := load(s, nil, line...)
+			if err == nil {
+				err = errors.Join(s.SetPaths([]string{"a", ":b/c"}), s.Validate())
+			}
+			if _, refused := errors.AsType[exit.Coder](err); !refused {
+				t.Errorf("%s %q: %v", kind, line, err)
+			}
 		}
 	}
 }

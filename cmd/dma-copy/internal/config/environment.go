@@ -15,6 +15,9 @@ const (
 	testPrefix     = variablePrefix + "TEST_"
 )
 
+// CompletionWaitVariable is how long a completion in a shell may take, a duration as those of the options.
+const CompletionWaitVariable = variablePrefix + "COMPLETION_WAIT"
+
 // isOtherVariable reports whether a variable is not that of an option: siteVariable, or one of the software device
 // (softdoca/docs/SOFTDEVICE.md).
 func isOtherVariable(name string) bool { return slices.Contains(otherVariables(), name) }
@@ -23,7 +26,7 @@ func otherVariables() []string {
 	return []string{
 		siteVariable, "DMA_COPY_SOFT_DIR", "DMA_COPY_SOFT_SIDE", "DMA_COPY_SOFT_LIMITS", "DMA_COPY_SOFT_USERS",
 		"DMA_COPY_SOFT_FUNCTIONS", "DMA_COPY_SOFT_FAULTS", "DMA_COPY_SOFT_QUIRKS",
-		"DMA_COPY_COMPLETION_DESCRIPTIONS", "DMA_COPY_ACTIVE_HELP",
+		CompletionWaitVariable, "DMA_COPY_COMPLETION_DESCRIPTIONS", "DMA_COPY_ACTIVE_HELP",
 	}
 }
 

@@ -160,6 +160,9 @@ func (s *Serve) watchOptions() []option {
 		{group: ServeFlags, name: "metrics", value: "ADDRESS", json: jsonText,
 			assign: into(&s.Metrics, parseMetrics),
 			help:   "Serve metrics for Prometheus on a loopback address such as 127.0.0.1:9469, or on unix:PATH"},
+		switchOption(ServeFlags, "status-page", &s.StatusPage,
+			"At the address of --metrics, also serve a page for browsers: peers, paths, rates, failures. "+
+				"Every user of this machine can read a loopback address"),
 		fileOption(ServeFlags, "audit-log", "FILE", &s.AuditLog, "Append a JSON line for each request; - is stderr"),
 		runtimeDirOption(&s.RuntimeDir, "Directory of the lock that keeps a second "+
 			"daemon from starting, and of the socket; default RUNTIME_DIRECTORY, else /run/dma-copy "+

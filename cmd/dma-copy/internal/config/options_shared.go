@@ -82,7 +82,7 @@ func driverOptions(s *Driver) []option {
 func deviceOption(device *string) option {
 	return option{
 		group: ProgramFlags, name: "pci-addr", short: "p", alias: "dev-pci", aliasKey: "d", value: "DEVICE",
-		json: jsonText, assign: into(device, parseDevice),
+		json: jsonText, offers: DeviceValues, assign: into(device, parseDevice),
 		help: "Device: PCI address, IB or net device name; needed only where more than one device fits",
 	}
 }
@@ -90,7 +90,7 @@ func deviceOption(device *string) option {
 func representorOption(representor *string) option {
 	return option{
 		group: ProgramFlags, name: "rep-pci", short: "r", value: "DEVICE",
-		json: jsonText, assign: into(representor, parseRepresentor),
+		json: jsonText, offers: RepresentorValues, assign: into(representor, parseRepresentor),
 		help: "Host function of the other side, DPU only: PCI address, or VUID or net device name of its representor",
 	}
 }

@@ -250,7 +250,7 @@ func TestServeDefaults(t *testing.T) {
 	want := []share.Share{{Name: "in", Path: "/srv/in", Access: share.ReadWrite, NoOverwrite: true, MaxBytes: 1 << 30}}
 	if !slices.Equal(s.Shares, want) || s.Auth != AuthKeys || s.MaxConnections != 64 || s.MaxKeyConnections != 16 ||
 		s.MaxTransfers != 4 || s.MaxMemory != 1<<30 || s.DrainTimeout != 30*time.Second ||
-		s.IdleTimeout != 30*time.Second || s.Bandwidth != 0 || s.Metrics != "" || s.AuditLog != "" {
+		s.IdleTimeout != 30*time.Second || s.Bandwidth != 0 || s.Metrics != "" || s.StatusPage || s.AuditLog != "" {
 		t.Errorf("%+v", s)
 	}
 }
@@ -304,6 +304,7 @@ func TestRefusedServe(t *testing.T) {
 		{"", "--share a=/a --metrics :9469", `--metrics ":9469": not an address; `},
 		{"", "--share a=/a --metrics 0.0.0.0:9469", `--metrics "0.0.0.0:9469": not a loopback address; `},
 		{"", "--share a=/a --metrics unix:", `--metrics "unix:": an empty name; `},
+		{"", "--share a=/a --status-page", "--status-page needs an address: give --metrics 127.0.0.1:9469, or "},
 		{"", "--share a=/a --max-connections 0", `--max-connections "0": give a whole number from 1 to 2147483647`},
 		{"", "--share a=/a --max-transfers -1", `--max-transfers "-1": give a whole `},
 		{"", "--share a=/a --auth maybe", `--auth "maybe": not one of the choices; give keys or none`},
@@ -322,6 +323,13 @@ func TestRefusedServe(t *testing.T) {
 		if _, err := served(t, tc.file, nil, tc.line); err == nil || !strings.HasPrefix(err.Error(), tc.sentence) {
 			t.Errorf("%s %s: %v, want %s", tc.file, tc.line, err, tc.sentence)
 		}
+	}
+}
+
+func TestStatusPage(t *testing.T) {
+	s, err := served(t, "", nil, "--share a=/a --metrics unix:/run/x.sock --status-page")
+	if err != nil || !s.StatusPage {
+		t.Errorf("%v, %+v", err, s)
 	}
 }
 

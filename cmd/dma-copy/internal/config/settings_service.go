@@ -109,6 +109,7 @@ type Serve struct {
 	MaxMemory         int64 // bytes of the buffers of all connections; 0 is no limit
 	DrainTimeout      time.Duration
 	Metrics           string // address; empty: none
+	StatusPage        bool   // at the address of Metrics; only with one, after Validate
 	AuditLog          string // file, Stream for stderr; empty: none
 	RuntimeDir        string // empty: the default one
 	Socket            string // empty: the default one

@@ -289,6 +289,9 @@ func (s *Serve) Validate() error {
 			return err
 		}
 	}
+	if s.StatusPage && s.Metrics == "" {
+		return exit.Usagef("--status-page needs an address: give --metrics 127.0.0.1:9469, or --metrics unix:PATH")
+	}
 	if err := s.validateNetwork(); err != nil {
 		return err
 	}

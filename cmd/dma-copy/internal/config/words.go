@@ -95,3 +95,17 @@ func SetKnownFlags(flags *pflag.FlagSet, args []string) {
 		}
 	}
 }
+
+// FlagWithoutValue returns the flag at the end of a command line whose value is missing, nil if there is none.
+func FlagWithoutValue(flags *pflag.FlagSet, args []string) *pflag.Flag {
+	words := splitWords(flags, args)
+	if len(words) == 0 {
+		return nil
+	}
+	typed := words[len(words)-1].typed
+	flag, _, joined := splitFlag(flags, typed[0])
+	if len(typed) > 1 || flag == nil || joined || flag.NoOptDefVal != "" {
+		return nil
+	}
+	return flag
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/traffic"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
@@ -42,11 +43,9 @@ var (
 
 // Metrics counts what a Server does, as its service.Observer.
 type Metrics struct {
-	service.Observers // nil, for the events that are not counted
-
 	version string
 	status  func() service.Status
-	traffic *traffic
+	traffic *traffic.Counter
 	set     *metrics.Set
 
 	mu sync.Mutex // between a count of the traffic and the counters of it, so that they never decrease
@@ -58,7 +57,7 @@ var _ service.Observer = (*Metrics)(nil)
 // metrics, by any goroutine.
 func New(version string, status func() service.Status) *Metrics {
 	metrics.ExposeMetadata(true)
-	m := &Metrics{version: version, status: status, traffic: newTraffic(), set: metrics.NewSet()}
+	m := &Metrics{version: version, status: status, traffic: traffic.NewCounter(), set: metrics.NewSet()}
 	m.prepare()
 	return m
 }
@@ -148,13 +147,16 @@ func (m *Metrics) write(to io.Writer) {
 func (m *Metrics) countBytes(status service.Status) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	copied := m.traffic.count(status)
-	m.set.GetOrCreateCounter(series("bytes_total", "direction", "received")).Set(uint64(copied.received))
-	m.set.GetOrCreateCounter(series("bytes_total", "direction", "sent")).Set(uint64(copied.sent))
+	copied := m.traffic.Count(status)
+	m.set.GetOrCreateCounter(series("bytes_total", "direction", "received")).Set(uint64(copied.Received))
+	m.set.GetOrCreateCounter(series("bytes_total", "direction", "sent")).Set(uint64(copied.Sent))
 }
 
 // Connected implements service.Observer.
 func (m *Metrics) Connected(service.Session) { m.add(1, "connections_total") }
+
+// Authenticated implements service.Observer.
+func (*Metrics) Authenticated(service.Session) {}
 
 // Refused implements service.Observer.
 func (m *Metrics) Refused(_ service.Session, code int, _ error) {
@@ -185,7 +187,7 @@ func reasonOf(code int) string {
 }
 
 // Began implements service.Observer.
-func (m *Metrics) Began(r service.Record) { m.traffic.began(r) }
+func (m *Metrics) Began(r service.Record) { m.traffic.Began(r) }
 
 // Ended implements service.Observer.
 func (m *Metrics) Ended(r service.Record) {
@@ -199,7 +201,7 @@ func (m *Metrics) Ended(r service.Record) {
 		m.add(1, "limited_total", "what", "request")
 	}
 	if r.Operation.Copies() {
-		m.traffic.ended(r)
+		m.traffic.Ended(r)
 	}
 	if r.Operation == service.Ping || r.DryRun {
 		return
@@ -216,6 +218,9 @@ func (m *Metrics) Ended(r service.Record) {
 		m.addSeconds(r.Summary.Shares[stage]*r.Summary.Elapsed.Seconds(), "stage_seconds_total", "stage", name)
 	}
 }
+
+// Disconnected implements service.Observer.
+func (*Metrics) Disconnected(service.Session, error) {}
 
 // Bug implements service.Observer.
 func (m *Metrics) Bug(service.Session, any, []byte) { m.add(1, "panics_total") }

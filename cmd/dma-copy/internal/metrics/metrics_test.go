@@ -33,7 +33,7 @@ func idle() service.Status { return service.Status{} }
 
 func mustListen(t *testing.T, m *Metrics, address string) *Server {
 	t.Helper()
-	s, err := m.Listen(address, zerolog.Nop())
+	s, err := m.Listen(address, nil, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,6 +278,26 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 	}
 }
 
+// A page is served beside the metrics, and not in their place.
+func TestPageBesideTheMetrics(t *testing.T) {
+	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "page "+r.URL.Path) // the client has read it, or the test fails
+	})
+	s, err := New("", idle).Listen("127.0.0.1:0", page, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for path, want := range map[string]string{"/": "page /", "/x": "page /x", "/metrics": "# HELP "} {
+		if code, body := get(t, s, http.MethodGet, path); code != http.StatusOK || !strings.HasPrefix(body, want) {
+			t.Errorf("%s: %d %q", path, code, body)
+		}
+	}
+	if code, _ := get(t, s, http.MethodPost, "/metrics"); code == http.StatusOK {
+		t.Error("the metrics were posted to")
+	}
+}
+
 // Requests that wait for the daemon do not add up.
 func TestRequestsAtOnce(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -318,7 +338,7 @@ func TestPublicAddressesAreRefused(t *testing.T) {
 		"0.0.0.0:0", "[::]:0", ":0", "192.0.2.1:0", "localhost:0", "127.0.0.1", "example.com:9469", "",
 		"[::ffff:192.0.2.1]:0",
 	} {
-		s, err := m.Listen(address, zerolog.Nop())
+		s, err := m.Listen(address, nil, zerolog.Nop())
 		var coder exit.Coder
 		if !errors.As(err, &coder) || coder.ExitCode() != exit.Usage || !strings.Contains(err.Error(), "loopback") {
 			t.Errorf("%q: got %v", address, err)
@@ -328,7 +348,7 @@ func TestPublicAddressesAreRefused(t *testing.T) {
 		}
 	}
 	taken := mustListen(t, m, "127.0.0.1:0")
-	_, err := m.Listen(taken.Addr().String(), zerolog.Nop())
+	_, err := m.Listen(taken.Addr().String(), nil, zerolog.Nop())
 	if err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("a port that is taken: got %v", err)
 	}
@@ -338,8 +358,8 @@ func TestPublicAddressesAreRefused(t *testing.T) {
 func TestReportsOfLibraries(t *testing.T) {
 	written, write := io.Pipe()
 	defer written.Close()
-	m := New("", func() service.Status { panic("a defect") })
-	s, err := m.Listen("127.0.0.1:0", zerolog.New(write))
+	page := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a defect") })
+	s, err := New("", idle).Listen("127.0.0.1:0", page, zerolog.New(write))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +374,7 @@ func TestReportsOfLibraries(t *testing.T) {
 	go log.Printf("ERROR: metrics: cannot open %s", "stat")
 	mustWarn(`ERROR: metrics: cannot open stat"}`)
 	go func() {
-		response, err := http.Get("http://" + s.Addr().String() + "/metrics")
+		response, err := http.Get("http://" + s.Addr().String() + "/")
 		if err == nil {
 			_ = response.Body.Close() // the connection ends without an answer
 		}

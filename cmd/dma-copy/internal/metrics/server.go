@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	stdlog "log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -25,37 +24,38 @@ const (
 	idleTimeout  = 2 * time.Minute // longer than the usual interval of a scrape
 	largestHead  = 16 << 10        // bytes
 	atOnce       = 4               // scrapes; more are answered with 503
+	pagesAtOnce  = 16              // requests of status pages, of which a browser makes some at once
 )
 
 // socketMode lets the group of the daemon read the metrics, such as an agent that forwards them.
 const socketMode = 0o660
 
-// Server serves metrics over HTTP.
+// Server serves metrics over HTTP, and the status page if there is one.
 type Server struct {
 	http  *http.Server
 	addr  net.Addr
 	ended chan error
 }
 
-// Listen serves the metrics at /metrics of an address, which is a loopback IP address with a port, or unix:PATH. Any
-// other is refused, because there is neither authentication nor encryption.
+// Listen serves the metrics at /metrics of an address, and everything else by page unless that is nil. The address is a
+// loopback IP address with a port, or unix:PATH. Any other is refused, because there is neither authentication nor
+// encryption.
 //
-// log gets as warnings what the libraries that serve them report: Go's HTTP server, and the library of the metrics by
-// Go's global logger.
-func (m *Metrics) Listen(address string, log zerolog.Logger) (*Server, error) {
+// log gets what the libraries that serve them report, also that of their global logger, in place of stderr.
+func (m *Metrics) Listen(address string, page http.Handler, log zerolog.Logger) (*Server, error) {
 	listener, err := listen(address)
 	if err != nil {
 		return nil, err
 	}
-	global := stdlog.Default()
-	global.SetFlags(0)
-	global.SetOutput(log.With().Str(zerolog.LevelFieldName, zerolog.LevelWarnValue).Logger())
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", limited(m.answer))
+	mux.Handle("GET /metrics", limited(atOnce, m.answer))
+	if page != nil {
+		mux.Handle("GET /", limited(pagesAtOnce, page.ServeHTTP))
+	}
 	s := &Server{
 		http: &http.Server{
 			Handler: mux, ReadTimeout: readTimeout, ReadHeaderTimeout: readTimeout, WriteTimeout: writeTimeout,
-			IdleTimeout: idleTimeout, MaxHeaderBytes: largestHead, ErrorLog: global,
+			IdleTimeout: idleTimeout, MaxHeaderBytes: largestHead, ErrorLog: logOfLibraries(log),
 		},
 		addr: listener.Addr(), ended: make(chan error, 1),
 	}
@@ -63,8 +63,8 @@ func (m *Metrics) Listen(address string, log zerolog.Logger) (*Server, error) {
 	return s, nil
 }
 
-// limited has a handler answer few requests at a time, each in a limited time.
-func limited(answer http.HandlerFunc) http.Handler {
+// limited has a handler answer that many requests at a time, each in a limited time.
+func limited(atOnce int, answer http.HandlerFunc) http.Handler {
 	permits := make(chan struct{}, atOnce)
 	permitted := func(w http.ResponseWriter, r *http.Request) {
 		select {

@@ -19,18 +19,25 @@ const ofConnection = "connection"
 // Recent keeps the last failures of a daemon, as a service.Observer. Its zero value has none. It is safe for concurrent
 // use.
 type Recent struct {
-	service.Observers // nil, for the events that are no failures
-
 	mu   sync.Mutex
 	last []Failure // at most kept, oldest first
 }
 
 var _ service.Observer = (*Recent)(nil)
 
+// Connected implements service.Observer.
+func (*Recent) Connected(service.Session) {}
+
+// Authenticated implements service.Observer.
+func (*Recent) Authenticated(service.Session) {}
+
 // Refused implements service.Observer.
 func (r *Recent) Refused(s service.Session, code int, reason error) {
 	r.add(s, ofConnection, code, reason)
 }
+
+// Began implements service.Observer.
+func (*Recent) Began(service.Record) {}
 
 // Ended implements service.Observer.
 func (r *Recent) Ended(record service.Record) {

@@ -1,0 +1,2 @@
+// Package page has the test of the status page in a browser. It needs Chromium.
+package page
