@@ -39,7 +39,7 @@ type Received struct {
 type Consumer struct {
 	port   *port
 	region *Region
-	batch  []cabi.Receive
+	batch  []cabi.PortTask
 
 	// arrived are completions of the last poll that Reap had no space for, from completion number taken on. It is C's
 	// memory, valid until the next poll, which waits until it is empty.
@@ -54,16 +54,17 @@ func (c *Connection) NewConsumer(ctx context.Context, region *Region, config Con
 	if config.Immediate < 0 || config.Immediate > math.MaxInt32 {
 		return nil, fmt.Errorf("consumer: %d bytes of immediate data: %w", config.Immediate, CodeInvalidValue)
 	}
-	p, err := c.openPort(config.Depth, func(on cabi.Connection) (cabi.Port, error) {
-		return c.endpoint.abi.ConsumerOpen(on, region.mmap, uint32(config.Depth), uint32(config.Immediate))
-	})
+	if region.mmap == nil {
+		return nil, fmt.Errorf("consumer: %w", ErrClosed)
+	}
+	p, err := c.openPort(region.mmap, config.Depth, config.Immediate)
 	if err != nil {
 		return nil, fmt.Errorf("consumer: %w", err)
 	}
 	if err := p.awaitRunning(ctx); err != nil {
 		return nil, fmt.Errorf("consumer: %w", errors.Join(err, p.close()))
 	}
-	consumer := &Consumer{port: p, region: region, batch: make([]cabi.Receive, 0, config.Depth)}
+	consumer := &Consumer{port: p, region: region, batch: make([]cabi.PortTask, 0, config.Depth)}
 	trackOpen(consumer)
 	return consumer, nil
 }
@@ -85,8 +86,8 @@ func (c *Consumer) Post(receives []Receive) (int, error) {
 			return 0, fmt.Errorf("buffer of %d bytes at %d is outside the consumer's memory: %w",
 				r.Length, r.Offset, CodeInvalidValue)
 		}
-		c.batch = append(c.batch, cabi.Receive{
-			Address: c.region.Address() + uint64(r.Offset), Len: uint64(r.Length), Tag: r.Tag,
+		c.batch = append(c.batch, cabi.PortTask{
+			Map: c.region.mmap, Address: c.region.Address() + uint64(r.Offset), Len: uint64(r.Length), Tag: r.Tag,
 		})
 	}
 	n, err := submitAny(c.submitBatch, c.port.inflight)
@@ -96,7 +97,9 @@ func (c *Consumer) Post(receives []Receive) (int, error) {
 	return n, err
 }
 
-func (c *Consumer) submitBatch() (int, error) { return c.port.abi.ConsumerPost(c.port.handle, c.batch) }
+func (c *Consumer) submitBatch() (int, error) {
+	return c.port.abi.PortSubmit(c.port.handle, c.batch, nil)
+}
 
 // Inflight returns the number of buffers posted and not yet reaped; 0 after Close.
 func (c *Consumer) Inflight() int {

@@ -37,8 +37,8 @@ func (c *Connection) onRun(f func() error) error {
 	return err
 }
 
-// openPort opens a port, unless the connection has ended.
-func (c *Connection) openPort(depth int, open func(on cabi.Connection) (cabi.Port, error)) (*port, error) {
+// openPort opens a consumer over memory, or without memory a producer, unless the connection has ended.
+func (c *Connection) openPort(memory cabi.Mmap, depth, immediate int) (*port, error) {
 	if depth < 1 || depth > math.MaxInt32 {
 		return nil, fmt.Errorf("%d messages in flight: %w", depth, CodeInvalidValue)
 	}
@@ -47,7 +47,7 @@ func (c *Connection) openPort(depth int, open func(on cabi.Connection) (cabi.Por
 		if c.endpoint.connections[c.handle] != c {
 			return c.cause
 		}
-		p.handle, err = open(c.handle)
+		p.handle, err = p.abi.PortOpen(c.handle, memory, uint32(depth), uint32(immediate))
 		return err
 	})
 	if err == ErrClosed {
@@ -135,7 +135,7 @@ func (p *port) waitEvent(ctx context.Context, poll func() bool) error {
 // sleep waits for the handle, ctx or the end of the connection, which not every driver announces on the port's handle.
 // After that end the device is about to notice it, so the sleep is short.
 func (p *port) sleep(ctx context.Context) error {
-	if p.waiter == nil || p.connection.hasEnded() {
+	if p.connection.hasEnded() {
 		return p.pause()
 	}
 	awake := p.wakeOn(ctx.Done(), p.connection.ended)
@@ -143,13 +143,7 @@ func (p *port) sleep(ctx context.Context) error {
 	return p.waiter.wait(time.Time{})
 }
 
-func (p *port) pause() error {
-	if p.waiter == nil {
-		time.Sleep(retryPause)
-		return nil
-	}
-	return p.waiter.wait(time.Now().Add(retryPause))
-}
+func (p *port) pause() error { return p.waiter.wait(time.Now().Add(retryPause)) }
 
 // wakeOn wakes the waiter when either channel is closed, until the returned function is called. After that the waiter
 // is not used, so that it may be closed.

@@ -26,7 +26,7 @@ type FastMessage struct {
 // Source: doca_comch_producer.
 type Producer struct {
 	port      *port
-	batch     []cabi.PortMessage
+	batch     []cabi.PortTask
 	immediate []byte
 	arrived   []Completion // and not yet reaped: without space in Reap, or during SendWait
 }
@@ -34,13 +34,11 @@ type Producer struct {
 // NewProducer starts a producer for up to depth messages in flight, 1 to Capabilities.Producer.MaxTasks. Errors:
 // ErrDisconnected, ErrClosed, CodeInvalidValue, *Error. Implements: doca_comch_producer_create, doca_ctx_start.
 func (c *Connection) NewProducer(depth int) (*Producer, error) {
-	p, err := c.openPort(depth, func(on cabi.Connection) (cabi.Port, error) {
-		return c.endpoint.abi.ProducerOpen(on, uint32(depth))
-	})
+	p, err := c.openPort(nil, depth, 0)
 	if err != nil {
 		return nil, fmt.Errorf("producer: %w", err)
 	}
-	producer := &Producer{port: p, batch: make([]cabi.PortMessage, 0, depth)}
+	producer := &Producer{port: p, batch: make([]cabi.PortTask, 0, depth)}
 	trackOpen(producer)
 	return producer, nil
 }
@@ -59,7 +57,7 @@ func (p *Producer) Send(messages []FastMessage) (int, error) {
 	if err := p.translate(messages[:min(len(messages), p.port.depth)]); err != nil {
 		return 0, err
 	}
-	n, err := p.port.abi.ProducerSend(p.port.handle, p.batch, p.immediate)
+	n, err := p.port.abi.PortSubmit(p.port.handle, p.batch, p.immediate)
 	if err == nil && n < len(messages) {
 		err = ErrQueueFull
 	}
@@ -73,7 +71,7 @@ func (p *Producer) translate(messages []FastMessage) error {
 		if len(m.Immediate) > math.MaxInt32-len(p.immediate) {
 			return fmt.Errorf("%d bytes of immediate data: %w", len(m.Immediate), CodeInvalidValue)
 		}
-		task := cabi.PortMessage{
+		task := cabi.PortTask{
 			To: m.To, Tag: m.Tag, ImmediateOffset: uint32(len(p.immediate)), ImmediateLen: uint32(len(m.Immediate)),
 		}
 		if m.Length != 0 {

@@ -117,8 +117,8 @@ type Event struct {
 	Tag        uint64
 	Offset     uint32
 	Len        uint32
-	Previous   ContextState
 	State      ContextState
+	_          uint32
 }
 
 // ChannelConfig describes a Comch server (Rep set) or client.
@@ -131,17 +131,10 @@ type ChannelConfig struct {
 	Sends        uint32 // messages in flight
 }
 
-// Receive is a buffer for one message, at Address in the consumer's memory. With Len 0 it accepts immediate data only.
-// Its layout is that of struct port_receive.
-type Receive struct {
-	Address uint64
-	Len     uint64
-	Tag     uint64
-}
-
-// PortMessage is a message from a producer to the consumer To of the peer. ImmediateOffset is that of its immediate
-// data in the batch's. Its layout is that of struct port_message.
-type PortMessage struct {
+// PortTask is a buffer that a consumer posts for one message, or a message from a producer to the consumer To of the
+// peer, of which ImmediateOffset is that of its immediate data in the batch's. With Len 0 it has immediate data only.
+// Its layout is that of struct port_task.
+type PortTask struct {
 	Map             Mmap
 	Address         uint64
 	Len             uint64
@@ -152,7 +145,7 @@ type PortMessage struct {
 	_               uint32
 }
 
-// PortCompletion is the result of a Receive or a PortMessage. Its layout is that of struct port_completion.
+// PortCompletion is the result of a PortTask. Its layout is that of struct port_completion.
 type PortCompletion struct {
 	Tag          uint64
 	Len          uint64 // consumer: bytes received
@@ -327,20 +320,16 @@ type ABI interface {
 	// ChannelClose frees an idle channel; on failure it frees nothing.
 	ChannelClose(Channel) error
 
-	// ConsumerOpen creates a consumer over memory and begins its start: poll it, and its channel, until PortState is
-	// Running. ConsumerOpen, ProducerOpen, PortStop and PortClose must be called by the goroutine that uses the
-	// channel. Implements: doca_comch_consumer_create, doca_comch_consumer_set_imm_data_len,
-	// doca_comch_consumer_task_post_recv_set_conf.
-	ConsumerOpen(on Connection, memory Mmap, depth, immediate uint32) (Port, error)
-	// ConsumerPost posts buffers for messages, in order, and returns how many were accepted. Implements:
-	// doca_comch_consumer_task_post_recv_alloc_init, doca_task_submit.
-	ConsumerPost(Port, []Receive) (int, error)
-	// ProducerOpen creates and starts a producer. Implements: doca_comch_producer_create,
+	// PortOpen creates a consumer over memory, or without memory a producer, and begins its start: poll a consumer, and
+	// its channel, until PortState is Running. PortOpen, PortStop and PortClose must be called by the goroutine that
+	// uses the channel. immediate: of a consumer. Implements: doca_comch_consumer_create,
+	// doca_comch_consumer_set_imm_data_len, doca_comch_consumer_task_post_recv_set_conf, doca_comch_producer_create,
 	// doca_comch_producer_task_send_set_conf.
-	ProducerOpen(on Connection, depth uint32) (Port, error)
-	// ProducerSend submits messages in order and returns how many were accepted. Again: the consumer of the next one
-	// has posted no buffer. Implements: doca_comch_producer_task_send_alloc_init, doca_task_submit.
-	ProducerSend(p Port, messages []PortMessage, immediate []byte) (int, error)
+	PortOpen(on Connection, memory Mmap, depth, immediate uint32) (Port, error)
+	// PortSubmit submits tasks in order and returns how many were accepted. Again: the consumer of a producer's next
+	// one has posted no buffer. immediate: of a producer. Implements: doca_comch_consumer_task_post_recv_alloc_init,
+	// doca_comch_producer_task_send_alloc_init, doca_task_submit.
+	PortSubmit(p Port, tasks []PortTask, immediate []byte) (int, error)
 	// PortID implements: doca_comch_consumer_get_id, doca_comch_producer_get_id.
 	PortID(Port) (uint32, error)
 	// PortHandle returns the notification handle. Implements: doca_pe_get_notification_handle.

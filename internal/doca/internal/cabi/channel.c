@@ -150,12 +150,11 @@ static void on_state(const union doca_data user_data, struct doca_ctx *ctx, enum
 		     enum doca_ctx_states next)
 {
 	(void)ctx;
+	(void)previous;
 	struct channel *channel = user_data.ptr;
 	struct channel_event *event = append_event(channel, CHANNEL_STATE);
-	if (event != NULL) {
-		event->previous = previous;
+	if (event != NULL)
 		event->state = next;
-	}
 	if (next == DOCA_CTX_STATE_RUNNING && channel->client != NULL)
 		announce_client_connection(channel);
 }

@@ -15,7 +15,7 @@ enum channel_event_kind {
 	CHANNEL_DISCONNECTED = 2, /* the connection has ended; its pointer must not be used again */
 	CHANNEL_MESSAGE = 3,      /* len bytes at offset in the arena */
 	CHANNEL_SENT = 4,         /* the send with this tag has completed, see status */
-	CHANNEL_STATE = 5,        /* the context went from previous to state */
+	CHANNEL_STATE = 5,        /* the context is in state */
 	CHANNEL_NEW_CONSUMER = 6, /* of the peer; its id is the tag */
 	CHANNEL_EXPIRED_CONSUMER = 7,
 };
@@ -27,8 +27,8 @@ struct channel_event {
 	uint64_t tag;
 	uint32_t offset; /* of the message in the channel's arena */
 	uint32_t len;
-	uint32_t previous; /* doca_ctx_states */
-	uint32_t state;
+	uint32_t state; /* a doca_ctx_states */
+	uint32_t reserved;
 };
 
 struct channel_config {

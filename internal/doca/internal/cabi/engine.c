@@ -4,12 +4,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static void drop_buffer(const struct doca_ops *ops, const struct doca_buf *buf)
-{
-	if (buf != NULL)
-		ops->doca_buf_dec_refcount((struct doca_buf *)buf, NULL);
-}
-
 /*
  * The same callback for success and failure: the status differs. DOCA allows freeing the task inside the callback, and
  * a context that stops after a failure waits for that.

@@ -35,7 +35,6 @@ int main(void)
 	FIELD(channel_event, tag);
 	FIELD(channel_event, offset);
 	FIELD(channel_event, len);
-	FIELD(channel_event, previous);
 	FIELD(channel_event, state);
 }
 `
@@ -64,7 +63,6 @@ func TestStructuresHaveOneLayout(t *testing.T) {
 		field("channel_event.tag", unsafe.Offsetof(e.Tag), unsafe.Sizeof(e.Tag)),
 		field("channel_event.offset", unsafe.Offsetof(e.Offset), unsafe.Sizeof(e.Offset)),
 		field("channel_event.len", unsafe.Offsetof(e.Len), unsafe.Sizeof(e.Len)),
-		field("channel_event.previous", unsafe.Offsetof(e.Previous), unsafe.Sizeof(e.Previous)),
 		field("channel_event.state", unsafe.Offsetof(e.State), unsafe.Sizeof(e.State)),
 	}, "")
 	if got := runC(t, layoutProgram); got != want {

@@ -27,8 +27,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Sizeof(Copy{})-unsafe.Sizeof(C.struct_engine_copy{})]
 	_ = [1]struct{}{}[unsafe.Sizeof(Completion{})-unsafe.Sizeof(C.struct_engine_completion{})]
 	_ = [1]struct{}{}[unsafe.Sizeof(Event{})-unsafe.Sizeof(C.struct_channel_event{})]
-	_ = [1]struct{}{}[unsafe.Sizeof(Receive{})-unsafe.Sizeof(C.struct_port_receive{})]
-	_ = [1]struct{}{}[unsafe.Sizeof(PortMessage{})-unsafe.Sizeof(C.struct_port_message{})]
+	_ = [1]struct{}{}[unsafe.Sizeof(PortTask{})-unsafe.Sizeof(C.struct_port_task{})]
 	_ = [1]struct{}{}[unsafe.Sizeof(PortCompletion{})-unsafe.Sizeof(C.struct_port_completion{})]
 )
 

@@ -24,13 +24,7 @@ func (n *native) EngineSubmit(e Engine, copies []Copy, more []Range) (int, error
 	first := (*C.struct_engine_copy)(unsafe.Pointer(unsafe.SliceData(copies)))
 	ranges := (*C.struct_engine_range)(unsafe.Pointer(unsafe.SliceData(more)))
 	s := C.engine_submit(engine(e), first, C.uint32_t(len(copies)), ranges)
-	if s.outcome.status == C.DOCA_SUCCESS {
-		return int(s.submitted), nil
-	}
-	if s.outcome.status == C.DOCA_ERROR_AGAIN {
-		return int(s.submitted), Again // frequent back-pressure, so without an allocation
-	}
-	return int(s.submitted), n.outcome(s.outcome)
+	return int(s.submitted), n.submission(s.outcome)
 }
 
 func (n *native) EnginePoll(e Engine, limit int) []Completion {

@@ -12,29 +12,17 @@ import "unsafe"
 
 func port(p Port) *C.struct_port { return (*C.struct_port)(p) }
 
-func (n *native) ConsumerOpen(on Connection, memory Mmap, depth, immediate uint32) (Port, error) {
+func (n *native) PortOpen(on Connection, memory Mmap, depth, immediate uint32) (Port, error) {
 	var p *C.struct_port
 	connection := (*C.struct_doca_comch_connection)(on)
-	err := n.outcome(C.consumer_open(n.ops, connection, mmap(memory), C.uint32_t(depth), C.uint32_t(immediate), &p))
+	err := n.outcome(C.port_open(n.ops, connection, mmap(memory), C.uint32_t(depth), C.uint32_t(immediate), &p))
 	return Port(p), err
 }
 
-func (n *native) ProducerOpen(on Connection, depth uint32) (Port, error) {
-	var p *C.struct_port
-	err := n.outcome(C.producer_open(n.ops, (*C.struct_doca_comch_connection)(on), C.uint32_t(depth), &p))
-	return Port(p), err
-}
-
-func (n *native) ConsumerPost(p Port, receives []Receive) (int, error) {
-	first := (*C.struct_port_receive)(unsafe.Pointer(unsafe.SliceData(receives)))
-	o := C.consumer_post(port(p), first, C.uint32_t(len(receives)))
-	return int(port(p).taken), n.submission(o)
-}
-
-func (n *native) ProducerSend(p Port, messages []PortMessage, immediate []byte) (int, error) {
-	first := (*C.struct_port_message)(unsafe.Pointer(unsafe.SliceData(messages)))
+func (n *native) PortSubmit(p Port, tasks []PortTask, immediate []byte) (int, error) {
+	first := (*C.struct_port_task)(unsafe.Pointer(unsafe.SliceData(tasks)))
 	bytes := (*C.uint8_t)(unsafe.SliceData(immediate))
-	o := C.producer_send(port(p), first, C.uint32_t(len(messages)), bytes)
+	o := C.port_submit(port(p), first, C.uint32_t(len(tasks)), bytes)
 	return int(port(p).taken), n.submission(o)
 }
 

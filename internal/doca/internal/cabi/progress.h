@@ -40,6 +40,13 @@ struct outcome progress_clear(const struct progress *p);
 #define PROGRESS_STATE_UNKNOWN 4U
 uint32_t progress_state(const struct progress *p, const struct doca_ctx *ctx);
 
+/* Releases a buffer, or the list that it is the first of; NULL is none. */
+static inline void drop_buffer(const struct doca_ops *ops, const struct doca_buf *buf)
+{
+	if (buf != NULL)
+		ops->doca_buf_dec_refcount((struct doca_buf *)buf, NULL);
+}
+
 /* Everything that was connected to the engine must be destroyed before. */
 struct outcome progress_close(struct progress *p);
 

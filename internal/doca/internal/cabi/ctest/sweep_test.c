@@ -123,14 +123,15 @@ static bool delivered(void)
 
 static bool send_fast(const struct doca_ops *ops)
 {
-	struct port_receive receive = {.address = (uintptr_t)s.memory + 2048, .len = 64};
-	struct port_message message = {.to = s.peer_consumer, .imm_len = 4};
-	if (!ok(consumer_open(ops, s.on_client, s.map, 4, 8, &s.consumer)) || !progress_until(consumer_is_known) ||
-	    !ok(producer_open(ops, s.on_server, 4, &s.producer)) || !ok(consumer_post(s.consumer, &receive, 1)))
+	struct port_task receive = {.map = s.map, .address = (uintptr_t)s.memory + 2048, .len = 64};
+	struct port_task message = {.to = s.peer_consumer, .imm_len = 4};
+	if (!ok(port_open(ops, s.on_client, s.map, 4, 8, &s.consumer)) || !progress_until(consumer_is_known) ||
+	    !ok(port_open(ops, s.on_server, NULL, 4, 0, &s.producer)) ||
+	    !ok(port_submit(s.consumer, &receive, 1, NULL)))
 		return false;
 	message.to = s.peer_consumer;
 	port_poll(s.consumer, 1);
-	return ok(producer_send(s.producer, &message, 1, (const uint8_t *)"data")) && progress_until(delivered);
+	return ok(port_submit(s.producer, &message, 1, (const uint8_t *)"data")) && progress_until(delivered);
 }
 
 /* ---- the end, which is tried again where it is refused ---- */
