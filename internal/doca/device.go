@@ -2,8 +2,6 @@ package doca
 
 import (
 	"cmp"
-	"slices"
-	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
@@ -43,8 +41,11 @@ func (i DeviceInfo) Name() string {
 // IsSF reports whether the device is known to be an SF.
 func (i DeviceInfo) IsSF() bool { return i.Function == functionNames[cabi.SubFunction] }
 
-func (i DeviceInfo) named(name string) bool {
-	return name != "" && (name == i.PCIAddress || name == i.IBName || name == i.Interface)
+// Named reports whether this is one of the names of the device: its PCI address in either form, its RDMA device or its
+// network device.
+func (i DeviceInfo) Named(name string) bool {
+	long, err := longName(name)
+	return err == nil && long != "" && (long == i.PCIAddress || long == i.IBName || long == i.Interface)
 }
 
 // Device is an open device. It is safe for concurrent use.
@@ -58,9 +59,11 @@ type Device struct {
 // Devices lists the devices, SFs last. Implements: doca_devinfo_create_list.
 func (d *Driver) Devices() ([]DeviceInfo, error) {
 	var infos []DeviceInfo
-	err := d.eachDevice(func(found described) (bool, error) {
-		infos = append(infos, found.info)
-		return true, found.err
+	err := d.withDevices(func(all []listed[cabi.Devinfo, DeviceInfo]) (err error) {
+		for _, device := range all {
+			infos, err = append(infos, device.info), cmp.Or(err, device.err)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -68,16 +71,8 @@ func (d *Driver) Devices() ([]DeviceInfo, error) {
 	return infos, nil
 }
 
-// described is a device of a list, or the error of reading its PCI address.
-type described struct {
-	devinfo cabi.Devinfo
-	info    DeviceInfo
-	err     error
-}
-
-// eachDevice calls visit with each device until it returns false. SFs come last, so that a PCI address finds the PF
-// first.
-func (d *Driver) eachDevice(visit func(described) (bool, error)) error {
+// withDevices calls use with all devices.
+func (d *Driver) withDevices(use func([]listed[cabi.Devinfo, DeviceInfo]) error) error {
 	if d.abi == nil {
 		return ErrClosed
 	}
@@ -86,32 +81,7 @@ func (d *Driver) eachDevice(visit func(described) (bool, error)) error {
 		return err
 	}
 	defer d.abi.DevinfoDestroyList(list)
-	devices := make([]described, len(devinfos))
-	for i, devinfo := range devinfos {
-		info, err := d.describe(devinfo)
-		devices[i] = described{devinfo, info, err}
-	}
-	sfsLast(devices, func(found described) bool { return found.info.IsSF() })
-	for _, found := range devices {
-		if more, err := visit(found); err != nil || !more {
-			return err
-		}
-	}
-	return nil
-}
-
-// sfsLast moves the SFs to the end of a list, and otherwise keeps its order.
-func sfsLast[T any](list []T, isSF func(T) bool) {
-	slices.SortStableFunc(list, func(a, b T) int {
-		switch {
-		case isSF(a) == isSF(b):
-			return 0
-		case isSF(a):
-			return 1
-		default:
-			return -1
-		}
-	})
+	return use(describeAll(devinfos, d.describe))
 }
 
 func (d *Driver) describe(devinfo cabi.Devinfo) (DeviceInfo, error) {
@@ -132,45 +102,21 @@ func (d *Driver) describe(devinfo cabi.Devinfo) (DeviceInfo, error) {
 // address that a PF shares with SFs opens the PF. A device whose PCI address cannot be read is skipped; its error is
 // returned if no other device has the name. Errors: ErrBadAddress, *NotFoundError, *Error. Implements: doca_dev_open.
 func (d *Driver) OpenDevice(name string) (*Device, error) {
-	wanted, err := longName(name)
+	var device *Device
+	err := d.withDevices(func(all []listed[cabi.Devinfo, DeviceInfo]) error {
+		found, err := find(all, "device", name)
+		if err != nil {
+			return err
+		}
+		dev, err := d.abi.DevOpen(found.handle)
+		device = &Device{driver: d, abi: d.abi, dev: dev, info: found.info}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	missing := &NotFoundError{Kind: "device", Name: name}
-	var unreadable error
-	var device *Device
-	err = d.eachDevice(func(found described) (bool, error) {
-		if found.err != nil {
-			unreadable = cmp.Or(unreadable, found.err)
-			return true, nil
-		}
-		missing.Available = append(missing.Available, found.info.Name())
-		if !found.info.named(wanted) {
-			return true, nil
-		}
-		dev, err := d.abi.DevOpen(found.devinfo)
-		device = &Device{driver: d, abi: d.abi, dev: dev, info: found.info}
-		return false, err
-	})
-	switch {
-	case err != nil:
-		return nil, err
-	case device == nil && unreadable != nil:
-		return nil, unreadable
-	case device == nil:
-		return nil, missing
-	}
 	trackOpen(device)
 	return device, nil
-}
-
-// longName returns the long form of a PCI address, and any other name as it is: only PCI addresses have colons.
-// ErrBadAddress.
-func longName(name string) (string, error) {
-	if !strings.Contains(name, ":") {
-		return name, nil
-	}
-	return ParsePCIAddress(name)
 }
 
 // Info returns a description of the device.

@@ -138,32 +138,19 @@ func (p *port) sleep(ctx context.Context) error {
 	if p.connection.hasEnded() {
 		return p.pause()
 	}
-	awake := p.wakeOn(ctx.Done(), p.connection.ended)
-	defer awake()
-	return p.waiter.wait(time.Time{})
+	either, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.connection.ended:
+			cancel()
+		case <-either.Done():
+		}
+	}()
+	return p.waiter.waitWith(either)
 }
 
 func (p *port) pause() error { return p.waiter.wait(time.Now().Add(retryPause)) }
-
-// wakeOn wakes the waiter when either channel is closed, until the returned function is called. After that the waiter
-// is not used, so that it may be closed.
-func (p *port) wakeOn(a, b <-chan struct{}) func() {
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		select {
-		case <-a:
-			p.waiter.wake()
-		case <-b:
-			p.waiter.wake()
-		case <-done:
-		}
-	}()
-	return func() {
-		close(done)
-		<-ended
-	}
-}
 
 func (p *port) inflight() int { return p.abi.PortInflight(p.handle) }
 

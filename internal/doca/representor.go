@@ -27,7 +27,7 @@ type RepresentorInfo struct {
 // function, or of an SF, which shares that of its PF, the network device or VUID.
 func (i RepresentorInfo) Name() string {
 	switch {
-	case !i.isSF():
+	case !i.IsSF():
 		return i.PCIAddress
 	case i.Interface != "":
 		return i.Interface
@@ -38,7 +38,8 @@ func (i RepresentorInfo) Name() string {
 	}
 }
 
-func (i RepresentorInfo) isSF() bool { return i.Function == functionNames[cabi.SubFunction] }
+// IsSF reports whether the host function is known to be an SF.
+func (i RepresentorInfo) IsSF() bool { return i.Function == functionNames[cabi.SubFunction] }
 
 // Named reports whether this is one of the names of the representor: the PCI address of its host function in either
 // form, its VUID or its network device.
@@ -55,21 +56,18 @@ var functionNames = map[cabi.Function]string{
 // PCI address cannot be read is left out, and its error is returned with the others. Implements:
 // doca_devinfo_rep_create_list, doca_devinfo_rep_get_pci_func_type, doca_devinfo_rep_get_vuid,
 // doca_devinfo_rep_get_iface_name.
-func (d *Device) DescribeRepresentors() ([]RepresentorInfo, error) {
-	var infos []RepresentorInfo
-	var unreadable error
-	err := d.eachRepresentor(func(found describedRep) (bool, error) {
-		if found.err != nil {
-			unreadable = cmp.Or(unreadable, found.err)
-		} else {
-			infos = append(infos, found.info)
+func (d *Device) DescribeRepresentors() (infos []RepresentorInfo, err error) {
+	err = d.withRepresentors(func(all []listed[cabi.RepInfo, RepresentorInfo]) (err error) {
+		for _, representor := range all {
+			if representor.err != nil {
+				err = cmp.Or(err, representor.err)
+				continue
+			}
+			infos = append(infos, representor.info)
 		}
-		return true, nil
+		return err
 	})
-	if errors.Is(err, CodeNotSupported) {
-		return nil, nil
-	}
-	return infos, cmp.Or(err, unreadable)
+	return infos, err
 }
 
 // Representors lists the names of the representors: none on the host. Implements: doca_devinfo_rep_create_list.
@@ -82,36 +80,20 @@ func (d *Device) Representors() ([]string, error) {
 	return names, err
 }
 
-// describedRep is a representor of a list, or the error of reading its PCI address.
-type describedRep struct {
-	rep  cabi.RepInfo
-	info RepresentorInfo
-	err  error
-}
-
-// eachRepresentor calls visit with each representor until it returns false. SFs come last, so that a PCI address finds
-// the PF first.
-func (d *Device) eachRepresentor(visit func(describedRep) (bool, error)) error {
+// withRepresentors calls use with all representors: none on a host, which does not support them.
+func (d *Device) withRepresentors(use func([]listed[cabi.RepInfo, RepresentorInfo]) error) error {
 	if d.dev == nil {
 		return ErrClosed
 	}
 	list, reps, err := d.abi.RepCreateList(d.dev)
+	if errors.Is(err, CodeNotSupported) {
+		return use(nil)
+	}
 	if err != nil {
 		return err
 	}
 	defer d.abi.RepDestroyList(list)
-	all := make([]describedRep, len(reps))
-	for i, rep := range reps {
-		info, err := d.describeRepresentor(rep)
-		all[i] = describedRep{rep, info, err}
-	}
-	sfsLast(all, func(found describedRep) bool { return found.info.isSF() })
-	for _, found := range all {
-		if more, err := visit(found); err != nil || !more {
-			return err
-		}
-	}
-	return nil
+	return use(describeAll(reps, d.describeRepresentor))
 }
 
 func (d *Device) describeRepresentor(rep cabi.RepInfo) (RepresentorInfo, error) {
@@ -128,35 +110,21 @@ func (d *Device) describeRepresentor(rep cabi.RepInfo) (RepresentorInfo, error) 
 // address cannot be read is skipped; its error is returned if no other representor has the name. Errors: ErrBadAddress,
 // *NotFoundError, *Error. Implements: doca_dev_rep_open.
 func (d *Device) OpenRepresentor(name string) (*Representor, error) {
-	if _, err := longName(name); err != nil {
-		return nil, err
-	}
-	missing := &NotFoundError{Kind: "representor", Name: name}
-	var unreadable error
 	var representor *Representor
-	err := d.eachRepresentor(func(found describedRep) (bool, error) {
-		if found.err != nil {
-			unreadable = cmp.Or(unreadable, found.err)
-			return true, nil
+	err := d.withRepresentors(func(all []listed[cabi.RepInfo, RepresentorInfo]) error {
+		found, err := find(all, "representor", name)
+		if err != nil {
+			return err
 		}
-		missing.Available = append(missing.Available, found.info.Name())
-		if !found.info.Named(name) {
-			return true, nil
-		}
-		rep, err := d.abi.RepOpen(found.rep)
+		rep, err := d.abi.RepOpen(found.handle)
 		representor = &Representor{abi: d.abi, rep: rep, info: found.info}
-		return false, err
+		return err
 	})
-	if representor == nil {
-		err = cmp.Or(err, unreadable)
+	if failure, is := errors.AsType[*Error](err); is {
+		return nil, fmt.Errorf("representor %s: %w", name, failure)
 	}
-	switch {
-	case errors.Is(err, CodeNotSupported):
-		return nil, missing
-	case err != nil:
-		return nil, fmt.Errorf("representor %s: %w", name, err)
-	case representor == nil:
-		return nil, missing
+	if err != nil {
+		return nil, err
 	}
 	trackOpen(representor)
 	return representor, nil

@@ -36,7 +36,6 @@ type native struct {
 	ops         *C.struct_doca_ops
 	libraries   []string
 	hardware    bool
-	rate        rateForm
 	detail      func() string // the provider's explanation of the last failure beyond its code
 	clearDetail func()        // clears it
 	refusal     func(*C.struct_doca_comch_client) Status
@@ -53,7 +52,7 @@ func OpenSoft(settings device.Settings) (ABI, error) {
 	}
 	refusal := func(c *C.struct_doca_comch_client) Status { return Status(device.ClientRefusal(unsafe.Pointer(c))) }
 	return &native{
-		ops: (*C.struct_doca_ops)(device.Ops()), rate: rateInBits, model: device.Model, refusal: refusal,
+		ops: (*C.struct_doca_ops)(device.Ops()), model: device.Model, refusal: refusal,
 		detail: device.LastDetail, clearDetail: device.ClearDetail, close: func() {},
 	}, nil
 }
@@ -75,12 +74,10 @@ func OpenVendor(directory string) (ABI, string, error) {
 		moves := C.vendor_describe_model(vendor, &line[0], C.size_t(len(line)))
 		return C.GoString(&line[0]), bool(moves)
 	}
-	abi := &native{
+	return &native{
 		ops: &vendor.ops, libraries: libraryFiles(vendor), hardware: !bool(vendor.stand_in), model: model,
 		detail: noDetail, clearDetail: func() {}, refusal: noRefusal, close: func() { C.vendor_close(vendor) },
-	}
-	abi.rate = rateFormOf(abi.Version())
-	return abi, C.GoString(&vendor.directory[0]), nil
+	}, C.GoString(&vendor.directory[0]), nil
 }
 
 func libraryFiles(vendor *C.struct_vendor) []string {

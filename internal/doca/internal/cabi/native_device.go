@@ -8,7 +8,10 @@ package cabi
 */
 import "C"
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 func devinfo(d Devinfo) *C.struct_doca_devinfo { return (*C.struct_doca_devinfo)(d) }
 func dev(d Dev) *C.struct_doca_dev             { return (*C.struct_doca_dev)(d) }
@@ -143,14 +146,29 @@ func (n *native) producerCaps(info *C.struct_doca_devinfo) PortCaps {
 }
 
 func (n *native) activeRate(d Devinfo) uint64 {
-	if n.rate == rateUnknown || !bool(C.has_doca_devinfo_get_active_rate(n.ops)) {
-		return 0
-	}
 	var written C.uint64_t
-	if C.call_doca_devinfo_get_active_rate(n.ops, devinfo(d), &written) != C.DOCA_SUCCESS {
+	if !C.has_doca_devinfo_get_active_rate(n.ops) ||
+		C.call_doca_devinfo_get_active_rate(n.ops, devinfo(d), &written) != C.DOCA_SUCCESS {
 		return 0
 	}
-	return n.rate.bitsPerSecond(uint64(written))
+	return bitsPerSecond(uint64(written))
+}
+
+// maxRate is above the rate of any port, in bits per second. Every double that can be a rate, read as an integer, is
+// far above it, so that one form is never mistaken for the other.
+const maxRate = 1 << 60
+
+// bitsPerSecond decodes the 8 bytes that doca_devinfo_get_active_rate writes: from DOCA 2.10 on an integer in bits per
+// second, in 2.7 a double in Gb/s, and between them one of both. 0: unknown.
+func bitsPerSecond(written uint64) uint64 {
+	if written < maxRate {
+		return written
+	}
+	rate := math.Round(math.Float64frombits(written) * 1e9)
+	if !(rate >= 0 && rate < maxRate) { // also false for NaN
+		return 0
+	}
+	return uint64(rate)
 }
 
 func (n *native) DevOpen(d Devinfo) (Dev, error) {
