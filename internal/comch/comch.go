@@ -64,12 +64,6 @@ type Conn interface {
 	// Arrived delivers a token when TryRecv may have a message.
 	Arrived() <-chan struct{}
 
-	// StartPolling promises that TryRecv will be called again and again until StopPolling is called. Arrived delivers
-	// nothing meanwhile, unless TryRecv is not called for some milliseconds. Calls may overlap; each needs its
-	// StopPolling.
-	StartPolling()
-	StopPolling()
-
 	// Patience returns how many calls of TryRecv in vain cost less than to sleep and be woken.
 	Patience() int
 }

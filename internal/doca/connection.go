@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
@@ -28,7 +27,6 @@ type Connection struct {
 	closeFunc  func() error
 	inbox      chan []byte
 	arrived    chan struct{} // holds a token for Arrived
-	pollers    atomic.Int32  // while there are any, arrivals are not announced
 	ofServer   bool          // the driver may end it alone
 	ended      chan struct{} // closed by the driver; cause is valid from then on
 	cause      error
@@ -73,19 +71,13 @@ func (c *Connection) full() bool { return len(c.inbox) >= c.unread() }
 func (c *Connection) deliver(message []byte) bool {
 	select {
 	case c.inbox <- message:
-		if c.pollers.Load() == 0 {
-			c.announce()
+		select {
+		case c.arrived <- struct{}{}:
+		default:
 		}
 		return true
 	default:
 		return false
-	}
-}
-
-func (c *Connection) announce() {
-	select {
-	case c.arrived <- struct{}{}:
-	default:
 	}
 }
 
@@ -165,25 +157,8 @@ func (c *Connection) TryRecv() (message []byte, received bool) {
 }
 
 // Arrived returns a channel that delivers a token when TryRecv may have a message: one token for any number of
-// messages, and possibly none for messages that arrived while there was a poller.
+// messages.
 func (c *Connection) Arrived() <-chan struct{} { return c.arrived }
-
-// StartPolling declares that the caller will call TryRecv repeatedly until it calls StopPolling. As long as some poller
-// does so every 10 ms, messages cause no wakeup. It is safe for concurrent use.
-func (c *Connection) StartPolling() {
-	c.pollers.Add(1)
-	c.endpoint.pollers.Add(1)
-}
-
-// StopPolling ends what StartPolling began.
-func (c *Connection) StopPolling() {
-	if c.pollers.Add(-1) == 0 && len(c.inbox) > 0 {
-		c.announce()
-	}
-	if c.endpoint.pollers.Add(-1) == 0 {
-		c.endpoint.wake()
-	}
-}
 
 func (c *Connection) rest() ([]byte, error) {
 	select {

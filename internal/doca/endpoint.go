@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
@@ -63,9 +62,6 @@ type endpoint struct {
 	last     sync.Mutex // guards channel after run has returned
 	closeErr error      // of the teardown by run, until a Close returns it
 
-	pollers atomic.Int32 // number of pollers of all connections
-	polls   atomic.Int64 // polls that they have made
-
 	mu       sync.Mutex
 	commands []func()
 	stalled  bool // run sleeps until a reader has emptied an inbox
@@ -82,9 +78,6 @@ type endpoint struct {
 	runEnded    bool         // run has returned or is about to
 	stopErr     error        // the stop was refused and must be retried
 	events      []cabi.Event // of the last poll
-	pollsSeen   int64        // polls at the last call of pollersActive
-	lastMove    time.Time    // of a command or an event
-	unarmed     bool         // run sleeps for longer than retryPause without having armed DOCA
 	onConnect   func(*Connection)
 	onState     func(cabi.ContextState)
 }
@@ -161,7 +154,7 @@ func (c ChannelConfig) sendLimit() int {
 // do calls f, or queues it for the goroutine that is driving. After run has returned f is not called, so callers also
 // wait for finished.
 func (e *endpoint) do(f func()) {
-	if e.queueCommand(f) && !e.drive(e.runCommands) {
+	if e.queueCommand(f) && !e.drive(func() { e.runCommands() }) {
 		e.wake()
 	}
 }
@@ -187,7 +180,7 @@ func (e *endpoint) wake() {
 
 // drive calls first and then polls DOCA. It reports false, and does nothing, if another goroutine is driving, which may
 // not have seen what the caller wants. Work that only run does, or that must be retried, is left to run.
-func (e *endpoint) drive(first func() bool) bool {
+func (e *endpoint) drive(first func()) bool {
 	if !e.driving.TryLock() {
 		return false
 	}
@@ -195,30 +188,25 @@ func (e *endpoint) drive(first func() bool) bool {
 	if e.runEnded {
 		return true
 	}
-	submitted := e.lastTag
-	moved := first()
-	polled, err := e.poll()
-	if err != nil {
+	first()
+	if _, err := e.poll(); err != nil {
 		e.fail(err)
 	}
-	// While there are pollers, run may be asleep without having armed DOCA for the completion of a send.
-	unwatched := e.lastTag != submitted && len(e.sends) > 0 && e.pollers.Load() > 0
-	if !e.stopBy.IsZero() || e.mustRetry() || unwatched || e.unarmed && (moved || polled) {
+	if !e.stopBy.IsZero() || e.mustRetry() {
 		e.wake()
 	}
 	return true
 }
 
 // pollDevice polls DOCA unless another goroutine is driving.
-func (e *endpoint) pollDevice() {
-	e.polls.Add(1)
-	e.drive(func() bool { return false })
-}
+func (e *endpoint) pollDevice() { e.drive(func() {}) }
 
-// call is do, and returns the result of f. ErrClosed: run has returned without calling f.
+// call is do, and returns the result of f. ErrClosed: run has returned without calling f. It wakes run, which may sleep
+// without notifications of what f has begun.
 func (e *endpoint) call(f func() error) error {
 	result := make(chan error, 1)
 	e.do(func() { result <- protect(f) })
+	e.wake()
 	return e.await(result, ErrClosed)
 }
 
@@ -279,7 +267,6 @@ func (e *endpoint) runCommands() bool {
 			e.fail(err)
 		}
 	}
-	e.noteMove(len(commands))
 	return len(commands) > 0
 }
 
@@ -298,16 +285,9 @@ func (e *endpoint) poll() (moved bool, err error) {
 		}
 		e.rejectAgain()
 		e.submitWaiting()
-		e.noteMove(len(e.events))
 		return err
 	})
 	return moved, err
-}
-
-func (e *endpoint) noteMove(moves int) {
-	if moves > 0 {
-		e.lastMove = time.Now()
-	}
 }
 
 // inboxFull reports whether DOCA must not be polled. Several clients would all wait for the reader of one, so those are
@@ -494,13 +474,10 @@ func (e *endpoint) sleep() error {
 		return e.awaitReader()
 	}
 	if e.abi.ChannelState(e.channel) == cabi.Idle {
-		return e.sleepUnarmed(e.wakeBy()) // nothing happens before the next command
-	}
-	if e.pollersActive() {
-		return e.sleepForPollers()
+		return e.sleepUntil(e.wakeBy()) // nothing happens before the next command
 	}
 	if err := e.abi.ChannelArm(e.channel); errors.Is(err, CodeNotSupported) {
-		return e.sleepUnarmed(time.Now().Add(e.unarmedPause()))
+		return e.sleepUntil(time.Now().Add(e.unarmedPause()))
 	} else if err != nil {
 		return err
 	}
@@ -521,42 +498,14 @@ func (e *endpoint) sleepUntil(until time.Time) error {
 	return e.waiter.wait(until)
 }
 
-// sleepUnarmed is sleepUntil without notifications: if it may take long, goroutines that drive meanwhile wake run when
-// something has happened.
-func (e *endpoint) sleepUnarmed(until time.Time) error {
-	e.unarmed = until.IsZero() || time.Until(until) > retryPause
-	defer func() { e.unarmed = false }()
-	return e.sleepUntil(until)
-}
-
-// unarmedPause returns the pause between polls of a driver without notifications. Without connections it grows with the
-// time for which nothing has happened, so that a server without clients uses little CPU time.
+// unarmedPause returns the pause between polls of a driver without notifications. It is longer without connections, so
+// that a server without clients uses little CPU time.
 func (e *endpoint) unarmedPause() time.Duration {
-	if len(e.connections) > 0 || e.mustRetry() {
+	if len(e.connections) > 0 || !e.wakeBy().IsZero() {
 		return retryPause
 	}
-	return min(max(retryPause, time.Since(e.lastMove)/16), longestPause)
+	return unconnectedPause
 }
-
-// pollersActive reports whether pollers have polled since the last call, and so will see messages, and no send is in
-// flight, whose completion pollers do not wait for. If not, it announces unread messages to waiting readers, because
-// the pollers may be busy for long.
-func (e *endpoint) pollersActive() bool {
-	before := e.pollsSeen
-	e.pollsSeen = e.polls.Load()
-	if e.pollers.Load() > 0 && e.pollsSeen != before && len(e.sends) == 0 {
-		return true
-	}
-	for _, c := range e.connections {
-		if len(c.inbox) > 0 {
-			c.announce()
-		}
-	}
-	return false
-}
-
-// sleepForPollers sleeps without arming DOCA, so that no message wakes this process.
-func (e *endpoint) sleepForPollers() error { return e.sleepUntil(time.Now().Add(pollerGrace)) }
 
 // setStalled announces that run is about to sleep until a reader has emptied an inbox, and reports whether one is full.
 // The lock orders it before or after every inboxDrained, so that one of the two sees the other.

@@ -125,6 +125,15 @@ func TestRunIsWokenWhileAnotherGoroutineDrives(t *testing.T) {
 	}
 }
 
+// run may sleep without notifications until there is a command.
+func TestRunIsWokenAfterACall(t *testing.T) {
+	c := asleep(t, &echo{})
+	_ = c.endpoint.call(func() error { return nil })
+	if !woken(c) {
+		t.Error("run does not learn what the call has begun")
+	}
+}
+
 // full accepts no message.
 type full struct{ echo }
 
@@ -160,93 +169,13 @@ func announced(c *Connection) bool {
 	}
 }
 
-func TestMessagesAreAnnouncedWithoutPollers(t *testing.T) {
+func TestMessagesAreAnnounced(t *testing.T) {
 	c := asleep(t, &echo{})
-	say := func() { // and deliver it, without receiving it
-		if err := c.Send(t.Context(), []byte("hello")); err != nil {
-			t.Fatal(err)
-		}
-		c.endpoint.pollDevice()
-	}
-	if say(); !announced(c) {
-		t.Error("a message was not announced")
-	}
-	c.StartPolling()
-	if say(); announced(c) {
-		t.Error("a message was announced to pollers")
-	}
-	if c.StopPolling(); !announced(c) {
-		t.Error("a message that the last poller left was not announced")
-	}
-	for range 2 {
-		if _, received := c.TryRecv(); !received {
-			t.Error("a message was lost")
-		}
-	}
-	c.StartPolling()
-	if c.StopPolling(); announced(c) {
-		t.Error("nothing was announced")
-	}
-}
-
-// While pollers poll, the channel is not armed. A poller that is busy for long does not keep messages from other
-// readers.
-func TestMessagesThatNoPollerTakes(t *testing.T) {
-	channel := &echo{}
-	c := asleep(t, channel)
-	c.StartPolling()
 	if err := c.Send(t.Context(), []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	c.endpoint.pollDevice()
-	sleep := func() {
-		c.endpoint.driving.Lock()
-		defer c.endpoint.driving.Unlock()
-		if err := c.endpoint.sleep(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if sleep(); channel.armed > 0 || announced(c) {
-		t.Error("pollers that look are not left alone")
-	}
-	if sleep(); channel.armed == 0 || !announced(c) {
-		t.Error("a message that they do not take was forgotten")
-	}
-}
-
-// late accepts messages, and completes them later.
-type late struct{ echo }
-
-func (*late) ChannelSend(cabi.Channel, cabi.Connection, []byte, uint64) error { return nil }
-
-// Pollers poll for messages, but senders wait for completions, which without run would be noticed late.
-func TestRunIsWokenForTheEndOfASend(t *testing.T) {
-	channel := &late{}
-	c := asleep(t, channel)
-	c.StartPolling()
-	send := func() {
-		s := &send{connection: c, message: []byte("hello"), result: make(chan error, 1)}
-		c.endpoint.do(func() { c.endpoint.enqueue(s) })
-	}
-	if send(); !woken(c) {
-		t.Error("run sleeps on")
-	}
-	c.endpoint.driving.Lock()
-	defer c.endpoint.driving.Unlock()
-	if c.endpoint.polls.Add(1); c.endpoint.sleep() != nil || channel.armed == 0 {
-		t.Error("run does not wait for the end of the send")
-	}
-}
-
-func TestLastPollerWakesRun(t *testing.T) {
-	c := asleep(t, &echo{})
-	c.StartPolling()
-	c.StartPolling()
-	if c.StopPolling(); woken(c) {
-		t.Error("run was woken despite a poller")
-	}
-	if c.StopPolling(); !woken(c) {
-		t.Error("run was not woken to wait for messages again")
+	if c.endpoint.pollDevice(); !announced(c) {
+		t.Error("a message was not announced")
 	}
 }
 

@@ -39,16 +39,13 @@ const (
 	// retryPause is the pause before retrying what no notification announces.
 	retryPause = time.Millisecond
 
-	// longestPause is the longest time between two polls of a driver without notifications.
-	longestPause = 100 * time.Millisecond
+	// unconnectedPause is the pause between two polls of a driver without notifications that has no connections.
+	unconnectedPause = 10 * time.Millisecond
 
 	// minRetryPause and maxRetryPause bound the growing pause before retrying what was refused for a reason that no
 	// notification announces.
 	minRetryPause = 10 * time.Microsecond
 	maxRetryPause = 5 * time.Millisecond
-
-	// pollerGrace is how long the driver leaves messages to pollers before it checks whether they have polled.
-	pollerGrace = 10 * time.Millisecond
 
 	// idleSpins is how often a port is polled in vain before its owner sleeps. The owner of a channel sleeps at once:
 	// it has few messages, and polling costs more than wakeups.

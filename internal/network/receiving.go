@@ -184,11 +184,5 @@ func (c *Control) TryRecv() (message []byte, received bool) { return c.in.take()
 // Arrived implements comch.Conn.
 func (c *Control) Arrived() <-chan struct{} { return c.in.arrived }
 
-// StartPolling implements comch.Conn. What arrives is announced nevertheless.
-func (*Control) StartPolling() {}
-
-// StopPolling implements comch.Conn.
-func (*Control) StopPolling() {}
-
 // Patience implements comch.Conn. It is short, because another goroutine of this process receives.
 func (*Control) Patience() int { return 2 }

@@ -132,12 +132,6 @@ func (s *stream) TryRecv() (message []byte, received bool) {
 // Arrived implements comch.Conn.
 func (s *stream) Arrived() <-chan struct{} { return s.exchange.conn.Arrived() }
 
-// StartPolling implements comch.Conn.
-func (s *stream) StartPolling() { s.exchange.conn.StartPolling() }
-
-// StopPolling implements comch.Conn.
-func (s *stream) StopPolling() { s.exchange.conn.StopPolling() }
-
 // Patience implements comch.Conn.
 func (s *stream) Patience() int { return s.exchange.conn.Patience() }
 

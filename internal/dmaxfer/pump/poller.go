@@ -5,16 +5,11 @@ import (
 	"time"
 )
 
-// Poller lets lanes exchange messages with the peer themselves. A message that a lane sends or receives between two
-// chunks wakes no other goroutine, which would take longer than most chunks. All methods are safe for concurrent use.
+// Poller lets lanes exchange messages with the peer themselves: to wait for another goroutine would take longer than
+// most chunks. All methods are safe for concurrent use.
 type Poller interface {
 	// Poll receives pending messages and sends what is due, unless another lane is doing so.
 	Poll()
-
-	// StartPolling announces that Poll will be called repeatedly until StopPolling. Meanwhile no goroutine is woken for
-	// messages.
-	StartPolling()
-	StopPolling()
 
 	// Patience returns how many calls of Poll without result cost less than sleeping and being woken.
 	Patience() int
@@ -42,20 +37,12 @@ func newMessenger(poller Poller, stages *Stages, out outbox, pinning Pinning, nu
 }
 
 // start is called when the lane begins its work.
-func (m *messenger) start() {
-	m.cpu.pin()
-	if m.poller != nil {
-		m.poller.StartPolling()
-	}
-}
+func (m *messenger) start() { m.cpu.pin() }
 
 // stop is called when the lane ends.
 func (m *messenger) stop() {
 	m.poll()
 	m.out.Call()
-	if m.poller != nil {
-		m.poller.StopPolling()
-	}
 	m.cpu.unpin()
 }
 
@@ -73,10 +60,6 @@ func (m *messenger) whileBlocked(work func() error) error {
 	m.out.Flush()
 	m.poll()
 	m.out.Call()
-	if m.poller != nil {
-		m.poller.StopPolling()
-		defer m.poller.StartPolling()
-	}
 	return work()
 }
 
