@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
@@ -62,9 +63,10 @@ type endpoint struct {
 	last     sync.Mutex // guards channel after run has returned
 	closeErr error      // of the teardown by run, until a Close returns it
 
+	stalled atomic.Bool // run sleeps until a reader has emptied an inbox, or is about to
+
 	mu       sync.Mutex
 	commands []func()
-	stalled  bool // run sleeps until a reader has emptied an inbox
 	closed   bool // the waiter is closed
 
 	driving     sync.Mutex // held by the driver; guards what follows and all use of channel
@@ -252,16 +254,11 @@ func (e *endpoint) run() {
 	}
 }
 
-func (e *endpoint) takeCommands() []func() {
+func (e *endpoint) runCommands() bool {
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	commands := e.commands
 	e.commands = nil
-	return commands
-}
-
-func (e *endpoint) runCommands() bool {
-	commands := e.takeCommands()
+	e.mu.Unlock()
 	for _, command := range commands {
 		if err := protect(func() error { command(); return nil }); err != nil {
 			e.fail(err)
@@ -470,8 +467,8 @@ func (e *endpoint) dropWaiting(c *Connection) {
 // sleep waits for DOCA or a command. Events that arrived before DOCA was armed are found by another poll. While an
 // inbox is full only a command can change anything, so DOCA is not armed.
 func (e *endpoint) sleep() error {
-	if e.setStalled() {
-		return e.awaitReader()
+	if full, err := e.awaitReader(); full {
+		return err
 	}
 	if e.abi.ChannelState(e.channel) == cabi.Idle {
 		return e.sleepUntil(e.wakeBy()) // nothing happens before the next command
@@ -507,36 +504,22 @@ func (e *endpoint) unarmedPause() time.Duration {
 	return unconnectedPause
 }
 
-// setStalled announces that run is about to sleep until a reader has emptied an inbox, and reports whether one is full.
-// The lock orders it before or after every inboxDrained, so that one of the two sees the other.
-func (e *endpoint) setStalled() bool {
-	e.mu.Lock()
-	e.stalled = true
-	e.mu.Unlock()
-	behind := e.inboxFull()
-	if !behind {
-		e.clearStalled()
+// awaitReader sleeps until a reader has emptied an inbox, and reports whether one is full. It announces the sleep
+// before it looks, and inboxDrained looks for the announcement after a message was taken, so that one of them sees the
+// other.
+func (e *endpoint) awaitReader() (full bool, err error) {
+	e.stalled.Store(true)
+	defer e.stalled.Store(false)
+	if !e.inboxFull() {
+		return false, nil
 	}
-	return behind
-}
-
-func (e *endpoint) awaitReader() error {
-	defer e.clearStalled()
-	return e.sleepUntil(e.stopBy)
-}
-
-func (e *endpoint) clearStalled() {
-	e.mu.Lock()
-	e.stalled = false
-	e.mu.Unlock()
+	return true, e.sleepUntil(e.stopBy)
 }
 
 // inboxDrained is called by readers after each message.
 func (e *endpoint) inboxDrained() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stalled && !e.closed {
-		e.waiter.wake()
+	if e.stalled.Load() {
+		e.wake()
 	}
 }
 
