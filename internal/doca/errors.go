@@ -8,8 +8,7 @@ import (
 	"github.com/dma-copy/dma-copy/softdoca/abi"
 )
 
-// Error is a DOCA call that failed: Op is the DOCA function and Code its result. errors.Is finds the Code, and the
-// corresponding Go error (fs.ErrNotExist, fs.ErrPermission, syscall.ECONNRESET ...).
+// Error is a DOCA call that failed: Op is the DOCA function and Code its result, which errors.Is finds.
 type Error = cabi.Error
 
 // Code is a DOCA result code. Source: doca_error.h.

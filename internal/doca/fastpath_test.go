@@ -1,7 +1,6 @@
 package doca_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -48,7 +47,7 @@ func TestFastPathSurvives(t *testing.T) {
 
 // A failed message completes with an error, and the next one arrives.
 func TestFastPathReportsFailures(t *testing.T) {
-	s := newFastStage(t, doca.Options{SoftFaults: "fail=1:TIME_OUT"})
+	s := newFastStage(t, doca.Options{SoftFaults: "fail=1:DRIVER"})
 	target, source := s.alloc(s.host, 4096), s.alloc(s.dpu, 4096)
 	consumer := s.consumer(s.onHost, target, doca.ConsumerConfig{Depth: 1})
 	producer := s.producer(s.onDPU, 1)
@@ -59,7 +58,7 @@ func TestFastPathReportsFailures(t *testing.T) {
 		t.Fatalf("pushed %d: %v", n, err)
 	}
 	messages := []doca.FastMessage{{To: s.consumerOf(s.onDPU), Source: source, Length: 10, Tag: 5}}
-	if c := s.sendOne(producer, messages); c.Tag != 5 || !errors.Is(c.Err, context.DeadlineExceeded) {
+	if c := s.sendOne(producer, messages); c.Tag != 5 || !errors.Is(c.Err, doca.CodeDriver) {
 		t.Errorf("completion %+v", c)
 	}
 	if c := s.sendOne(producer, messages); c.Tag != 5 || c.Err != nil {

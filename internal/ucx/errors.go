@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 )
 
 var (
@@ -33,25 +32,16 @@ type Status int32
 
 // Statuses that callers handle.
 const (
-	StatusOK              Status = 0
-	StatusNoResource      Status = -2
-	StatusNoMemory        Status = -4
-	StatusInvalid         Status = -5
-	StatusUnreachable     Status = -6
-	StatusNoDevice        Status = -14
-	StatusCanceled        Status = -16
-	StatusEndpointTimeout Status = -80
-	StatusConnectionReset Status = -25
-	StatusNotConnected    Status = -24
-	StatusRefused         Status = -23
-	StatusTimedOut        Status = -20
+	StatusOK         Status = 0
+	StatusNoResource Status = -2
+	StatusNoMemory   Status = -4
+	StatusNoDevice   Status = -14
 
 	statusBusy      Status = -15
 	statusQueueFull Status = 2 // not one of UCX
 )
 
-// Error is a UCX call or operation that failed. errors.Is finds the Status, and the corresponding Go error
-// (syscall.ECONNRESET, syscall.ENOMEM ...).
+// Error is a UCX call or operation that failed. errors.Is finds the Status.
 type Error struct {
 	Op     string // the UCX function
 	Status Status
@@ -64,26 +54,6 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Op, e.Text) }
 func (e *Error) Unwrap() error { return e.Status }
 
 func (s Status) Error() string { return fmt.Sprintf("UCX status %d", int32(s)) }
-
-// Is makes errors.Is find the corresponding error of the system.
-func (s Status) Is(target error) bool {
-	errno, known := statusErrors[s]
-	return known && target == error(errno)
-}
-
-var statusErrors = map[Status]syscall.Errno{
-	StatusNoResource:      syscall.ENOSPC,
-	StatusNoMemory:        syscall.ENOMEM,
-	StatusInvalid:         syscall.EINVAL,
-	StatusUnreachable:     syscall.ENETUNREACH,
-	StatusNoDevice:        syscall.ENODEV,
-	StatusCanceled:        syscall.ECANCELED,
-	StatusEndpointTimeout: syscall.ETIMEDOUT,
-	StatusConnectionReset: syscall.ECONNRESET,
-	StatusNotConnected:    syscall.ENOTCONN,
-	StatusRefused:         syscall.ECONNREFUSED,
-	StatusTimedOut:        syscall.ETIMEDOUT,
-}
 
 // operations are what events report the end of.
 var operations = map[Kind]string{Completed: "UCX operation", Arrived: "ucp_am_recv_data_nbx", Failed: "UCX endpoint"}

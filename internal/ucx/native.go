@@ -21,14 +21,7 @@ var (
 	_ = [1]struct{}{}[statusQueueFull-C.UCX_QUEUE_FULL]
 	_ = [1]struct{}{}[StatusNoResource-C.UCS_ERR_NO_RESOURCE]
 	_ = [1]struct{}{}[StatusNoMemory-C.UCS_ERR_NO_MEMORY]
-	_ = [1]struct{}{}[StatusInvalid-C.UCS_ERR_INVALID_PARAM]
-	_ = [1]struct{}{}[StatusUnreachable-C.UCS_ERR_UNREACHABLE]
-	_ = [1]struct{}{}[StatusCanceled-C.UCS_ERR_CANCELED]
-	_ = [1]struct{}{}[StatusTimedOut-C.UCS_ERR_TIMED_OUT]
-	_ = [1]struct{}{}[StatusRefused-C.UCS_ERR_REJECTED]
-	_ = [1]struct{}{}[StatusNotConnected-C.UCS_ERR_NOT_CONNECTED]
-	_ = [1]struct{}{}[StatusConnectionReset-C.UCS_ERR_CONNECTION_RESET]
-	_ = [1]struct{}{}[StatusEndpointTimeout-C.UCS_ERR_ENDPOINT_TIMEOUT]
+	_ = [1]struct{}{}[StatusNoDevice-C.UCS_ERR_NO_DEVICE]
 )
 
 // native implements abi over libucp.

@@ -1,11 +1,6 @@
 package cabi
 
-import (
-	"context"
-	"fmt"
-	"io/fs"
-	"syscall"
-)
+import "fmt"
 
 // Status is a doca_error_t.
 type Status int32
@@ -56,31 +51,14 @@ var statusNames = [...]string{
 	"DOCA_ERROR_SKIPPED",
 }
 
-// String returns the code's DOCA name. Implements: doca_error_get_name.
-func (s Status) String() string {
+// Error returns the code's DOCA name. It makes a Status an error, so that errors.Is(err, cabi.Again) works on all
+// errors of this package. Implements: doca_error_get_name.
+func (s Status) Error() string {
 	if s < 0 || int(s) >= len(statusNames) {
 		return fmt.Sprintf("DOCA_ERROR_%d", int32(s))
 	}
 	return statusNames[s]
 }
-
-// Error makes a Status an error, so that errors.Is(err, cabi.Again) works on everything this package returns.
-func (s Status) Error() string { return s.String() }
-
-// equivalents are the Go errors that correspond to DOCA's codes.
-var equivalents = map[Status]error{
-	NotFound:          fs.ErrNotExist,
-	AlreadyExist:      fs.ErrExist,
-	NotPermitted:      fs.ErrPermission,
-	NoMemory:          syscall.ENOMEM,
-	TimeOut:           context.DeadlineExceeded,
-	ConnectionReset:   syscall.ECONNRESET,
-	ConnectionAborted: syscall.ECONNABORTED,
-	NotConnected:      syscall.ENOTCONN,
-}
-
-// Is reports whether target is the Go error that corresponds to s.
-func (s Status) Is(target error) bool { return equivalents[s] == target && target != nil }
 
 // Error is a DOCA call that failed.
 type Error struct {
@@ -96,7 +74,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s: %s", e.Op, e.Code, e.Detail)
 }
 
-// Unwrap returns the code, so that errors.Is finds it and the corresponding Go error.
+// Unwrap returns the code, so that errors.Is finds it.
 func (e *Error) Unwrap() error { return e.Code }
 
 // LoadError reports why DOCA's libraries could not be loaded.
