@@ -38,12 +38,11 @@ static ucs_status_t init(struct ucx_context *context, const ucp_config_t *config
 	return status;
 }
 
-ucs_status_t ucx_context_open(const struct ucp_library *ucp, const char *settings, uint64_t features,
-			      struct ucx_context **out)
+struct ucx_opened ucx_context_open(const struct ucp_library *ucp, const char *settings, uint64_t features)
 {
 	struct ucx_context *context = calloc(1, sizeof(*context));
 	if (context == NULL)
-		return UCS_ERR_NO_MEMORY;
+		return (struct ucx_opened){UCS_ERR_NO_MEMORY, NULL};
 	*context = (struct ucx_context){.ucp = ucp, .features = features};
 	ucp_config_t *config;
 	ucs_status_t status = ucp->ucp_config_read(NULL, NULL, &config);
@@ -54,10 +53,9 @@ ucs_status_t ucx_context_open(const struct ucp_library *ucp, const char *setting
 		ucp->ucp_config_release(config);
 	}
 	if (status == UCS_OK)
-		*out = context;
-	else
-		free(context);
-	return status;
+		return (struct ucx_opened){UCS_OK, context};
+	free(context);
+	return (struct ucx_opened){status, NULL};
 }
 
 void ucx_context_close(struct ucx_context *context)
@@ -96,12 +94,11 @@ static ucs_status_t locate(const struct ucp_library *ucp, struct ucx_memory *mem
 	return status;
 }
 
-ucs_status_t ucx_memory_map(const struct ucx_context *context, void *address, uint64_t length, uint32_t access,
-			    struct ucx_memory **out)
+struct ucx_opened ucx_memory_map(const struct ucx_context *context, void *address, uint64_t length, uint32_t access)
 {
 	struct ucx_memory *memory = calloc(1, sizeof(*memory));
 	if (memory == NULL)
-		return UCS_ERR_NO_MEMORY;
+		return (struct ucx_opened){UCS_ERR_NO_MEMORY, NULL};
 	memory->address = address;
 	const ucp_mem_map_params_t params = {
 		.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
@@ -120,10 +117,9 @@ ucs_status_t ucx_memory_map(const struct ucx_context *context, void *address, ui
 			context->ucp->ucp_mem_unmap(context->handle, memory->handle);
 	}
 	if (status == UCS_OK)
-		*out = memory;
-	else
-		free(memory);
-	return status;
+		return (struct ucx_opened){UCS_OK, memory};
+	free(memory);
+	return (struct ucx_opened){status, NULL};
 }
 
 ucs_status_t ucx_memory_unmap(const struct ucx_context *context, struct ucx_memory *memory)
@@ -134,12 +130,6 @@ ucs_status_t ucx_memory_unmap(const struct ucx_context *context, struct ucx_memo
 	if (status == UCS_OK)
 		free(memory);
 	return status;
-}
-
-ucs_status_t ucx_memory_pack(const struct ucx_context *context, const struct ucx_memory *memory, void **key,
-			     size_t *length)
-{
-	return context->ucp->ucp_rkey_pack(context->handle, memory->handle, key, length);
 }
 
 void ucx_memory_use(struct ucx_memory *memory)

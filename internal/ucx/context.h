@@ -18,11 +18,10 @@ struct ucx_context {
 };
 
 /*
- * Opens a context with settings, "NAME\0VALUE\0" each, and an empty name at the end. features is a set of enum
- * ucp_feature. On failure *context is unchanged.
+ * Opens a struct ucx_context with settings, "NAME\0VALUE\0" each, and an empty name at the end. features is a set of
+ * enum ucp_feature.
  */
-ucs_status_t ucx_context_open(const struct ucp_library *ucp, const char *settings, uint64_t features,
-			      struct ucx_context **context);
+struct ucx_opened ucx_context_open(const struct ucp_library *ucp, const char *settings, uint64_t features);
 void ucx_context_close(struct ucx_context *context);
 
 /* What UCX prints about the context. NULL: out of memory; otherwise the caller frees it. */
@@ -38,16 +37,14 @@ struct ucx_memory {
 /* Accesses to memory: the bits of Access in memory.go. */
 enum { UCX_LOCAL_READ = 1, UCX_LOCAL_WRITE = 2, UCX_REMOTE_READ = 4 };
 
-/* address is the caller's memory, or NULL: then UCX allocates some, which a peer on this machine can map. */
-ucs_status_t ucx_memory_map(const struct ucx_context *context, void *address, uint64_t length, uint32_t access,
-			    struct ucx_memory **memory);
+/*
+ * Registers a struct ucx_memory. address is the caller's memory, or NULL: then UCX allocates some, which a peer on this
+ * machine can map.
+ */
+struct ucx_opened ucx_memory_map(const struct ucx_context *context, void *address, uint64_t length, uint32_t access);
 
 /* UCS_ERR_BUSY: it is in use, and nothing was done. */
 ucs_status_t ucx_memory_unmap(const struct ucx_context *context, struct ucx_memory *memory);
-
-/* Returns a packed remote key, which the caller frees with ucp_rkey_buffer_release. */
-ucs_status_t ucx_memory_pack(const struct ucx_context *context, const struct ucx_memory *memory, void **key,
-			     size_t *length);
 
 void ucx_memory_use(struct ucx_memory *memory);
 void ucx_memory_release(struct ucx_memory *memory);

@@ -42,23 +42,22 @@ static ucs_status_t connect_to(struct ucx_endpoint *endpoint, const void *addres
 	return status;
 }
 
-ucs_status_t ucx_endpoint_open(struct ucx_worker *worker, const void *address, uint64_t tag, struct ucx_endpoint **out)
+struct ucx_opened ucx_endpoint_open(struct ucx_worker *worker, const void *address, uint64_t tag)
 {
 	ucs_status_t status = ucx_worker_reserve(worker, 1);
 	if (status != UCS_OK)
-		return status;
+		return (struct ucx_opened){status, NULL};
 	struct ucx_endpoint *endpoint = calloc(1, sizeof(*endpoint));
 	if (endpoint == NULL)
-		return UCS_ERR_NO_MEMORY;
+		return (struct ucx_opened){UCS_ERR_NO_MEMORY, NULL};
 	*endpoint = (struct ucx_endpoint){.worker = worker, .tag = tag, .next = worker->endpoints};
 	status = connect_to(endpoint, address);
 	if (status != UCS_OK) {
 		free(endpoint);
-		return status;
+		return (struct ucx_opened){status, NULL};
 	}
 	worker->endpoints = endpoint;
-	*out = endpoint;
-	return UCS_OK;
+	return (struct ucx_opened){UCS_OK, endpoint};
 }
 
 char *ucx_endpoint_describe(const struct ucx_endpoint *endpoint)
@@ -71,11 +70,6 @@ char *ucx_endpoint_describe(const struct ucx_endpoint *endpoint)
 	endpoint->worker->ucp->ucp_ep_print_info(endpoint->handle, stream);
 	fclose(stream);
 	return text;
-}
-
-ucs_status_t ucx_endpoint_unpack(const struct ucx_endpoint *endpoint, const void *packed, ucp_rkey_h *key)
-{
-	return endpoint->worker->ucp->ucp_ep_rkey_unpack(endpoint->handle, packed, key);
 }
 
 /* ---- operations ---- */

@@ -11,16 +11,13 @@
 enum { UCX_QUEUE_FULL = 2 };
 
 /*
- * Connects to the worker with this address, without waiting. The address must be followed by bytes that end its
- * parsing. On failure *endpoint is unchanged.
+ * Connects a struct ucx_endpoint to the worker with this address, without waiting. The address must be followed by
+ * bytes that end its parsing.
  */
-ucs_status_t ucx_endpoint_open(struct ucx_worker *worker, const void *address, uint64_t tag,
-			       struct ucx_endpoint **endpoint);
+struct ucx_opened ucx_endpoint_open(struct ucx_worker *worker, const void *address, uint64_t tag);
 
 /* What UCX prints about the endpoint. NULL: out of memory, or closed; otherwise the caller frees it. */
 char *ucx_endpoint_describe(const struct ucx_endpoint *endpoint);
-
-ucs_status_t ucx_endpoint_unpack(const struct ucx_endpoint *endpoint, const void *packed, ucp_rkey_h *key);
 
 /*
  * Messages of fewer bytes are flushed, which is a round trip. Of longer ones UCX itself reports the end only when the

@@ -14,6 +14,12 @@ struct ucp_library {
 #include "ucp_functions.def"
 };
 
+/* Returned by value: a pointer from Go would cost an allocation for every call. */
+struct ucx_opened {
+	ucs_status_t status;
+	void *object; /* NULL on failure */
+};
+
 /*
  * Sets the environment of UCX, and then loads the file: a path, or a name on the loader's search path. Returns NULL on
  * failure, with one sentence in error.

@@ -62,7 +62,7 @@ func (n native) contextOpen(options []byte, reads bool) (contextHandle, Status) 
 	if reads {
 		features = C.UCP_FEATURE_WAKEUP | C.UCP_FEATURE_RMA
 	}
-	o := C.open_context(n.ucp, (*C.char)(unsafe.Pointer(unsafe.SliceData(options))), features)
+	o := C.ucx_context_open(n.ucp, (*C.char)(unsafe.Pointer(unsafe.SliceData(options))), features)
 	return contextHandle(o.object), Status(o.status)
 }
 
@@ -75,7 +75,7 @@ func (n native) contextDescribe(c contextHandle) string {
 func (n native) memoryMap(
 	c contextHandle, address unsafe.Pointer, length uint64, access Access,
 ) (memoryHandle, Status) {
-	o := C.map_memory(asContext(c), address, C.uint64_t(length), C.uint32_t(access))
+	o := C.ucx_memory_map(asContext(c), address, C.uint64_t(length), C.uint32_t(access))
 	return memoryHandle(o.object), Status(o.status)
 }
 
@@ -97,7 +97,7 @@ func (n native) memoryPack(c contextHandle, m memoryHandle) ([]byte, Status) {
 }
 
 func (n native) workerOpen(c contextHandle, depth int) (workerHandle, Status) {
-	o := C.open_worker(asContext(c), C.uint32_t(depth))
+	o := C.ucx_worker_open(asContext(c), C.uint32_t(depth))
 	return workerHandle(o.object), Status(o.status)
 }
 
@@ -119,14 +119,14 @@ func (n native) workerPoll(w workerHandle, into []event) int {
 
 func (n native) workerUnfinished(w workerHandle) bool { return asWorker(w).unfinished != 0 }
 
-func (n native) workerArm(w workerHandle) Status { return Status(C.ucx_worker_arm(asWorker(w))) }
+func (n native) workerArm(w workerHandle) Status { return Status(C.arm_worker(asWorker(w))) }
 
-func (n native) workerSignal(w workerHandle) Status { return Status(C.ucx_worker_signal(asWorker(w))) }
+func (n native) workerSignal(w workerHandle) Status { return Status(C.signal_worker(asWorker(w))) }
 
 func (n native) workerInflight(w workerHandle) int { return int(asWorker(w).inflight) }
 
 func (n native) workerReceive(w workerHandle, s slots) Status {
-	return Status(C.set_slots(asWorker(w), C.struct_ucx_slots{
+	return Status(C.ucx_worker_receive(asWorker(w), C.struct_ucx_slots{
 		memory: asMemory(s.memory), address: (*C.uint8_t)(s.address), size: C.uint64_t(s.size),
 		token: C.uint64_t(s.token), first: C.uint32_t(s.first), step: C.uint32_t(s.step), count: C.uint32_t(s.count),
 	}))
@@ -139,7 +139,7 @@ func (n native) workerPost(w workerHandle, slot uint32) Status {
 func (n native) workerClose(w workerHandle) Status { return Status(C.ucx_worker_close(asWorker(w))) }
 
 func (n native) endpointOpen(w workerHandle, address []byte, tag uint64) (endpointHandle, Status) {
-	o := C.open_endpoint(asWorker(w), unsafe.Pointer(unsafe.SliceData(address)), C.uint64_t(tag))
+	o := C.ucx_endpoint_open(asWorker(w), unsafe.Pointer(unsafe.SliceData(address)), C.uint64_t(tag))
 	return endpointHandle(o.object), Status(o.status)
 }
 

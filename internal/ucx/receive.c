@@ -111,13 +111,13 @@ static ucs_status_t allocate(struct ucx_worker *worker, const struct ucx_slots *
 	return ucx_worker_reserve(worker, slots->count + 1);
 }
 
-ucs_status_t ucx_worker_receive(struct ucx_worker *worker, const struct ucx_slots *slots)
+ucs_status_t ucx_worker_receive(struct ucx_worker *worker, struct ucx_slots slots)
 {
-	ucs_status_t status = allocate(worker, slots);
+	ucs_status_t status = allocate(worker, &slots);
 	if (status != UCS_OK)
 		return status;
-	worker->slots = *slots;
-	ucx_memory_use(slots->memory);
+	worker->slots = slots;
+	ucx_memory_use(slots.memory);
 	const ucp_am_handler_param_t params = {
 		.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
 			      UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,

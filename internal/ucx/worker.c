@@ -70,28 +70,21 @@ static void release(struct ucx_worker *worker)
 	free(worker);
 }
 
-ucs_status_t ucx_worker_open(const struct ucx_context *context, uint32_t depth, struct ucx_worker **out)
+struct ucx_opened ucx_worker_open(const struct ucx_context *context, uint32_t depth)
 {
 	struct ucx_worker *worker = calloc(1, sizeof(*worker));
 	if (worker == NULL)
-		return UCS_ERR_NO_MEMORY;
+		return (struct ucx_opened){UCS_ERR_NO_MEMORY, NULL};
 	*worker = (struct ucx_worker){.ucp = context->ucp, .depth = depth};
 	ucs_status_t status = allocate(worker);
 	if (status == UCS_OK)
 		status = create(worker, context->handle);
-	if (status == UCS_OK) {
-		*out = worker;
-		return UCS_OK;
-	}
+	if (status == UCS_OK)
+		return (struct ucx_opened){UCS_OK, worker};
 	if (worker->handle != NULL)
 		worker->ucp->ucp_worker_destroy(worker->handle);
 	release(worker);
-	return status;
-}
-
-ucs_status_t ucx_worker_address(const struct ucx_worker *worker, ucp_address_t **address, size_t *length)
-{
-	return worker->ucp->ucp_worker_get_address(worker->handle, address, length);
+	return (struct ucx_opened){status, NULL};
 }
 
 /* ---- use ---- */
@@ -120,16 +113,6 @@ uint32_t ucx_worker_poll(struct ucx_worker *worker, struct ucx_event *events, ui
 		count++;
 	}
 	return count;
-}
-
-ucs_status_t ucx_worker_arm(const struct ucx_worker *worker)
-{
-	return worker->ucp->ucp_worker_arm(worker->handle);
-}
-
-ucs_status_t ucx_worker_signal(const struct ucx_worker *worker)
-{
-	return worker->ucp->ucp_worker_signal(worker->handle);
 }
 
 /* ---- closing ---- */

@@ -3,7 +3,7 @@
  * A worker of UCX: operations in flight, endpoints, and the slots that receive active messages. UCX's callbacks add
  * events to a ring that Go empties with each poll. C never calls Go.
  *
- * Threads: one at a time, except for ucx_worker_signal, and ucx_worker_post once the slots are set.
+ * Threads: one at a time, except for ucp_worker_signal, and ucx_worker_post once the slots are set.
  */
 #ifndef DMA_COPY_UCX_WORKER_H
 #define DMA_COPY_UCX_WORKER_H
@@ -106,23 +106,14 @@ struct ucx_worker {
 	uint64_t head, tail; /* numbers of events, which never wrap: a ring has any capacity */
 };
 
-/* Opens a worker for up to depth operations in flight. On failure *worker is unchanged. */
-ucs_status_t ucx_worker_open(const struct ucx_context *context, uint32_t depth, struct ucx_worker **worker);
-
-/* Returns the address, which the caller frees with ucp_worker_release_address. */
-ucs_status_t ucx_worker_address(const struct ucx_worker *worker, ucp_address_t **address, size_t *length);
+/* Opens a struct ucx_worker for up to depth operations in flight. */
+struct ucx_opened ucx_worker_open(const struct ucx_context *context, uint32_t depth);
 
 /* Makes progress until there are max events or nothing moves, and returns how many were written to events. */
 uint32_t ucx_worker_poll(struct ucx_worker *worker, struct ucx_event *events, uint32_t max);
 
-/* UCS_OK: the descriptor becomes readable with the next event. UCS_ERR_BUSY: poll first. */
-ucs_status_t ucx_worker_arm(const struct ucx_worker *worker);
-
-/* Makes the descriptor readable. */
-ucs_status_t ucx_worker_signal(const struct ucx_worker *worker);
-
 /* Sets the slots, once. */
-ucs_status_t ucx_worker_receive(struct ucx_worker *worker, const struct ucx_slots *slots);
+ucs_status_t ucx_worker_receive(struct ucx_worker *worker, struct ucx_slots slots);
 
 /* Forces fetches of messages to end, with errors. UCS_ERR_BUSY: one has not ended. */
 ucs_status_t ucx_worker_stop_fetches(struct ucx_worker *worker);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations in flight, and how endpoints and workers end. */
+#include "binding.h"
 #include "fake_ucp.h"
 
 #include <pthread.h>
@@ -21,8 +22,8 @@ static struct pair open_pair(bool no_peer_errors)
 	struct pair p = {.context = fake_context()};
 	fake.no_peer_errors = no_peer_errors;
 	p.worker = fake_worker(p.context, DEPTH);
-	CHECK(ucx_endpoint_open(p.worker, "address", 5, &p.endpoint) == UCS_OK);
-	CHECK(ucx_memory_map(p.context, bytes, sizeof(bytes), UCX_LOCAL_WRITE, &p.memory) == UCS_OK);
+	p.endpoint = fake_opened(ucx_endpoint_open(p.worker, "address", 5));
+	p.memory = fake_opened(ucx_memory_map(p.context, bytes, sizeof(bytes), UCX_LOCAL_WRITE));
 	return p;
 }
 
@@ -212,8 +213,8 @@ static void shared_memory_cannot_be_forced(void)
 
 static void a_setting_may_be_refused(void)
 {
-	struct ucx_context *context = NULL;
-	CHECK(ucx_context_open(&fake_ucp, "TLS\0tcp\0REFUSED\0x\0", 0, &context) == UCS_ERR_NO_ELEM && context == NULL);
+	struct ucx_opened o = ucx_context_open(&fake_ucp, "TLS\0tcp\0REFUSED\0x\0", 0);
+	CHECK(o.status == UCS_ERR_NO_ELEM && o.object == NULL);
 }
 
 /* Two workers of two threads use one memory; a third thread signals them. */
@@ -225,7 +226,7 @@ static void *use_memory(void *arg)
 	struct pair *p = arg;
 	fake = (struct fake){0};
 	p->worker = fake_worker(p->context, DEPTH);
-	CHECK(ucx_endpoint_open(p->worker, "address", 5, &p->endpoint) == UCS_OK);
+	p->endpoint = fake_opened(ucx_endpoint_open(p->worker, "address", 5));
 	struct ucx_event event;
 	for (uint64_t tag = 0; tag < 10000; tag++)
 		CHECK(get(*p, tag) == UCS_OK && ucx_worker_poll(p->worker, &event, 1) == 1);
@@ -243,7 +244,7 @@ static void workers_of_two_threads_share_memory(void)
 		CHECK(pthread_create(&threads[i], NULL, use_memory, &shared[i]) == 0);
 	}
 	for (int i = 0; i < 10000; i++)
-		CHECK(ucx_worker_signal(p.worker) == UCS_OK);
+		CHECK(signal_worker(p.worker) == UCS_OK);
 	for (int i = 0; i < 2; i++)
 		CHECK(pthread_join(threads[i], NULL) == 0);
 	close_endpoint(p);
@@ -253,12 +254,11 @@ static void workers_of_two_threads_share_memory(void)
 static void memory_of_ucx_has_its_address(void)
 {
 	struct ucx_context *context = fake_context();
-	struct ucx_memory *memory = NULL;
 	fake.no_memory_attributes = true;
-	CHECK(ucx_memory_map(context, NULL, sizeof(fake_memory), UCX_REMOTE_READ, &memory) == UCS_ERR_UNSUPPORTED);
-	CHECK(memory == NULL && fake.mapped_memory == 0);
+	struct ucx_opened o = ucx_memory_map(context, NULL, sizeof(fake_memory), UCX_REMOTE_READ);
+	CHECK(o.status == UCS_ERR_UNSUPPORTED && o.object == NULL && fake.mapped_memory == 0);
 	fake.no_memory_attributes = false;
-	CHECK(ucx_memory_map(context, NULL, sizeof(fake_memory), UCX_REMOTE_READ, &memory) == UCS_OK);
+	struct ucx_memory *memory = fake_opened(ucx_memory_map(context, NULL, sizeof(fake_memory), UCX_REMOTE_READ));
 	CHECK(memory->address == fake_memory);
 	ucx_memory_use(memory);
 	CHECK(ucx_memory_unmap(context, memory) == UCS_ERR_BUSY && fake.mapped_memory == 1);

@@ -230,19 +230,21 @@ const struct ucp_library fake_ucp = {
 
 /* ---- for tests ---- */
 
+void *fake_opened(struct ucx_opened o)
+{
+	CHECK(o.status == UCS_OK && o.object != NULL);
+	return o.object;
+}
+
 struct ucx_context *fake_context(void)
 {
-	struct ucx_context *context;
 	fake = (struct fake){0};
-	CHECK(ucx_context_open(&fake_ucp, "TLS\0tcp\0", UCP_FEATURE_AM, &context) == UCS_OK);
-	return context;
+	return fake_opened(ucx_context_open(&fake_ucp, "TLS\0tcp\0", UCP_FEATURE_AM));
 }
 
 struct ucx_worker *fake_worker(struct ucx_context *context, uint32_t depth)
 {
-	struct ucx_worker *worker;
-	CHECK(ucx_worker_open(context, depth, &worker) == UCS_OK);
-	return worker;
+	return fake_opened(ucx_worker_open(context, depth));
 }
 
 struct request *fake_pending(void)

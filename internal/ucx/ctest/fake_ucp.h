@@ -66,6 +66,9 @@ extern uint8_t fake_memory[4096];
 
 extern const struct ucp_library fake_ucp;
 
+/* Returns the object, which must have been opened. */
+void *fake_opened(struct ucx_opened o);
+
 /* A context, and a worker of it. */
 struct ucx_context *fake_context(void);
 struct ucx_worker *fake_worker(struct ucx_context *context, uint32_t depth);

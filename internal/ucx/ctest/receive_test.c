@@ -18,7 +18,7 @@ static void open_receiver(void)
 	context = fake_context();
 	worker = fake_worker(context, 1);
 	slots = calloc(COUNT, SIZE);
-	CHECK(ucx_memory_map(context, slots, COUNT * SIZE, UCX_LOCAL_WRITE, &memory) == UCS_OK);
+	memory = fake_opened(ucx_memory_map(context, slots, COUNT * SIZE, UCX_LOCAL_WRITE));
 	const struct ucx_slots description = {
 		.memory = memory,
 		.address = slots,
@@ -28,7 +28,7 @@ static void open_receiver(void)
 		.step = STEP,
 		.count = COUNT,
 	};
-	CHECK(ucx_worker_receive(worker, &description) == UCS_OK);
+	CHECK(ucx_worker_receive(worker, description) == UCS_OK);
 	memset(data, 'x', sizeof(data));
 }
 
