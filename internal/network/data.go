@@ -47,9 +47,11 @@ func (c *Control) dataConnections(authenticated *secure.Conn, s Settings) (*data
 	return d, nil
 }
 
-func (*dataConnections) usable() error { return nil }
+// Usable implements dataPath.
+func (*dataConnections) Usable() error { return nil }
 
-func (*dataConnections) traits() native.Traits {
+// Traits implements dataPath.
+func (*dataConnections) Traits() native.Traits {
 	return native.Traits{Lanes: negotiate.MaxLanes, Sizes: sizes}
 }
 
@@ -57,9 +59,9 @@ func (*dataConnections) traits() native.Traits {
 // each side are at least a huge page.
 var sizes = native.Sizes{Smallest: 512 << 10, Largest: 2 << 20, Chunks: 32, Depth: 4}
 
-// overhead returns the bytes of the buffers of the data connections. The receiver chooses their number. Without TLS
+// Overhead returns the bytes of the buffers of the data connections. The receiver chooses their number. Without TLS
 // they have none.
-func (*dataConnections) overhead(l native.Layout, peer negotiate.Window) int64 {
+func (*dataConnections) Overhead(l native.Layout, peer negotiate.Window) int64 {
 	if l.Path == negotiate.PathTCP {
 		return 0
 	}
@@ -68,7 +70,7 @@ func (*dataConnections) overhead(l native.Layout, peer negotiate.Window) int64 {
 	}
 	count, _, err := negotiate.Lanes(peer.Descriptor, uint32(l.Depth))
 	if err != nil {
-		return 0 // open fails
+		return 0 // Open fails
 	}
 	return int64(count) * (writeAtOnce + tlsBuffers)
 }
@@ -125,8 +127,8 @@ func newWindow() uint64 {
 	return binary.BigEndian.Uint64(number[:])
 }
 
-// expose makes the window of a receiver.
-func (d *dataConnections) expose(ctx context.Context, l native.Layout) (*native.Window, error) {
+// Expose makes the window of a receiver.
+func (d *dataConnections) Expose(ctx context.Context, l native.Layout) (*native.Window, error) {
 	memory, err := newSlotMemory(l.Length())
 	if err != nil {
 		return nil, err
@@ -167,8 +169,8 @@ func (d *dataConnections) expose(ctx context.Context, l native.Layout) (*native.
 	return w, nil
 }
 
-// open opens the window of the receiver, for a sender.
-func (d *dataConnections) open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
+// Open opens the window of the receiver, for a sender.
+func (d *dataConnections) Open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
 	count, number, err := negotiate.Lanes(of.Descriptor, uint32(l.Depth))
 	if err != nil {
 		return nil, err

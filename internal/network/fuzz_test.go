@@ -92,7 +92,7 @@ func FuzzFrames(f *testing.F) {
 		e := newReceiveEngine(l, 0, make([]byte, int64(l.LaneSlots(0))*l.Chunk), &Settings{})
 		source := bytes.NewReader(sent)
 		e.start(func(context.Context) (*lane, error) {
-			return &lane{socket: closedSocket(), plain: &plainFrames{}, content: source}, nil
+			return &lane{socket: closedSocket(), plain: true, content: source}, nil
 		})
 		<-e.failed
 		if e.err == nil {

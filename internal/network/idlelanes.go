@@ -42,7 +42,7 @@ func (i *idleLanes) retain(window uint64, plain bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for id, l := range i.lanes {
-		if id.window != window || (l.plain != nil) != plain {
+		if id.window != window || l.plain != plain {
 			_ = l.Close()
 			delete(i.lanes, id)
 		}

@@ -23,11 +23,10 @@ import (
 // the receiver nothing. The frames are in TLS, or after leaveTLS on the socket itself.
 type lane struct {
 	socket  *socketBuffer
-	raw     syscall.RawConn // of the socket, from adjust on
-	tls     *tls.Conn       // nil after leaveTLS
-	plain   *plainFrames    // nil before leaveTLS
-	content io.Reader       // that of the frames
-	sent    atomic.Int64    // bytes of frames
+	tls     *tls.Conn
+	plain   bool         // the frames are on the socket itself
+	content io.Reader    // that of the frames
+	sent    atomic.Int64 // bytes of content
 }
 
 // newLane returns a data connection before its handshake.
@@ -42,9 +41,8 @@ func newLane(conn net.Conn, side func(net.Conn, *tls.Config) *tls.Conn, config *
 // first frame: the peer's may have arrived already, and socketBuffer has left it in the socket. Calling it again is
 // harmless.
 func (l *lane) leaveTLS() {
-	if l.plain == nil {
-		socket := l.socket.tcp()
-		l.tls, l.plain, l.content = nil, &plainFrames{socket: socket, raw: l.raw, sent: &l.sent}, socket
+	if !l.plain {
+		l.plain, l.content = true, l.socket.tcp()
 	}
 }
 
@@ -286,7 +284,6 @@ func (s *Settings) adjust(l *lane) error {
 	if err != nil {
 		return err
 	}
-	l.raw = raw
 	return errors.Join(s.pace(raw), socket.SetKeepAliveConfig(probes))
 }
 

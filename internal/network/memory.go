@@ -24,13 +24,13 @@ var _ native.Buffering = (*memory)(nil)
 // dataPath makes the windows of one data path of a network connection. Its methods are called as those of
 // native.Memory.
 type dataPath interface {
-	// usable returns why this machine cannot use the path, or nil.
-	usable() error
+	// Usable returns why this machine cannot use the path, or nil.
+	Usable() error
 
-	traits() native.Traits
-	overhead(l native.Layout, peer negotiate.Window) int64 // of native.Buffering
-	expose(ctx context.Context, l native.Layout) (*native.Window, error)
-	open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error)
+	Traits() native.Traits
+	Overhead(l native.Layout, peer negotiate.Window) int64 // of native.Buffering
+	Expose(ctx context.Context, l native.Layout) (*native.Window, error)
+	Open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error)
 }
 
 // Memory returns the memory of all transfers over the connection, which the caller has authenticated. It is called
@@ -84,7 +84,7 @@ func (m *memory) Paths(choice job.PathChoice) (job.Paths, error) {
 			continue
 		}
 		permitted++
-		if err := of.usable(); err != nil {
+		if err := of.Usable(); err != nil {
 			reasons = append(reasons, err)
 			continue
 		}
@@ -114,14 +114,14 @@ func (m *memory) Traits(p job.Paths) native.Traits {
 		if !p.Has(path) {
 			continue
 		}
-		t := of.traits()
+		t := of.Traits()
 		common.Largest = tighter(common.Largest, t.Largest)
 		common.Deepest = tighter(common.Deepest, t.Deepest)
 		common.Lanes = tighter(common.Lanes, t.Lanes)
 		common.Distant = common.Distant || t.Distant
 	}
 	if preferred, found := negotiate.PreferredPath(p.Has); found && m.paths[preferred] != nil {
-		common.Sizes = m.paths[preferred].traits().Sizes
+		common.Sizes = m.paths[preferred].Traits().Sizes
 	}
 	return common
 }
@@ -137,7 +137,7 @@ func tighter(a, b int64) int64 {
 // Overhead implements native.Buffering.
 func (m *memory) Overhead(l native.Layout, peer negotiate.Window) int64 {
 	if path := m.paths[l.Path]; path != nil {
-		return path.overhead(l, peer)
+		return path.Overhead(l, peer)
 	}
 	return 0
 }
@@ -148,7 +148,7 @@ func (m *memory) Expose(ctx context.Context, l native.Layout) (*native.Window, e
 	if err != nil {
 		return nil, err
 	}
-	return path.expose(ctx, l)
+	return path.Expose(ctx, l)
 }
 
 // Open implements native.Memory.
@@ -157,7 +157,7 @@ func (m *memory) Open(ctx context.Context, l native.Layout, of negotiate.Window)
 	if err != nil {
 		return nil, err
 	}
-	return path.open(ctx, l, of)
+	return path.Open(ctx, l, of)
 }
 
 func (m *memory) path(l native.Layout) (dataPath, error) {

@@ -16,22 +16,19 @@ type frame struct {
 	content []byte
 	moved   pump.Moved        // reported when it has been sent
 	to      chan<- pump.Moved // which has space for it
-	begun   bool              // plainFrames has it, and may have sent a part of it
 }
 
-// writer sends frames to a data connection. What the socket does not take at once is sent from a goroutine: such a
-// write waits until the peer takes it, which a lane must not do, since nothing could end its wait. The same goes for
-// what is in TLS, which has no write without a wait.
+// writer sends frames to a data connection from a goroutine: a write waits until the peer takes it, which a lane must
+// not do, since nothing could end its wait.
 type writer struct {
-	lane       *lane
-	submitting sync.Mutex // of lanes
-	frames     chan frame
-	unsent     atomic.Int64 // frames that the goroutine has and the connection has not taken
-	idle       func()       // keeps the connection when the writer has ended with no frame under way
-	stop       chan struct{}
-	ended      sync.WaitGroup
-	once       sync.Once
-	failed     error // of the goroutine while there are unsent frames, otherwise of who holds submitting, and of Close
+	lane   *lane
+	frames chan frame
+	unsent atomic.Int64 // frames that the goroutine has and the connection has not taken
+	idle   func()       // keeps the connection when the writer has ended with no frame under way
+	stop   chan struct{}
+	ended  sync.WaitGroup
+	once   sync.Once
+	failed error // of the goroutine
 }
 
 // newWriter starts the writer for up to depth frames at a time.
@@ -41,31 +38,10 @@ func newWriter(l *lane, depth int, idle func()) *writer {
 	return w
 }
 
-// submit sends a frame at once, if no other is under way and the socket takes all of it, which wakes no other thread.
-// Otherwise it queues the frame, or the rest of it.
+// submit queues a frame, for which there is space.
 func (w *writer) submit(f frame) {
-	w.submitting.Lock()
-	defer w.submitting.Unlock()
-	if plain := w.lane.plain; plain != nil && w.unsent.Load() == 0 && w.failed == nil {
-		plain.begin(f.slot, f.content)
-		all, err := plain.try()
-		if all || err != nil {
-			f.to <- w.moved(f, err)
-			return
-		}
-		f.begun = true
-	}
 	w.unsent.Add(1)
 	w.frames <- f
-}
-
-// moved returns what to report of a frame. err, or an error of an earlier frame, is why it was not sent.
-func (w *writer) moved(f frame, err error) pump.Moved {
-	if err != nil {
-		w.failed = lost(err)
-	}
-	f.moved.Err = w.failed
-	return f.moved
 }
 
 func (w *writer) run() {
@@ -79,23 +55,21 @@ func (w *writer) run() {
 	}
 }
 
-// send sends a frame that was queued. After a failure of the connection it sends nothing.
+// send sends a frame. After a failure of the connection it sends nothing.
 func (w *writer) send(f frame) {
-	moved := w.moved(f, w.write(f))
+	if w.failed == nil {
+		if err := w.write(f); err != nil {
+			w.failed = lost(err)
+		}
+	}
+	f.moved.Err = w.failed
 	w.unsent.Add(-1)
-	f.to <- moved
+	f.to <- f.moved
 }
 
 func (w *writer) write(f frame) (err error) {
 	defer job.Recover(&err)
-	switch {
-	case w.failed != nil:
-		return nil
-	case f.begun:
-		return w.lane.plain.finish()
-	default:
-		return w.lane.writeFrame(f.slot, f.content)
-	}
+	return w.lane.writeFrame(f.slot, f.content)
 }
 
 // Close closes the connection, unless that is idle, and returns when no memory is read any more. Closing twice is
