@@ -26,7 +26,7 @@ func (b *broken) ChannelStop(cabi.Channel) error {
 	return nil
 }
 
-func (b *broken) ChannelState(cabi.Channel) cabi.ContextState {
+func (b *broken) State(cabi.Progress) cabi.ContextState {
 	if b.stopped {
 		return cabi.Idle
 	}

@@ -106,7 +106,7 @@ func (d *Device) openEndpoint(rep cabi.Rep, name string, config ChannelConfig) (
 	if err != nil {
 		return nil, err
 	}
-	waiter, err := newWaiter(d.abi.ChannelHandle(channel))
+	waiter, err := newWaiter(d.abi.Handle(cabi.Progress(channel)))
 	if err != nil {
 		_ = d.abi.ChannelClose(channel)
 		return nil, err
@@ -470,10 +470,10 @@ func (e *endpoint) sleep() error {
 	if full, err := e.awaitReader(); full {
 		return err
 	}
-	if e.abi.ChannelState(e.channel) == cabi.Idle {
+	if e.abi.State(cabi.Progress(e.channel)) == cabi.Idle {
 		return e.sleepUntil(e.wakeBy()) // nothing happens before the next command
 	}
-	if err := e.abi.ChannelArm(e.channel); errors.Is(err, CodeNotSupported) {
+	if err := e.abi.Arm(cabi.Progress(e.channel)); errors.Is(err, CodeNotSupported) {
 		return e.sleepUntil(time.Now().Add(e.unarmedPause()))
 	} else if err != nil {
 		return err
@@ -482,7 +482,7 @@ func (e *endpoint) sleep() error {
 	if err == nil && !moved {
 		err = e.sleepUntil(e.wakeBy())
 	}
-	if clearErr := e.abi.ChannelClear(e.channel); err == nil {
+	if clearErr := e.abi.Clear(cabi.Progress(e.channel)); err == nil {
 		err = clearErr
 	}
 	return err

@@ -18,13 +18,13 @@ type echo struct {
 	armed    int
 }
 
-// ChannelArm makes run poll again soon.
-func (c *echo) ChannelArm(cabi.Channel) error {
+// Arm makes run poll again soon.
+func (c *echo) Arm(cabi.Progress) error {
 	c.armed++
 	return &Error{Op: "doca_pe_request_notification", Code: CodeNotSupported}
 }
 
-func (*echo) ChannelState(cabi.Channel) cabi.ContextState { return cabi.Running }
+func (*echo) State(cabi.Progress) cabi.ContextState { return cabi.Running }
 
 func (c *echo) ChannelPoll(cabi.Channel, int) ([]cabi.Event, error) {
 	events := c.events

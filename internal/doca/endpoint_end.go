@@ -116,7 +116,7 @@ func (e *endpoint) drain() {
 
 // isIdle is called after the stop; from then on an idle context stays idle.
 func (e *endpoint) isIdle() bool {
-	e.idle = e.idle || e.abi.ChannelState(e.channel) == cabi.Idle
+	e.idle = e.idle || e.abi.State(cabi.Progress(e.channel)) == cabi.Idle
 	return e.idle
 }
 

@@ -70,9 +70,9 @@ func (d *Device) NewEngine(depth int) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	waiter, err := newWaiter(d.abi.EngineHandle(engine))
+	waiter, err := newWaiter(d.abi.Handle(cabi.Progress(engine)))
 	if err != nil {
-		_ = d.abi.EngineStop(engine)
+		_ = d.abi.Stop(cabi.Progress(engine))
 		_ = d.abi.EngineClose(engine)
 		return nil, err
 	}
@@ -234,14 +234,14 @@ func (e *Engine) copyError(status cabi.Status) error {
 // progress of an armed engine is slow, and if it took longer than the device for a copy, the poll would not end before
 // nothing is in flight. A stopped engine has no more notifications.
 func (e *Engine) sleep(ctx context.Context, into []Completion) (int, error) {
-	if err := e.abi.EngineArm(e.engine); err != nil {
+	if err := e.abi.Arm(cabi.Progress(e.engine)); err != nil {
 		return 0, err
 	}
-	if n := e.poll(into[:1]); n > 0 || e.abi.EngineIdle(e.engine) {
-		return n, e.abi.EngineClear(e.engine)
+	if n := e.poll(into[:1]); n > 0 || e.isIdle() {
+		return n, e.abi.Clear(cabi.Progress(e.engine))
 	}
 	err := e.waiter.waitWith(ctx)
-	if clearErr := e.abi.EngineClear(e.engine); err == nil {
+	if clearErr := e.abi.Clear(cabi.Progress(e.engine)); err == nil {
 		err = clearErr
 	}
 	return 0, err
@@ -264,13 +264,14 @@ func (e *Engine) Close() error {
 	return e.waiter.close()
 }
 
+func (e *Engine) isIdle() bool { return e.abi.State(cabi.Progress(e.engine)) == cabi.Idle }
+
 func (e *Engine) drain() error {
-	if err := e.abi.EngineStop(e.engine); err != nil {
+	if err := e.abi.Stop(cabi.Progress(e.engine)); err != nil {
 		return err
 	}
 	dropped := make([]Completion, e.depth)
-	idle := func() bool { return e.abi.EngineIdle(e.engine) }
-	if !awaitIdle(idle, func() bool { return e.poll(dropped) > 0 }) {
+	if !awaitIdle(e.isIdle, func() bool { return e.poll(dropped) > 0 }) {
 		return fmt.Errorf("copy engine with %d copies in flight: %w", e.Inflight(), ErrStillRunning)
 	}
 	return nil

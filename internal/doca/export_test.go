@@ -20,11 +20,11 @@ type slow struct {
 	polls *int
 }
 
-func (s slow) PortState(p cabi.Port) cabi.ContextState {
+func (s slow) State(p cabi.Progress) cabi.ContextState {
 	if *s.polls > 0 {
 		return cabi.Stopping
 	}
-	return s.ABI.PortState(p)
+	return s.ABI.State(p)
 }
 
 func (s slow) PortPoll(p cabi.Port, most int) []cabi.PortCompletion {

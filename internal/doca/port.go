@@ -56,7 +56,7 @@ func (c *Connection) openPort(memory cabi.Mmap, depth, immediate int) (*port, er
 	if err != nil {
 		return nil, err
 	}
-	if p.waiter, err = newWaiter(p.abi.PortHandle(p.handle)); err == nil {
+	if p.waiter, err = newWaiter(p.abi.Handle(cabi.Progress(p.handle))); err == nil {
 		p.id, err = p.abi.PortID(p.handle)
 	}
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *Connection) openPort(memory cabi.Mmap, depth, immediate int) (*port, er
 // awaitRunning drives a starting port until it runs.
 func (p *port) awaitRunning(ctx context.Context) error {
 	for {
-		switch p.abi.PortState(p.handle) {
+		switch p.state() {
 		case cabi.Running:
 			return nil
 		case cabi.Idle, cabi.Stopping:
@@ -86,7 +86,7 @@ func (p *port) awaitRunning(ctx context.Context) error {
 // changesState polls once, and reports whether the state has changed.
 func (p *port) changesState(from cabi.ContextState) bool {
 	p.abi.PortPoll(p.handle, 1)
-	return p.abi.PortState(p.handle) != from
+	return p.state() != from
 }
 
 // reap polls until poll has found something, nothing is in flight, or ctx ends.
@@ -114,7 +114,7 @@ func (p *port) reap(ctx context.Context, poll func() int) (int, error) {
 
 // waitEvent sleeps on the notification handle, unless poll, called after arming, finds something.
 func (p *port) waitEvent(ctx context.Context, poll func() bool) error {
-	if err := p.abi.PortArm(p.handle); errors.Is(err, CodeNotSupported) {
+	if err := p.abi.Arm(cabi.Progress(p.handle)); errors.Is(err, CodeNotSupported) {
 		if poll() {
 			return nil
 		}
@@ -126,7 +126,7 @@ func (p *port) waitEvent(ctx context.Context, poll func() bool) error {
 	if !poll() {
 		err = p.sleep(ctx)
 	}
-	if clearErr := p.abi.PortClear(p.handle); err == nil {
+	if clearErr := p.abi.Clear(cabi.Progress(p.handle)); err == nil {
 		err = clearErr
 	}
 	return err
@@ -151,6 +151,8 @@ func (p *port) sleep(ctx context.Context) error {
 }
 
 func (p *port) pause() error { return p.waiter.wait(time.Now().Add(retryPause)) }
+
+func (p *port) state() cabi.ContextState { return p.abi.State(cabi.Progress(p.handle)) }
 
 func (p *port) inflight() int { return p.abi.PortInflight(p.handle) }
 
@@ -183,15 +185,20 @@ func (p *port) close() error {
 	return p.waiter.close()
 }
 
+// stop requests the stop. After AGAIN and IN_USE the context stops nevertheless, once it is progressed.
 func (p *port) stop() error {
-	return p.connection.onRun(func() error { return p.abi.PortStop(p.handle) })
+	err := p.connection.onRun(func() error { return p.abi.Stop(cabi.Progress(p.handle)) })
+	if errors.Is(err, CodeAgain) || errors.Is(err, CodeInUse) {
+		return nil
+	}
+	return err
 }
 
 // drain waits until the port is idle, and repeats the stop if the first was refused with AGAIN.
 func (p *port) drain() error {
-	idle := func() bool { return p.abi.PortState(p.handle) == cabi.Idle }
+	idle := func() bool { return p.state() == cabi.Idle }
 	poll := func() bool {
-		if p.abi.PortState(p.handle) == cabi.Running {
+		if p.state() == cabi.Running {
 			_ = p.stop()
 		}
 		return len(p.abi.PortPoll(p.handle, p.depth)) > 0

@@ -31,6 +31,7 @@ type (
 	RepInfoList    unsafe.Pointer // struct doca_devinfo_rep **
 	Rep            unsafe.Pointer // struct doca_dev_rep *
 	Mmap           unsafe.Pointer // struct doca_mmap *
+	Progress       unsafe.Pointer // struct progress * (progress.h): the beginning of an engine, a channel or a port
 	Engine         unsafe.Pointer // struct engine * (engine.h)
 	Channel        unsafe.Pointer // struct channel * (channel.h)
 	Connection     unsafe.Pointer // struct doca_comch_connection *
@@ -269,10 +270,19 @@ type ABI interface {
 	// MmapDestroy implements: doca_mmap_destroy.
 	MmapDestroy(Mmap) error
 
+	// Handle returns the notification handle. Implements: doca_pe_get_notification_handle.
+	Handle(Progress) int
+	// Arm implements: doca_pe_request_notification.
+	Arm(Progress) error
+	// Clear implements: doca_pe_clear_notification.
+	Clear(Progress) error
+	// State implements: doca_ctx_get_state.
+	State(Progress) ContextState
+	// Stop requests the context of an engine or a port to stop; poll until it is idle. Implements: doca_ctx_stop.
+	Stop(Progress) error
+
 	// EngineOpen starts a DMA context for up to depth copies in flight, which together have up to sources ranges.
 	EngineOpen(dev Dev, depth, sources uint32) (Engine, error)
-	// EngineHandle returns the notification handle. Implements: doca_pe_get_notification_handle.
-	EngineHandle(Engine) int
 	// EngineSubmit submits copies in order and returns how many were accepted. more has the further ranges of all of
 	// them, in the same order. Implements: doca_buf_chain_list, or doca_buf_chain_list_tail if the release has it.
 	EngineSubmit(e Engine, copies []Copy, more []Range) (int, error)
@@ -280,21 +290,11 @@ type ABI interface {
 	EnginePoll(e Engine, max int) []Completion
 	// EngineInflight returns the number of copies submitted and not completed.
 	EngineInflight(Engine) int
-	// EngineArm implements: doca_pe_request_notification.
-	EngineArm(Engine) error
-	// EngineClear implements: doca_pe_clear_notification.
-	EngineClear(Engine) error
-	// EngineStop requests the context to stop; poll until EngineIdle. Implements: doca_ctx_stop.
-	EngineStop(Engine) error
-	// EngineIdle implements: doca_ctx_get_state.
-	EngineIdle(Engine) bool
 	// EngineClose frees an idle engine; on failure it frees nothing.
 	EngineClose(Engine) error
 
 	// ChannelOpen creates a Comch server or client that is not started.
 	ChannelOpen(ChannelConfig) (Channel, error)
-	// ChannelHandle returns the notification handle. Implements: doca_pe_get_notification_handle.
-	ChannelHandle(Channel) int
 	// ChannelStart implements: doca_ctx_start.
 	ChannelStart(Channel) error
 	// ChannelRefusal returns why a server refused the client since its start: Success if none did, and if the driver
@@ -307,21 +307,15 @@ type ABI interface {
 	ChannelPoll(c Channel, max int) ([]Event, error)
 	// ChannelBytes returns the message of an event of the last poll.
 	ChannelBytes(Channel, *Event) ChannelMessage
-	// ChannelArm implements: doca_pe_request_notification.
-	ChannelArm(Channel) error
-	// ChannelClear implements: doca_pe_clear_notification.
-	ChannelClear(Channel) error
 	// ChannelDisconnect implements: doca_comch_server_disconnect.
 	ChannelDisconnect(Channel, Connection) error
-	// ChannelState implements: doca_ctx_get_state.
-	ChannelState(Channel) ContextState
-	// ChannelStop requests the context to stop; poll until it is idle. Implements: doca_ctx_stop.
+	// ChannelStop is Stop for a channel.
 	ChannelStop(Channel) error
 	// ChannelClose frees an idle channel; on failure it frees nothing.
 	ChannelClose(Channel) error
 
 	// PortOpen creates a consumer over memory, or without memory a producer, and begins its start: poll a consumer, and
-	// its channel, until PortState is Running. PortOpen, PortStop and PortClose must be called by the goroutine that
+	// its channel, until its State is Running. PortOpen, Stop and PortClose must be called by the goroutine that
 	// uses the channel. immediate: of a consumer. Implements: doca_comch_consumer_create,
 	// doca_comch_consumer_set_imm_data_len, doca_comch_consumer_task_post_recv_set_conf, doca_comch_producer_create,
 	// doca_comch_producer_task_send_set_conf.
@@ -332,8 +326,6 @@ type ABI interface {
 	PortSubmit(p Port, tasks []PortTask, immediate []byte) (int, error)
 	// PortID implements: doca_comch_consumer_get_id, doca_comch_producer_get_id.
 	PortID(Port) (uint32, error)
-	// PortHandle returns the notification handle. Implements: doca_pe_get_notification_handle.
-	PortHandle(Port) int
 	// PortPoll returns up to max completions, valid until the next poll. Implements: doca_pe_progress.
 	PortPoll(p Port, max int) []PortCompletion
 	// PortImmediate returns the immediate data of completion i of the last poll. Implements:
@@ -341,14 +333,6 @@ type ABI interface {
 	PortImmediate(p Port, i int) []byte
 	// PortInflight returns the number of tasks submitted and not completed.
 	PortInflight(Port) int
-	// PortArm implements: doca_pe_request_notification.
-	PortArm(Port) error
-	// PortClear implements: doca_pe_clear_notification.
-	PortClear(Port) error
-	// PortState implements: doca_ctx_get_state.
-	PortState(Port) ContextState
-	// PortStop requests the context to stop; poll until it is idle. Implements: doca_ctx_stop.
-	PortStop(Port) error
 	// PortClose frees an idle port; on failure it frees nothing. Implements: doca_comch_consumer_destroy,
 	// doca_comch_producer_destroy.
 	PortClose(Port) error

@@ -165,7 +165,7 @@ static struct outcome create_server(struct channel *channel, const struct channe
 {
 	const struct doca_ops *ops = channel->progress.ops;
 	TRY(ops, doca_comch_server_create, c->dev, c->rep, c->name, &channel->server);
-	channel->ctx = ops->doca_comch_server_as_ctx(channel->server);
+	channel->progress.ctx = ops->doca_comch_server_as_ctx(channel->server);
 	TRY(ops, doca_comch_server_set_max_msg_size, channel->server, c->max_message);
 	TRY(ops, doca_comch_server_set_recv_queue_size, channel->server, c->receive_queue);
 	TRY(ops, doca_comch_server_task_send_set_conf, channel->server, on_sent, on_sent, c->sends);
@@ -180,7 +180,7 @@ static struct outcome create_client(struct channel *channel, const struct channe
 {
 	const struct doca_ops *ops = channel->progress.ops;
 	TRY(ops, doca_comch_client_create, c->dev, c->name, &channel->client);
-	channel->ctx = ops->doca_comch_client_as_ctx(channel->client);
+	channel->progress.ctx = ops->doca_comch_client_as_ctx(channel->client);
 	TRY(ops, doca_comch_client_set_max_msg_size, channel->client, c->max_message);
 	TRY(ops, doca_comch_client_set_recv_queue_size, channel->client, c->receive_queue);
 	TRY(ops, doca_comch_client_task_send_set_conf, channel->client, on_sent, on_sent, c->sends);
@@ -191,17 +191,14 @@ static struct outcome create_client(struct channel *channel, const struct channe
 
 static struct outcome open_parts(struct channel *channel, const struct doca_ops *ops, const struct channel_config *c)
 {
-	union doca_data self = {.ptr = channel};
 	struct outcome o = progress_open(&channel->progress, ops);
 	if (o.status != DOCA_SUCCESS)
 		return o;
 	o = c->rep != NULL ? create_server(channel, c) : create_client(channel, c);
 	if (o.status != DOCA_SUCCESS)
 		return o;
-	TRY(ops, doca_ctx_set_user_data, channel->ctx, self);
-	TRY(ops, doca_ctx_set_state_changed_cb, channel->ctx, on_state);
-	TRY(ops, doca_pe_connect_ctx, channel->progress.pe, channel->ctx);
-	return OUTCOME_SUCCESS;
+	TRY(ops, doca_ctx_set_state_changed_cb, channel->progress.ctx, on_state);
+	return progress_connect(&channel->progress, channel);
 }
 
 struct outcome channel_open(const struct doca_ops *ops, const struct channel_config *config, struct channel **out)
@@ -220,7 +217,7 @@ struct outcome channel_open(const struct doca_ops *ops, const struct channel_con
 struct outcome channel_start(struct channel *channel)
 {
 	current = channel;
-	doca_error_t status = channel->progress.ops->doca_ctx_start(channel->ctx);
+	doca_error_t status = channel->progress.ops->doca_ctx_start(channel->progress.ctx);
 	if (status == DOCA_ERROR_IN_PROGRESS)
 		return OUTCOME_SUCCESS;
 	return (struct outcome){status, "doca_ctx_start"};
@@ -265,7 +262,7 @@ struct outcome channel_send(struct channel *channel, struct doca_comch_connectio
 			    uint32_t len, uint64_t tag)
 {
 	/* DOCA crashes if a task is allocated from a context that is not running. */
-	if (channel_state(channel) != DOCA_CTX_STATE_RUNNING)
+	if (progress_state(&channel->progress) != DOCA_CTX_STATE_RUNNING)
 		return (struct outcome){DOCA_ERROR_NOT_CONNECTED, "doca_task_submit"};
 	struct send *send = malloc(sizeof(*send) + len);
 	if (send == NULL)
@@ -307,17 +304,10 @@ struct outcome channel_disconnect(struct channel *channel, struct doca_comch_con
 	return OUTCOME_SUCCESS;
 }
 
-uint32_t channel_state(const struct channel *channel)
-{
-	return progress_state(&channel->progress, channel->ctx);
-}
-
 struct outcome channel_stop(struct channel *channel)
 {
-	if (channel_state(channel) == DOCA_CTX_STATE_IDLE)
-		return OUTCOME_SUCCESS;
 	current = channel;
-	return (struct outcome){channel->progress.ops->doca_ctx_stop(channel->ctx), "doca_ctx_stop"};
+	return progress_stop(&channel->progress);
 }
 
 /* ---- tear-down ---- */
@@ -331,7 +321,7 @@ static struct outcome destroy_context(struct channel *channel)
 	if (channel->client != NULL)
 		TRY(ops, doca_comch_client_destroy, channel->client);
 	channel->client = NULL;
-	channel->ctx = NULL;
+	channel->progress.ctx = NULL;
 	return OUTCOME_SUCCESS;
 }
 

@@ -44,7 +44,6 @@ struct channel {
 	struct progress progress;
 	struct doca_comch_server *server; /* one of the two */
 	struct doca_comch_client *client;
-	struct doca_ctx *ctx;
 	struct channel_event *events;
 	uint32_t event_count, event_capacity;
 	uint32_t event_returned; /* of event_count, those that the last poll returned */
@@ -69,9 +68,8 @@ uint32_t channel_poll(struct channel *channel, uint32_t max);
 /* Server only: ends one connection. AGAIN: poll and call again. */
 struct outcome channel_disconnect(struct channel *channel, struct doca_comch_connection *connection);
 
-/* Requests the context to stop. SUCCESS: idle. IN_PROGRESS: poll until channel_state returns IDLE. */
+/* progress_stop, which may raise events of the channel. */
 struct outcome channel_stop(struct channel *channel);
-uint32_t channel_state(const struct channel *channel);
 
 /* Frees an idle channel. On failure it frees nothing and can be called again. */
 struct outcome channel_close(struct channel *channel);

@@ -26,15 +26,14 @@ static void on_completion(struct doca_dma_task_memcpy *memcpy_task, union doca_d
 static struct outcome configure(struct engine *engine)
 {
 	const struct doca_ops *ops = engine->progress.ops;
-	union doca_data self = {.ptr = engine};
-
-	engine->ctx = ops->doca_dma_as_ctx(engine->dma);
+	engine->progress.ctx = ops->doca_dma_as_ctx(engine->dma);
 	TRY(ops, doca_dma_task_memcpy_set_conf, engine->dma, on_completion, on_completion, engine->depth);
-	TRY(ops, doca_ctx_set_user_data, engine->ctx, self);
-	TRY(ops, doca_pe_connect_ctx, engine->progress.pe, engine->ctx);
+	struct outcome o = progress_connect(&engine->progress, engine);
+	if (o.status != DOCA_SUCCESS)
+		return o;
 	TRY(ops, doca_buf_inventory_create, (size_t)engine->depth + engine->sources, &engine->inventory);
 	TRY(ops, doca_buf_inventory_start, engine->inventory);
-	TRY(ops, doca_ctx_start, engine->ctx);
+	TRY(ops, doca_ctx_start, engine->progress.ctx);
 	return OUTCOME_SUCCESS;
 }
 
@@ -212,25 +211,13 @@ uint32_t engine_poll(struct engine *engine, uint32_t max)
 	return engine->completed;
 }
 
-uint8_t engine_idle(const struct engine *engine)
-{
-	return progress_state(&engine->progress, engine->ctx) == DOCA_CTX_STATE_IDLE;
-}
-
-struct outcome engine_stop(struct engine *engine)
-{
-	if (engine_idle(engine))
-		return OUTCOME_SUCCESS;
-	return (struct outcome){engine->progress.ops->doca_ctx_stop(engine->ctx), "doca_ctx_stop"};
-}
-
 struct outcome engine_close(struct engine *engine)
 {
 	const struct doca_ops *ops = engine->progress.ops;
 	if (engine->dma != NULL) {
 		TRY(ops, doca_dma_destroy, engine->dma);
 		engine->dma = NULL;
-		engine->ctx = NULL;
+		engine->progress.ctx = NULL;
 	}
 	struct outcome o = progress_close(&engine->progress);
 	if (o.status != DOCA_SUCCESS)

@@ -35,7 +35,6 @@ struct engine_completion {
 struct engine {
 	struct progress progress;
 	struct doca_dma *dma;
-	struct doca_ctx *ctx;
 	struct doca_buf_inventory *inventory;
 	uint32_t depth;
 	uint32_t sources;                       /* ranges of all copies in flight */
@@ -70,10 +69,6 @@ struct engine_submission engine_submit(struct engine *engine, const struct engin
 
 /* Progresses until max completions have arrived or nothing moves; the result is in completions[0..returned). */
 uint32_t engine_poll(struct engine *engine, uint32_t max);
-
-/* Requests the context to stop. SUCCESS: idle. IN_PROGRESS: poll until engine_idle. */
-struct outcome engine_stop(struct engine *engine);
-uint8_t engine_idle(const struct engine *engine);
 
 /* Frees an idle engine. On failure (something is still running) it frees nothing and can be called again. */
 struct outcome engine_close(struct engine *engine);

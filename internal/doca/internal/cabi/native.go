@@ -22,8 +22,12 @@ import (
 	"github.com/dma-copy/dma-copy/softdoca/device"
 )
 
-// The Go declarations of structures that both languages use must have the sizes of C's.
+// The Go declarations of structures that both languages use must have the sizes of C's, and a Progress is where the
+// object begins.
 var (
+	_ = [1]struct{}{}[unsafe.Offsetof(C.struct_engine{}.progress)]
+	_ = [1]struct{}{}[unsafe.Offsetof(C.struct_channel{}.progress)]
+	_ = [1]struct{}{}[unsafe.Offsetof(C.struct_port{}.progress)]
 	_ = [1]struct{}{}[unsafe.Sizeof(Copy{})-unsafe.Sizeof(C.struct_engine_copy{})]
 	_ = [1]struct{}{}[unsafe.Sizeof(Completion{})-unsafe.Sizeof(C.struct_engine_completion{})]
 	_ = [1]struct{}{}[unsafe.Sizeof(Event{})-unsafe.Sizeof(C.struct_channel_event{})]
@@ -154,3 +158,15 @@ func (n *native) LogTo(fd, level int) error {
 	status = C.call_doca_log_level_set_global_sdk_limit(n.ops, C.uint32_t(level))
 	return n.check("doca_log_level_set_global_sdk_limit", status)
 }
+
+func progress(p Progress) *C.struct_progress { return (*C.struct_progress)(p) }
+
+func (n *native) Handle(p Progress) int { return int(progress(p).fd) }
+
+func (n *native) Arm(p Progress) error { return n.outcome(C.progress_arm(progress(p))) }
+
+func (n *native) Clear(p Progress) error { return n.outcome(C.progress_clear(progress(p))) }
+
+func (n *native) State(p Progress) ContextState { return ContextState(C.progress_state(progress(p))) }
+
+func (n *native) Stop(p Progress) error { return n.outcome(C.progress_stop(progress(p))) }

@@ -29,8 +29,6 @@ func (n *native) ChannelOpen(config ChannelConfig) (Channel, error) {
 	return Channel(opened), err
 }
 
-func (n *native) ChannelHandle(c Channel) int { return int(channel(c).progress.fd) }
-
 func (n *native) ChannelStart(c Channel) error {
 	n.clearDetail()
 	return n.explain(n.outcome(C.channel_start(channel(c))))
@@ -57,18 +55,8 @@ func (n *native) ChannelBytes(c Channel, e *Event) ChannelMessage {
 	return unsafe.Slice((*byte)(start), e.Len)
 }
 
-func (n *native) ChannelArm(c Channel) error { return n.outcome(C.progress_arm(&channel(c).progress)) }
-
-func (n *native) ChannelClear(c Channel) error {
-	return n.outcome(C.progress_clear(&channel(c).progress))
-}
-
 func (n *native) ChannelDisconnect(c Channel, connection Connection) error {
 	return n.outcome(C.channel_disconnect(channel(c), (*C.struct_doca_comch_connection)(connection)))
-}
-
-func (n *native) ChannelState(c Channel) ContextState {
-	return ContextState(C.channel_state(channel(c)))
 }
 
 func (n *native) ChannelStop(c Channel) error { return n.outcome(C.channel_stop(channel(c))) }

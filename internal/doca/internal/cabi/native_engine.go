@@ -18,8 +18,6 @@ func (n *native) EngineOpen(d Dev, depth, sources uint32) (Engine, error) {
 	return Engine(e), err
 }
 
-func (n *native) EngineHandle(e Engine) int { return int(engine(e).progress.fd) }
-
 func (n *native) EngineSubmit(e Engine, copies []Copy, more []Range) (int, error) {
 	first := (*C.struct_engine_copy)(unsafe.Pointer(unsafe.SliceData(copies)))
 	ranges := (*C.struct_engine_range)(unsafe.Pointer(unsafe.SliceData(more)))
@@ -34,13 +32,5 @@ func (n *native) EnginePoll(e Engine, limit int) []Completion {
 }
 
 func (n *native) EngineInflight(e Engine) int { return int(engine(e).inflight) }
-
-func (n *native) EngineArm(e Engine) error { return n.outcome(C.progress_arm(&engine(e).progress)) }
-
-func (n *native) EngineClear(e Engine) error { return n.outcome(C.progress_clear(&engine(e).progress)) }
-
-func (n *native) EngineStop(e Engine) error { return n.outcome(C.engine_stop(engine(e))) }
-
-func (n *native) EngineIdle(e Engine) bool { return C.engine_idle(engine(e)) != 0 }
 
 func (n *native) EngineClose(e Engine) error { return n.outcome(C.engine_close(engine(e))) }

@@ -40,8 +40,6 @@ func (n *native) PortID(p Port) (uint32, error) {
 	return uint32(id), err
 }
 
-func (n *native) PortHandle(p Port) int { return int(port(p).progress.fd) }
-
 func (n *native) PortPoll(p Port, limit int) []PortCompletion {
 	count := C.port_poll(port(p), C.uint32_t(limit))
 	first := (*PortCompletion)(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(C.struct_port{})))
@@ -56,13 +54,5 @@ func (n *native) PortImmediate(p Port, i int) []byte {
 }
 
 func (n *native) PortInflight(p Port) int { return int(port(p).inflight) }
-
-func (n *native) PortArm(p Port) error { return n.outcome(C.progress_arm(&port(p).progress)) }
-
-func (n *native) PortClear(p Port) error { return n.outcome(C.progress_clear(&port(p).progress)) }
-
-func (n *native) PortState(p Port) ContextState { return ContextState(C.port_state(port(p))) }
-
-func (n *native) PortStop(p Port) error { return n.outcome(C.port_stop(port(p))) }
 
 func (n *native) PortClose(p Port) error { return n.outcome(C.port_close(port(p))) }

@@ -99,11 +99,10 @@ static struct outcome make(const struct doca_ops *ops, uint32_t depth, uint32_t 
 /* Connects the configured context to the progress engine and starts it. A consumer's start continues in progress. */
 static struct outcome start(struct port *port)
 {
-	const struct doca_ops *ops = port->progress.ops;
-	union doca_data self = {.ptr = port};
-	TRY(ops, doca_ctx_set_user_data, port->ctx, self);
-	TRY(ops, doca_pe_connect_ctx, port->progress.pe, port->ctx);
-	doca_error_t status = ops->doca_ctx_start(port->ctx);
+	struct outcome o = progress_connect(&port->progress, port);
+	if (o.status != DOCA_SUCCESS)
+		return o;
+	doca_error_t status = port->progress.ops->doca_ctx_start(port->progress.ctx);
 	if (status == DOCA_SUCCESS || status == DOCA_ERROR_IN_PROGRESS)
 		return OUTCOME_SUCCESS;
 	return (struct outcome){status, "doca_ctx_start"};
@@ -114,7 +113,7 @@ static struct outcome create_consumer(struct port *port, struct doca_comch_conne
 {
 	const struct doca_ops *ops = port->progress.ops;
 	TRY(ops, doca_comch_consumer_create, connection, map, &port->consumer);
-	port->ctx = ops->doca_comch_consumer_as_ctx(port->consumer);
+	port->progress.ctx = ops->doca_comch_consumer_as_ctx(port->consumer);
 	TRY(ops, doca_comch_consumer_set_imm_data_len, port->consumer, port->imm_size);
 	TRY(ops, doca_comch_consumer_task_post_recv_set_conf, port->consumer, on_received, on_received, port->depth);
 	return start(port);
@@ -124,7 +123,7 @@ static struct outcome create_producer(struct port *port, struct doca_comch_conne
 {
 	const struct doca_ops *ops = port->progress.ops;
 	TRY(ops, doca_comch_producer_create, connection, &port->producer);
-	port->ctx = ops->doca_comch_producer_as_ctx(port->producer);
+	port->progress.ctx = ops->doca_comch_producer_as_ctx(port->producer);
 	TRY(ops, doca_comch_producer_task_send_set_conf, port->producer, on_sent, on_sent, port->depth);
 	return start(port);
 }
@@ -241,23 +240,7 @@ struct outcome port_id(const struct port *port, uint32_t *id)
 	return OUTCOME_SUCCESS;
 }
 
-uint32_t port_state(const struct port *port)
-{
-	return progress_state(&port->progress, port->ctx);
-}
-
 /* ---- tear-down ---- */
-
-/* After AGAIN and IN_USE the context stops nevertheless, once it is progressed. */
-struct outcome port_stop(struct port *port)
-{
-	if (port_state(port) == DOCA_CTX_STATE_IDLE)
-		return OUTCOME_SUCCESS;
-	doca_error_t status = port->progress.ops->doca_ctx_stop(port->ctx);
-	if (status == DOCA_ERROR_AGAIN || status == DOCA_ERROR_IN_USE)
-		status = DOCA_ERROR_IN_PROGRESS;
-	return (struct outcome){status, "doca_ctx_stop"};
-}
 
 static struct outcome destroy_context(struct port *port)
 {
@@ -268,7 +251,7 @@ static struct outcome destroy_context(struct port *port)
 	if (port->producer != NULL)
 		TRY(ops, doca_comch_producer_destroy, port->producer);
 	port->producer = NULL;
-	port->ctx = NULL;
+	port->progress.ctx = NULL;
 	return OUTCOME_SUCCESS;
 }
 

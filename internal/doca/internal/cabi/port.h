@@ -37,7 +37,6 @@ struct port_completion {
 
 struct port {
 	struct progress progress;
-	struct doca_ctx *ctx;                 /* NULL once destroyed */
 	struct doca_comch_consumer *consumer; /* one of the two */
 	struct doca_comch_producer *producer;
 	struct doca_buf_inventory *inventory;
@@ -52,7 +51,7 @@ struct port {
 
 /*
  * Opens and starts a consumer over map, with up to imm_size bytes of immediate data in one message, or without a map a
- * producer. Poll a consumer, and its channel, until port_state is RUNNING. On failure *port is unchanged.
+ * producer. Poll a consumer, and its channel, until progress_state is RUNNING. On failure *port is unchanged.
  */
 struct outcome port_open(const struct doca_ops *ops, struct doca_comch_connection *connection, struct doca_mmap *map,
 			 uint32_t depth, uint32_t imm_size, struct port **port);
@@ -67,10 +66,6 @@ struct outcome port_submit(struct port *port, const struct port_task *tasks, uin
 uint32_t port_poll(struct port *port, uint32_t max);
 
 struct outcome port_id(const struct port *port, uint32_t *id);
-uint32_t port_state(const struct port *port);
-
-/* Requests the context to stop. SUCCESS: idle. IN_PROGRESS: poll until port_state returns IDLE. */
-struct outcome port_stop(struct port *port);
 
 /* Frees an idle port. On failure it frees nothing and can be called again. */
 struct outcome port_close(struct port *port);

@@ -39,14 +39,29 @@ struct outcome progress_clear(const struct progress *p)
 
 _Static_assert(PROGRESS_STATE_UNKNOWN > DOCA_CTX_STATE_STOPPING, "must be none of DOCA's");
 
-uint32_t progress_state(const struct progress *p, const struct doca_ctx *ctx)
+uint32_t progress_state(const struct progress *p)
 {
 	enum doca_ctx_states state;
-	if (ctx == NULL)
+	if (p->ctx == NULL)
 		return DOCA_CTX_STATE_IDLE;
-	if (p->ops->doca_ctx_get_state(ctx, &state) != DOCA_SUCCESS)
+	if (p->ops->doca_ctx_get_state(p->ctx, &state) != DOCA_SUCCESS)
 		return PROGRESS_STATE_UNKNOWN;
 	return state;
+}
+
+struct outcome progress_connect(const struct progress *p, void *user_data)
+{
+	TRY(p->ops, doca_ctx_set_user_data, p->ctx, (union doca_data){.ptr = user_data});
+	TRY(p->ops, doca_pe_connect_ctx, p->pe, p->ctx);
+	return OUTCOME_SUCCESS;
+}
+
+struct outcome progress_stop(const struct progress *p)
+{
+	if (progress_state(p) == DOCA_CTX_STATE_IDLE)
+		return OUTCOME_SUCCESS;
+	TRY(p->ops, doca_ctx_stop, p->ctx);
+	return OUTCOME_SUCCESS;
 }
 
 struct outcome progress_close(struct progress *p)

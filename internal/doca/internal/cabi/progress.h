@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A progress engine and its notification handle, used in the order that DOCA requires: request, progress once more,
- * wait on the descriptor, clear, progress.
+ * A progress engine with one context and its notification handle, used in the order that DOCA requires: request,
+ * progress once more, wait on the descriptor, clear, progress.
  *
  * Threads: one at a time, for the engine and everything that is connected to it.
  */
@@ -13,6 +13,7 @@
 struct progress {
 	const struct doca_ops *ops;
 	struct doca_pe *pe;
+	struct doca_ctx *ctx; /* the context that is connected to it; NULL once destroyed */
 	int fd;
 };
 
@@ -36,9 +37,15 @@ struct outcome progress_open(struct progress *p, const struct doca_ops *ops);
 struct outcome progress_arm(const struct progress *p);
 struct outcome progress_clear(const struct progress *p);
 
-/* Returns a doca_ctx_states; PROGRESS_STATE_UNKNOWN if DOCA does not tell. A NULL context is IDLE: it is destroyed. */
+/* Connects a configured context, whose callbacks receive user_data. */
+struct outcome progress_connect(const struct progress *p, void *user_data);
+
+/* Returns a doca_ctx_states; PROGRESS_STATE_UNKNOWN if DOCA does not tell. A destroyed context is IDLE. */
 #define PROGRESS_STATE_UNKNOWN 4U
-uint32_t progress_state(const struct progress *p, const struct doca_ctx *ctx);
+uint32_t progress_state(const struct progress *p);
+
+/* Requests the context to stop. SUCCESS: idle. IN_PROGRESS: poll until progress_state returns IDLE. */
+struct outcome progress_stop(const struct progress *p);
 
 /* Releases a buffer, or the list that it is the first of; NULL is none. */
 static inline void drop_buffer(const struct doca_ops *ops, const struct doca_buf *buf)

@@ -41,8 +41,8 @@ static void open_all(const char *limits)
 
 static void close_all(void)
 {
-	CHECK_OK(engine_stop(engine).status);
-	while (!engine_idle(engine))
+	CHECK_OK(progress_stop(&engine->progress).status);
+	while (progress_state(&engine->progress) != DOCA_CTX_STATE_IDLE)
 		engine_poll(engine, 1);
 	CHECK_OK(engine_close(engine).status);
 	CHECK_OK(soft_doca_mmap_destroy(map));
@@ -225,7 +225,7 @@ static void closed_in_flight(void)
 	const struct engine_range more[] = {range(20, 1), range(30, 1), range(40, 1), range(50, 1)};
 	CHECK(engine_submit(engine, copies, 2, more).submitted == 2);
 	CHECK_RESULT(DOCA_ERROR_IN_USE, engine_close(engine).status);
-	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, engine_stop(engine).status);
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, progress_stop(&engine->progress).status);
 	wait_for(2, DOCA_ERROR_IO_FAILED);
 	close_all();
 }

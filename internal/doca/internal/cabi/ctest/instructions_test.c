@@ -54,7 +54,7 @@ static void open_all(void)
 
 static void close_all(void)
 {
-	CHECK_OK(engine_stop(engine).status);
+	CHECK_OK(progress_stop(&engine->progress).status);
 	CHECK_OK(engine_close(engine).status);
 	CHECK_OK(soft_doca_mmap_destroy(imported));
 	CHECK_OK(soft_doca_mmap_destroy(local));

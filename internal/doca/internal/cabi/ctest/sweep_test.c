@@ -113,7 +113,7 @@ static bool copy(const struct doca_ops *ops)
 
 static bool consumer_is_known(void)
 {
-	return s.peer_consumer != 0 && port_state(s.consumer) == DOCA_CTX_STATE_RUNNING;
+	return s.peer_consumer != 0 && progress_state(&s.consumer->progress) == DOCA_CTX_STATE_RUNNING;
 }
 
 static bool delivered(void)
@@ -138,19 +138,19 @@ static bool send_fast(const struct doca_ops *ops)
 
 static bool ports_idle(void)
 {
-	return (s.consumer == NULL || port_state(s.consumer) == DOCA_CTX_STATE_IDLE) &&
-	       (s.producer == NULL || port_state(s.producer) == DOCA_CTX_STATE_IDLE);
+	return (s.consumer == NULL || progress_state(&s.consumer->progress) == DOCA_CTX_STATE_IDLE) &&
+	       (s.producer == NULL || progress_state(&s.producer->progress) == DOCA_CTX_STATE_IDLE);
 }
 
 static bool channels_idle(void)
 {
-	return (s.server == NULL || channel_state(s.server) == DOCA_CTX_STATE_IDLE) &&
-	       (s.client == NULL || channel_state(s.client) == DOCA_CTX_STATE_IDLE);
+	return (s.server == NULL || progress_state(&s.server->progress) == DOCA_CTX_STATE_IDLE) &&
+	       (s.client == NULL || progress_state(&s.client->progress) == DOCA_CTX_STATE_IDLE);
 }
 
 static bool engine_is_idle(void)
 {
-	return s.engine == NULL || engine_idle(s.engine);
+	return s.engine == NULL || progress_state(&s.engine->progress) == DOCA_CTX_STATE_IDLE;
 }
 
 /* Closing can be repeated; a failure that stays fails the test. */
@@ -167,15 +167,15 @@ static bool stuck(struct outcome o)
 /* Closing again begins with the stop, as the first time. */
 static bool close_port(struct port *port)
 {
-	return ok(port_close(port)) ||
-	       (port_state(port) == DOCA_CTX_STATE_IDLE && TWICE(port_stop(port)) && !stuck(port_close(port)));
+	return ok(port_close(port)) || (progress_state(&port->progress) == DOCA_CTX_STATE_IDLE &&
+					TWICE(progress_stop(&port->progress)) && !stuck(port_close(port)));
 }
 
 static void close_ports(void)
 {
 	struct port **ports[] = {&s.consumer, &s.producer};
 	for (unsigned i = 0; i < 2; i++)
-		CHECK(*ports[i] == NULL || TWICE(port_stop(*ports[i])));
+		CHECK(*ports[i] == NULL || TWICE(progress_stop(&(*ports[i])->progress)));
 	CHECK(progress_until(ports_idle));
 	for (unsigned i = 0; i < 2; i++) {
 		CHECK(*ports[i] == NULL || close_port(*ports[i]));
@@ -195,7 +195,7 @@ static void close_channels(void)
 
 static void close_engine(void)
 {
-	CHECK(s.engine == NULL || TWICE(engine_stop(s.engine)));
+	CHECK(s.engine == NULL || TWICE(progress_stop(&s.engine->progress)));
 	CHECK(progress_until(engine_is_idle));
 	CHECK(s.engine == NULL || TWICE(engine_close(s.engine)));
 	s.engine = NULL;
