@@ -56,7 +56,8 @@ func TestPanicEndsTheConnection(t *testing.T) {
 			peer, err := newControl(peerSocket, strings.NewReader(""), &Settings{})
 			must(t, err)
 			if name == "write" {
-				c.run(c.write) // of no message
+				c.out.waiting = make([]waitingMessage, 1) // of no Send
+				c.run(c.write)
 			}
 			<-c.Done()
 			_, err = c.Recv(patient(t))

@@ -253,7 +253,7 @@ func (l *Listener) meet(accepted *lane) error {
 		return err
 	}
 	if err := l.answer(accepted, id); err != nil {
-		session.abandon(id, at)
+		session.end(id, at)
 		return err
 	}
 	return session.deliver(id, at, accepted)

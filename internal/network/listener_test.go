@@ -441,7 +441,7 @@ func TestDataConnectionsAreReservedBeforeTheAnswer(t *testing.T) {
 	}
 	mustRefuse(laneID{window, 0})
 	mustRefuse(laneID{window + 1, 0})
-	session.abandon(laneID{window, 0}, slots[0])
+	session.end(laneID{window, 0}, slots[0])
 	if _, open := <-slots[0].arrived; open {
 		t.Error("a slot without an answer has a data connection")
 	}

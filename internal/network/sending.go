@@ -13,7 +13,7 @@ type outgoing struct {
 	broken chan struct{} // closed when nothing can be sent any more
 
 	mu      sync.Mutex
-	waiting []waitingMessage // in order; the first one may be sent in part
+	waiting []waitingMessage // in order, without the one that is being sent
 	writing bool             // a writer sends them
 	failed  error            // why nothing can be sent any more
 }
@@ -76,7 +76,11 @@ func (o *outgoing) failLocked(err error) {
 
 // write is the goroutine that sends what waits.
 func (c *Control) write() {
-	for m, more := c.out.first(); more; m, more = c.out.next() {
+	for {
+		m, waits := c.out.first()
+		if !waits {
+			return
+		}
 		if _, err := c.socket.Write(m.bytes); err != nil {
 			c.out.fail(comch.ErrPeerLost)
 			return
@@ -85,20 +89,15 @@ func (c *Control) write() {
 	}
 }
 
-func (o *outgoing) first() (m waitingMessage, more bool) {
+// first removes and returns the first message. Without one the writer ends.
+func (o *outgoing) first() (m waitingMessage, waits bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.waiting[0], true
-}
-
-// next removes the first message, and returns the one after it. Without one the writer ends.
-func (o *outgoing) next() (m waitingMessage, more bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.waiting = o.waiting[1:]
 	if len(o.waiting) == 0 {
 		o.waiting, o.writing = nil, false
 		return waitingMessage{}, false
 	}
-	return o.waiting[0], true
+	m = o.waiting[0]
+	o.waiting = o.waiting[1:]
+	return m, true
 }

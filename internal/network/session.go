@@ -84,6 +84,16 @@ type slot struct {
 	reserved bool       // for a data connection that is being answered, or was
 }
 
+// close closes a data connection that nobody has taken, and ends the wait for one.
+func (at *slot) close() {
+	select {
+	case l := <-at.arrived:
+		_ = l.Close()
+	default:
+	}
+	close(at.arrived)
+}
+
 // slot returns where a data connection is handed over. s.mu is held.
 func (s *session) slot(id laneID) (*slot, error) {
 	switch at := s.lanes[id]; {
@@ -99,7 +109,7 @@ func (s *session) slot(id laneID) (*slot, error) {
 	return at, nil
 }
 
-// reserve returns the slot of a data connection that may be answered. deliver or abandon follows.
+// reserve returns the slot of a data connection that may be answered. deliver or end follows.
 func (s *session) reserve(id laneID) (*slot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,32 +133,17 @@ func (s *session) deliver(id laneID, at *slot, l *lane) error {
 		return errNotExpected
 	}
 	at.arrived <- l
-	time.AfterFunc(helloTime, func() { s.drop(id, at) })
+	time.AfterFunc(helloTime, func() { s.end(id, at) })
 	return nil
 }
 
-// abandon ends the wait for a data connection that could not be answered.
-func (s *session) abandon(id laneID, at *slot) {
+// end forgets a slot: its data connection has been taken, or it could not be answered, or nobody has asked for it.
+func (s *session) end(id laneID, at *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lanes[id] == at {
 		delete(s.lanes, id)
-		close(at.arrived)
-	}
-}
-
-// drop closes a data connection that nobody has taken.
-func (s *session) drop(id laneID, at *slot) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lanes[id] != at {
-		return
-	}
-	select {
-	case left := <-at.arrived:
-		delete(s.lanes, id)
-		_ = left.Close()
-	default:
+		at.close()
 	}
 }
 
@@ -160,7 +155,7 @@ func (s *session) take(ctx context.Context, id laneID) (*lane, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.forget(id, at)
+	defer s.end(id, at)
 	select {
 	case l, open := <-at.arrived:
 		if !open {
@@ -169,21 +164,6 @@ func (s *session) take(ctx context.Context, id laneID) (*lane, error) {
 		return l, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	}
-}
-
-// forget ends the wait for a data connection. One that has just arrived is closed.
-func (s *session) forget(id laneID, at *slot) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lanes[id] != at {
-		return
-	}
-	delete(s.lanes, id)
-	select {
-	case l := <-at.arrived:
-		_ = l.Close()
-	default:
 	}
 }
 
@@ -199,12 +179,7 @@ func (s *session) close() {
 	}
 	s.closed = true
 	for _, at := range s.lanes {
-		select {
-		case l := <-at.arrived:
-			_ = l.Close()
-		default:
-		}
-		close(at.arrived)
+		at.close()
 	}
 	clear(s.lanes)
 }
