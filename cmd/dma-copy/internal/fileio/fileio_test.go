@@ -46,18 +46,26 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 	}
 }
 
-// A file that appears while the content is computed is not replaced without Overwrite.
+// A file that appears while the content is computed is not replaced without overwrite.
 func TestReplacementKeepsNewFile(t *testing.T) {
 	inNewDir(t, "sums", "theirs")
-	err := Replacement{Path: "sums"}.Write(t.Context(), []byte("ours"))
+	write := func(overwrite bool) error {
+		w, err := Create("sums", overwrite)
+		if err != nil {
+			return err
+		}
+		defer w.Discard()
+		_, err = io.WriteString(w, "ours")
+		return errors.Join(err, w.Commit(t.Context()))
+	}
+	err := write(false)
 	if !errors.Is(err, job.ErrTarget) || report.ExitCode(err) != exit.Target || readFile(t, "sums") != "theirs" {
 		t.Errorf("error %v, content %q", err, readFile(t, "sums"))
 	}
 	if left, _ := os.ReadDir("."); len(left) != 1 {
 		t.Errorf("left behind: %v", left)
 	}
-	if err := (Replacement{Path: "sums", Overwrite: true}).Write(t.Context(), []byte("ours")); err != nil ||
-		readFile(t, "sums") != "ours" {
+	if err := write(true); err != nil || readFile(t, "sums") != "ours" {
 		t.Errorf("error %v, content %q", err, readFile(t, "sums"))
 	}
 }
@@ -66,7 +74,7 @@ func TestReplacementKeepsNewFile(t *testing.T) {
 func TestReplacementOfManyPieces(t *testing.T) {
 	inNewDir(t, "sums", "theirs")
 	for _, commit := range []bool{false, true} {
-		w, err := Replacement{Path: "sums", Overwrite: true}.Create()
+		w, err := Create("sums", true)
 		if err != nil {
 			t.Fatal(err)
 		}

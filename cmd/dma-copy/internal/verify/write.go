@@ -42,9 +42,7 @@ func (v verifier) writeManifest(ctx context.Context, manifest string, paths []st
 		}
 		return cannotPrint(buffered.Flush())
 	}
-	file, err := fileio.Replacement{
-		Path: manifest, Overwrite: v.settings.Overwrite, Hint: "name another file",
-	}.Create()
+	file, err := fileio.Create(manifest, v.settings.Overwrite)
 	if err != nil {
 		return err
 	}
