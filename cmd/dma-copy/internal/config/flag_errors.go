@@ -3,8 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -37,41 +35,14 @@ func ExplainFlagError(command string, flags *pflag.FlagSet, err error) error {
 }
 
 func explainUnknownFlag(command string, flags *pflag.FlagSet, unknown *pflag.NotExistError) error {
-	name := unknown.GetSpecifiedName()
-	spelled, guess := "--"+name, phrase.Nearest(name, flagNames(flags))
-	if unknown.GetSpecifiedShortnames() != "" {
-		spelled, guess = "-"+name, nearestToLetter(name, flags)
-		if isShortName(name) {
-			guess = "" // the letter is a flag of another command
-		}
+	spelled, guess := "-"+unknown.GetSpecifiedName(), ""
+	if unknown.GetSpecifiedShortnames() == "" {
+		spelled, guess = "-"+spelled, phrase.Nearest(unknown.GetSpecifiedName(), flagNames(flags))
 	}
 	if guess == "" {
 		return exit.Usagef(`unknown flag %s: "%s --help" lists the flags`, quote.Text(spelled), command)
 	}
 	return exit.Usagef("unknown flag %s: did you mean --%s?", quote.Text(spelled), guess)
-}
-
-// isShortName reports whether any command has this one-letter flag.
-func isShortName(letter string) bool {
-	return slices.ContainsFunc(everyOption(),
-		func(opt option) bool { return opt.short == letter || opt.aliasKey == letter })
-}
-
-// nearestToLetter returns the flag that has the letter in the other case, or else begins with it: the user abbreviated
-// it.
-func nearestToLetter(letter string, flags *pflag.FlagSet) string {
-	lower := strings.ToLower(letter)
-	if len(lower) == 1 {
-		if flag := flags.ShorthandLookup(lower); flag != nil {
-			return flag.Name
-		}
-	}
-	for _, name := range flagNames(flags) {
-		if strings.HasPrefix(name, lower) {
-			return name
-		}
-	}
-	return ""
 }
 
 func explainMissingValue(flags *pflag.FlagSet, flag *pflag.Flag) error {

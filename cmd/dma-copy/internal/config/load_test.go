@@ -208,7 +208,7 @@ func TestSiteFile(t *testing.T) {
 func TestRefusedSiteFile(t *testing.T) {
 	inNewDir(t, "site.json", `{"doca_program_flags": {"wiat": "1s"}}`)
 	mustRefuse(t, loadCopy(map[string]string{siteVariable: "no.json"}, "-f", "x"),
-		`DMA_COPY_CONFIG "no.json": no such file or directory; name a readable parameter file or leave it out`)
+		`DMA_COPY_CONFIG "no.json": no such file or directory; name a readable parameter file`)
 	mustRefuse(t, loadCopy(map[string]string{siteVariable: "site.json"}, "-f", "x"),
 		`site.json:1: unknown key "wiat" in doca_program_flags: did you mean "wait"?`)
 }
@@ -300,7 +300,7 @@ func TestRefusedVariables(t *testing.T) {
 		{"two devices", map[string]string{"DMA_COPY_DEV_PCI": "a", "DMA_COPY_PCI_ADDR": "b"},
 			`DMA_COPY_PCI_ADDR "b" and DMA_COPY_DEV_PCI "a" differ: both name the same thing, so give one of them`},
 		{"parameter file", map[string]string{"DMA_COPY_JSON": "no.json"},
-			`DMA_COPY_JSON "no.json": no such file or directory; name a readable parameter file or leave it out`},
+			`DMA_COPY_JSON "no.json": no such file or directory; name a readable parameter file`},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

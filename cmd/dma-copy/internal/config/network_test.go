@@ -86,8 +86,8 @@ func TestRefusedNetworkSettings(t *testing.T) {
 		"--listen 1.2.3.4:0":                   `--listen "1.2.3.4:0": not an address: "0" is not a port`,
 		"--path tls":                           "--path tls is for connections with other machines: give --listen",
 		"--listen :1 --path tls,dma":           "--path dma is for devices, and --listen alone serves none: ",
-		"--listen :1 --path fast,x":            `--path "fast,x": "x" is not a path; give auto, or with`,
-		"--listen :1 --path auto,tls":          `--path "auto,tls": "auto" is not a path; `,
+		"--listen :1 --path fast,x":            `--path "fast,x": "x": not one of the choices`,
+		"--listen :1 --path auto,tls":          `--path "auto,tls": "auto": not one of the choices`,
 		"--listen :1 --encrypt --path rma":     "--encrypt conflicts with --path rma: only tls encrypts file data",
 		"--listen :1 --encrypt --path tls,am":  "--encrypt conflicts with --path am: ",
 		"--listen :1 --encrypt --path tls,tcp": "--encrypt conflicts with --path tcp: only tls encrypts file data",
@@ -99,9 +99,9 @@ func TestRefusedNetworkSettings(t *testing.T) {
 		"--require-hw --listen :1":             "--require-hw refuses the software device, and ",
 		"--auth none --listen :1":              "--auth none with --listen [::]:1 would serve anybody ",
 		"--auth none --listen 10.0.0.2:1":      "--auth none with --listen 10.0.0.2:1 would serve anybody ",
-		"--listen :1 --net-devices a,,b":       `--net-devices "a,,b": "" is not a network device; `,
-		"--listen :1 --net-devices ../x":       `--net-devices "../x": "../x" is not a network device; `,
-		"--listen :1 --net-devices mlx5_0:1:2": `is not a network device; `,
+		"--listen :1 --net-devices a,,b":       `--net-devices "a,,b": "": not a network device; `,
+		"--listen :1 --net-devices ../x":       `--net-devices "../x": "../x": not a network device; `,
+		"--listen :1 --net-devices mlx5_0:1:2": `not a network device; `,
 		"--listen :1 --traffic-class 256":      `--traffic-class "256": give a whole number from 0 to 255`,
 		"--listen :1 --traffic-class 0x10":     `give a whole number from 0 to 255`,
 		"--listen :1 --ack-timeout 1h":         `--ack-timeout "1h": out of range; give at most 10m0s`,
@@ -110,7 +110,7 @@ func TestRefusedNetworkSettings(t *testing.T) {
 		"--listen :1 --gid-index -1":           `--gid-index "-1": give a whole number from 0 to 255`,
 		"--listen :1 --gid-index 256":          `--gid-index "256": give a whole number from 0 to 255`,
 		"--listen :1 --device-memory 1X":       `--device-memory "1X": not a size; `,
-		"--listen :1 --path tls,tls,b":         `"b" is not a path; `,
+		"--listen :1 --path tls,b":             `"b": not one of the choices`,
 	} {
 		if _, err := served(t, "", nil, "--share a=/a "+line); err == nil || !strings.Contains(err.Error(), sentence) {
 			t.Errorf("%s: %v, want %s", line, err, sentence)

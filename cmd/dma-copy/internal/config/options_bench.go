@@ -2,12 +2,9 @@ package config
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/bench"
-	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // BenchForm is the output format of bench.
@@ -53,24 +50,6 @@ func (s *Bench) Plan() bench.Plan {
 	return bench.Plan{
 		Bytes: s.Size, Chunks: s.Chunks, Depths: s.Depths, Directions: s.Directions,
 		Settings: bench.Settings{Driver: s.Driver.Options(), Model: s.Model, Runs: s.Runs, Warmup: s.Warmup},
-	}
-}
-
-// parseList returns a parser of comma-separated values without duplicates.
-func parseList[T comparable](parse func(string) (T, error)) func(string) ([]T, error) {
-	return func(text string) ([]T, error) {
-		var values []T
-		for word := range strings.SplitSeq(text, ",") {
-			value, err := parse(word)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", quote.Text(word), err)
-			}
-			if slices.Contains(values, value) {
-				return nil, fmt.Errorf("%s is given twice; leave one out", quote.Text(word))
-			}
-			values = append(values, value)
-		}
-		return values, nil
 	}
 }
 

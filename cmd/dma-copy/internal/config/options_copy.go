@@ -119,7 +119,7 @@ func (s *Copy) commandOptions(of sides) []option {
 			"Sender: the file may change during the copy; its size at the start is sent",
 			"The source may change during the copy; its size at the start is copied")),
 		{group: NativeFlags, name: "preserve", value: "owner,xattr,links", json: jsonText,
-			assign: into(&s.Preserve, parsePreserved), words: []string{"owner", "xattr", "links"}, several: true,
+			assign: into(&s.Preserve, parsePreserved), words: preservable, several: true,
 			help: of.help("Preserve them too, if set on both sides", "Preserve them too, if a daemon permits it") +
 				"; mode and modification time are always preserved; links: hard links between the files of a tree"},
 		switchOption(NativeFlags, "no-resume", &s.NoResume, of.help(

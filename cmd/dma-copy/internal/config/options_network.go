@@ -1,15 +1,10 @@
 package config
 
 import (
+	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
-	"github.com/dma-copy/dma-copy/internal/quote"
-	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 // Network holds the settings of connections with other machines.
@@ -80,19 +75,7 @@ func parsePathList(text string) ([]PathChoice, error) {
 	if text == string(PathAuto) {
 		return nil, nil
 	}
-	known := everyPath()
-	var paths []PathChoice
-	for word := range strings.SplitSeq(text, ",") {
-		path := PathChoice(word)
-		if !slices.Contains(known, path) {
-			return nil, fmt.Errorf("%s is not a path; give auto, or with commas some of %s", quote.Text(word),
-				phrase.And(textsOf(known...)))
-		}
-		if !slices.Contains(paths, path) {
-			paths = append(paths, path)
-		}
-	}
-	return paths, nil
+	return parseList(parseOneOf(everyPath()...))(text)
 }
 
 // everyPath returns all paths but auto.
@@ -104,17 +87,19 @@ func withAuto(paths []PathChoice) []PathChoice { return append([]PathChoice{Path
 var netDevicePattern = pattern(`[A-Za-z0-9_.-]{1,64}(?::[0-9]{1,3})?`)
 
 func parseNetDevices(text string) ([]string, error) {
-	names := strings.Split(text, ",")
+	names, err := parseList(parseNetDevice)(text)
 	if len(names) > maxNetDevices {
 		return nil, fmt.Errorf("more than %d devices; give those that a copy may use", maxNetDevices)
 	}
-	for _, name := range names {
-		if !netDevicePattern().MatchString(name) {
-			return nil, fmt.Errorf("%s is not a network device; give names such as mlx5_0:1,eth0 "+
-				"(see dma-copy devices --driver ucx)", quote.Text(name))
-		}
+	return names, err
+}
+
+func parseNetDevice(text string) (string, error) {
+	if !netDevicePattern().MatchString(text) {
+		return "", errors.New("not a network device; give names such as mlx5_0:1,eth0 " +
+			"(see dma-copy devices --driver ucx)")
 	}
-	return names, nil
+	return text, nil
 }
 
 func parseAckTimeout(text string) (time.Duration, error) {
@@ -133,20 +118,4 @@ func parseGIDIndex(text string) (int, error) {
 		return GIDIndexAuto, nil
 	}
 	return parseCount(0, maxGIDIndex)(text)
-}
-
-func parseListen(text string) (netip.AddrPort, error) {
-	address, err := share.ParseListen(text)
-	if err != nil {
-		return address, fmt.Errorf("not an address: %w", err)
-	}
-	return address, nil
-}
-
-func parseAddress(text string) (string, error) {
-	address, err := share.ParseAddress(text)
-	if err != nil {
-		return "", fmt.Errorf("not an address: %w", err)
-	}
-	return address, nil
 }

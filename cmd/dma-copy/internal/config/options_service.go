@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 
@@ -120,7 +119,7 @@ func (s *Places) with(own ...option) []option {
 func (s *Serve) shareOptions() []option {
 	return []option{
 		{group: ServeFlags, name: "share", value: "NAME=PATH[,RIGHTS]", json: jsonList, list: "share",
-			assign: appending(&s.Shares, parseShare),
+			assign: appending(&s.Shares, parseAs("a share", share.Parse)),
 			help: "Directory that peers may use, with ro (the default), wo or rw, nooverwrite, max-bytes=SIZE and " +
 				"max-entries=COUNT; may be repeated"},
 		representorsOption(&s.Representors),
@@ -137,7 +136,7 @@ func (s *Serve) shareOptions() []option {
 func listenOption(listen *netip.AddrPort, help string) option {
 	return option{
 		group: ServeFlags, name: "listen", value: "ADDRESS:PORT", json: jsonText,
-		assign: into(listen, parseListen),
+		assign: into(listen, parseAs("an address", share.ParseListen)),
 		help:   help,
 	}
 }
@@ -180,12 +179,4 @@ func (s *Serve) options() []option {
 			"Bandwidth limit of all copies together in bytes per second, such as 100MiB; 0 is no limit"),
 	}, s.demandOptions(), s.shareOptions(), s.Network.options(), identityOptions(&s.Keys, &s.Auth), s.limitOptions(),
 		s.watchOptions())
-}
-
-func parseShare(text string) (share.Share, error) {
-	s, err := share.Parse(text)
-	if err != nil {
-		return s, fmt.Errorf("not a share: %w", err)
-	}
-	return s, nil
 }

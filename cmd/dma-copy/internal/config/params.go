@@ -97,7 +97,7 @@ type paramsFile struct {
 func loadParams(path, origin string) (params, error) {
 	text, err := readParams(path)
 	if err != nil {
-		return params{}, exit.Usagef("%s %s: %w; %s", origin, quote.Text(path), err, afterUnreadable(path, origin))
+		return params{}, exit.Usagef("%s %s: %w; name a readable parameter file", origin, quote.Text(path), err)
 	}
 	file := newParamsFile(path, text)
 	err = file.parse()
@@ -106,17 +106,6 @@ func loadParams(path, origin string) (params, error) {
 
 func newParamsFile(path string, text []byte) paramsFile {
 	return paramsFile{params{layer: layer{}, serve: layer{}, peers: Peers{}}, path, text, everyOption()}
-}
-
-// afterUnreadable returns the next step. If path looks like a flag, --json has taken that flag for its value.
-func afterUnreadable(path, origin string) string {
-	if origin == argumentToCheck {
-		return "name a readable parameter file"
-	}
-	if strings.HasPrefix(path, "-") {
-		return "--json needs a value: " + jsonFlagHelp
-	}
-	return "name a readable parameter file or leave it out"
 }
 
 // readParams opens without blocking, so that a FIFO without a writer reads as empty instead of blocking.
@@ -174,7 +163,7 @@ func (f *paramsFile) parse() error {
 
 func (f *paramsFile) readGroup(name string, where, value hujson.Value) error {
 	if !slices.Contains(paramsGroups(), name) {
-		return f.failAt(where, "unknown group %s: %s", quote.Text(name), f.groupHint(name))
+		return f.failAt(where, "unknown group %s: %s", quote.Text(name), f.hint(name, paramsGroups()))
 	}
 	members, ok := value.Value.(*hujson.Object)
 	if !ok {
@@ -205,11 +194,20 @@ type paramsKeys struct {
 	holds func(option) bool // whether an option of the table may be in the group
 }
 
+func (k paramsKeys) keys() (names []string) {
+	for _, opt := range k.table {
+		if k.holds(opt) {
+			names = append(names, opt.names()...)
+		}
+	}
+	return names
+}
+
 func (f *paramsFile) readKey(of paramsKeys, key string, where, value hujson.Value) error {
 	group := of.group
 	opt, ok := optionByName(of.table, key)
 	if !ok || !of.holds(opt) {
-		return f.failAt(where, "unknown key %s in %s: %s", quote.Text(key), group, f.keyHint(of, key))
+		return f.failAt(where, "unknown key %s in %s: %s", quote.Text(key), group, f.hint(key, of.keys()))
 	}
 	if !strings.ContainsRune(opt.json.kinds, rune(value.Value.Kind())) {
 		return f.failAt(value, "%s in %s must be %s, not %s", quote.Text(key), group, opt.json.wanted, kindName(value))
@@ -285,36 +283,22 @@ func paramsGroups() []string {
 	return []string{groupGeneral, groupProgram, groupDPDK, groupServe, groupPeers}
 }
 
-func (f *paramsFile) groupHint(name string) string {
-	if opt, ok := optionByName(f.table, name); ok && paramsGroup(opt) != "" {
-		return "the key belongs in " + paramsGroup(opt)
-	}
-	if guess := phrase.Nearest(name, paramsGroups()); guess != "" {
-		return fmt.Sprintf("did you mean %q?", guess)
-	}
-	return "use " + phrase.Or(paramsGroups())
-}
-
-func (f *paramsFile) keyHint(of paramsKeys, key string) string {
-	if opt, ok := optionByName(f.table, key); ok {
-		if home := paramsGroup(opt); home != "" {
-			return "it belongs in " + home
-		}
+// hint returns what to use in place of an unknown group or key.
+func (f *paramsFile) hint(name string, known []string) string {
+	opt, isOption := optionByName(f.table, name)
+	switch home := paramsGroup(opt); {
+	case isOption && home != "":
+		return "it belongs in " + home
+	case isOption:
 		return "it goes on the command line"
 	}
-	var keys []string
-	for _, opt := range of.table {
-		if of.holds(opt) {
-			keys = append(keys, opt.names()...)
-		}
-	}
-	if guess := phrase.Nearest(key, keys); guess != "" {
+	if guess := phrase.Nearest(name, known); guess != "" {
 		return fmt.Sprintf("did you mean %q?", guess)
 	}
-	if len(keys) > maxListedKeys {
+	if len(known) > maxListedKeys {
 		return "use the flags in dma-copy --help"
 	}
-	return "use " + phrase.Or(keys)
+	return "use " + phrase.Or(known)
 }
 
 // maxListedKeys is how many keys an error lists.

@@ -71,7 +71,7 @@ func TestAcceptedParameterFiles(t *testing.T) {
 }
 
 func TestRefusedParameterFiles(t *testing.T) {
-	const unreadable = "; name a readable parameter file or leave it out"
+	const unreadable = "; name a readable parameter file"
 	cases := []struct{ name, text, sentence string }{
 		{"empty", "", `--json "params.json": the file is empty` + unreadable},
 		{"blank", " \n\t", `--json "params.json": the file is empty` + unreadable},
@@ -103,7 +103,7 @@ func TestRefusedParameterFiles(t *testing.T) {
 		{"group like no other", `{"settings": {}}`, `params.json:1: unknown group "settings": ` +
 			"use doca_general_flags, doca_program_flags, doca_dpdk_flags, serve or peers"},
 		{"key outside its group", `{"file": "x"}`,
-			`params.json:1: unknown group "file": the key belongs in doca_program_flags`},
+			`params.json:1: unknown group "file": it belongs in doca_program_flags`},
 		{"group twice", "{\"doca_dpdk_flags\": {},\n\"doca_dpdk_flags\": {}}",
 			`params.json:2: duplicate key "doca_dpdk_flags" in the file: keep one of them`},
 		{"group not an object", "{\n\"doca_program_flags\":\n\"file\"}",
@@ -184,7 +184,7 @@ func TestUnreadableParameterFiles(t *testing.T) {
 	t.Run("directory", func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		mustRefuse(t, loadCopy(nil, "-j", "."),
-			`--json ".": is a directory; name a readable parameter file or leave it out`)
+			`--json ".": is a directory; name a readable parameter file`)
 	})
 	t.Run("pipe without a writer", func(t *testing.T) {
 		t.Chdir(t.TempDir())
@@ -192,11 +192,11 @@ func TestUnreadableParameterFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustRefuse(t, loadCopy(nil, "-j", "pipe"),
-			`--json "pipe": the file is empty; name a readable parameter file or leave it out`)
+			`--json "pipe": the file is empty; name a readable parameter file`)
 	})
 	t.Run("endless", func(t *testing.T) {
 		mustRefuse(t, loadCopy(nil, "-j", "/dev/zero"),
-			`--json "/dev/zero": larger than 1048576 bytes; name a readable parameter file or leave it out`)
+			`--json "/dev/zero": larger than 1048576 bytes; name a readable parameter file`)
 	})
 	t.Run("cause", func(t *testing.T) {
 		t.Chdir(t.TempDir())

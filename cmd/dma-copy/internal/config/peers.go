@@ -97,11 +97,11 @@ func (f *paramsFile) readPeer(name string, where, value hujson.Value) error {
 		return f.failAt(value, "peer %s must be an object, not %s", name, kindName(value))
 	}
 	peer := Peer{Origin: f.position(where)}
-	keys := peerKeys(&peer)
+	of := paramsKeys{table: peerKeys(&peer), holds: func(option) bool { return true }}
 	err := f.eachMember(members, "peer "+name, func(key string, where, value hujson.Value) error {
-		opt, known := optionByName(keys, key)
+		opt, known := optionByName(of.table, key)
 		if !known {
-			return f.failAt(where, "unknown key %s in peer %s: %s", quote.Text(key), name, peerKeyHint(key, keys))
+			return f.failAt(where, "unknown key %s in peer %s: %s", quote.Text(key), name, f.hint(key, of.keys()))
 		}
 		if value.Value.Kind() != '"' {
 			return f.failAt(value, "%s in peer %s must be a string, not %s", key, name, kindName(value))
@@ -123,8 +123,9 @@ func (f *paramsFile) readPeer(name string, where, value hujson.Value) error {
 // peerKeys returns the keys of a peer, bound to its fields.
 func peerKeys(peer *Peer) []option {
 	return []option{
-		{name: "address", value: "HOST[:PORT]", json: jsonText, assign: into(&peer.Address, parseAddress),
-			help: "Address of a daemon on another machine; the default port is 7483. Not beside a device"},
+		{name: "address", value: "HOST[:PORT]", json: jsonText,
+			assign: into(&peer.Address, parseAs("an address", share.ParseAddress)),
+			help:   "Address of a daemon on another machine; the default port is 7483. Not beside a device"},
 		{name: "device", value: "DEVICE", json: jsonText, assign: into(&peer.Device, parseDevice),
 			help: "Device of this side by which the daemon is reached, as with --pci-addr"},
 		{name: "key", value: "KEY", json: jsonText, assign: into(&peer.Key, parsePeerKey),
@@ -133,17 +134,6 @@ func peerKeys(peer *Peer) []option {
 		{name: "representor", value: "DEVICE", json: jsonText, assign: into(&peer.Representor, parseRepresentor),
 			help: "Host function whose daemon is meant, on the DPU, as with --rep-pci"},
 	}
-}
-
-func peerKeyHint(key string, keys []option) string {
-	var known []string
-	for _, opt := range keys {
-		known = append(known, opt.name)
-	}
-	if guess := phrase.Nearest(key, known); guess != "" {
-		return "did you mean " + guess + "?"
-	}
-	return "use " + phrase.Or(known)
 }
 
 // parsePeerKey checks only the shape: whether there is a key of that name is known when it is needed.

@@ -67,7 +67,7 @@ func TestRefusedPeers(t *testing.T) {
 		{`{"peers": {"dpu": "b1:00.1"}}`, "", "params.json:1: peer dpu must be an object, not a string"},
 		{`{"peers": {"a:b": {}}}`, "", `params.json:1: peer "a:b": not a name; `},
 		{"{\"peers\": {\"dpu\": {\n\"devcie\": \"x\"}}}", "",
-			`params.json:2: unknown key "devcie" in peer dpu: did you mean device?`},
+			`params.json:2: unknown key "devcie" in peer dpu: did you mean "device"?`},
 		{`{"peers": {"dpu": {"port": "x"}}}`, "",
 			`params.json:1: unknown key "port" in peer dpu: use address, device, key or representor`},
 		{`{"peers": {"dpu": {"device": 3}}}`, "", "params.json:1: device in peer dpu must be a string, not a number"},

@@ -318,7 +318,7 @@ func TestRefusedServe(t *testing.T) {
 		{`{"doca_program_flags": {"share": "a=/a"}}`, "",
 			`serve.json:1: unknown key "share" in doca_program_flags: it belongs in serve`},
 		{`{"serve": []}`, "", "serve.json:1: serve must be an object, not an array"},
-		{`{"share": ["a=/a"]}`, "", `serve.json:1: unknown group "share": the key belongs in serve`},
+		{`{"share": ["a=/a"]}`, "", `serve.json:1: unknown group "share": it belongs in serve`},
 	} {
 		if _, err := served(t, tc.file, nil, tc.line); err == nil || !strings.HasPrefix(err.Error(), tc.sentence) {
 			t.Errorf("%s %s: %v, want %s", tc.file, tc.line, err, tc.sentence)

@@ -212,23 +212,44 @@ func durabilities() (names []string) {
 	return names
 }
 
-// parsePreserved parses a comma-separated list.
+// preservable are the choices of --preserve, of which several may be given.
+var preservable = []string{"owner", "xattr", "links"}
+
 func parsePreserved(text string) (Preserved, error) {
-	var p Preserved
-	for word := range strings.SplitSeq(text, ",") {
-		switch word {
-		case "owner":
-			p.Owner = true
-		case "xattr":
-			p.Xattr = true
-		case "links":
-			p.Links = true
-		default:
-			return Preserved{}, fmt.Errorf("%s cannot be preserved; give owner, xattr, links or several with commas",
-				quote.Text(word))
+	words, err := parseList(parseOneOf(preservable...))(text)
+	return Preserved{
+		Owner: slices.Contains(words, "owner"), Xattr: slices.Contains(words, "xattr"),
+		Links: slices.Contains(words, "links"),
+	}, err
+}
+
+// parseList returns a parser of comma-separated values without duplicates.
+func parseList[T comparable](parse func(string) (T, error)) func(string) ([]T, error) {
+	return func(text string) ([]T, error) {
+		var values []T
+		for word := range strings.SplitSeq(text, ",") {
+			value, err := parse(word)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", quote.Text(word), err)
+			}
+			if slices.Contains(values, value) {
+				return nil, fmt.Errorf("%s is given twice; leave one out", quote.Text(word))
+			}
+			values = append(values, value)
 		}
+		return values, nil
 	}
-	return p, nil
+}
+
+// parseAs returns a parser whose errors say what the text should be.
+func parseAs[T any](what string, parse func(string) (T, error)) func(string) (T, error) {
+	return func(text string) (T, error) {
+		value, err := parse(text)
+		if err != nil {
+			err = fmt.Errorf("not %s: %w", what, err)
+		}
+		return value, err
+	}
 }
 
 // maxPattern is longer than any path, in bytes.

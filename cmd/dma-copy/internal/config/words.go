@@ -21,16 +21,7 @@ func (w word) isArgument() bool {
 	return !strings.HasPrefix(w.typed[0], "-") || w.typed[0] == Stream
 }
 
-// splitWords splits a copy's command line like the flag parser, but does not stop at errors.
-func splitWords(flags *pflag.FlagSet, args []string) []word {
-	var words []word
-	for len(args) > 0 {
-		w := firstWord(flags, args)
-		words, args = append(words, w), args[len(w.typed):]
-	}
-	return words
-}
-
+// firstWord splits off the first word like the flag parser, but does not stop at errors.
 func firstWord(flags *pflag.FlagSet, args []string) word {
 	flag, value, joined := splitFlag(flags, args[0])
 	switch {
@@ -89,20 +80,24 @@ func WithoutSeparators(flags *pflag.FlagSet, args []string) []string {
 
 // SetKnownFlags sets flags from anywhere on a command line, also behind what the parser refused.
 func SetKnownFlags(flags *pflag.FlagSet, args []string) {
-	for _, w := range splitWords(flags, args) {
+	for len(args) > 0 {
+		w := firstWord(flags, args)
 		if w.flag != nil {
-			_ = flags.Set(w.flag.Name, w.value) // fails for switches only, which do not matter here
+			_ = flags.Set(w.flag.Name, w.value) // never fails
 		}
+		args = args[len(w.typed):]
 	}
 }
 
 // FlagWithoutValue returns the flag at the end of a command line whose value is missing, nil if there is none.
 func FlagWithoutValue(flags *pflag.FlagSet, args []string) *pflag.Flag {
-	words := splitWords(flags, args)
-	if len(words) == 0 {
+	var typed []string
+	for ; len(args) > 0; args = args[len(typed):] {
+		typed = firstWord(flags, args).typed
+	}
+	if typed == nil {
 		return nil
 	}
-	typed := words[len(words)-1].typed
 	flag, _, joined := splitFlag(flags, typed[0])
 	if len(typed) > 1 || flag == nil || joined || flag.NoOptDefVal != "" {
 		return nil

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -25,16 +24,11 @@ func TestSplitWords(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.line, func(t *testing.T) {
-			split := splitWords(flags, words(tc.line))
-			var typed []string
-			for _, w := range split {
-				typed = append(typed, w.typed...)
-			}
-			if !slices.Equal(typed, words(tc.line)) {
-				t.Errorf("the words are of %q", typed)
+			var last word
+			for args := words(tc.line); len(args) > 0; args = args[len(last.typed):] {
+				last = firstWord(flags, args)
 			}
 			var name string
-			last := split[len(split)-1]
 			if last.flag != nil {
 				name = last.flag.Name
 			}
