@@ -11,7 +11,6 @@ import (
 	"os/user"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -33,15 +32,10 @@ import (
 // reach is how a command reaches a daemon.
 type reach struct {
 	config.Contact
-	driver      config.Driver
-	daemon      share.Remote // how the user names it
-	device      string
-	representor string
-	role        config.Role
-	wait        time.Duration
-	idleTimeout time.Duration
-	waits       report.WaitOutput // says that the daemon is awaited
-	bandwidth   int64             // bytes per second; 0 is no limit
+	config.Reach
+	daemon    share.Remote      // how the user names it
+	waits     report.WaitOutput // says that the daemon is awaited
+	bandwidth int64             // bytes per second; 0 is no limit
 
 	validate func(network bool) error // checks the other settings; may be nil
 
@@ -56,7 +50,7 @@ func (r reach) onDevice(chosen inventory.Selection, log zerolog.Logger, run func
 	if r.open != nil {
 		return r.open(chosen, run)
 	}
-	return onDevice(r.driver, chosen, log, run)
+	return onDevice(r.Driver, chosen, log, run)
 }
 
 // contact is a command's connection to a daemon.
@@ -70,7 +64,7 @@ type contact struct {
 func withDaemon(
 	ctx context.Context, streams streams, r reach, log zerolog.Logger, run func(context.Context, contact) error,
 ) error {
-	peer, err := r.Choose(r.daemon, r.device, r.representor)
+	peer, err := r.Choose(r.daemon, r.Device, r.Representor)
 	if err != nil {
 		return err
 	}
@@ -85,7 +79,7 @@ func withDaemon(
 	if !r.warned {
 		warnOfKeys(id, r.Auth, log)
 	}
-	chosen := inventory.Selection{Device: peer.Device, Representor: peer.Representor, Role: r.role}
+	chosen := inventory.Selection{Device: peer.Device, Representor: peer.Representor, Role: r.Role}
 	open := func(run func(side) error) error { return r.onDevice(chosen, log, run) }
 	if network {
 		open = func(run func(side) error) error { return run(side{side: negotiate.Client, address: peer.Address}) }
@@ -134,9 +128,9 @@ func warnOfKeys(id identification, auth config.AuthChoice, log zerolog.Logger) {
 
 // check checks the settings when it is known what the daemon is reached over.
 func (r reach) check(network bool) error {
-	validateDriver := r.driver.ValidateForDevice
+	validateDriver := r.Driver.ValidateForDevice
 	if network {
-		validateDriver = r.driver.ValidateForNetwork
+		validateDriver = r.Driver.ValidateForNetwork
 	}
 	if err := validateDriver(); err != nil || r.validate == nil {
 		return err
@@ -163,13 +157,13 @@ func connect(
 	defer stop()
 	client, err := meet(ctx, on, r, peer, service.ClientConfig{
 		Key: id.key, Verify: id.verify, Anonymous: r.Auth == config.AuthNone, Software: softwareName(),
-		Name: machineName(), User: userName(), IdleTimeout: r.idleTimeout, Log: log,
+		Name: machineName(), User: userName(), IdleTimeout: r.IdleTimeout, Log: log,
 		Waiting: func(ahead int) { log.Info().Int("copies", ahead).Msg("waiting until other copies have ended") },
 	})
 	if err != nil {
 		return contact{}, withDaemonHint(err, r.waitFor(on, peer), on.device == nil)
 	}
-	c := contact{side: on, client: client, path: pathOf(on, r.driver)}
+	c := contact{side: on, client: client, path: pathOf(on, r.Driver)}
 	known := client.Peer()
 	c.path.Peer = &report.Peer{
 		Key: id.nameOf(known.Key), Fingerprint: known.Key.String(), Software: known.Software,
@@ -186,7 +180,7 @@ func waitOutput(s streams, form config.OutputForm, quiet bool, log zerolog.Logge
 
 // waitFor describes the wait for the daemon.
 func (r reach) waitFor(on side, peer config.Peer) report.Wait {
-	return report.WaitForDaemon(on.side, hostFunction(on, peer.Representor), peer.Address, r.Auth, r.wait)
+	return report.WaitForDaemon(on.side, hostFunction(on, peer.Representor), peer.Address, r.Auth, r.Wait)
 }
 
 // hostFunction returns the PCI address of the host function over which both sides meet, in its short form, or an empty
@@ -211,7 +205,7 @@ func meet(ctx context.Context, on side, r reach, peer config.Peer, c service.Cli
 	}
 	c.Log.Info().Stringer("side", on.side).Str("device", on.device.Info().PCIAddress).Msg("waiting for the daemon")
 	return service.Dial(ctx, service.Meeting{
-		Device: on.device, Side: on.side, Representor: peer.Representor, Wait: r.wait,
+		Device: on.device, Side: on.side, Representor: peer.Representor, Wait: r.Wait,
 	}, c)
 }
 

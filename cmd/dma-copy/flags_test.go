@@ -111,7 +111,7 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"stream in the reference's protocol", "-f - --protocol reference",
 			"-f - conflicts with --protocol reference: that protocol does not support it, so leave one of them out"},
 		{"digest in the reference's protocol", "-f x --protocol reference --expect crc32c:1f0e22c4",
-			"--expect crc32c:1f0e22c4 conflicts with --protocol reference: that protocol does not support it, so " +
+			"--expect conflicts with --protocol reference: that protocol does not support it, so " +
 				"leave one of them out"},
 		{"NUL bytes in no list", "-f x -0",
 			"--null is for the list of --files-from: name that with --files-from FILE, or leave --null out"},

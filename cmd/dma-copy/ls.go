@@ -66,8 +66,7 @@ func runList(
 // reachForPlaces returns how a command that copies nothing reaches its daemon.
 func reachForPlaces(s *config.Places) reach {
 	return reach{
-		Contact: s.Contact, driver: s.Driver, daemon: s.Remote[0], device: s.Device, representor: s.Representor,
-		role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout,
+		Contact: s.Contact, Reach: s.Reach, daemon: s.Remote[0],
 	}
 }
 

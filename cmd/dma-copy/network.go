@@ -78,7 +78,7 @@ func warnOfDeviceMemory(n config.Network, ports []ucx.Port, log zerolog.Logger) 
 
 // dial connects to a daemon on another machine, and authenticates both sides.
 func dial(ctx context.Context, address string, r reach, c service.ClientConfig) (*service.Client, error) {
-	if err := insistOnUCX(r.driver); err != nil {
+	if err := insistOnUCX(r.Driver); err != nil {
 		return nil, err
 	}
 	if !r.warned {
@@ -88,11 +88,11 @@ func dial(ctx context.Context, address string, r reach, c service.ClientConfig) 
 	if r.Encrypt {
 		permitted = []config.PathChoice{config.PathTLS}
 	}
-	settings := networkSettings(r.Network, r.idleTimeout, permitted)
+	settings := networkSettings(r.Network, r.IdleTimeout, permitted)
 	settings.Bandwidth, settings.OnlyLoopback = r.bandwidth, r.Auth == config.AuthNone
 	settings.RefusedAtOnce = !r.WaitGiven
 	client, err := service.DialNetwork(ctx, service.NetworkMeeting{
-		Address: address, Wait: r.wait, Settings: settings,
+		Address: address, Wait: r.Wait, Settings: settings,
 	}, c)
 	return client, unreachable(address, err)
 }

@@ -69,7 +69,7 @@ func TestDeviceMemoryWithoutADevice(t *testing.T) {
 // Without keys a command connects to this machine only, whatever address localhost has.
 func TestAuthNoneStaysOnThisMachine(t *testing.T) {
 	_, err := dial(t.Context(), "192.0.2.1:7483", reach{
-		Contact: config.Contact{Auth: config.AuthNone}, wait: time.Minute,
+		Contact: config.Contact{Auth: config.AuthNone}, Reach: config.Reach{Wait: time.Minute},
 	}, service.ClientConfig{Log: zerolog.Nop()})
 	if report.ExitCode(err) != exit.Usage || !strings.Contains(err.Error(), "address of another machine") {
 		t.Errorf("got %v", err)
@@ -104,7 +104,7 @@ func TestProposedDaemonIsAccepted(t *testing.T) {
 	} {
 		at, _, err := share.ParseRemote(c.url)
 		must(t, err)
-		r := reach{Contact: config.Contact{Auth: c.auth}, wait: time.Minute}
+		r := reach{Contact: config.Contact{Auth: c.auth}, Reach: config.Reach{Wait: time.Minute}}
 		start := r.waitFor(side{side: negotiate.Client}, config.Peer{Address: at.Address}).Start[0]
 		args, ours := strings.CutPrefix(start, "dma-copy ")
 		if !ours || !strings.Contains(start, " --listen "+c.listen+" ") ||

@@ -58,8 +58,7 @@ func runPing(
 	waits := waitOutput(streams, s.Output, s.Quiet, log)
 	if s.Daemon {
 		daemon := reach{
-			Contact: s.Contact, driver: s.Driver, daemon: s.Remote, device: s.Device, representor: s.Representor,
-			role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout, waits: waits,
+			Contact: s.Contact, Reach: s.Reach, daemon: s.Remote, waits: waits,
 		}
 		err := withDaemon(ctx, streams, daemon, log, func(ctx context.Context, c contact) error {
 			return pingDaemon(ctx, c, r, s)

@@ -129,8 +129,7 @@ func runTransfer(
 // reachOf returns how the command reaches its daemon.
 func reachOf(s *config.Transfer) reach {
 	return reach{
-		Contact: s.Contact, driver: s.Driver, daemon: s.Peer(), device: s.Device, representor: s.Representor,
-		role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout, bandwidth: s.Bandwidth, validate: s.ValidateFor,
+		Contact: s.Contact, Reach: s.Reach, daemon: s.Peer(), bandwidth: s.Bandwidth, validate: s.ValidateFor,
 	}
 }
 

@@ -71,7 +71,8 @@ func mustRefuse(t *testing.T, got loaded, sentence string) {
 // defaults returns the settings of `dma-copy -f x`, with changes.
 func defaults(changes ...func(*Copy)) Copy {
 	s := Copy{
-		File: "x", Role: "auto", Driver: Driver{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9,
+		File:     "x",
+		Reach:    Reach{Role: "auto", Driver: Driver{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9},
 		Logging:  Logging{LogLevel: 40, LogFormat: "auto"},
 		Protocol: "auto", Progress: "auto", Output: "text", Digest: digest.CRC32C, autoDigest: true, Path: "auto",
 		Verify:     "digest",

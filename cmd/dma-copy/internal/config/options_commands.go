@@ -38,8 +38,7 @@ func (s *Doctor) options() []option {
 
 // options implements Settings.
 func (s *Ping) options() []option {
-	peer := peerOptions(&s.Device, &s.Representor, &s.Role, &s.Wait, &s.Timeout, &s.IdleTimeout)
-	return slices.Concat(commonOptions(&s.Logging, &s.Driver), peer, []option{
+	return slices.Concat(commonOptions(&s.Logging, &s.Driver), s.Reach.options(), []option{
 		{group: AddedFlags, name: "text", value: "TEXT", json: jsonText,
 			assign: into(&s.Text, parseText),
 			help:   "Text that the other side prints, at most 1024 bytes"},

@@ -103,8 +103,7 @@ const outputOfChanges = "text prints failures only; json is a line for each chan
 // with returns the options of a command in shares. Where one of its own has the letter of a common one, as users of the
 // command of that name expect, the common one has none.
 func (s *Places) with(own ...option) []option {
-	common := append(commonOptions(&s.Logging, &s.Driver),
-		peerOptions(&s.Device, &s.Representor, &s.Role, &s.Wait, &s.Timeout, &s.IdleTimeout)...)
+	common := append(commonOptions(&s.Logging, &s.Driver), s.Reach.options()...)
 	for i := range common {
 		for _, opt := range own {
 			if opt.short == common[i].short {

@@ -123,11 +123,11 @@ func idleTimeoutOption(patience *time.Duration) option {
 		"Timeout without progress")
 }
 
-// peerOptions select the device and the peer behind it, and how long to wait for that peer.
-func peerOptions(device, representor *string, role *Role, wait, limit, patience *time.Duration) []option {
+// options select the device and the peer behind it, and how long to wait for that peer.
+func (r *Reach) options() []option {
 	return []option{
-		deviceOption(device), representorOption(representor), roleOption(role),
-		waitOption(wait), timeoutOption(limit), idleTimeoutOption(patience),
+		deviceOption(&r.Device), representorOption(&r.Representor), roleOption(&r.Role),
+		waitOption(&r.Wait), timeoutOption(&r.Timeout), idleTimeoutOption(&r.IdleTimeout),
 	}
 }
 

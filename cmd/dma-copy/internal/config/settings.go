@@ -37,17 +37,22 @@ type Logging struct {
 // Log implements Settings.
 func (s *Logging) Log() *Logging { return s }
 
+// Reach holds how a command reaches the other side over a device.
+type Reach struct {
+	Driver      Driver
+	Device      string        // PCI address, IB or net device name; empty: the only device that fits
+	Representor string        // name of a representor, DPU side; empty: not given
+	Role        Role          // RoleAuto leaves the choice to the device
+	Wait        time.Duration // for the peer to appear and be free; always positive
+	Timeout     time.Duration // for the whole run; 0 is no limit
+	IdleTimeout time.Duration // without progress, or a message of the peer; always positive
+}
+
 // Copy holds the settings of a copy, which is what the program does without a command.
 type Copy struct {
 	Logging
-	Driver         Driver
-	Device         string         // PCI address, IB or net device name; empty: the only device that fits
-	Representor    string         // name of a representor, DPU side; empty: not given
+	Reach
 	File           string         // the file to send or to create; never empty
-	Role           Role           // RoleAuto leaves the choice to the device
-	Wait           time.Duration  // for the peer to appear and be free; always positive
-	Timeout        time.Duration  // for the whole run; 0 is no limit
-	IdleTimeout    time.Duration  // without progress; always positive
 	Chunk          int64          // bytes per copy task; 0 is chosen from the device, whose limits are not checked here
 	Depth          int            // copy tasks in flight; 0 is chosen from the device, whose limits are not checked
 	Placement      placement.Wish // CPUs or NUMA node to run on; not both
@@ -138,19 +143,13 @@ type Ping struct {
 	Daemon bool         // the peer is a daemon, otherwise another ping
 	Remote share.Remote // the daemon, without a share
 	Logging
-	Driver      Driver
-	Device      string // as for a copy
-	Representor string // as for a copy
-	Role        Role
-	Wait        time.Duration // for the peer to appear and be free; always positive
-	Timeout     time.Duration // for the whole run; 0 is no limit
-	IdleTimeout time.Duration // without a message of the peer; always positive
-	Text        string        // for the other side
-	Count       uint32        // round trips, 1 to negotiate.MaxPings
-	Size        uint32        // bytes of a payload, at most negotiate.MaxPingSize
-	Path        PathChoice    // PathDMA: the control channel only
-	Output      OutputForm
-	Quiet       bool // print no text
+	Reach
+	Text   string     // for the other side
+	Count  uint32     // round trips, 1 to negotiate.MaxPings
+	Size   uint32     // bytes of a payload, at most negotiate.MaxPingSize
+	Path   PathChoice // PathDMA: the control channel only
+	Output OutputForm
+	Quiet  bool // print no text
 }
 
 // Verify holds the settings of verify.

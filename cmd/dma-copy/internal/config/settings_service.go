@@ -61,15 +61,9 @@ type Fleet struct {
 type Places struct {
 	Contact
 	Logging
-	Driver      Driver
-	Device      string // as for a copy
-	Representor string // as for a copy
-	Role        Role
-	Wait        time.Duration // for the daemon to be reached; always positive
-	Timeout     time.Duration // for the whole run; 0 is no limit
-	IdleTimeout time.Duration // without a message of the daemon; always positive
-	Output      OutputForm
-	Remote      []share.Remote // the arguments, at least one after SetPaths, all at one daemon
+	Reach
+	Output OutputForm
+	Remote []share.Remote // the arguments, at least one after SetPaths, all at one daemon
 }
 
 // List holds the settings of ls.

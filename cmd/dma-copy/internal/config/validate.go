@@ -135,20 +135,17 @@ func (s Copy) validateProtocol() error {
 	if s.Protocol != ProtocolReference {
 		return nil
 	}
-	const next = "that protocol does not support it, so leave one of them out"
-	switch {
-	case s.IsStream():
-		return exit.Usagef("-f - conflicts with --protocol reference: %s", next)
-	case s.Expects():
-		return exit.Usagef("--expect %s conflicts with --protocol reference: %s", s.Expect, next)
-	case s.With != "":
-		return exit.Usagef("--with conflicts with --protocol reference: %s", next)
-	case s.DryRun:
-		return exit.Usagef("--dry-run conflicts with --protocol reference: %s", next)
-	case s.IgnoreExisting:
-		return exit.Usagef("--ignore-existing conflicts with --protocol reference: %s", next)
-	case s.FilesFrom != "":
-		return exit.Usagef("--files-from conflicts with --protocol reference: %s", next)
+	for _, each := range []struct {
+		given bool
+		flag  string
+	}{
+		{s.IsStream(), "-f -"}, {s.Expects(), "--expect"}, {s.With != "", "--with"}, {s.DryRun, "--dry-run"},
+		{s.IgnoreExisting, "--ignore-existing"}, {s.FilesFrom != "", "--files-from"},
+	} {
+		if each.given {
+			return exit.Usagef("%s conflicts with --protocol reference: that protocol does not support it, "+
+				"so leave one of them out", each.flag)
+		}
 	}
 	return nil
 }
