@@ -688,7 +688,7 @@ func TestShareThatHangs(t *testing.T) {
 				}
 				if name != "pull" {
 					w.mustHaveStalled(&log, "the daemon waits for the file system of the share to answer "+name+
-						" of box; asked 30.1s ago, last progress 30.1s ago")
+						" of box; asked 30.0s ago, last progress 30.0s ago")
 				}
 				other := w.alice()
 				_, err = other.Ping(w.Context(), nil)
