@@ -89,7 +89,7 @@ func copyOnDevice(
 	}
 	path := pathOf(on, s.Driver)
 	path.File = s.File
-	path.Wait = report.WaitForPeer(on.side, hostFunction(on, s.Representor), s.With != "", s.Wait)
+	path.Wait = report.WaitForPeer(on.side, hostFunction(on, s.Representor), s.File, s.With, s.Wait)
 	r.Begin(path)
 	return r.Conclude(transfer(ctx, r, options, dmaxfer.Run))
 }

@@ -100,7 +100,7 @@ func (c *codec) end() error {
 // take reads that many bytes, which it does not copy; none if the message is malformed.
 func (c *codec) take(length int) []byte {
 	if length < 0 || length > len(c.bytes) {
-		c.fail("%d bytes left, too short for %d", len(c.bytes), length)
+		c.fail("a field of %d bytes, but only %d are left", uint64(length), len(c.bytes))
 	}
 	if c.err != nil {
 		c.bytes = nil

@@ -31,7 +31,7 @@ func TestFailedStart(t *testing.T) {
 			"missing/file does not exist, and neither does its directory: create"},
 		{"source is a FIFO", "/pipe", "", exitSource, " is neither a regular file nor a directory: name a regular "},
 		{"chunk too large", "/other", "--chunk 2097153", exitUsage, "--chunk 2097153 exceeds the limit of 2.0 MiB"},
-		{"no such CPUs", "/other", "--cores 8191", exitUsage, "--cores 8191: this process may use none of these CPUs"},
+		{"no such CPUs", "/other", "--cores 1023", exitUsage, "--cores 1023: this process may use none of these CPUs"},
 	} {
 		for _, name := range bothSides {
 			t.Run(failed.name+"/"+name, func(t *testing.T) {

@@ -34,7 +34,7 @@ func everyEvent(p *jsonReporter) {
 	sum, _ := digest.ParseSum("crc32c:1f0e22c4")
 	p.Begin(Path{Software: "dma-copy VERSION", Side: negotiate.DPU, Device: "0000:03:00.1", Driver: "soft 1",
 		File: "file"})
-	w := WaitForPeer(negotiate.DPU, "b1:00.1", false, 30*time.Second)
+	w := WaitForPeer(negotiate.DPU, "b1:00.1", "file", "", 30*time.Second)
 	p.write(p.waiting(w, 12*time.Second))
 	p.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 1, Software: "dma-copy 1.0"})
 	p.Event(job.Planned{Size: 10, Chunk: 4, Depth: 2, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,

@@ -8,6 +8,9 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +21,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // Wait is what a side waits for before it can copy.
@@ -152,23 +156,49 @@ func (w *eventWriter) waiting(wait Wait, lasted time.Duration) waitingEvent {
 }
 
 // WaitForPeer returns the wait of a copy without a daemon for the other side, whose device address or name is known
-// only as far as this side has it: host is the PCI address of the host function, empty if it is not known.
-// withWord says that both sides must be given the same word.
-func WaitForPeer(side negotiate.Side, host string, withWord bool, limit time.Duration) Wait {
-	behind := " -f FILE"
-	if withWord {
-		behind += " --with WORD"
+// only as far as this side has it: host is the PCI address of the host function, empty if it is not known. file is the
+// file of this side, and word what both sides must be given, empty for nothing.
+func WaitForPeer(side negotiate.Side, host, file, word string, limit time.Duration) Wait {
+	behind := " -f " + fileThere(file)
+	if word != "" {
+		behind += " --with=" + shellQuoted(word, "WORD")
 	}
-	return waitForSide(side, host, "dma-copy", behind, limit)
+	return Wait{
+		For: "the " + side.Other().String(), Limit: limit, Start: startThere(side, host, "dma-copy", behind),
+	}
 }
+
+// fileThere proposes a name for the file of the other side, quoted for a shell.
+func fileThere(file string) string {
+	name := filepath.Base(file)
+	if file == "" || slices.Contains([]string{config.Stream, ".", "..", "/"}, name) {
+		return "FILE"
+	}
+	if name[0] == '-' {
+		name = "./" + name
+	}
+	return shellQuoted(name, "FILE")
+}
+
+// shellQuoted quotes a text for a shell. One that would not be shown as it is, is replaced by a placeholder.
+func shellQuoted(text, placeholder string) string {
+	switch {
+	case quote.Printable(text) != text:
+		return placeholder
+	case plainWord.MatchString(text):
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// plainWord matches what a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[\w.,:@%+=/-]+$`)
 
 // WaitForPing is WaitForPeer for a ping without a daemon.
 func WaitForPing(side negotiate.Side, host string, limit time.Duration) Wait {
-	return waitForSide(side, host, "dma-copy ping", "", limit)
-}
-
-func waitForSide(side negotiate.Side, host, command, behind string, limit time.Duration) Wait {
-	return Wait{For: "the " + side.Other().String(), Limit: limit, Start: startThere(side, host, command, behind)}
+	w := WaitForPeer(side, host, "", "", limit)
+	w.Start = startThere(side, host, "dma-copy ping", "")
+	return w
 }
 
 // WaitForDaemon returns the wait of a command for the daemon on the other side of a device, or at an address. host is

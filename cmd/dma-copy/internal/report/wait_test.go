@@ -64,7 +64,7 @@ func TestWaitingWithoutATerminal(t *testing.T) {
 // The line says how long and what to start there, as far as it fits.
 func TestLinesOfWaits(t *testing.T) {
 	const lasted = 12*time.Second + 700*time.Millisecond
-	host := WaitForPeer(negotiate.Host, "b1:00.1", false, time.Minute)
+	host := WaitForPeer(negotiate.Host, "b1:00.1", "", "", time.Minute)
 	for _, tc := range []struct {
 		wait  Wait
 		width int
@@ -75,9 +75,9 @@ func TestLinesOfWaits(t *testing.T) {
 		{host, 70, "waiting for the DPU (12s of 1m)"},
 		{host, 30, "waiting for the DPU"},
 		{host, 10, ""},
-		{WaitForPeer(negotiate.DPU, "b1:00.1", false, 90*time.Second), 100,
+		{WaitForPeer(negotiate.DPU, "b1:00.1", "", "", 90*time.Second), 100,
 			"waiting for the host (12s of 1m30s): start there: dma-copy -p b1:00.1 -f FILE"},
-		{WaitForPeer(negotiate.DPU, "", false, 10*time.Second), 100,
+		{WaitForPeer(negotiate.DPU, "", "", "", 10*time.Second), 100,
 			"waiting for the host (10s of 10s): start there: dma-copy -p DEVICE -f FILE"},
 		{WaitForPing(negotiate.Host, "b1:00.1", 10*time.Second), 100,
 			"waiting for the DPU (10s of 10s): start there: dma-copy ping -p DEVICE -r b1:00.1"},
@@ -113,7 +113,7 @@ func TestRequestsAreAnswered(t *testing.T) {
 		for _, r := range []Reporter{
 			newText(io.Discard, &text, nil, s, zerolog.Nop()), newJSON(&events, s, zerolog.Nop()),
 		} {
-			r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", false, time.Minute)})
+			r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", "", "", time.Minute)})
 			r.Asked(meeting, nil)
 			r.Asked(moving, []job.Snapshot{{
 				Side: "host", Peer: "DPU", Role: "sender", State: "transferring", PeerHasTo: []string{"answer 1 entry"},
@@ -204,7 +204,7 @@ func TestLinesOfLongWaits(t *testing.T) {
 		peers := NewFleet(nil, &fleet, nil, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
 		stopFleet := Waiting(w, peers.WaitOutput("lab:in/", 3), nil)
 		r := newText(io.Discard, &copying, nil, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
-		r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", false, time.Minute)})
+		r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", "a b", "", time.Minute)})
 		var events, fleetEvents bytes.Buffer
 		machine := newJSON(&events, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
 		machine.Begin(Path{Side: negotiate.Host, Wait: w})
@@ -239,7 +239,7 @@ func TestLinesOfLongWaits(t *testing.T) {
 		}
 		const daemonLine = "waiting for the daemon at lab:7483 (%s of 1m): " +
 			"start there: dma-copy serve --listen :7483 --share NAME=DIR\n"
-		const peerLine = "waiting for the DPU (%s of 1m): start there: dma-copy -p DEVICE -r b1:00.1 -f FILE\n"
+		const peerLine = "waiting for the DPU (%s of 1m): start there: dma-copy -p DEVICE -r b1:00.1 -f 'a b'\n"
 		for got, line := range map[string]string{daemon.String(): daemonLine, copying.String(): peerLine,
 			fleet.String(): "wait  lab:in/: " + daemonLine} {
 			if want := fmt.Sprintf(line, "10s") + fmt.Sprintf(line, "20s"); got != want {
@@ -249,10 +249,26 @@ func TestLinesOfLongWaits(t *testing.T) {
 	})
 }
 
-// A side that was given a word says that the other one needs it, too.
+// A side that was given a word proposes a side with the same word.
 func TestWordThere(t *testing.T) {
-	w := WaitForPeer(negotiate.DPU, "b1:00.1", true, time.Second)
-	if got := w.Start[0]; got != "dma-copy -p b1:00.1 -f FILE --with WORD" {
-		t.Errorf("got %q", got)
+	for word, want := range map[string]string{
+		"": "", "blue": " --with=blue", "-x": " --with=-x", "two words": " --with='two words'",
+		"it's": ` --with='it'\''s'`, "a\nb": " --with=WORD",
+	} {
+		w := WaitForPeer(negotiate.DPU, "b1:00.1", "x", word, time.Second)
+		if got := w.Start[0]; got != "dma-copy -p b1:00.1 -f x"+want {
+			t.Errorf("%q: %q", word, got)
+		}
+	}
+}
+
+func TestFileThere(t *testing.T) {
+	for file, want := range map[string]string{
+		"": "FILE", "-": "FILE", ".": "FILE", "/": "FILE", "a/../..": "FILE", "a\nb": "FILE",
+		"/home/x/image.bin": "image.bin", "photos/": "photos", "it's": `'it'\''s'`, "./-x": "./-x", "$(x)": "'$(x)'",
+	} {
+		if got := fileThere(file); got != want {
+			t.Errorf("%q: %q, want %q", file, got, want)
+		}
 	}
 }
