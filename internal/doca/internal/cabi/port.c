@@ -131,7 +131,7 @@ static struct outcome create_producer(struct port *port, struct doca_comch_conne
 struct outcome port_open(const struct doca_ops *ops, struct doca_comch_connection *connection, struct doca_mmap *map,
 			 uint32_t depth, uint32_t imm_size, struct port **out)
 {
-	struct port *port;
+	struct port *port = NULL;
 	struct outcome o = make(ops, depth, imm_size, &port);
 	if (o.status != DOCA_SUCCESS)
 		return o;
@@ -199,7 +199,7 @@ static struct outcome submit_one(struct port *port, const struct port_task *t, c
 	if (port->inflight == port->depth)
 		return (struct outcome){DOCA_ERROR_AGAIN, "doca_task_submit"};
 	struct doca_buf *buf;
-	struct doca_task *task;
+	struct doca_task *task = NULL;
 	struct outcome o = take_buffer(port, t, &buf);
 	if (o.status != DOCA_SUCCESS)
 		return o;
