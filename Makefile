@@ -35,7 +35,7 @@ GO_TEST  := GO='$(GO)' scripts/go-test.sh
 # The end-to-end tests mostly wait for processes, so many more of them run in parallel than there are CPUs; other
 # packages wait as well. On a machine that is busy with other work a package may take longer than the ten minutes that
 # Go gives it.
-PARALLEL := -p 4 -parallel 16 -timeout 40m
+PARALLEL := -p 4 -parallel 24 -timeout 40m
 # Half of the time for linking goes to debug information, and `make lint` vets all packages.
 QUICK_BUILD := -vet=off -ldflags=-w
 # The table of library functions is read-only after the start; C checks its stack and buffers. What is published is also
