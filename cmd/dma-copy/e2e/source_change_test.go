@@ -102,7 +102,7 @@ func TestSourceIsTouchedAtRandomTime(t *testing.T) {
 }
 
 // stopInTheMiddle starts a transfer over an old file and stops its sender at a random time, which it returns, before
-// the last bytes have arrived. On a busy machine it may take several attempts.
+// the last chunks have arrived. On a busy machine it may take several attempts.
 func (f *fixture) stopInTheMiddle(sender string) (sides sidePair, delay time.Duration) {
 	f.t.Helper()
 	receiver := peerOf(sender)
@@ -120,9 +120,10 @@ func (f *fixture) stopInTheMiddle(sender string) (sides sidePair, delay time.Dur
 	}
 }
 
-// isInTheMiddle reports whether a receiver has a partial file, without the last bytes.
+// isInTheMiddle reports whether a receiver has a partial file, without the last half MiB. The sender is at most some
+// chunks ahead of it, so that it has not yet looked at its source for the last time.
 func (f *fixture) isInTheMiddle(receiver string) bool {
 	partial := filepath.Join(filepath.Dir(f.path(receiver)), partialName)
 	_, err := os.Lstat(partial)
-	return err == nil && !hasDataAt(partial, slowSize-16)
+	return err == nil && !hasDataAt(partial, slowSize-512<<10)
 }

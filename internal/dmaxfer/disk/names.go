@@ -38,13 +38,12 @@ func ListNames(next func() ([]string, error), after string, limit int) (names []
 				continue
 			}
 			names = append(names, name)
-			if size += len(name) + nameOverhead; size > limit && len(names) > 1 {
+			for size += len(name) + nameOverhead; size > limit && len(names) > 1; size = NamesSize(names) {
 				slices.Sort(names)
 				half := len(names) / 2
 				cut = names[half]
 				clear(names[half:]) // frees them
 				names = names[:half]
-				size = NamesSize(names)
 			}
 		}
 		switch {
