@@ -291,24 +291,47 @@ func TestLimitOnMemory(t *testing.T) {
 	})
 }
 
-// slowMemory takes a moment to release a window, as a device does.
-type slowMemory struct{ *bus }
+// slowMemory takes a time to release a window, as a device does.
+type slowMemory struct {
+	*bus
+	release time.Duration
+}
 
 // Open implements native.Memory.
 func (m slowMemory) Open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
 	w, err := m.bus.Open(ctx, l, of)
 	if err == nil {
-		w.AddCloser(slowCloser{})
+		w.AddCloser(slowCloser(m.release))
 	}
 	return w, err
 }
 
-type slowCloser struct{}
+// slowCloser is how long a release takes.
+type slowCloser time.Duration
 
 // Close implements io.Closer.
-func (slowCloser) Close() error {
-	time.Sleep(job.PartingTime / 5)
+func (c slowCloser) Close() error {
+	time.Sleep(time.Duration(c))
 	return nil
+}
+
+// pushSlowly pushes a file in a connection of its own, whose memory the daemon releases slowly.
+func (w *world) pushSlowly(release time.Duration, to string) error {
+	host, dpu := comch.Pipe(testMessage)
+	shared := &bus{}
+	w.serving.Go(func() {
+		_ = w.server.Serve(w.ctx, Incoming{
+			Conn: dpu, Memory: fixed(slowMemory{shared, release}), Function: "b1:00.1", Side: negotiate.DPU,
+		})
+	})
+	c, err := Connect(w.Context(), ClientConfig{
+		Conn: host, Memory: fixed(shared), Key: w.key, Verify: w.verify, Software: "test 1", Log: zerolog.Nop(),
+	})
+	if err != nil {
+		return err
+	}
+	_, err = c.Push(w.Context(), w.copyOf("a", to))
+	return errors.Join(err, c.Close())
 }
 
 // A command that follows another one is not refused because the daemon still releases what that one used.
@@ -316,19 +339,18 @@ func TestConnectionsThatEndAreWaitedFor(t *testing.T) {
 	inWorld(t, func(w *world) { w.config.Limits.PerKey = 1 }, func(w *world) {
 		w.local.Put("/home/a", "a")
 		for i := range 3 {
-			host, dpu := comch.Pipe(testMessage)
-			shared := &bus{}
-			w.serving.Go(func() {
-				_ = w.server.Serve(w.ctx, Incoming{
-					Conn: dpu, Memory: fixed(slowMemory{shared}), Function: "b1:00.1", Side: negotiate.DPU,
-				})
-			})
-			c, err := Connect(w.Context(), ClientConfig{
-				Conn: host, Memory: fixed(shared), Key: w.key, Verify: w.verify, Software: "test 1", Log: zerolog.Nop(),
-			})
-			must(w.T, err)
-			_, err = c.Push(w.Context(), w.copyOf("a", fmt.Sprintf("box/%d", i)))
-			must(w.T, errors.Join(err, c.Close()))
+			must(w.T, w.pushSlowly(job.PartingTime/5, fmt.Sprintf("box/%d", i)))
 		}
+	})
+}
+
+// A key cannot leave behind any number of connections that the daemon cannot release.
+func TestConnectionsThatEndAreLimited(t *testing.T) {
+	inWorld(t, func(w *world) { w.config.Limits.PerKey = 1 }, func(w *world) {
+		w.local.Put("/home/a", "a")
+		for i := range 1 + mostEnding {
+			must(w.T, w.pushSlowly(time.Minute, fmt.Sprintf("box/%d", i)))
+		}
+		mustRefuse(w.T, w.pushSlowly(time.Minute, "box/more"), negotiate.AbortLimit, "this key has as many connections")
 	})
 }

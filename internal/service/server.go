@@ -227,6 +227,9 @@ func (s *Server) begin(c *connection) error {
 	return nil
 }
 
+// mostEnding is how many connections of a key may end at a time beside those that it may have.
+const mostEnding = 8
+
 // admit registers a connection whose peer has proved its key, or returns why it may not use the daemon.
 func (s *Server) admit(each *connection) error {
 	s.mu.Lock()
@@ -239,8 +242,11 @@ func (s *Server) admit(each *connection) error {
 		return ErrDraining
 	}
 	limits := s.config.Limits
-	all, own := 0, 0
+	all, own, kept := 0, 0, 0 // of the key: own are connected, kept are those that have ended, too
 	for _, other := range s.connections {
+		if other.key == each.key {
+			kept++
+		}
 		if isClosed(other.in.Conn.Done()) {
 			continue // its peer has left, and may follow it with the next command
 		}
@@ -252,7 +258,7 @@ func (s *Server) admit(each *connection) error {
 		return tooMany("the daemon has as many connections as it may have, which is %d", limits.Connections)
 	}
 	perKey := int(lowest(int64(limits.PerKey), int64(grant.Connections)))
-	if own >= perKey && !s.config.AuthNone {
+	if (own >= perKey || kept >= perKey+mostEnding) && !s.config.AuthNone {
 		return tooMany("this key has as many connections as it may have, which is %d", perKey)
 	}
 	s.limitLocked(each.key, grant)
