@@ -31,11 +31,11 @@ func openBelow(at int, path string, flags, resolve uint64) (fd int, err error) {
 		return err
 	})
 	switch {
-	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM):
+	case errors.Is(err, unix.ENOSYS):
 		noOpenat2.Store(true)
 		return -1, errWalk
-	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EAGAIN):
-		return -1, errWalk
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EINVAL), errors.Is(err, unix.EAGAIN):
+		return -1, errWalk // EPERM: of a filter of system calls, or of this file alone
 	}
 	return fd, err
 }
