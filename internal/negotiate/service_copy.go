@@ -190,7 +190,7 @@ const (
 	CopyHardLinks                            // hard links within a tree are preserved
 	CopyDryRun                               // nothing is written, not even a directory of CopyMakePath
 	CopyIgnoreExisting                       // push: what exists is left as it is; not with CopyOverwrite
-	CopyKeep                                 // the daemon keeps its directory for ListKept and RemoveKept
+	CopyKeep                                 // the daemon keeps its directory for ListKept and Remove with Kept
 
 	knownCopyFlags = CopyKeep<<1 - 1
 	pushFlags      = CopyOverwrite | CopyBackup | CopyNoResume | CopyMakePath | CopyIgnoreExisting
