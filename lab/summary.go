@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
 	"github.com/dma-copy/dma-copy/internal/bench"
-	"github.com/dma-copy/dma-copy/internal/filetree"
 	"github.com/dma-copy/dma-copy/lab/contest"
 	"github.com/dma-copy/dma-copy/lab/plot"
 )

@@ -68,6 +68,7 @@ var badFiles = map[string][]sourceFile{
 	},
 	"test support only in tests": {
 		{path: "internal/dmaxfer/dial.go", imports: ours("internal/comch/comchtest")},
+		{path: "cmd/dma-copy/copy.go", imports: ours("cmd/dma-copy/e2e/filetree")},
 	},
 	"only doca imports its internal packages and softdoca": {
 		{path: "cmd/dma-copy/devices.go", imports: ours(cabiPackage)},

@@ -54,8 +54,7 @@ var layers = []layer{
 	{packages: []string{softdocaFolder + "/device"}},
 	{packages: []string{softdocaFolder + "/abi"}},
 	{
-		packages: []string{"internal/filetree", "internal/lines", "internal/quantity", "internal/quote",
-			"internal/tcpport"},
+		packages:    []string{"internal/lines", "internal/quantity", "internal/quote", "internal/tcpport"},
 		independent: true,
 	},
 }
@@ -286,7 +285,7 @@ func memberOf(folder string) (innermost string) {
 
 // isTestSupport reports whether a folder has a package that only tests import, such as internal/comch/comchtest.
 func isTestSupport(folder string) bool {
-	return path.Base(folder) == path.Base(path.Dir(folder))+"test"
+	return within(folder, programPackage+"/e2e") || path.Base(folder) == path.Base(path.Dir(folder))+"test"
 }
 
 func within(name, folder string) bool {

@@ -1,9 +1,9 @@
 package contest
 
 import (
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
 	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
-	"github.com/dma-copy/dma-copy/internal/filetree"
 )
 
 // The directions of copies over a network connection, as its client sees them.

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
 	"github.com/dma-copy/dma-copy/internal/bench"
-	"github.com/dma-copy/dma-copy/internal/filetree"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/dma-copy/dma-copy/internal/filetree"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
 )
 
 // task is what is done before and after a run of a copy, for the candidates that do the same work alike.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
 	"github.com/dma-copy/dma-copy/internal/bench"
-	"github.com/dma-copy/dma-copy/internal/filetree"
 )
 
 // The tools to compare with.

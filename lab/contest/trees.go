@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
 	"github.com/dma-copy/dma-copy/internal/bench"
-	"github.com/dma-copy/dma-copy/internal/filetree"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/filetree"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/filetree"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
 )
 
 const (

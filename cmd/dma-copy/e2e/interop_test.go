@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/filetree"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
 )
 
 var previousRelease = flag.String("interop.previous", "",

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/filetree"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
 )
 
 // TestOpenFilesLimit raises the limit on open files of both sides, from one that hardly starts a program to one that is

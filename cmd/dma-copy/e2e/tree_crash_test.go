@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/filetree"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
 )
 
 var (
