@@ -16,7 +16,6 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -136,10 +135,6 @@ func startLimit(ctx context.Context, cancel context.CancelCauseFunc, limit time.
 	context.AfterFunc(ctx, func() { timer.Stop() })
 }
 
-var linkModes = map[config.LinkChoice]tree.LinkMode{
-	config.LinksCopy: tree.LinksCopy, config.LinksFollow: tree.LinksFollow, config.LinksSkip: tree.LinksSkip,
-}
-
 var pathChoices = map[config.PathChoice]job.PathChoice{
 	config.PathAuto: job.AnyPath, config.PathDMA: job.OnlyDMA, config.PathFast: job.OnlyFast,
 	config.PathTLS: job.OnlyTLS, config.PathMessages: job.OnlyMessages, config.PathRMA: job.OnlyRMA,
@@ -149,22 +144,10 @@ var pathChoices = map[config.PathChoice]job.PathChoice{
 func copyOptions(
 	s config.Copy, device *doca.Device, side negotiate.Side, data dataStreams, log zerolog.Logger,
 ) dmaxfer.Options {
-	o := dmaxfer.Options{
-		Side: side, Device: device, Representor: s.Representor, File: s.File, Overwrite: s.Overwrite,
-		IgnoreExisting: s.IgnoreExisting, Path: pathChoices[s.Path], Chunk: s.Chunk, Depth: s.Depth, Wait: s.Wait,
-		IdleTimeout: s.IdleTimeout, Log: log,
-		Digest: s.Digest, Durability: s.Durability, Readback: s.Verify == config.VerifyReadback,
-		NoSparse: s.Sparse == config.SparseNever, Owner: s.Preserve.Owner, Xattrs: s.Preserve.Xattr, Backup: s.Backup,
-		NoResume: s.NoResume, AllowChanging: s.AllowChanging, ReferenceOnly: s.Protocol == config.ProtocolReference,
-		Links: linkModes[s.Links], HardLinks: s.Preserve.Links, Checksum: s.Checksum, DryRun: s.DryRun,
-		FailFast: s.FailFast, MakePath: s.MakePath, RefuseSame: s.IfSame == config.SameError, MaxEntries: s.MaxEntries,
-		Bandwidth: s.Bandwidth, MaxBytes: s.MaxBytes, MaxHoles: s.MaxHoles, MaxDuration: s.MaxDuration,
-		Stdin: data.stdin, Stdout: data.stdout, Software: softwareName(), ExitCode: report.ExitCode,
-		Placement: placement.Lanes{},
-	}
-	if s.Expects() {
-		o.Expect = &s.Expect
-	}
+	o := s.Options
+	o.Side, o.Device, o.Representor, o.File, o.Path = side, device, s.Representor, s.File, pathChoices[s.Path]
+	o.Wait, o.IdleTimeout, o.DryRun, o.Placement = s.Wait, s.IdleTimeout, s.DryRun, placement.Lanes{}
+	o.Stdin, o.Stdout, o.Software, o.ExitCode, o.Log = data.stdin, data.stdout, softwareName(), report.ExitCode, log
 	return o
 }
 

@@ -52,7 +52,7 @@ func (t *transfers) clearAndCopyAgain(ctx context.Context, e ends, failed error)
 	default:
 		err = t.copyAgain(ctx, e)
 	}
-	if err != nil && renamed > 0 && !t.settings.Backup {
+	if err != nil && renamed > 0 && !t.settings.Options.Backup {
 		t.log.Warn().Int("entries", renamed).
 			Msg("entries in the way are kept as NAME~ until everything can be copied")
 	}
@@ -74,7 +74,7 @@ func (t *transfers) clearWay(ctx context.Context, e ends) (cleared, renamed int,
 	if err != nil || len(obstacles) == 0 {
 		return 0, 0, err
 	}
-	if t.settings.Backup || t.terminal != nil {
+	if t.settings.Options.Backup || t.terminal != nil {
 		t.announce(obstacles)
 	}
 	if err := t.mayRemove(ctx, e, len(obstacles)); err != nil {
@@ -88,7 +88,7 @@ func (t *transfers) clearWay(ctx context.Context, e ends) (cleared, renamed int,
 				renamed++
 			}
 		}
-		if err != nil || isGone || t.settings.Backup {
+		if err != nil || isGone || t.settings.Options.Backup {
 			t.deleted(at, err)
 		}
 	})
@@ -217,7 +217,7 @@ func (t *transfers) deleteAll(ctx context.Context, e ends, target directory, res
 	if err := t.mayRemove(ctx, e, len(rest)); err != nil {
 		return err
 	}
-	return target.remove(ctx, rest, t.settings.Backup, t.deleted)
+	return target.remove(ctx, rest, t.settings.Options.Backup, t.deleted)
 }
 
 // mayRemove returns an error unless so many entries may be removed, now, from the directory of the copy.
@@ -371,7 +371,7 @@ func (t *transfers) notCompared(err error) error {
 
 // removal returns how the target's entries are deleted.
 func (t *transfers) removal() tree.Removal {
-	return tree.Removal{Protect: t.options.Filter, Aside: t.settings.Backup}
+	return tree.Removal{Protect: t.options.Filter, Aside: t.settings.Options.Backup}
 }
 
 // deleted reports one entry.

@@ -96,7 +96,7 @@ func (p *peersPush) copyToAll(ctx context.Context) error {
 			hung = result.Err
 		}
 		p.reporter.Ended(result)
-		return result.Err == nil || !p.settings.FailFast
+		return result.Err == nil || !p.settings.Options.FailFast
 	})
 	left := p.reportRest(ctx, tried)
 	err := errors.Join(p.reporter.Total(time.Since(began)), closeUnlessHung(hung, p.closeDriver))
@@ -127,8 +127,8 @@ func (p *peersPush) prepare(ctx context.Context) error {
 		return err
 	}
 	warnOfKeys(id, s.Auth, p.log)
-	if s.Bandwidth > 0 {
-		p.limiter = sharedLimiter(s.Bandwidth)
+	if s.Options.Bandwidth > 0 {
+		p.limiter = sharedLimiter(s.Options.Bandwidth)
 	}
 	return placement.Apply(placement.ThisMachine, "", s.Placement, p.log)
 }
@@ -195,7 +195,7 @@ func identityOf(path string) (disk.Identity, error) {
 
 // unchanged returns an error if a source is not what it was at the start, so that no two peers get different content.
 func (p *peersPush) unchanged() error {
-	if p.settings.AllowChanging {
+	if p.settings.Options.AllowChanging {
 		return nil
 	}
 	for i, path := range p.settings.Local {

@@ -22,7 +22,7 @@ func TestOptionsOfAFleet(t *testing.T) {
 		settings: &config.Transfer{}, limiter: limiter,
 		selected: dmaxfer.Options{Filter: filter, FilesFrom: []string{"a"}},
 	}
-	p.settings.Bandwidth = 1000
+	p.settings.Options.Bandwidth = 1000
 	for range 2 {
 		o := p.options(contact{}, p.settings, zerolog.Nop())
 		if o.Bandwidth != 0 || len(o.Limiters) != 1 || o.Limiters[0] != limiter {
@@ -62,7 +62,7 @@ func TestSourceOfAFleetChanges(t *testing.T) {
 	if err := p.unchanged(); !errors.Is(err, job.ErrSourceChanged) {
 		t.Errorf("a source has changed: %v", err)
 	}
-	s.AllowChanging = true
+	s.Options.AllowChanging = true
 	if err := p.unchanged(); err != nil {
 		t.Errorf("the source may change: %v", err)
 	}

@@ -122,7 +122,7 @@ func (d *daemon) listen(ctx context.Context) (*service.NetworkDaemon, error) {
 	}
 	warnOfDeviceMemory(s.Network, ucx.RDMAPorts(), d.log)
 	settings := networkSettings(s.Network, s.IdleTimeout, s.NetworkPaths())
-	settings.Bandwidth = s.Bandwidth
+	settings.Bandwidth = s.Options.Bandwidth
 	settings.HardwareOnly = func() bool { return d.confined.Apart() } // set before a connection is accepted
 	settings.Refused = func(peer net.Addr, reason error) {
 		d.numbers.ConnectionRefused()

@@ -317,7 +317,8 @@ func (d *daemon) serverConfig(trust service.Trust, observer service.Observer) se
 		Forbidden: d.forbidden,
 		Limits: service.Limits{
 			Connections: s.MaxConnections, PerKey: s.MaxKeyConnections, Transfers: s.MaxTransfers, Memory: s.MaxMemory,
-			Bandwidth: s.Bandwidth, MaxBytes: s.MaxBytes, MaxEntries: s.MaxEntries, IdleTimeout: s.IdleTimeout,
+			Bandwidth: s.Options.Bandwidth, MaxBytes: s.Options.MaxBytes, MaxEntries: s.Options.MaxEntries,
+			IdleTimeout: s.IdleTimeout,
 		},
 		Name: machineName(), User: userName(), Text: strings.TrimSpace(softwareName() + " on " + machineName()),
 		Copy: copyOptions(s.Copy, d.device, d.side.side, dataStreams{}, d.log), Observer: observer, Log: d.log,

@@ -114,7 +114,7 @@ func runTransfer(
 	if !s.Sends && s.StreamArgument() != "" {
 		streams.stdout = streams.stderr
 	}
-	s.Overwrite = s.Overwrite || s.Kind == config.Sync
+	s.Options.Overwrite = s.Options.Overwrite || s.Kind == config.Sync
 	uses := oneStream(s.StreamArgument(), s.Sends)
 	return reported(ctx, streams, s.Copy, refused, uses, log, func(ctx context.Context, r report.Reporter) error {
 		daemon := reachOf(s)
@@ -129,7 +129,7 @@ func runTransfer(
 // reachOf returns how the command reaches its daemon.
 func reachOf(s *config.Transfer) reach {
 	return reach{
-		Contact: s.Contact, Reach: s.Reach, daemon: s.Peer(), bandwidth: s.Bandwidth, validate: s.ValidateFor,
+		Contact: s.Contact, Reach: s.Reach, daemon: s.Peer(), bandwidth: s.Options.Bandwidth, validate: s.ValidateFor,
 	}
 }
 
@@ -212,7 +212,7 @@ func (t *transfers) copyAll(ctx context.Context, all []ends) error {
 		case err == nil:
 		case len(all) == 1:
 			return err
-		case t.settings.FailFast || report.Unfinished(err):
+		case t.settings.Options.FailFast || report.Unfinished(err):
 			return err
 		default:
 			failures = append(failures, err)

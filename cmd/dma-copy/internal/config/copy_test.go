@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -22,7 +23,7 @@ func TestAcceptedCommandLines(t *testing.T) {
 		{"device by the old long flag", "--dev-pci b1:00.1 -f x", func(s *Copy) { s.Device = "b1:00.1" }},
 		{"device by both flags, the same", "-d mlx5_0 -p mlx5_0 -f x", func(s *Copy) { s.Device = "mlx5_0" }},
 		{"device with domain", "--pci-addr=0000:b1:00.1 -f x", func(s *Copy) { s.Device = "0000:b1:00.1" }},
-		{"a repeated switch", "-f x --overwrite --overwrite", func(s *Copy) { s.Overwrite = true }},
+		{"a repeated switch", "-f x --overwrite --overwrite", func(s *Copy) { s.Options.Overwrite = true }},
 		{"value joined to a short flag", "-fx -l50", func(s *Copy) { s.LogLevel = 50 }},
 		{"level by name", "-f x -l critical", func(s *Copy) { s.LogLevel = LevelCritical }},
 		{"level by name in capitals", "-f x --log-level DISABLE", func(s *Copy) { s.LogLevel = LevelDisable }},
@@ -38,54 +39,55 @@ func TestAcceptedCommandLines(t *testing.T) {
 			s.Wait, s.Timeout, s.IdleTimeout = 90*time.Second, 2*time.Hour, 500*time.Millisecond
 		}},
 		{"no limit", "-f x --timeout 0", func(*Copy) {}},
-		{"chunk in bytes", "-f x --chunk 65536", func(s *Copy) { s.Chunk = 65536 }},
-		{"chunk in bytes, said", "-f x --chunk 512B", func(s *Copy) { s.Chunk = 512 }},
-		{"chunk in KiB", "-f x --chunk 256KiB", func(s *Copy) { s.Chunk = 256 << 10 }},
-		{"chunk in small kib", "-f x --chunk 256kib", func(s *Copy) { s.Chunk = 256 << 10 }},
+		{"chunk in bytes", "-f x --chunk 65536", func(s *Copy) { s.Options.Chunk = 65536 }},
+		{"chunk in bytes, said", "-f x --chunk 512B", func(s *Copy) { s.Options.Chunk = 512 }},
+		{"chunk in KiB", "-f x --chunk 256KiB", func(s *Copy) { s.Options.Chunk = 256 << 10 }},
+		{"chunk in small kib", "-f x --chunk 256kib", func(s *Copy) { s.Options.Chunk = 256 << 10 }},
 		{"days", "-f x --max-duration 1.5d --timeout 1w2d12h", func(s *Copy) {
-			s.MaxDuration, s.Timeout = 36*time.Hour, 228*time.Hour
+			s.Options.MaxDuration, s.Timeout = 36*time.Hour, 228*time.Hour
 		}},
 		{"fractions", "-f x --chunk 0.5M --max-bytes 1.5GiB --bwlimit 2.5MB", func(s *Copy) {
-			s.Chunk, s.MaxBytes, s.Bandwidth = 1<<19, 3<<29, 2_500_000
+			s.Options.Chunk, s.Options.MaxBytes, s.Options.Bandwidth = 1<<19, 3<<29, 2_500_000
 		}},
-		{"chunk with one letter", "-f x --chunk 1M", func(s *Copy) { s.Chunk = 1 << 20 }},
-		{"chunk with one small letter", "-f x --chunk 1m", func(s *Copy) { s.Chunk = 1 << 20 }},
-		{"chunk in thousands", "-f x --chunk 64kB", func(s *Copy) { s.Chunk = 64000 }},
+		{"chunk with one letter", "-f x --chunk 1M", func(s *Copy) { s.Options.Chunk = 1 << 20 }},
+		{"chunk with one small letter", "-f x --chunk 1m", func(s *Copy) { s.Options.Chunk = 1 << 20 }},
+		{"chunk in thousands", "-f x --chunk 64kB", func(s *Copy) { s.Options.Chunk = 64000 }},
 		{"chunk chosen by the device", "-f x --chunk 0", func(*Copy) {}},
-		{"the largest chunk", "-f x --chunk 9223372036854775807", func(s *Copy) { s.Chunk = 1<<63 - 1 }},
-		{"depth", "-f x --depth 16", func(s *Copy) { s.Depth = 16 }},
+		{"the largest chunk", "-f x --chunk 9223372036854775807", func(s *Copy) { s.Options.Chunk = 1<<63 - 1 }},
+		{"depth", "-f x --depth 16", func(s *Copy) { s.Options.Depth = 16 }},
 		{"a NUMA node", "-f x --numa 1", func(s *Copy) { s.Placement = wishFor("1", "") }},
 		{"no NUMA node", "-f x --numa off", func(s *Copy) { s.Placement = wishFor("off", "") }},
 		{"cores", "-f x --cores 0-3,8", func(s *Copy) { s.Placement = wishFor("auto", "0-3,8") }},
 		{"cores rather than no node's", "-f x --cores 8 --numa off",
 			func(s *Copy) { s.Placement = wishFor("off", "8") }},
 		{"overwrite and quiet", "-f x --overwrite --quiet", func(s *Copy) {
-			s.Overwrite, s.Quiet, s.LogLevel, s.Driver.LogLevel = true, true, LevelError, LevelError
+			s.Options.Overwrite, s.Quiet, s.LogLevel, s.Driver.LogLevel = true, true, LevelError, LevelError
 		}},
 		{"a stream", "-f -", func(s *Copy) { s.File = "-" }},
 		{"digest and durability", "-f x --digest sha256 --durability file", func(s *Copy) {
-			s.Digest, s.autoDigest, s.Durability = digest.SHA256, false, negotiate.DurabilityFile
+			s.Options.Digest, s.autoDigest, s.Options.Durability = digest.SHA256, false, negotiate.DurabilityFile
 		}},
 		{"nothing compared, nothing flushed", "-f x --digest none --durability none", func(s *Copy) {
-			s.Digest, s.autoDigest, s.Durability = digest.None, false, negotiate.DurabilityNone
+			s.Options.Digest, s.autoDigest, s.Options.Durability = digest.None, false, negotiate.DurabilityNone
 		}},
 		{"an expected digest", "-f x --expect crc32c:1F0E22C4",
-			func(s *Copy) { s.Expect, _ = digest.ParseSum("crc32c:1f0e22c4") }},
+			func(s *Copy) { s.Options.Expect, _ = parseExpected("crc32c:1f0e22c4") }},
 		{"read back, no holes", "-f x --verify readback --sparse never",
-			func(s *Copy) { s.Verify, s.Sparse = VerifyReadback, SparseNever }},
-		{"preserve one", "-f x --preserve xattr", func(s *Copy) { s.Preserve.Xattr = true }},
+			func(s *Copy) { s.Options.Readback, s.Options.NoSparse = true, true }},
+		{"preserve one", "-f x --preserve xattr", func(s *Copy) { s.Options.Xattrs = true }},
 		{"preserve both", "-f x --preserve owner,xattr",
-			func(s *Copy) { s.Preserve = Preserved{Owner: true, Xattr: true} }},
+			func(s *Copy) { s.Options.Owner, s.Options.Xattrs = true, true }},
 		{"backup, anew, of a file that changes", "-f x --backup --no-resume --allow-changing",
-			func(s *Copy) { s.Backup, s.NoResume, s.AllowChanging = true, true, true }},
+			func(s *Copy) { s.Options.Backup, s.Options.NoResume, s.Options.AllowChanging = true, true, true }},
 		{"limits", "-f x --bwlimit 1M --max-bytes 20G --max-holes 3G --max-duration 90s", func(s *Copy) {
-			s.Bandwidth, s.MaxBytes, s.MaxHoles, s.MaxDuration = 1<<20, 20<<30, 3<<30, 90*time.Second
+			o := &s.Options
+			o.Bandwidth, o.MaxBytes, o.MaxHoles, o.MaxDuration = 1<<20, 20<<30, 3<<30, 90*time.Second
 		}},
-		{"the reference's protocol", "-f x --protocol reference", func(s *Copy) { s.Protocol = ProtocolReference }},
+		{"the reference's protocol", "-f x --protocol reference", func(s *Copy) { s.Options.ReferenceOnly = true }},
 		{"events, no progress", "-f x -o json --progress never",
 			func(s *Copy) { s.Output, s.Progress = OutputJSON, ProgressNever }},
 		{"preserve hard links", "-f x --preserve links,xattr",
-			func(s *Copy) { s.Preserve = Preserved{Xattr: true, Links: true} }},
+			func(s *Copy) { s.Options.Xattrs, s.Options.HardLinks = true, true }},
 		{"patterns in the order of the command line",
 			"-f x --exclude *.o --include=a --exclude-from ignore --exclude b --include c", func(s *Copy) {
 				s.Filters = []FilterRule{{FilterExclude, "*.o"}, {FilterInclude, "a"}, {FilterExcludeFrom, "ignore"},
@@ -93,17 +95,17 @@ func TestAcceptedCommandLines(t *testing.T) {
 			}},
 		{"patterns of all copies and a stream", "-f - --exclude *.o --expect crc32c:1f0e22c4", func(s *Copy) {
 			s.File, s.Filters = "-", []FilterRule{{FilterExclude, "*.o"}}
-			s.Expect, _ = digest.ParseSum("crc32c:1f0e22c4")
+			s.Options.Expect, _ = parseExpected("crc32c:1f0e22c4")
 		}},
 		{"a list of paths", "-f x --files-from list", func(s *Copy) { s.FilesFrom = "list" }},
 		{"a list of paths on stdin, with NUL bytes", "-f x --files-from - -0",
 			func(s *Copy) { s.FilesFrom, s.Null = "-", true }},
 		{"short switches together", "-0f x --files-from list",
 			func(s *Copy) { s.FilesFrom, s.Null = "list", true }},
-		{"symlinks", "-f x --links follow", func(s *Copy) { s.Links = LinksFollow }},
-		{"a plan by content", "-f x --dry-run --checksum", func(s *Copy) { s.DryRun, s.Checksum = true, true }},
+		{"symlinks", "-f x --links follow", func(s *Copy) { s.Options.Links = tree.LinksFollow }},
+		{"a plan by content", "-f x --dry-run --checksum", func(s *Copy) { s.DryRun, s.Options.Checksum = true, true }},
 		{"a strict tree", "-f x --fail-fast --if-same error --max-entries 10000000 --events all", func(s *Copy) {
-			s.FailFast, s.IfSame, s.MaxEntries, s.Events = true, SameError, 10_000_000, EventsAll
+			s.Options.FailFast, s.Options.RefuseSame, s.Options.MaxEntries, s.Events = true, true, 10_000_000, EventsAll
 		}},
 		{"file like a flag", "--file=--quiet", func(s *Copy) { s.File = "--quiet" }},
 	}

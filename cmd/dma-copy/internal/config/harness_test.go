@@ -11,6 +11,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -74,9 +75,10 @@ func defaults(changes ...func(*Copy)) Copy {
 		File:     "x",
 		Reach:    Reach{Role: "auto", Driver: Driver{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9},
 		Logging:  Logging{LogLevel: 40, LogFormat: "auto"},
-		Protocol: "auto", Progress: "auto", Output: "text", Digest: digest.CRC32C, autoDigest: true, Path: "auto",
-		Verify:     "digest",
-		Durability: negotiate.DurabilityFull, Sparse: "auto", MaxHoles: 256 << 30, Links: "copy", IfSame: "skip",
+		Progress: "auto", Output: "text", Path: "auto", autoDigest: true,
+		Options: dmaxfer.Options{
+			Digest: digest.CRC32C, Durability: negotiate.DurabilityFull, MaxHoles: 256 << 30,
+		},
 		Events: "failures",
 	}
 	for _, change := range changes {

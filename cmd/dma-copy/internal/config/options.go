@@ -85,6 +85,17 @@ func choiceOption[T ~string](group FlagGroup, name string, choice *T, fallback T
 	}
 }
 
+// eitherOption is an option whose value is one of two words: the default, and the one that sets the field.
+func eitherOption(group FlagGroup, name string, field *bool, unset, set, help string) option {
+	opt := choiceOption(group, name, new(string), unset, help, unset, set)
+	parse := parseOneOf(unset, set)
+	opt.assign = into(field, func(text string) (bool, error) {
+		word, err := parse(text)
+		return word == set, err
+	})
+	return opt
+}
+
 // countOption is an option whose value is a whole number between two limits.
 func countOption[T int | int64 | uint32](
 	group FlagGroup, name string, count *T, fallback string, least, most T, help string,

@@ -25,7 +25,7 @@ func (s *Transfer) options() []option {
 		own = s.deleteOptions()
 	}
 	return slices.Concat(generalOptions(&s.Logging, &s.Driver), s.engineOptions(), s.peerOptions(path),
-		s.demandOptions(), s.commandOptions(oneCommand), []option{makePathOption(&s.MakePath)}, own,
+		s.demandOptions(), s.commandOptions(oneCommand), []option{makePathOption(&s.Options.MakePath)}, own,
 		s.Contact.options(), s.Network.options())
 }
 
@@ -174,7 +174,7 @@ func (s *Serve) options() []option {
 	return slices.Concat(generalOptions(&s.Logging, &s.Driver), s.engineOptions(), []option{
 		roleOption(&s.Role),
 		quietOption(&s.Quiet, "Print neither the ready line nor texts of pings"),
-		bandwidthOption(&s.Bandwidth,
+		bandwidthOption(&s.Options.Bandwidth,
 			"Bandwidth limit of all copies together in bytes per second, such as 100MiB; 0 is no limit"),
 	}, s.demandOptions(), s.shareOptions(), s.Network.options(), identityOptions(&s.Keys, &s.Auth), s.limitOptions(),
 		s.watchOptions())

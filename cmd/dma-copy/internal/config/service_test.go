@@ -132,7 +132,8 @@ func TestTransferOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !s.Delete || s.MaxDelete != 10 || !s.DryRun || len(s.Filters) != 1 || s.Auth != AuthNone || s.Keys != "k" ||
-		!s.TrustFirst || s.Digest != digest.SHA256 || s.Durability != negotiate.DurabilityFull || s.File != "a" {
+		!s.TrustFirst || s.Options.Digest != digest.SHA256 || s.Options.Durability != negotiate.DurabilityFull ||
+		s.File != "a" {
 		t.Errorf("%+v", s)
 	}
 }
@@ -151,20 +152,20 @@ func TestDigestOfTheService(t *testing.T) {
 		for _, kind := range []TransferKind{Push, Pull, Sync} {
 			args := map[TransferKind][]string{Push: {"a", ":in"}, Pull: {":in/a", "b"}, Sync: {"a", ":in"}}[kind]
 			s, err := transferred(t, kind, line, args...)
-			if err != nil || s.Digest != want {
-				t.Errorf("%s %s: %s (%v), want %s", kind, line, s.Digest, err, want)
+			if err != nil || s.Options.Digest != want {
+				t.Errorf("%s %s: %s (%v), want %s", kind, line, s.Options.Digest, err, want)
 			}
 		}
 		if strings.Contains(line, "--expect") { // which serve does not have
 			continue
 		}
 		s, err := served(t, "", nil, "--share a=/a "+line)
-		if err != nil || s.Digest != want {
-			t.Errorf("serve %s: %s (%v), want %s", line, s.Digest, err, want)
+		if err != nil || s.Options.Digest != want {
+			t.Errorf("serve %s: %s (%v), want %s", line, s.Options.Digest, err, want)
 		}
 	}
-	if c := mustLoad(t, nil, "-f", "x", "--digest", "auto"); c.Digest != digest.CRC32C {
-		t.Errorf("a copy without a daemon: %s", c.Digest)
+	if c := mustLoad(t, nil, "-f", "x", "--digest", "auto"); c.Options.Digest != digest.CRC32C {
+		t.Errorf("a copy without a daemon: %s", c.Options.Digest)
 	}
 }
 
@@ -250,7 +251,8 @@ func TestServeDefaults(t *testing.T) {
 	want := []share.Share{{Name: "in", Path: "/srv/in", Access: share.ReadWrite, NoOverwrite: true, MaxBytes: 1 << 30}}
 	if !slices.Equal(s.Shares, want) || s.Auth != AuthKeys || s.MaxConnections != 64 || s.MaxKeyConnections != 16 ||
 		s.MaxTransfers != 4 || s.MaxMemory != 1<<30 || s.DrainTimeout != 30*time.Second ||
-		s.IdleTimeout != 30*time.Second || s.Bandwidth != 0 || s.Metrics != "" || s.StatusPage || s.AuditLog != "" {
+		s.IdleTimeout != 30*time.Second || s.Options.Bandwidth != 0 || s.Metrics != "" || s.StatusPage ||
+		s.AuditLog != "" {
 		t.Errorf("%+v", s)
 	}
 }
@@ -265,18 +267,18 @@ func TestServeFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Shares) != 2 || s.Shares[1].Access != share.Write || s.Auth != AuthNone || s.Bandwidth != 1<<20 ||
+	if len(s.Shares) != 2 || s.Shares[1].Access != share.Write || s.Auth != AuthNone || s.Options.Bandwidth != 1<<20 ||
 		s.Device != "03:00.1" || !slices.Equal(s.Representors, []string{"b1:00.0", "b1:00.1"}) {
 		t.Errorf("%+v", s)
 	}
 	s, err = served(t, file, nil, "--share c=/c -r b1:00.3 --bwlimit 3M")
-	if err != nil || len(s.Shares) != 1 || s.Shares[0].Name != "c" || s.Bandwidth != 3<<20 ||
+	if err != nil || len(s.Shares) != 1 || s.Shares[0].Name != "c" || s.Options.Bandwidth != 3<<20 ||
 		!slices.Equal(s.Representors, []string{"b1:00.3"}) {
 		t.Errorf("with flags: %v, %+v", err, s)
 	}
 	// A copy has one representor only, and none of what is for serve.
 	c := mustLoad(t, nil, "-f", "x", "-j", "serve.json")
-	if c.Representor != "b1:00.7" || c.Bandwidth != 2<<20 {
+	if c.Representor != "b1:00.7" || c.Options.Bandwidth != 2<<20 {
 		t.Errorf("a copy: %+v", c)
 	}
 }

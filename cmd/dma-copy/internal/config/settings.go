@@ -12,9 +12,9 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -52,45 +52,21 @@ type Reach struct {
 type Copy struct {
 	Logging
 	Reach
-	File           string         // the file to send or to create; never empty
-	Chunk          int64          // bytes per copy task; 0 is chosen from the device, whose limits are not checked here
-	Depth          int            // copy tasks in flight; 0 is chosen from the device, whose limits are not checked
-	Placement      placement.Wish // CPUs or NUMA node to run on; not both
-	Overwrite      bool           // this side receives and may replace File
-	IgnoreExisting bool           // this side receives and leaves what exists; not with Overwrite
-	MakePath       bool           // create missing directories above the target
-	Backup         bool           // the replaced file is kept
-	MaxDuration    time.Duration  // of the copy, from when the sides are connected; 0 is no limit
-	MaxBytes       int64          // of the file; 0 is no limit
-	MaxHoles       int64          // bytes of holes that have to be digested or read back; 0 is no limit
-	Bandwidth      int64          // bytes per second; 0 is no limit
-	Protocol       ProtocolChoice // ProtocolReference: the native one is not offered
-	Quiet          bool           // no summary, and no progress unless it is ProgressAlways
-	Progress       ProgressChoice
-	Output         OutputForm
-	Digest         digest.Algorithm
-	autoDigest     bool       // Digest was not chosen
-	Expect         digest.Sum // digest of the only content that may be copied; zero: any
-	With           string     // what both sides must be given; empty: nothing
-	Path           PathChoice
-	Verify         Verification
-	Durability     negotiate.Durability
-	Sparse         SparseChoice
-	Preserve       Preserved // besides mode and time
-	NoResume       bool      // neither use nor keep a partial file
-	AllowChanging  bool      // the source may change while it is read
-	CPUProfile     string    // file; empty: none
-
-	Filters    []FilterRule // which entries of a tree this side sends; first match wins
-	FilesFrom  string       // file with the paths that this side sends of a tree, Stream for stdin; empty: all
-	Null       bool         // the paths in FilesFrom end with NUL bytes
-	Links      LinkChoice
-	Checksum   bool  // compare the content of files that both sides have, not size and time
-	DryRun     bool  // change nothing
-	FailFast   bool  // the first entry that fails ends the transfer
-	MaxEntries int64 // of a tree; 0 is no limit
-	IfSame     SameChoice
+	Options    dmaxfer.Options // as far as they are settings of their own; the limits of devices are not checked here
+	autoDigest bool            // Options.Digest was not chosen
+	File       string          // the file to send or to create; never empty
+	Path       PathChoice
+	Placement  placement.Wish // CPUs or NUMA node to run on; not both
+	With       string         // what both sides must be given; empty: nothing
+	Filters    []FilterRule   // which entries of a tree this side sends; first match wins
+	FilesFrom  string         // file with the paths that this side sends of a tree, Stream for stdin; empty: all
+	Null       bool           // the paths in FilesFrom end with NUL bytes
+	DryRun     bool           // change nothing
+	Quiet      bool           // no summary, and no progress unless it is ProgressAlways
+	Progress   ProgressChoice
+	Output     OutputForm
 	Events     EventChoice
+	CPUProfile string // file; empty: none
 }
 
 // Local holds the settings of local: those of a copy that it has, with the source as File. All others are zero.
@@ -214,14 +190,6 @@ const (
 	LogJSON LogFormat = "json"
 )
 
-// ProtocolChoice is the protocol to use with the peer.
-type ProtocolChoice string
-
-const (
-	protocolAuto      ProtocolChoice = "auto"
-	ProtocolReference ProtocolChoice = "reference"
-)
-
 // ProgressChoice is when the progress of a copy is shown.
 type ProgressChoice string
 
@@ -244,46 +212,6 @@ const (
 	PathTCP      PathChoice = "tcp" // the same, without encryption after authentication
 	PathMessages PathChoice = "am"  // active messages of UCX
 	PathRMA      PathChoice = "rma" // remote memory access of UCX
-)
-
-// Verification selects what a receiver compares with the digest of the sender.
-type Verification string
-
-const (
-	verifyDigest   Verification = "digest"   // the bytes that it writes
-	VerifyReadback Verification = "readback" // also the bytes that it reads back from the disk
-)
-
-// SparseChoice selects what the receiver does with holes.
-type SparseChoice string
-
-const (
-	sparseAuto  SparseChoice = "auto"
-	SparseNever SparseChoice = "never"
-)
-
-// Preserved selects the attributes of the source that the target keeps, if both sides ask for them.
-type Preserved struct {
-	Owner bool
-	Xattr bool
-	Links bool // hard links between the files of a tree
-}
-
-// LinkChoice is what the sender of a tree does with symlinks.
-type LinkChoice string
-
-const (
-	LinksCopy   LinkChoice = "copy"   // as symlinks
-	LinksFollow LinkChoice = "follow" // as what they point to, inside the tree
-	LinksSkip   LinkChoice = "skip"   // not at all
-)
-
-// SameChoice is the result of a copy if both sides have the same file and neither may be replaced.
-type SameChoice string
-
-const (
-	sameSkip  SameChoice = "skip" // success
-	SameError SameChoice = "error"
 )
 
 // EventChoice selects the entries of a tree that have an event of their own.

@@ -89,11 +89,12 @@ func (s Local) StreamArgument() string {
 
 // validateCommon checks what any copy has. stream is how a stream was asked for, empty for files.
 func (s Copy) validateCommon(stream string) error {
-	if s.Expects() && s.Digest > s.Expect.Algorithm() {
-		return exit.Usagef("--expect %s conflicts with --digest %s: the expected digest must be a %s",
-			s.Expect, s.Digest, s.Digest)
+	o := s.Options
+	if o.Expect != nil && o.Digest > o.Expect.Algorithm() {
+		return exit.Usagef("--expect %s conflicts with --digest %s: the expected digest must be a %s", o.Expect,
+			o.Digest, o.Digest)
 	}
-	if s.Overwrite && s.IgnoreExisting {
+	if o.Overwrite && o.IgnoreExisting {
 		return exit.Usagef("--overwrite conflicts with --ignore-existing: " +
 			"what exists is replaced or left as it is, so leave one of them out")
 	}
@@ -114,9 +115,9 @@ func (s Copy) validateTree(stream string) error {
 		return exit.Usagef("%s conflicts with --files-from: a stream is not a tree, so leave one of them out", stream)
 	case stream != "" && s.DryRun:
 		return exit.Usagef("%s conflicts with --dry-run: a stream has no plan, so leave one of them out", stream)
-	case s.Expects() && s.FilesFrom != "":
+	case s.Options.Expect != nil && s.FilesFrom != "":
 		return exit.Usagef("--expect %s conflicts with --files-from: a tree has no digest, so leave one of them out",
-			s.Expect)
+			s.Options.Expect)
 	}
 	return nil
 }
@@ -132,15 +133,15 @@ func ValidatePlacement(wish placement.Wish) error {
 
 // validateProtocol refuses what the reference protocol cannot do, if the user insists on that protocol.
 func (s Copy) validateProtocol() error {
-	if s.Protocol != ProtocolReference {
+	if !s.Options.ReferenceOnly {
 		return nil
 	}
 	for _, each := range []struct {
 		given bool
 		flag  string
 	}{
-		{s.IsStream(), "-f -"}, {s.Expects(), "--expect"}, {s.With != "", "--with"}, {s.DryRun, "--dry-run"},
-		{s.IgnoreExisting, "--ignore-existing"}, {s.FilesFrom != "", "--files-from"},
+		{s.IsStream(), "-f -"}, {s.Options.Expect != nil, "--expect"}, {s.With != "", "--with"},
+		{s.DryRun, "--dry-run"}, {s.Options.IgnoreExisting, "--ignore-existing"}, {s.FilesFrom != "", "--files-from"},
 	} {
 		if each.given {
 			return exit.Usagef("%s conflicts with --protocol reference: that protocol does not support it, "+
@@ -150,22 +151,20 @@ func (s Copy) validateProtocol() error {
 	return nil
 }
 
-// Expects reports whether --expect was given.
-func (s Copy) Expects() bool { return s.Expect != digest.Sum{} }
-
 // IsStream reports whether this side copies from stdin or to stdout.
 func (s Copy) IsStream() bool { return s.File == Stream }
 
 // BeyondReference returns the flags that were given and have no effect with a peer of the reference protocol.
 func (s Copy) BeyondReference() []string {
 	var names []string
+	o := s.Options
 	for name, asked := range map[string]bool{
-		"--verify readback": s.Verify == VerifyReadback,
-		"--preserve":        s.Preserve != Preserved{},
-		"--bwlimit":         s.Bandwidth > 0,
-		"--digest":          s.Digest > defaultDigest,
-		"--checksum":        s.Checksum,
-		"--ignore-existing": s.IgnoreExisting,
+		"--verify readback": o.Readback,
+		"--preserve":        o.Owner || o.Xattrs || o.HardLinks,
+		"--bwlimit":         o.Bandwidth > 0,
+		"--digest":          o.Digest > defaultDigest,
+		"--checksum":        o.Checksum,
+		"--ignore-existing": o.IgnoreExisting,
 	} {
 		if asked {
 			names = append(names, name)

@@ -139,8 +139,8 @@ func (s *Transfer) Validate() error {
 	case s.StreamArgument() != "" && sources > 1:
 		return exit.Usagef("%s conflicts with several sources: a stream is one file, so copy them one by one",
 			s.StreamArgument())
-	case s.Expects() && sources > 1:
-		return exit.Usagef("--expect %s conflicts with several sources: copy them one by one", s.Expect)
+	case s.Options.Expect != nil && sources > 1:
+		return exit.Usagef("--expect %s conflicts with several sources: copy them one by one", s.Options.Expect)
 	case s.FilesFrom != "" && sources > 1:
 		return exit.Usagef("--files-from conflicts with several sources: the paths are relative to one directory")
 	case s.FilesFrom != "" && s.Delete:
@@ -302,8 +302,8 @@ func (s *Serve) Validate() error {
 // chooseDigest decides which digest auto is. Data travel by DMA, outside of TLS, and only a digest that nobody can
 // forge lets an authenticated peer answer for them. An expected digest decides by itself.
 func (s *Copy) chooseDigest(auth AuthChoice) {
-	if s.autoDigest && auth == AuthKeys && !s.Expects() {
-		s.Digest = digest.BLAKE3
+	if s.autoDigest && auth == AuthKeys && s.Options.Expect == nil {
+		s.Options.Digest = digest.BLAKE3
 	}
 }
 

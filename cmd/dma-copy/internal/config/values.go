@@ -188,20 +188,23 @@ func digestChoices() []string { return append([]string{digestAuto}, digest.Names
 
 func (s *Copy) assignDigest(text string) error {
 	if s.autoDigest = text == digestAuto; s.autoDigest {
-		s.Digest = defaultDigest
+		s.Options.Digest = defaultDigest
 		return nil
 	}
 	a, err := digest.ParseAlgorithm(text)
 	if err != nil {
 		return fmt.Errorf("not a digest; give %s", phrase.Or(digestChoices()))
 	}
-	s.Digest = a
+	s.Options.Digest = a
 	return nil
 }
 
-func parseDurability(text string) (negotiate.Durability, error) {
-	word, err := parseOneOf(durabilities()...)(text)
-	return negotiate.Durability(slices.Index(durabilities(), word)), err
+// parseRank returns a parser that accepts exactly the given words, each of which stands for its index.
+func parseRank[T ~uint8](words ...string) func(string) (T, error) {
+	return func(text string) (T, error) {
+		word, err := parseOneOf(words...)(text)
+		return T(max(0, slices.Index(words, word))), err
+	}
 }
 
 // durabilities returns the names of all durabilities, the weakest first.
@@ -215,12 +218,19 @@ func durabilities() (names []string) {
 // preservable are the choices of --preserve, of which several may be given.
 var preservable = []string{"owner", "xattr", "links"}
 
-func parsePreserved(text string) (Preserved, error) {
+func (s *Copy) assignPreserved(text string) error {
 	words, err := parseList(parseOneOf(preservable...))(text)
-	return Preserved{
-		Owner: slices.Contains(words, "owner"), Xattr: slices.Contains(words, "xattr"),
-		Links: slices.Contains(words, "links"),
-	}, err
+	s.Options.Owner, s.Options.Xattrs = slices.Contains(words, "owner"), slices.Contains(words, "xattr")
+	s.Options.HardLinks = slices.Contains(words, "links")
+	return err
+}
+
+// linkChoices are the choices of --links, in the order of the modes.
+var linkChoices = []string{tree.LinksCopy: "copy", tree.LinksFollow: "follow", tree.LinksSkip: "skip"}
+
+func parseExpected(text string) (*digest.Sum, error) {
+	sum, err := digest.ParseSum(text)
+	return &sum, err
 }
 
 // parseList returns a parser of comma-separated values without duplicates.

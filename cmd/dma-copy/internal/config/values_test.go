@@ -8,7 +8,7 @@ import (
 
 // Fractions of sizes and days mean the same in a flag, a variable and a parameter file.
 func TestQuantitiesOfEveryOrigin(t *testing.T) {
-	want := defaults(func(s *Copy) { s.MaxBytes, s.Bandwidth, s.Timeout = 3<<29, 1<<19, 60*time.Hour })
+	want := defaults(func(s *Copy) { s.Options.MaxBytes, s.Options.Bandwidth, s.Timeout = 3<<29, 1<<19, 60*time.Hour })
 	inNewDir(t, "params.json", `{"doca_program_flags": {
 		"max-bytes": "1.5GiB", "bwlimit": 524288, "timeout": "2d12h"}}`)
 	variables := map[string]string{

@@ -85,7 +85,7 @@ func (m *Monitor) warnOfReference() {
 
 // warnOfReadback warns that a readback compares nothing without a digest. It takes both sides to disable the digest.
 func (m *Monitor) warnOfReadback() {
-	if m.native && m.settings.Verify == config.VerifyReadback && m.planned.Digest == digest.None {
+	if m.native && m.settings.Options.Readback && m.planned.Digest == digest.None {
 		m.Reporter.Event(job.Warned{
 			Text: "--verify readback compares nothing, because no side computes a digest (--digest none)",
 		})
