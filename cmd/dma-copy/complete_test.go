@@ -101,6 +101,10 @@ func TestCompletionIsSilent(t *testing.T) {
 		"-- -l W":                                      "WARNING",
 		"push --path tls,":                             "",
 		"serve --path tls,tcp,am,rma,dma,":             "tls,tcp,am,rma,dma,fast",
+		"push --cores 0 --num":                         "",
+		"config show push --cores 0 --num":             "",
+		"config show copy _":                           "",
+		"config -o json show copy --digest bl":         "blake3",
 		"config show serve --audit":                    "--audit-log\tAppend a JSON line for each request",
 	} {
 		if got := strings.Join(completions(t, broken, words(line)...), " "); got != want {

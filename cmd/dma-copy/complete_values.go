@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
@@ -146,8 +145,9 @@ func (c completer) trusted(word string) (offered []cobra.Completion) {
 	return offered
 }
 
-// configArguments completes show, a command and its flags, or check and a file.
-func configArguments(c completer, before []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// configArguments completes show and a command, or check and a file. The flags behind the command are completed as its
+// own, see shownBy.
+func configArguments(_ completer, before []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch {
 	case len(before) == 0:
 		return offer([]string{configShow, configCheck}, word)
@@ -155,32 +155,23 @@ func configArguments(c completer, before []string, word string) ([]cobra.Complet
 		return nil, files
 	case len(before) == 1 && before[0] == configShow:
 		return offer(append(names(commands()), configCopy), word)
-	case before[0] == configShow:
-		return c.flagOf(before[1], before[2:], word)
 	}
 	return nil, onlyThese
 }
 
-// flagOf completes a flag of another command, or the value of the last one.
-func (c completer) flagOf(command string, before []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	s, err := shownSettings(command)
-	if err != nil {
-		return nil, onlyThese
+// shownBy returns the command and the flags behind config show, if a command is there, and those of the commands that
+// complete them: with a copy, and without arguments, which config show does not take.
+func shownBy(before []string, list []command) (shown []string, flagsOnly []command) {
+	show := slices.Index(before, configShow)
+	if show < 1 || before[0] != configName || show+1 == len(before) {
+		return nil, list
 	}
-	c.flags = pflag.NewFlagSet(command, pflag.ContinueOnError)
-	config.Declare(c.flags, s)
-	config.SetKnownFlags(c.flags, before)
-	if flag := config.FlagWithoutValue(c.flags, before); flag != nil {
-		return c.value(config.ValuesOf(s, flag.Name), word)
+	flagsOnly = append(slices.Clone(list), command{name: configCopy, settings: &config.Copy{}})
+	if !slices.Contains(names(flagsOnly), before[show+1]) {
+		return nil, list
 	}
-	if !strings.HasPrefix(word, "-") {
-		return nil, onlyThese
+	for i := range flagsOnly {
+		flagsOnly[i].complete = nil
 	}
-	var offered []cobra.Completion
-	c.flags.VisitAll(func(flag *pflag.Flag) {
-		if !flag.Hidden && strings.HasPrefix("--"+flag.Name, word) {
-			offered = append(offered, cobra.CompletionWithDesc("--"+flag.Name, inBrief(flag.Usage)))
-		}
-	})
-	return offered, onlyThese
+	return before[show+1:], flagsOnly
 }

@@ -18,8 +18,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// The arguments of config.
+// The name and the arguments of config.
 const (
+	configName  = "config"
 	configShow  = "show"
 	configCheck = "check"
 	configCopy  = "copy" // a copy, which has no name as a command
@@ -28,7 +29,7 @@ const (
 func configCommand() command {
 	s := new(config.Config)
 	return command{
-		name:    "config",
+		name:    configName,
 		summary: "Show settings and their origin, check a file",
 		takes:   []string{"show [COMMAND] [FLAG]...", "check [FILE]"},
 		others:  true,

@@ -24,8 +24,12 @@ func execute(
 	if len(args) > 0 {
 		list = append(list, unlisted(args[0])...)
 	}
+	before, completes := wordToComplete(args)
+	if shown, flagsOnly := shownBy(before, list); shown != nil {
+		before, list = shown, flagsOnly
+	}
 	root := newRootCommand(streams, args, list, run)
-	if before, asked := wordToComplete(args); asked {
+	if completes {
 		before = config.WithoutSeparators(root.Flags(), before)
 		root.SetArgs(slices.Concat(args[:1], before, args[len(args)-1:]))
 		prepareCompletion(root, list, streams, before)

@@ -26,7 +26,8 @@ func (s *Doctor) options() []option {
 				"probe would use up the peer's waiting session")},
 		s.Network.options(),
 		[]option{
-			idleTimeoutOption(&s.IdleTimeout),
+			idleTimeoutOption(&s.IdleTimeout,
+				"ucx: timeout of copies without progress, from which acknowledgements are derived"),
 			keysOption(&s.Keys, "With --listen or ucx: directory of the keys to check"),
 			listenOption(&s.Listen,
 				"Check that a daemon could listen there; without -p and -r no device is checked then"),

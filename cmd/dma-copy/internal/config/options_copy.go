@@ -82,7 +82,7 @@ func (s *Copy) demandOptions() []option {
 		sizeOption(AddedFlags, "max-holes", &o.MaxHoles, "256GiB", "Refuse a file with more holes, which take as long "+
 			"as data with a digest other than crc32c or with a readback; 0 is no limit"),
 		maxEntriesOption(&o.MaxEntries, "Refuse a tree with more entries; 0 is no limit"),
-		idleTimeoutOption(&s.IdleTimeout),
+		idleTimeoutOption(&s.IdleTimeout, idleTimeoutHelp),
 		{group: NativeFlags, name: "digest", fallback: digestAuto, json: jsonText, assign: s.assignDigest,
 			words: digestChoices(),
 			help: "Digest that both sides compare; the stronger choice of both sides is used. auto is crc32c, with " +

@@ -118,16 +118,17 @@ func timeoutOption(limit *time.Duration) option {
 	return durationOption(AddedFlags, "timeout", limit, "0", parseLimit, "Timeout for the whole run; 0 is none")
 }
 
-func idleTimeoutOption(patience *time.Duration) option {
-	return durationOption(AddedFlags, "idle-timeout", patience, "30s", parsePositiveDuration,
-		"Timeout without progress")
+func idleTimeoutOption(patience *time.Duration, help string) option {
+	return durationOption(AddedFlags, "idle-timeout", patience, "30s", parsePositiveDuration, help)
 }
+
+const idleTimeoutHelp = "Timeout without progress"
 
 // options select the device and the peer behind it, and how long to wait for that peer.
 func (r *Reach) options() []option {
 	return []option{
 		deviceOption(&r.Device), representorOption(&r.Representor), roleOption(&r.Role),
-		waitOption(&r.Wait), timeoutOption(&r.Timeout), idleTimeoutOption(&r.IdleTimeout),
+		waitOption(&r.Wait), timeoutOption(&r.Timeout), idleTimeoutOption(&r.IdleTimeout, idleTimeoutHelp),
 	}
 }
 

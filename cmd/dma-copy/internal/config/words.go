@@ -88,19 +88,3 @@ func SetKnownFlags(flags *pflag.FlagSet, args []string) {
 		args = args[len(w.typed):]
 	}
 }
-
-// FlagWithoutValue returns the flag at the end of a command line whose value is missing, nil if there is none.
-func FlagWithoutValue(flags *pflag.FlagSet, args []string) *pflag.Flag {
-	var typed []string
-	for ; len(args) > 0; args = args[len(typed):] {
-		typed = firstWord(flags, args).typed
-	}
-	if typed == nil {
-		return nil
-	}
-	flag, _, joined := splitFlag(flags, typed[0])
-	if len(typed) > 1 || flag == nil || joined || flag.NoOptDefVal != "" {
-		return nil
-	}
-	return flag
-}
