@@ -157,11 +157,12 @@ func (r *recorder) Write(message []byte) (int, error) {
 	return len(message), r.err
 }
 
-// Signs of life are sent twice in an interval while the daemon answers, and not otherwise.
+// Signs of life are sent twice in an interval while the daemon answers, and not otherwise, which is logged.
 func TestWatchdog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
 		conn := &recorder{}
-		m := &Manager{interval: 2 * time.Second, conn: conn}
+		m := &Manager{log: zerolog.New(&log), interval: 2 * time.Second, conn: conn}
 		ctx, cancel := context.WithTimeout(t.Context(), 9500*time.Millisecond)
 		defer cancel()
 		checks := 0
@@ -173,6 +174,9 @@ func TestWatchdog(t *testing.T) {
 		// At 0, 1, 2, 5.5, 5.5, 6, 7, 8 and 9 s.
 		if len(conn.sent) != 9 || conn.sent[0] != "WATCHDOG=1" {
 			t.Errorf("sent %q in %d checks", conn.sent, checks)
+		}
+		if got := strings.Count(log.String(), "no sign of life"); got != 1 {
+			t.Errorf("%d reports, want 1: %s", got, &log)
 		}
 	})
 }
