@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -34,9 +35,7 @@ type History struct {
 	mu      sync.Mutex
 	active  bool // a goroutine takes samples
 	closed  bool
-	samples [Kept]Sample
-	first   int // index of the oldest sample
-	length  int
+	samples []Sample // at most Kept, oldest first
 }
 
 var _ service.Observer = (*History)(nil)
@@ -91,12 +90,10 @@ func sampleOf(now time.Time, elapsed time.Duration, before, after Bytes) Sample 
 func (h *History) add(s Sample) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.samples[(h.first+h.length)%Kept] = s
-	if h.length < Kept {
-		h.length++
-	} else {
-		h.first = (h.first + 1) % Kept
+	if len(h.samples) == Kept {
+		h.samples = slices.Delete(h.samples, 0, 1)
 	}
+	h.samples = append(h.samples, s)
 }
 
 // pause reports whether no copy runs and all bytes are in the samples. Then the next copy begins to sample again.
@@ -111,11 +108,7 @@ func (h *History) pause(sampled Bytes) bool {
 func (h *History) Samples() []Sample {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	samples := make([]Sample, 0, h.length)
-	for i := range h.length {
-		samples = append(samples, h.samples[(h.first+i)%Kept])
-	}
-	return samples
+	return append([]Sample{}, h.samples...)
 }
 
 // Close ends the sampling. It must be called once.
