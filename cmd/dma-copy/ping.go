@@ -51,7 +51,7 @@ here$ dma-copy ping ucx://lab.example
 }
 
 func runPing(
-	ctx context.Context, streams streams, r report.PingReporter, s config.Ping, log zerolog.Logger,
+	ctx context.Context, streams streams, r *report.PingReporter, s config.Ping, log zerolog.Logger,
 ) error {
 	ctx, cancel := limitTime(ctx, s.Timeout)
 	defer cancel()
@@ -77,7 +77,7 @@ func runPing(
 
 // pingPeer exchanges texts and round trips with a process on the other side. It calls met when that has come.
 func pingPeer(
-	ctx context.Context, on side, r report.PingReporter, s config.Ping, wait report.Wait, log zerolog.Logger,
+	ctx context.Context, on side, r *report.PingReporter, s config.Ping, wait report.Wait, log zerolog.Logger,
 	met func(),
 ) error {
 	summary, err := ping.Run(ctx, ping.Options{
@@ -92,7 +92,7 @@ func pingPeer(
 }
 
 // pingDaemon exchanges texts with a daemon, then measures round trips.
-func pingDaemon(ctx context.Context, c contact, r report.PingReporter, s config.Ping) error {
+func pingDaemon(ctx context.Context, c contact, r *report.PingReporter, s config.Ping) error {
 	if most := c.client.MaxPing(); int(s.Size) > most {
 		return exit.Usagef("--size %d: a message to the daemon has at most %d bytes; give less", s.Size, most)
 	}

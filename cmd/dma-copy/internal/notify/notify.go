@@ -92,8 +92,8 @@ func (m *Manager) Stopping() { m.send("STOPPING=1") }
 
 // Watchdog sends signs of life until ctx ends, twice in each interval that the service manager wants. Before each it
 // calls alive, which takes the locks that everything else takes: as long as that does not return, there is no sign, and
-// the service manager restarts the daemon. That the next sign is late is logged as an error. Watchdog returns at once if
-// there is no watchdog.
+// the service manager restarts the daemon. A call that takes too long is logged as an error. Watchdog returns at once
+// if there is no watchdog.
 func (m *Manager) Watchdog(ctx context.Context, alive func()) {
 	if m.interval == 0 {
 		return

@@ -34,10 +34,9 @@ type PeerResult struct {
 
 // Fleet reports on a command with many peers, as text or as JSON lines. Safe for concurrent use.
 type Fleet struct {
-	events eventWriter
+	events *eventWriter // nil: as text
 	out    io.Writer
 	screen *Screen // nil: no progress
-	json   bool
 	quiet  bool
 	silent bool // about progress
 
@@ -53,11 +52,11 @@ type Fleet struct {
 // unless it is a terminal that can move its cursor.
 func NewFleet(stdout, stderr io.Writer, screen *Screen, s config.Copy, log zerolog.Logger) *Fleet {
 	f := &Fleet{
-		events: newEventWriter(stdout, log), out: stderr, screen: screen, json: s.Output == config.OutputJSON,
-		quiet: s.Quiet, moved: map[int]int64{},
+		events: newEventWriter(stdout, s.Output, log), out: stderr, screen: screen, quiet: s.Quiet,
+		moved: map[int]int64{},
 	}
 	f.silent = s.Progress == config.ProgressNever || s.Progress == config.ProgressAuto && s.Quiet
-	if f.json || f.silent {
+	if f.events != nil || f.silent {
 		f.screen = nil
 	}
 	return f
@@ -91,11 +90,8 @@ func (f *Fleet) Ended(r PeerResult) {
 		f.total.Failed++
 		f.failures = append(f.failures, r.Err)
 	}
-	if f.json {
-		f.events.write(f.event(r))
-		return
-	}
-	if r.Err != nil || !f.quiet {
+	f.events.write("peer", eventOf(r))
+	if f.events == nil && (r.Err != nil || !f.quiet) {
 		fmt.Fprintln(f.out, r)
 	}
 	f.show()
@@ -110,13 +106,13 @@ func (f *Fleet) WaitOutput(name string, line int) WaitOutput {
 	return WaitOutput{Say: func(w Wait, lasted time.Duration) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if !f.json {
+		if f.events == nil {
 			fmt.Fprintf(f.out, "wait  %s: %s\n", quote.Printable(name), w.lines(lasted)[0])
 			return
 		}
-		event := f.events.waiting(w, lasted)
+		event := waitingOf(w, lasted)
 		event.Peer, event.Line = name, line
-		f.events.write(event)
+		f.events.write("waiting", event)
 	}}
 }
 
@@ -125,11 +121,9 @@ func (f *Fleet) NotStarted(name string, line int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.notStarted++
-	if f.json {
-		event := f.event(PeerResult{Name: name, Line: line, Err: err})
-		event.NotStarted = true
-		f.events.write(event)
-	}
+	event := eventOf(PeerResult{Name: name, Line: line, Err: err})
+	event.NotStarted = true
+	f.events.write("peer", event)
 }
 
 // Total reports the sum of all peers. It returns an error if what was reported could not be written, or one that says
@@ -141,22 +135,22 @@ func (f *Fleet) Total(elapsed time.Duration) error {
 	if f.screen != nil {
 		f.screen.show("")
 	}
-	switch {
-	case f.json:
-		f.events.write(f.totalEvent())
-	case !f.quiet:
-		fmt.Fprintf(f.out, "total %s\n", f.total.of("peer", f.notStarted))
+	t := f.total
+	f.events.write("peers", peersEvent{
+		Peers: t.Sources, Failed: t.Failed, NotStarted: f.notStarted, Files: t.Files, Bytes: t.Bytes,
+		Elapsed: t.Elapsed.Seconds(), DryRun: t.DryRun,
+	})
+	if f.events == nil && !f.quiet {
+		fmt.Fprintf(f.out, "total %s\n", t.of("peer", f.notStarted))
 	}
-	return errors.Join(somePeers(f.total, f.failures), f.events.unwritten())
+	return errors.Join(somePeers(t, f.failures), f.events.unwritten(copyUnwritten))
 }
 
 // Fail reports the error of the command as an event. Its line is the caller's.
 func (f *Fleet) Fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.json {
-		f.events.Fail(err)
-	}
+	f.events.Fail(err)
 }
 
 // show updates the progress line. f.mu is held.
@@ -199,10 +193,10 @@ func (f *Fleet) Waits(name string, line int, s job.Sample, waits []job.Snapshot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	rate := float64(s.Moved-s.Resumed) / max(s.Elapsed, time.Millisecond).Seconds()
-	if f.json {
-		f.events.write(progressEvent{
-			eventHeader: f.events.start("progress"), Peer: name, Line: line, Phase: s.Phase.String(), Bytes: s.Moved,
-			Rate: rate, Elapsed: s.Elapsed.Seconds(), Waits: waits,
+	if f.events != nil {
+		f.events.write("progress", progressEvent{
+			Peer: name, Line: line, Phase: s.Phase.String(), Bytes: s.Moved, Rate: rate, Elapsed: s.Elapsed.Seconds(),
+			Waits: waits,
 		})
 		return
 	}
@@ -219,16 +213,13 @@ func (f *Fleet) Waits(name string, line int, s job.Sample, waits []job.Snapshot)
 func (f *Fleet) answer(elapsed time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.json {
+	if f.events == nil {
 		fmt.Fprintln(f.out, joined("  ", f.fields()...))
 		return
 	}
-	line := progressEvent{
-		eventHeader: f.events.start("progress"), Phase: job.Moving.String(), Bytes: f.bytes(),
-		Elapsed: elapsed.Seconds(),
-	}
+	line := progressEvent{Phase: job.Moving.String(), Bytes: f.bytes(), Elapsed: elapsed.Seconds()}
 	line.Rate = float64(line.Bytes) / max(line.Elapsed, time.Millisecond.Seconds())
-	f.events.write(line)
+	f.events.write("progress", line)
 }
 
 // String returns the line about the peer.
@@ -283,18 +274,14 @@ func somePeers(t Total, failures []error) error {
 	if len(failures) == 0 {
 		return nil
 	}
-	hint := "see the lines above, and run the same command for the rest"
-	code := exit.SomeFailed
-	if same := sameCode(int(t.Sources), failures); same != nil {
-		code = ExitCode(same)
-	}
-	return exit.Errorf(code, hint, "%d of %s failed", t.Failed, quantity.Count(t.Sources, "peer"))
+	return exit.Errorf(commonCode(int(t.Sources), failures),
+		"see the lines above, and run the same command for the rest",
+		"%d of %s failed", t.Failed, quantity.Count(t.Sources, "peer"))
 }
 
 // The events of a command with many peers.
 type (
 	peerEvent struct {
-		eventHeader
 		Peer          string  `json:"peer"`
 		Line          int     `json:"line"`
 		Sources       int64   `json:"sources"`
@@ -316,7 +303,6 @@ type (
 		DryRun        bool    `json:"dry_run,omitempty"`
 	}
 	peersEvent struct {
-		eventHeader
 		Peers      int64   `json:"peers"`
 		Failed     int64   `json:"failed"`
 		NotStarted int64   `json:"not_started"`
@@ -327,11 +313,10 @@ type (
 	}
 )
 
-func (f *Fleet) event(r PeerResult) peerEvent {
+func eventOf(r PeerResult) peerEvent {
 	line := peerEvent{
-		eventHeader: f.events.start("peer"), Peer: r.Name, Line: r.Line, Sources: r.Total.Sources,
-		Failed: r.Total.Failed, Files: r.Total.Files, Bytes: r.Total.Bytes, Elapsed: r.Total.Elapsed.Seconds(),
-		Code: ExitCode(r.Err), DryRun: r.Total.DryRun,
+		Peer: r.Name, Line: r.Line, Sources: r.Total.Sources, Failed: r.Total.Failed, Files: r.Total.Files,
+		Bytes: r.Total.Bytes, Elapsed: r.Total.Elapsed.Seconds(), Code: ExitCode(r.Err), DryRun: r.Total.DryRun,
 	}
 	if r.Sum.Algorithm() != digest.None {
 		line.Digest = r.Sum.String()
@@ -348,13 +333,4 @@ func (f *Fleet) event(r PeerResult) peerEvent {
 		line.Message = r.reason()
 	}
 	return line
-}
-
-func (f *Fleet) totalEvent() peersEvent {
-	t := f.total
-	return peersEvent{
-		eventHeader: f.events.start("peers"), Peers: t.Sources, Failed: t.Failed, NotStarted: f.notStarted,
-		Files: t.Files, Bytes: t.Bytes, Elapsed: t.Elapsed.Seconds(),
-		DryRun: t.DryRun,
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"syscall"
@@ -24,7 +25,7 @@ import (
 // docs/events.schema.json describes all of them.
 const eventsVersion = 1
 
-// The events, each one line. Fields with unknown values are left out.
+// The events, each one line that begins with an eventHeader. Fields with unknown values are left out.
 type (
 	eventHeader struct {
 		Version int    `json:"v"`
@@ -32,7 +33,6 @@ type (
 		Time    string `json:"time"`
 	}
 	helloEvent struct {
-		eventHeader
 		Software        string `json:"software"`
 		Side            string `json:"side"`
 		Device          string `json:"device"`
@@ -50,7 +50,6 @@ type (
 		PeerFingerprint string `json:"peer_fingerprint,omitempty"`
 	}
 	planEvent struct {
-		eventHeader
 		fileName
 		Target     string `json:"target,omitempty"`
 		Remote     string `json:"remote,omitempty"`
@@ -64,7 +63,6 @@ type (
 		Resumed    int64  `json:"resumed_bytes"`
 	}
 	progressEvent struct {
-		eventHeader
 		Peer    string             `json:"peer,omitempty"`
 		Line    int                `json:"line,omitempty"`
 		Phase   string             `json:"phase"`
@@ -83,7 +81,6 @@ type (
 		Walked       bool  `json:"walked"`
 	}
 	fileEvent struct {
-		eventHeader
 		fileName
 		Target     string `json:"target,omitempty"`
 		Remote     string `json:"remote,omitempty"`
@@ -103,22 +100,18 @@ type (
 		Raw  []byte `json:"file_base64,omitempty"` // Base64, of a name that is not UTF-8
 	}
 	retryEvent struct {
-		eventHeader
 		Offset int64 `json:"offset"`
 		Bytes  int64 `json:"bytes"`
 	}
 	warningEvent struct {
-		eventHeader
 		Message string `json:"message"`
 	}
 	errorEvent struct {
-		eventHeader
 		Code    int    `json:"code"`
 		Message string `json:"message"`
 		Kept    int64  `json:"kept_bytes"`
 	}
 	summaryEvent struct {
-		eventHeader
 		Files      int64              `json:"files"`
 		Bytes      int64              `json:"bytes"`
 		Resumed    int64              `json:"resumed_bytes"`
@@ -161,7 +154,7 @@ type (
 	}
 )
 
-// eventWriter writes events as JSON lines.
+// eventWriter writes events as JSON lines. A nil one writes nothing: what it belongs to writes text.
 type eventWriter struct {
 	out    io.Writer
 	now    func() time.Time
@@ -170,18 +163,23 @@ type eventWriter struct {
 	closed bool  // the reader closed its end; nothing is written any more
 }
 
-func newEventWriter(out io.Writer, log zerolog.Logger) eventWriter {
-	return eventWriter{out: out, now: time.Now, log: log}
+func newEventWriter(out io.Writer, form config.OutputForm, log zerolog.Logger) *eventWriter {
+	if form != config.OutputJSON {
+		return nil
+	}
+	return &eventWriter{out: out, now: time.Now, log: log}
 }
 
-// write writes an event. Once the reader has closed its end, further events are dropped; any other error is kept in
-// failed.
-func (w *eventWriter) write(event any) {
-	if w.closed || w.failed != nil {
+// write writes an event of a type. Once the reader has closed its end, further events are dropped; any other error is
+// kept in failed.
+func (w *eventWriter) write(kind string, event any) {
+	if w == nil || w.closed || w.failed != nil {
 		return
 	}
-	line, err := json.Marshal(event)
-	if err == nil {
+	head, err := json.Marshal(eventHeader{eventsVersion, kind, w.now().UTC().Format(time.RFC3339Nano)})
+	fields, fieldsErr := json.Marshal(event)
+	if err = errors.Join(err, fieldsErr); err == nil {
+		line := append(append(head[:len(head)-1], ','), fields[1:]...) // one object of both
 		_, err = w.out.Write(append(quote.JSON(line), '\n'))
 	}
 	if errors.Is(err, syscall.EPIPE) {
@@ -192,13 +190,19 @@ func (w *eventWriter) write(event any) {
 	w.failed = err
 }
 
-func (w *eventWriter) start(kind string) eventHeader {
-	return eventHeader{Version: eventsVersion, Type: kind, Time: w.now().UTC().Format(time.RFC3339Nano)}
+const copyUnwritten = "the copy is done, but not all of its events could be written"
+
+// unwritten returns an error that begins with a message if not all events could be written.
+func (w *eventWriter) unwritten(message string) error {
+	if w == nil || w.failed == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", message, w.failed)
 }
 
 // jsonReporter writes a copy as JSON lines.
 type jsonReporter struct {
-	eventWriter
+	*eventWriter
 	every   time.Duration
 	entries bool // each entry of a tree has an event, not only those that failed
 	path    Path
@@ -213,7 +217,7 @@ var _ Reporter = (*jsonReporter)(nil)
 
 func newJSON(out io.Writer, s config.Copy, log zerolog.Logger) *jsonReporter {
 	r := &jsonReporter{
-		eventWriter: newEventWriter(out, log), every: time.Second,
+		eventWriter: newEventWriter(out, config.OutputJSON, log), every: time.Second,
 		entries: s.Events == config.EventsAll || s.DryRun,
 	}
 	if s.Progress == config.ProgressNever || s.Progress == config.ProgressAuto && s.Quiet {
@@ -224,7 +228,7 @@ func newJSON(out io.Writer, s config.Copy, log zerolog.Logger) *jsonReporter {
 
 func (r *jsonReporter) Begin(path Path) {
 	if path.Warning != "" && r.path.Warning == "" { // once for several sources
-		r.write(warningEvent{r.start("warning"), path.Warning})
+		r.write("warning", warningEvent{path.Warning})
 	}
 	r.path, r.planned, r.speed = path, job.Planned{}, speed{}
 	r.began = time.Now()
@@ -235,28 +239,29 @@ func (r *jsonReporter) Event(e job.Event) {
 	switch e := e.(type) {
 	case job.PeerKnown:
 		r.native = e.Protocol == negotiate.Native
-		hello := r.hello(r.path, e.Protocol.String(), e.Version, e.Software)
+		hello := helloOf(r.path, e.Protocol.String(), e.Version, e.Software)
 		if at := e.Location; at != (negotiate.Location{}) {
 			hello.PeerMachine, hello.PeerUser, hello.PeerFile = at.Machine, at.User, at.Path
 		}
-		r.write(hello)
+		r.write("hello", hello)
 	case job.Planned:
 		r.planned = e
-		r.write(r.plan(e))
+		r.write("plan", r.plan(e))
 	case job.FileDone:
 		if r.entries || e.Action == job.Failed {
-			r.write(r.entry(e))
+			r.write("file", r.entry(e))
 		}
 	case job.Retransmitted:
-		r.write(retryEvent{r.start("retry"), e.Offset, e.Length})
+		r.write("retry", retryEvent{e.Offset, e.Length})
 	case job.Warned:
-		r.write(warningEvent{r.start("warning"), e.Text})
+		r.write("warning", warningEvent{e.Text})
 	}
 }
 
-func (w *eventWriter) hello(path Path, protocol string, version int, peer string) helloEvent {
+// helloOf returns the event of a peer that is known.
+func helloOf(path Path, protocol string, version int, peer string) helloEvent {
 	line := helloEvent{
-		eventHeader: w.start("hello"), Software: path.Software, Side: path.role(), Device: path.Device,
+		Software: path.Software, Side: path.role(), Device: path.Device,
 		Address: path.Address, Driver: path.Driver, Hardware: path.Hardware,
 		Protocol: protocol, ProtocolVersion: version, Peer: peer,
 	}
@@ -269,7 +274,7 @@ func (w *eventWriter) hello(path Path, protocol string, version int, peer string
 
 func (r *jsonReporter) plan(e job.Planned) planEvent {
 	line := planEvent{
-		eventHeader: r.start("plan"), fileName: nameInEvent(r.path.File), Target: r.path.Target, Remote: r.path.Remote,
+		fileName: nameInEvent(r.path.File), Target: r.path.Target, Remote: r.path.Remote,
 		Direction: r.direction(e.Sent), Tree: e.Tree, Bytes: known(e.Size),
 		Chunk: e.Chunk, Depth: e.Depth, Resumed: e.Resumed,
 	}
@@ -287,7 +292,7 @@ var entryKinds = map[negotiate.EntryKind]string{
 // entry returns the event of an entry of a tree.
 func (r *jsonReporter) entry(e job.FileDone) fileEvent {
 	line := fileEvent{
-		eventHeader: r.start("file"), fileName: nameInEvent(cmp.Or(e.Path, ".")),
+		fileName:  nameInEvent(cmp.Or(e.Path, ".")),
 		Direction: r.direction(r.planned.Sent), Kind: entryKinds[e.Kind], Action: e.Action.String(), Bytes: e.Bytes,
 		Reason: e.Change.String(),
 	}
@@ -323,11 +328,11 @@ func (r *jsonReporter) Progress(s job.Sample) {
 
 func (r *jsonReporter) Asked(s job.Sample, waits []job.Snapshot) {
 	if s.Phase == job.Meeting && r.path.Wait.For != "" {
-		r.write(r.waiting(r.path.Wait, time.Since(r.began)))
+		r.write("waiting", waitingOf(r.path.Wait, time.Since(r.began)))
 		return
 	}
 	line := progressEvent{
-		eventHeader: r.start("progress"), Phase: s.Phase.String(), Bytes: s.Moved, Total: totalOf(s),
+		Phase: s.Phase.String(), Bytes: s.Moved, Total: totalOf(s),
 		Rate: r.speed.update(s), Elapsed: s.Elapsed.Seconds(), Stages: stagesOf(s.Shares),
 		Waits: waits,
 	}
@@ -337,22 +342,22 @@ func (r *jsonReporter) Asked(s job.Sample, waits []job.Snapshot) {
 	if s.FilesFound > 0 {
 		line.treeProgress = &treeProgress{s.Files, s.FilesFound, s.Found, s.Walked}
 	}
-	r.write(line)
+	r.write("progress", line)
 }
 
 func (r *jsonReporter) Result(s job.Summary) error {
 	if s.Tree == nil {
-		r.write(r.single(s))
+		r.write("file", r.single(s))
 	}
-	r.write(r.summary(s))
-	return r.unwritten()
+	r.write("summary", r.summary(s))
+	return r.unwritten(copyUnwritten)
 }
 
 // single returns the event of a file or a stream that is complete.
 func (r *jsonReporter) single(s job.Summary) fileEvent {
 	done := singleFile(s)
 	line := fileEvent{
-		eventHeader: r.start("file"), fileName: nameInEvent(s.Path), Target: s.Target, Remote: r.path.Remote,
+		fileName: nameInEvent(s.Path), Target: s.Target, Remote: r.path.Remote,
 		Direction: r.direction(s.Sent), Action: done.Action.String(), Reason: done.Change.String(),
 		Bytes: s.Size, Verified: compared(s, r.planned),
 	}
@@ -375,7 +380,7 @@ func compared(s job.Summary, planned job.Planned) bool {
 
 func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 	line := summaryEvent{
-		eventHeader: r.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Copied: copied(s),
+		Files: 1, Bytes: s.Size, Resumed: s.Resumed, Copied: copied(s),
 		Retries: s.Retries, Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s),
 		Driver: r.path.Driver, Hardware: r.path.Hardware,
 		Protocol: s.Protocol.String(), DataPath: s.DataPath.String(), Transport: s.Transport,
@@ -400,11 +405,11 @@ func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 
 // Fail writes the error of a run as an event.
 func (w *eventWriter) Fail(err error) {
-	line := errorEvent{eventHeader: w.start("error"), Code: ExitCode(err), Message: Sentence(err)}
+	line := errorEvent{Code: ExitCode(err), Message: Sentence(err)}
 	if failed, is := errors.AsType[*SideError](err); is {
 		line.Kept = failed.Kept
 	}
-	w.write(line)
+	w.write("error", line)
 }
 
 // known returns a pointer to size, or nil for a stream, whose size is unknown.

@@ -35,7 +35,7 @@ func everyEvent(p *jsonReporter) {
 	p.Begin(Path{Software: "dma-copy VERSION", Side: negotiate.DPU, Device: "0000:03:00.1", Driver: "soft 1",
 		File: "file"})
 	w := WaitForPeer(negotiate.DPU, "b1:00.1", "file", "", 30*time.Second)
-	p.write(p.waiting(w, 12*time.Second))
+	p.write("waiting", waitingOf(w, 12*time.Second))
 	p.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 1, Software: "dma-copy 1.0"})
 	p.Event(job.Planned{Size: 10, Chunk: 4, Depth: 2, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
 		Resumed: 3})
@@ -60,10 +60,10 @@ func TestEveryEvent(t *testing.T) {
 	p := newJSON(&out, config.Copy{File: "file"}, zerolog.Nop())
 	p.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC) }
 	everyEvent(p)
-	everyPingEvent(&pingEvents{eventWriter: p.eventWriter})
-	everyPeer(&Fleet{events: p.eventWriter, json: true, moved: map[int]int64{}})
-	everyEntry(&Listing{events: p.eventWriter, out: bufio.NewWriter(&out), json: true})
-	everyChange(&Changes{events: p.eventWriter, json: true, action: "removed"})
+	everyPingEvent(&PingReporter{events: p.eventWriter, text: io.Discard})
+	everyPeer(&Fleet{events: p.eventWriter, moved: map[int]int64{}})
+	everyEntry(&Listing{events: p.eventWriter, out: bufio.NewWriter(&out)})
+	everyChange(&Changes{events: p.eventWriter, action: "removed"})
 	var kinds []string
 	for line := range strings.Lines(out.String()) {
 		kind, err := checkEvent(line)

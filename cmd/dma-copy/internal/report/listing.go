@@ -16,9 +16,8 @@ import (
 
 // Listing writes what ls has found to stdout, as text or as JSON lines. It is used by one goroutine at a time.
 type Listing struct {
-	events eventWriter
-	out    *bufio.Writer // of text
-	json   bool
+	events *eventWriter  // nil: as text
+	out    *bufio.Writer // of either
 	long   bool
 	place  share.Remote
 	places int
@@ -27,22 +26,18 @@ type Listing struct {
 // NewListing returns the Listing that the settings ask for.
 func NewListing(stdout io.Writer, s config.List, log zerolog.Logger) *Listing {
 	out := bufio.NewWriter(stdout)
-	return &Listing{
-		events: newEventWriter(out, log), out: out, json: s.Output == config.OutputJSON, long: s.Long,
-	}
+	return &Listing{events: newEventWriter(out, s.Output, log), out: out, long: s.Long}
 }
 
 // Begin is called when the daemon is known.
 func (l *Listing) Begin(path Path) {
-	if l.json {
-		l.events.write(l.events.hello(path, "service", 0, path.Peer.Software))
-	}
+	l.events.write("hello", helloOf(path, "service", 0, path.Peer.Software))
 }
 
 // Place is called before the entries of each place. titled says that there are several.
 func (l *Listing) Place(at share.Remote, titled bool) {
 	l.place = at
-	if l.json || !titled {
+	if l.events != nil || !titled {
 		return
 	}
 	if l.places++; l.places > 1 {
@@ -53,7 +48,6 @@ func (l *Listing) Place(at share.Remote, titled bool) {
 
 // entryEvent is an entry of a list.
 type entryEvent struct {
-	eventHeader
 	fileName
 	Remote   string `json:"remote"`
 	Kind     string `json:"kind"`
@@ -66,8 +60,8 @@ type entryEvent struct {
 
 // Entry is called for each entry, whose path is relative to the place. isShare says that it is a share.
 func (l *Listing) Entry(e share.Entry, isShare bool) {
-	if l.json {
-		l.events.write(l.event(e, isShare))
+	if l.events != nil {
+		l.events.write("entry", l.event(e, isShare))
 		return
 	}
 	name := entryName(e.Path)
@@ -94,10 +88,7 @@ func (l *Listing) Entry(e share.Entry, isShare bool) {
 }
 
 func (l *Listing) event(e share.Entry, isShare bool) entryEvent {
-	line := entryEvent{
-		eventHeader: l.events.start("entry"), fileName: nameInEvent(e.Path), Remote: l.place.String(),
-		Kind: entryKinds[e.Kind],
-	}
+	line := entryEvent{fileName: nameInEvent(e.Path), Remote: l.place.String(), Kind: entryKinds[e.Kind]}
 	if isShare {
 		line.Kind, line.Access = "share", accessOf(e)
 		return line
@@ -141,7 +132,7 @@ func modified(e share.Entry) string { return modifiedAt(e).Format("2006-01-02 15
 // End reports an error if the list could not be written.
 func (l *Listing) End() error {
 	err := l.out.Flush()
-	if l.events.failed != nil {
+	if l.events != nil && l.events.failed != nil {
 		err = l.events.failed
 	}
 	if err != nil {
@@ -152,8 +143,6 @@ func (l *Listing) End() error {
 
 // Fail writes what has been found, and the error of a run as an event.
 func (l *Listing) Fail(err error) {
-	if l.json {
-		l.events.Fail(err)
-	}
+	l.events.Fail(err)
 	_ = l.out.Flush() // the command has failed anyway
 }

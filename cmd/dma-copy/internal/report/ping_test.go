@@ -22,7 +22,7 @@ var somePings = ping.Summary{
 }
 
 // everyPingEvent reports round trips with every type of event.
-func everyPingEvent(r PingReporter) {
+func everyPingEvent(r *PingReporter) {
 	r.Begin(Path{Software: "dma-copy VERSION", Side: negotiate.DPU, Device: "0000:03:00.1", Driver: "soft 1"})
 	r.Event(ping.Connected{Version: 1})
 	r.Event(ping.Text{From: negotiate.Host, Text: "a\x1b\xffb"})

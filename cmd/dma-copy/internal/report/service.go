@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,47 +101,25 @@ func (t *Total) Delete(d Deletion) {
 // Worthy reports whether the total says more than the result of the only source does.
 func (t *Total) Worthy() bool { return t.Sources > 1 || t.Deletes }
 
-// sourcesFailed means that some of several sources were not copied; each has been reported.
-type sourcesFailed struct {
-	failed, tried int
-	last          error
-}
-
-var _ exit.Coder = (*sourcesFailed)(nil)
-
-// SomeSources returns the error of a command some of whose sources failed, nil if none has. Where all failed with the
-// same code, that is the code; otherwise it is exit.SomeFailed.
+// SomeSources returns the error of a command some of whose sources failed, each of which has been reported; nil if none
+// has.
 func SomeSources(tried int, failures []error) error {
 	if len(failures) == 0 {
 		return nil
 	}
-	return &sourcesFailed{len(failures), tried, sameCode(tried, failures)}
+	return exit.Errorf(commonCode(tried, failures), "see the errors above, and run the same command for the rest",
+		"%d of %d sources failed", len(failures), tried)
 }
 
-// sameCode returns the first failure if nothing but failures of its code are there, nil otherwise.
-func sameCode(tried int, failures []error) error {
-	for _, err := range failures {
-		if len(failures) < tried || ExitCode(err) != ExitCode(failures[0]) {
-			return nil
-		}
-	}
-	return failures[0]
-}
-
-// Error says how many failed.
-func (e *sourcesFailed) Error() string {
-	return fmt.Sprintf("%d of %d sources failed", e.failed, e.tried)
-}
-
-func (e *sourcesFailed) ExitCode() int {
-	if e.last == nil {
+// commonCode returns the exit code of a command that has tried several things, of which some failed: theirs if all
+// failed with the same code.
+func commonCode(tried int, failures []error) int {
+	code := ExitCode(failures[0])
+	another := func(err error) bool { return ExitCode(err) != code }
+	if len(failures) < tried || slices.ContainsFunc(failures, another) {
 		return exit.SomeFailed
 	}
-	return ExitCode(e.last)
-}
-
-func (e *sourcesFailed) Hint() string {
-	return "see the errors above, and run the same command for the rest"
+	return code
 }
 
 // Deleting implements Reporter. A dry run lists all of them.
@@ -214,7 +193,6 @@ func (r *jsonReporter) SourceFailed(err error) { r.Fail(err) }
 
 // The events of a command with several sources, or with deletions.
 type totalEvent struct {
-	eventHeader
 	Sources int64   `json:"sources"`
 	Failed  int64   `json:"failed"`
 	Files   int64   `json:"files"`
@@ -227,7 +205,6 @@ type totalEvent struct {
 
 // deletingEvent comes before the first deletion.
 type deletingEvent struct {
-	eventHeader
 	Entries int      `json:"entries"`
 	Of      int64    `json:"of,omitempty"`
 	First   []string `json:"first"`
@@ -235,17 +212,17 @@ type deletingEvent struct {
 }
 
 func (r *jsonReporter) Deleting(d Deleting) {
-	line := deletingEvent{eventHeader: r.start("deleting"), Entries: d.Entries, Of: d.Of, DryRun: d.DryRun}
+	line := deletingEvent{Entries: d.Entries, Of: d.Of, DryRun: d.DryRun}
 	for _, each := range d.First {
 		line.First = append(line.First, nameInEvent(each.Path).File)
 	}
-	r.write(line)
+	r.write("deleting", line)
 }
 
 // Deleted implements Reporter. Every deletion has an event: there is no other record of what was there.
 func (r *jsonReporter) Deleted(d Deletion) {
 	line := fileEvent{
-		eventHeader: r.start("file"), fileName: nameInEvent(d.Path), Direction: r.direction(r.planned.Sent),
+		fileName: nameInEvent(d.Path), Direction: r.direction(r.planned.Sent),
 		Kind: entryKinds[d.Kind], Action: "deleted", Reason: d.reason(),
 	}
 	switch {
@@ -254,27 +231,19 @@ func (r *jsonReporter) Deleted(d Deletion) {
 	case d.DryRun:
 		line.Action = "would-delete"
 	}
-	r.write(line)
+	r.write("file", line)
 }
 
 func (r *jsonReporter) Total(t Total) error {
 	line := totalEvent{
-		eventHeader: r.start("total"), Sources: t.Sources, Failed: t.Failed, Files: t.Files, Bytes: t.Bytes,
+		Sources: t.Sources, Failed: t.Failed, Files: t.Files, Bytes: t.Bytes,
 		Elapsed: t.Elapsed.Seconds(), DryRun: t.DryRun,
 	}
 	if t.Deletes {
 		line.Deleted, line.Kept = &t.Deleted, &t.Kept
 	}
-	r.write(line)
-	return r.unwritten()
-}
-
-// unwritten returns an error if not all events could be written.
-func (w *eventWriter) unwritten() error {
-	if w.failed == nil {
-		return nil
-	}
-	return fmt.Errorf("the copy is done, but not all of its events could be written: %w", w.failed)
+	r.write("total", line)
+	return r.unwritten(copyUnwritten)
 }
 
 // WriteTrusted tells the user that the key of a daemon is trusted from now on, and how to check it.

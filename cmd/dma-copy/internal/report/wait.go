@@ -99,10 +99,9 @@ type WaitOutput struct {
 func NewWaitOutput(
 	stdout, stderr io.Writer, screen *Screen, form config.OutputForm, quiet bool, log zerolog.Logger,
 ) WaitOutput {
-	if form == config.OutputJSON {
-		events := newEventWriter(stdout, log)
+	if events := newEventWriter(stdout, form, log); events != nil {
 		return WaitOutput{Quiet: quiet, Say: func(w Wait, lasted time.Duration) {
-			events.write(events.waiting(w, lasted))
+			events.write("waiting", waitingOf(w, lasted))
 		}}
 	}
 	if quiet {
@@ -136,7 +135,6 @@ func Waiting(w Wait, to WaitOutput, asked <-chan os.Signal) (stop func()) {
 
 // waitingEvent says that a command waits for its peer.
 type waitingEvent struct {
-	eventHeader
 	For     string  `json:"for"`
 	Peer    string  `json:"peer,omitempty"`
 	Line    int     `json:"line,omitempty"`
@@ -145,9 +143,9 @@ type waitingEvent struct {
 	Limit   float64 `json:"wait_seconds,omitempty"`
 }
 
-func (w *eventWriter) waiting(wait Wait, lasted time.Duration) waitingEvent {
+func waitingOf(wait Wait, lasted time.Duration) waitingEvent {
 	e := waitingEvent{
-		eventHeader: w.start("waiting"), For: wait.For, Elapsed: lasted.Seconds(), Limit: wait.Limit.Seconds(),
+		For: wait.For, Elapsed: lasted.Seconds(), Limit: wait.Limit.Seconds(),
 	}
 	if len(wait.Start) > 0 {
 		e.Start = wait.Start[0]
