@@ -116,13 +116,13 @@ func TestVariablesOfACopyDoNotConcernCommands(t *testing.T) {
 func TestLibraryDirOfVersionFlag(t *testing.T) {
 	flags := flagsOfACopy()
 	environment := func(name string) (string, bool) { return "/by-variable", name == "DMA_COPY_DOCA_LIBDIR" }
-	if got := config.LibraryDir(flags, environment); got != "/by-variable" {
+	if got := config.TextOf("doca-libdir", flags, environment); got != "/by-variable" {
 		t.Errorf("directory %q", got)
 	}
 	if err := flags.Parse([]string{"--doca-libdir", "/by-flag"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := config.LibraryDir(flags, environment); got != "/by-flag" {
+	if got := config.TextOf("doca-libdir", flags, environment); got != "/by-flag" {
 		t.Errorf("directory %q", got)
 	}
 }

@@ -54,32 +54,21 @@ func prepareCompletion(root *cobra.Command, list []command, streams streams, bef
 	if err != nil {
 		selected = root
 	}
-	settings := config.Settings(&config.Copy{})
-	complete := completes(func(completer, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return nil, onlyThese
-	})
-	for _, c := range list {
-		if c.name != selected.Name() || selected == root {
-			continue
-		}
-		settings = c.settings
-		if c.complete != nil {
-			complete = c.complete
-		}
+	on := command{settings: &config.Copy{}}
+	if i := slices.IndexFunc(list, func(c command) bool { return c.name == selected.Name() }); i >= 0 {
+		on = list[i]
 	}
-	c := completer{quiet(streams), selected.Flags()}
+	streams.stderr, streams.screen = io.Discard, nil // the user sees nothing but the candidates
+	c := completer{streams, selected.Flags()}
 	selected.ValidArgsFunction = func(
 		_ *cobra.Command, before []string, word string,
 	) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return complete(c, before, word)
+		if on.complete == nil {
+			return nil, onlyThese
+		}
+		return on.complete(c, before, word)
 	}
-	c.offerValues(selected, settings)
-}
-
-// quiet returns streams that show the user nothing but the candidates.
-func quiet(streams streams) streams {
-	streams.stderr, streams.screen = io.Discard, nil
-	return streams
+	c.offerValues(selected, on.settings)
 }
 
 // offerValues lets cobra offer the values of the flags, describe each flag in a few words, and leave out flags that

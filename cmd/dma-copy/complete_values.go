@@ -35,7 +35,8 @@ func (c completer) representors(word string) (offered []cobra.Completion) {
 	s, seen := c.settings(), map[string]bool{}
 	_ = c.look(s, func(driver *doca.Driver, devices []doca.DeviceInfo) error {
 		for _, d := range devices {
-			if !d.ServerSupported || s.Device != "" && !isNamed(d, s.Device) {
+			named := inventory.Device{PCIAddress: d.PCIAddress, RDMAName: d.IBName, NetName: d.Interface}
+			if !d.ServerSupported || s.Device != "" && !named.Named(s.Device) {
 				continue
 			}
 			there, err := representorsOf(driver, d)
@@ -77,11 +78,6 @@ func representorsOf(driver *doca.Driver, d doca.DeviceInfo) (there []doca.Repres
 	}
 	defer func() { err = errors.Join(err, device.Close()) }()
 	return device.DescribeRepresentors()
-}
-
-func isNamed(d doca.DeviceInfo, name string) bool {
-	record := inventory.Device{PCIAddress: d.PCIAddress, RDMAName: d.IBName, NetName: d.Interface}
-	return record.Named(name)
 }
 
 // shortAddress returns a PCI address without the domain 0000, unless the word has begun with that.

@@ -118,7 +118,7 @@ func (r reach) answering(
 
 // warnOfKeys warns of what lets other peers be accepted than the trusted ones, or fewer.
 func warnOfKeys(id identification, auth config.AuthChoice, log zerolog.Logger) {
-	for _, refused := range id.refused() {
+	for _, refused := range id.trusted.Refused() {
 		log.Warn().Err(refused).Msg("a trusted key is not used")
 	}
 	if auth == config.AuthNone {
@@ -165,8 +165,9 @@ func connect(
 	}
 	c := contact{side: on, client: client, path: pathOf(on, r.Driver)}
 	known := client.Peer()
+	grant, _ := id.trusted.Find(known.Key)
 	c.path.Peer = &report.Peer{
-		Key: id.nameOf(known.Key), Fingerprint: known.Key.String(), Software: known.Software,
+		Key: grant.Name, Fingerprint: known.Key.String(), Software: known.Software,
 		Machine: known.Name, User: known.User,
 		Authenticated: known.Authenticates && r.Auth == config.AuthKeys,
 	}
@@ -237,10 +238,7 @@ func withDaemonHint(err error, wait report.Wait, overNetwork bool) error {
 
 // machineName returns the name of this machine for the peer, empty if it has none that can be sent.
 func machineName() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return ""
-	}
+	name, _ := os.Hostname() // empty with an error
 	return nameForPeers(name)
 }
 
@@ -266,7 +264,7 @@ func nameForPeers(name string) string {
 type identification struct {
 	key     *identity.Key // nil: none of its own
 	store   *identity.Store
-	trusted *identity.Trusted
+	trusted *identity.Trusted // empty if nobody is authenticated
 	verify  func(identity.Public) error
 	first   bool // the daemon's key is to be trusted from now on, if it is not
 }
@@ -277,7 +275,7 @@ func identify(env config.Environment, s config.Contact, peer config.Peer) (ident
 	if err != nil {
 		return identification{}, keysError(err, exit.Usage)
 	}
-	id := identification{store: store, verify: secure.AnyKey}
+	id := identification{store: store, trusted: new(identity.Trusted), verify: secure.AnyKey}
 	id.key, err = store.Key()
 	if s.Auth == config.AuthNone {
 		if errors.Is(err, identity.ErrNoKey) {
@@ -295,14 +293,6 @@ func identify(env config.Environment, s config.Contact, peer config.Peer) (ident
 	id.first = s.TrustFirst && len(id.trusted.All()) == 0 && len(id.trusted.Refused()) == 0
 	id.verify, err = verifier(id, peer)
 	return id, err
-}
-
-// refused returns why files of trusted keys are not used.
-func (id identification) refused() []error {
-	if id.trusted == nil {
-		return nil
-	}
-	return id.trusted.Refused()
 }
 
 var errNotTrusted = errors.New("it is not trusted here")
@@ -331,15 +321,6 @@ func verifier(id identification, peer config.Peer) (func(identity.Public) error,
 		}
 		return nil
 	}, nil
-}
-
-// nameOf returns the name of a trusted key, empty if it has none.
-func (id identification) nameOf(key identity.Public) string {
-	if id.trusted == nil {
-		return ""
-	}
-	grant, _ := id.trusted.Find(key)
-	return grant.Name
 }
 
 // remember trusts the key that the daemon has proved, with --trust-first, and tells the user its words.

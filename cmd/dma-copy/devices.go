@@ -29,30 +29,30 @@ $ dma-copy devices --driver ucx
 `,
 		settings: &s,
 		run: func(_ context.Context, streams streams, _ []string, log zerolog.Logger) error {
-			return listDevices(streams, s, log)
+			if s.Driver.Name == config.DriverUCX {
+				return listNetwork(streams, s)
+			}
+			return inventory.Look(s.Driver.Options(), func(driver *doca.Driver) error {
+				logDriver(log, driver)
+				return listDevices(streams, s, driver)
+			})
 		},
 	}
 }
 
-func listDevices(streams streams, s config.Devices, log zerolog.Logger) error {
-	if s.Driver.Name == config.DriverUCX {
-		return listNetwork(streams, s)
+func listDevices(streams streams, s config.Devices, driver *doca.Driver) error {
+	found, err := inventory.Take(driver)
+	if err != nil {
+		return err
 	}
-	return inventory.Look(s.Driver.Options(), func(driver *doca.Driver) error {
-		logDriver(log, driver)
-		found, err := inventory.Take(driver)
-		if err != nil {
-			return err
-		}
-		if len(found.Devices) == 0 {
-			return exit.Errorf(exit.Device, report.HintDoctor, "no device found: %s",
-				inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version()))
-		}
-		if err := inventory.Write(streams.stdout, found, s.Output); err != nil {
-			return fmt.Errorf("print the devices: %w", err)
-		}
-		return nil
-	})
+	if len(found.Devices) == 0 {
+		return exit.Errorf(exit.Device, report.HintDoctor, "no device found: %s",
+			inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version()))
+	}
+	if err := inventory.Write(streams.stdout, found, s.Output); err != nil {
+		return fmt.Errorf("print the devices: %w", err)
+	}
+	return nil
 }
 
 // listNetwork lists what connections with other machines can use.

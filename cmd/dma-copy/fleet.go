@@ -41,7 +41,11 @@ func pushToPeers(
 		defer stop()
 		ctx, cancel := limitTime(ctx, s.Timeout)
 		defer cancel()
-		p.driver = p.openOnce()
+		p.driver = sync.OnceValues(func() (*doca.Driver, error) {
+			var err error
+			p.opened, err = openDriver(s.Driver, log)
+			return p.opened, err
+		})
 		if err := p.prepare(ctx); err != nil {
 			return err
 		}
@@ -62,27 +66,9 @@ type peersPush struct {
 	sources  []disk.Identity // of settings.Local, at the start; the zero Identity of a directory
 	selected dmaxfer.Options // only what selectEntries has set
 	rules    []tree.Rule
-	limiter  *rate.Limiter // that all copies share; nil: none
-	driver   func() (*doca.Driver, error)
-	opened   *doca.Driver // by driver; nil: not yet
-}
-
-// openOnce returns a function that opens the driver of all copies when the first one needs it: devices can be opened
-// only while the driver's settings stay as they are.
-func (p *peersPush) openOnce() func() (*doca.Driver, error) {
-	return sync.OnceValues(func() (*doca.Driver, error) {
-		var err error
-		p.opened, err = openDriver(p.settings.Driver, p.log)
-		return p.opened, err
-	})
-}
-
-// closeDriver closes the driver if it was opened.
-func (p *peersPush) closeDriver() error {
-	if p.opened == nil {
-		return nil
-	}
-	return p.opened.Close()
+	limiter  *rate.Limiter                // that all copies share; nil: none
+	driver   func() (*doca.Driver, error) // opens it for all when the first needs it: its settings have to stay
+	opened   *doca.Driver                 // by driver; nil: not yet
 }
 
 // copyToAll copies to the peers of the list and reports on them.
@@ -99,7 +85,10 @@ func (p *peersPush) copyToAll(ctx context.Context) error {
 		return result.Err == nil || !p.settings.Options.FailFast
 	})
 	left := p.reportRest(ctx, tried)
-	err := errors.Join(p.reporter.Total(time.Since(began)), closeUnlessHung(hung, p.closeDriver))
+	err := p.reporter.Total(time.Since(began))
+	if p.opened != nil {
+		err = errors.Join(err, closeUnlessHung(hung, p.opened.Close))
+	}
 	if ctx.Err() != nil && (left || err != nil) {
 		return fmt.Errorf("%w: run the same command for the rest", context.Cause(ctx))
 	}
@@ -109,7 +98,11 @@ func (p *peersPush) copyToAll(ctx context.Context) error {
 // prepare does once what every copy needs, before the first peer is looked for.
 func (p *peersPush) prepare(ctx context.Context) error {
 	s := p.settings
-	if err := p.streams.closed.check(s.Copy, oneStream(listFromStdin(s.To), true)); err != nil {
+	listed := ""
+	if s.To == config.Stream {
+		listed = "--to -"
+	}
+	if err := p.streams.closed.check(s.Copy, oneStream(listed, true)); err != nil {
 		return err
 	}
 	err := fileio.Interruptible(ctx, p.readTargets)
@@ -138,14 +131,6 @@ func (p *peersPush) prepare(ctx context.Context) error {
 func sharedLimiter(bandwidth int64) *rate.Limiter {
 	burst := min(max(bandwidth/8, 64<<10), negotiate.MaxChunk)
 	return rate.NewLimiter(rate.Limit(bandwidth), int(burst))
-}
-
-// listFromStdin returns how stdin was named for the list, empty if it was not.
-func listFromStdin(name string) string {
-	if name == config.Stream {
-		return "--to -"
-	}
-	return ""
 }
 
 func (p *peersPush) readTargets() error {

@@ -120,7 +120,7 @@ func TestVersionReportsAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	if err := versionsOf("").print(full, false); err == nil {
+	if err := versionsOf("").print(full, "text"); err == nil {
 		t.Error("no error from a version that could not be printed")
 	}
 }

@@ -231,13 +231,8 @@ func trustKey(streams streams, s config.Keys, store *identity.Store, args []stri
 	if err != nil {
 		return err
 	}
-	grant := identity.Grant{
-		Name: args[0], Key: key, Comment: comment, Owner: s.Owner, MaxBytes: s.MaxBytes,
-		MaxEntries: s.MaxEntries, Bandwidth: s.Bandwidth, Connections: s.Connections,
-	}
-	if grant.Shares, err = s.Grants(); err != nil {
-		return err
-	}
+	grant := s.Grant
+	grant.Name, grant.Key, grant.Comment = args[0], key, comment
 	if err := grant.Check(); err != nil {
 		return exit.Usagef("%w", err)
 	}

@@ -37,7 +37,7 @@ func TestKeysRefusals(t *testing.T) {
 		{"keys trust .dpu " + someKey, `".dpu" is not a name of a key: use up to 64 of a-z, 0-9, ".", "_" and "-", ` +
 			`and begin with a letter, digit or "_"`},
 		{"keys trust dpu " + someKey + " --share a=ro --share a=wo",
-			"--share a: give it once, with all that the key may do there"},
+			`--share "a=wo": give share a once, with all that the key may do there`},
 		{"keys trust dpu " + someKey + " --share a", `--share "a": not a share with an access: "a" has no access: ` +
 			"write NAME=ro, NAME=wo or NAME=rw"},
 		{"keys trust dpu " + someKey + " --max-connections x",

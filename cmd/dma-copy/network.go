@@ -126,7 +126,11 @@ func (d *daemon) listen(ctx context.Context) (*service.NetworkDaemon, error) {
 	settings.HardwareOnly = func() bool { return d.confined.Apart() } // set before a connection is accepted
 	settings.Refused = func(peer net.Addr, reason error) {
 		d.numbers.ConnectionRefused()
-		d.log.Info().Stringer("peer", addressOrNone{peer}).Err(printable(reason)).Msg("a connection was refused")
+		address := "" // of a connection that has none any more
+		if peer != nil {
+			address = peer.String()
+		}
+		d.log.Info().Str("peer", address).Err(printable(reason)).Msg("a connection was refused")
 	}
 	listening, err := service.ListenNetwork(ctx, d.server, s.Listen.String(), settings, d.log)
 	if err != nil {
@@ -150,17 +154,6 @@ func (d *daemon) checkUCX() error {
 			"--net-devices %s: UCX knows no such device", unknown)
 	}
 	return nil
-}
-
-// addressOrNone is an address for the log.
-type addressOrNone struct{ address net.Addr }
-
-// String returns the address, empty for none.
-func (a addressOrNone) String() string {
-	if a.address == nil {
-		return ""
-	}
-	return a.address.String()
 }
 
 // cannotListen says who has the port.

@@ -65,8 +65,9 @@ func newRootCommand(
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wanted, err := cmd.Flags().GetBool("version"); err == nil && wanted {
-				about := versionsOf(config.LibraryDir(cmd.Flags(), streams.env))
-				return about.print(streams.stdout, config.VersionAsJSON(cmd.Flags(), streams.env))
+				about := versionsOf(config.TextOf("doca-libdir", cmd.Flags(), streams.env))
+				form := config.OutputForm(config.TextOf("output", cmd.Flags(), streams.env))
+				return about.print(streams.stdout, form)
 			}
 			log, err := prepare(cmd.Flags(), streams, &s)
 			if err == nil {

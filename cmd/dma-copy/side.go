@@ -192,7 +192,10 @@ func pathOf(on side, s config.Driver) report.Path {
 	}
 	path := report.Path{
 		Software: softwareName(), Side: on.side, Device: on.device.Info().Name(),
-		Driver: driverPath(on.driver), Hardware: on.driver.Hardware(), Reason: driverReason(on.driver, s),
+		Driver: driverPath(on.driver), Hardware: on.driver.Hardware(),
+	}
+	if s.Name == config.DriverAuto { // otherwise the user chose the driver
+		path.Reason, _, _ = strings.Cut(on.driver.Reason(), ": ") // the details are in the log
 	}
 	if on.driver.Fallback() != "" {
 		path.Warning = fallbackWarning(on.driver)
@@ -208,14 +211,4 @@ func driverPath(driver *doca.Driver) string {
 		return title + ", time model " + model
 	}
 	return title
-}
-
-// driverReason returns why the program chose this driver, without the details, which the log has. It is empty if the
-// user chose the driver.
-func driverReason(driver *doca.Driver, s config.Driver) string {
-	if s.Name != config.DriverAuto {
-		return ""
-	}
-	reason, _, _ := strings.Cut(driver.Reason(), ": ")
-	return reason
 }

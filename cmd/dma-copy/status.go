@@ -31,22 +31,18 @@ $ dma-copy status -o json | jq .connections
 `,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, _ []string, _ zerolog.Logger) error {
-			return showStatus(ctx, streams, s)
+			ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+			defer cancel()
+			doc, err := status.Fetch(ctx, statusSockets(s, streams)...)
+			if err != nil {
+				return err
+			}
+			if s.Output == config.OutputJSON {
+				return status.WriteJSON(streams.stdout, doc)
+			}
+			return status.WriteText(streams.stdout, doc, time.Local)
 		},
 	}
-}
-
-func showStatus(ctx context.Context, streams streams, s config.Status) error {
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
-	defer cancel()
-	doc, err := status.Fetch(ctx, statusSockets(s, streams)...)
-	if err != nil {
-		return err
-	}
-	if s.Output == config.OutputJSON {
-		return status.WriteJSON(streams.stdout, doc)
-	}
-	return status.WriteText(streams.stdout, doc, time.Local)
 }
 
 // statusSockets returns the sockets on which a daemon may listen, in the order in which they are tried.

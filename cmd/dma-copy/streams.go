@@ -42,13 +42,6 @@ var streamNames = [...]string{"standard input", "standard output", "standard err
 // closedStreams says, by descriptor, which standard streams the process was started without.
 type closedStreams [len(streamNames)]bool
 
-func findClosedStreams() (closed closedStreams) {
-	for fd := range closed {
-		closed[fd] = doca.StreamClosedAtStart(fd)
-	}
-	return closed
-}
-
 // streamUses names, by descriptor, the argument that stands for a stream in place of a file; empty: none does.
 type streamUses [len(streamNames)]string
 
@@ -91,7 +84,9 @@ func standardStreams() streams {
 	s := streams{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr), env: os.LookupEnv,
 		environ: os.Environ,
-		closed:  findClosedStreams(),
+	}
+	for fd := range s.closed {
+		s.closed[fd] = doca.StreamClosedAtStart(fd)
 	}
 	if s.closed[1] {
 		s.stdout = closedFile{}

@@ -70,7 +70,7 @@ $ dma-copy version --driver ucx
 		run: func(_ context.Context, streams streams, _ []string, _ zerolog.Logger) error {
 			about := versionsOf(s.Driver.LibraryDir)
 			about.find(s.Driver)
-			return about.print(streams.stdout, s.Output == config.OutputJSON)
+			return about.print(streams.stdout, s.Output)
 		},
 	}
 }
@@ -149,8 +149,8 @@ func findDriver(options doca.Options) *driverUsed {
 }
 
 // print prints the versions as text or JSON.
-func (v versions) print(w io.Writer, asJSON bool) error {
-	if asJSON {
+func (v versions) print(w io.Writer, form config.OutputForm) error {
+	if form == config.OutputJSON {
 		return writeJSON(w, "version", v)
 	}
 	if _, err := io.WriteString(w, v.text()); err != nil {

@@ -18,10 +18,8 @@ const (
 // CompletionWaitVariable is how long a completion in a shell may take, a duration as those of the options.
 const CompletionWaitVariable = variablePrefix + "COMPLETION_WAIT"
 
-// isOtherVariable reports whether a variable is not that of an option: siteVariable, or one of the software device
-// (softdoca/docs/SOFTDEVICE.md).
-func isOtherVariable(name string) bool { return slices.Contains(otherVariables(), name) }
-
+// otherVariables are those that are not of options: siteVariable, those of the software device
+// (softdoca/docs/SOFTDEVICE.md) and those of completion.
 func otherVariables() []string {
 	return []string{
 		siteVariable, "DMA_COPY_SOFT_DIR", "DMA_COPY_SOFT_SIDE", "DMA_COPY_SOFT_LIMITS", "DMA_COPY_SOFT_USERS",
@@ -39,7 +37,7 @@ func MistakenVariables(environ []string) []string {
 			continue
 		}
 		name, value, _ := strings.Cut(entry, "=")
-		if value == "" || isOtherVariable(name) || strings.HasPrefix(name, testPrefix) {
+		if value == "" || slices.Contains(otherVariables(), name) || strings.HasPrefix(name, testPrefix) {
 			continue
 		}
 		if note := mistakeIn(name); note != "" {

@@ -313,19 +313,8 @@ func badValue(value given, cause error) error {
 	return exit.Usagef("%s %s: %w", value.origin, quote.Text(value.text), cause)
 }
 
-// LibraryDir returns the directory in which --version looks for DOCA. It answers even where other settings would be
-// refused, so it reads the flag and the variable alone.
-func LibraryDir(flags *pflag.FlagSet, env Environment) string {
-	return textOf("doca-libdir", flags, env)
-}
-
-// VersionAsJSON reports whether --version prints JSON, by the same origins as LibraryDir.
-func VersionAsJSON(flags *pflag.FlagSet, env Environment) bool {
-	return textOf("output", flags, env) == string(OutputJSON)
-}
-
-// textOf returns the text of a flag or else of its variable.
-func textOf(name string, flags *pflag.FlagSet, env Environment) string {
+// TextOf returns the text of a flag or else of its variable, also where the settings would be refused.
+func TextOf(name string, flags *pflag.FlagSet, env Environment) string {
 	if given := flags.Lookup(name); given.Changed {
 		return given.Value.String()
 	}

@@ -97,20 +97,9 @@ func (f *paramsFile) readPeer(name string, where, value hujson.Value) error {
 		return f.failAt(value, "peer %s must be an object, not %s", name, kindName(value))
 	}
 	peer := Peer{Origin: f.position(where)}
-	of := paramsKeys{table: peerKeys(&peer), holds: func(option) bool { return true }}
-	err := f.eachMember(members, "peer "+name, func(key string, where, value hujson.Value) error {
-		opt, known := optionByName(of.table, key)
-		if !known {
-			return f.failAt(where, "unknown key %s in peer %s: %s", quote.Text(key), name, f.hint(key, of.keys()))
-		}
-		if value.Value.Kind() != '"' {
-			return f.failAt(value, "%s in peer %s must be a string, not %s", key, name, kindName(value))
-		}
-		text := value.Value.(hujson.Literal).String()
-		if err := opt.assign(text); err != nil {
-			return badValue(given{text: text, origin: f.position(value) + ": " + key}, err)
-		}
-		return nil
+	of := paramsKeys{"peer " + name, layer{}, peerKeys(&peer), func(option) bool { return true }}
+	err := f.eachMember(members, of.group, func(key string, where, value hujson.Value) error {
+		return f.readKey(of, key, where, value)
 	})
 	if err == nil && peer.Address != "" && (peer.Device != "" || peer.Representor != "") {
 		err = f.failAt(where, "peer %s has an address and a device: it is on another machine or behind a device, "+

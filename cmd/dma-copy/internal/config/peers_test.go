@@ -70,7 +70,7 @@ func TestRefusedPeers(t *testing.T) {
 			`params.json:2: unknown key "devcie" in peer dpu: did you mean "device"?`},
 		{`{"peers": {"dpu": {"port": "x"}}}`, "",
 			`params.json:1: unknown key "port" in peer dpu: use address, device, key or representor`},
-		{`{"peers": {"dpu": {"device": 3}}}`, "", "params.json:1: device in peer dpu must be a string, not a number"},
+		{`{"peers": {"dpu": {"device": 3}}}`, "", `params.json:1: "device" in peer dpu must be a string, not a number`},
 		{`{"peers": {"dpu": {"device": "a b"}}}`, "", `params.json:1: device "a b": not a device; `},
 		{`{"peers": {"dpu": {"key": ""}}}`, "", `params.json:1: key "": not a key; `},
 		{`{"peers": {"dpu": {"key": "` + strings.Repeat("k", maxPeerKey+1) + `"}}}`, "", `params.json:1: key "kkk`},

@@ -3,6 +3,7 @@ package config
 import (
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -84,7 +85,7 @@ func (s *Serve) DevicePath() PathChoice {
 // NetworkPaths returns the paths that the daemon permits to other machines: tls unless others are listed.
 func (s *Serve) NetworkPaths() []PathChoice {
 	listed := intersection(s.Paths, networkPaths)
-	if s.Encrypt || listed == nil {
+	if s.Encrypt || len(listed) == 0 {
 		return []PathChoice{PathTLS}
 	}
 	return listed
@@ -96,15 +97,7 @@ func (s *Serve) UsesUCX() bool {
 }
 
 func intersection(some, known []PathChoice) []PathChoice {
-	var both []PathChoice
-	for _, path := range known {
-		for _, each := range some {
-			if each == path {
-				both = append(both, path)
-			}
-		}
-	}
-	return both
+	return slices.DeleteFunc(slices.Clone(known), func(each PathChoice) bool { return !slices.Contains(some, each) })
 }
 
 // validateNetwork checks what is about other machines.

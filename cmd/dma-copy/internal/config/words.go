@@ -16,11 +16,6 @@ type word struct {
 	value string      // of the flag
 }
 
-// isArgument reports whether the word is neither a flag nor the separator.
-func (w word) isArgument() bool {
-	return !strings.HasPrefix(w.typed[0], "-") || w.typed[0] == Stream
-}
-
 // firstWord splits off the first word like the flag parser, but does not stop at errors.
 func firstWord(flags *pflag.FlagSet, args []string) word {
 	flag, value, joined := splitFlag(flags, args[0])
@@ -67,7 +62,7 @@ func WithoutSeparators(flags *pflag.FlagSet, args []string) []string {
 	kept := []string{} // never nil, for which cobra would use the process's own arguments
 	for len(args) > 0 {
 		w := firstWord(flags, args)
-		if w.isArgument() {
+		if !strings.HasPrefix(w.typed[0], "-") || w.typed[0] == Stream { // an argument
 			return append(kept, args...)
 		}
 		if w.typed[0] != separator {
