@@ -107,7 +107,10 @@ func showConfig(streams streams, s config.Config, args []string) error {
 		return err
 	}
 	if s.Output == config.OutputJSON {
-		return printConfig(streams.stdout, jsonValues(values))
+		return printConfig(streams.stdout, encode(struct {
+			Version  int            `json:"version"` // of this form
+			Settings []config.Value `json:"settings"`
+		}{1, values}))
 	}
 	return printConfig(streams.stdout, textValues(values))
 }
@@ -126,22 +129,6 @@ func textValues(values []config.Value) string {
 	return out.String()
 }
 
-func jsonValues(values []config.Value) string {
-	type value struct {
-		Name   string `json:"name"`
-		Value  string `json:"value"`
-		Origin string `json:"origin"`
-	}
-	list := []value{}
-	for _, v := range values {
-		list = append(list, value{v.Name, v.Text, v.Origin})
-	}
-	return encode(struct {
-		Version  int     `json:"version"` // of this form
-		Settings []value `json:"settings"`
-	}{1, list})
-}
-
 func checkConfig(streams streams, s config.Config, args []string) error {
 	path := config.DefaultFile(streams.env)
 	if len(args) > 0 {
@@ -149,21 +136,14 @@ func checkConfig(streams streams, s config.Config, args []string) error {
 	}
 	checked, err := config.CheckFile(path)
 	if s.Output == config.OutputJSON {
-		message := ""
+		checked.Valid = err == nil
 		if err != nil {
-			message = err.Error()
+			checked.Error = err.Error()
 		}
 		text := encode(struct {
-			Version int      `json:"version"` // of this form
-			File    string   `json:"file"`
-			Valid   bool     `json:"valid"`
-			Error   string   `json:"error,omitempty"`
-			Values  int      `json:"values"`
-			Shares  int      `json:"shares"`
-			Peers   []string `json:"peers"`
-			Notes   []string `json:"notes"`
-		}{1, path, err == nil, message, checked.Values, checked.Shares, append([]string{}, checked.Peers...),
-			append([]string{}, checked.Notes...)})
+			Version int `json:"version"` // of this form
+			config.File
+		}{1, checked})
 		if printErr := printConfig(streams.stdout, text); printErr != nil {
 			return printErr
 		}

@@ -47,12 +47,7 @@ func runList(
 	if err := s.SetPaths(args); err != nil {
 		return err
 	}
-	ctx, cancel := limitTime(ctx, s.Timeout)
-	defer cancel()
-	daemon := reachForPlaces(&s.Places)
-	daemon.waits = waitOutput(streams, s.Output, false, log)
-	err := withDaemon(ctx, streams, daemon, log, func(ctx context.Context, c contact) error {
-		w.Begin(c.path)
+	return withShares(ctx, streams, &s.Places, "list", w, log, func(ctx context.Context, c contact) error {
 		for _, place := range s.Remote {
 			if err := listArgument(ctx, c, s, place, w); err != nil {
 				return err
@@ -60,14 +55,11 @@ func runList(
 		}
 		return w.End()
 	})
-	return report.InRequest("list", err)
 }
 
 // reachForPlaces returns how a command that copies nothing reaches its daemon.
 func reachForPlaces(s *config.Places) reach {
-	return reach{
-		Contact: s.Contact, Reach: s.Reach, daemon: s.Remote[0],
-	}
+	return reach{Contact: s.Contact, Reach: s.Reach, daemon: s.Remote[0]}
 }
 
 // placeOf returns a place as a request names it.

@@ -31,7 +31,7 @@ here$ dma-copy mkdir ucx://lab.example/inbox/photos
 			makeAll := func(ctx context.Context, c contact) error { return makeDirectories(ctx, c, s, w) }
 			err := s.SetPaths(args)
 			if err == nil {
-				err = changeShares(ctx, streams, &s.Places, "mkdir", w, log, makeAll)
+				err = withShares(ctx, streams, &s.Places, "mkdir", w, log, makeAll)
 			}
 			return ended(w, log, err)
 		},
@@ -50,9 +50,10 @@ func makeDirectories(ctx context.Context, c contact, s *config.MakeDir, w *repor
 	return w.End()
 }
 
-// changeShares connects to the daemon and calls run, which changes its shares.
-func changeShares(
-	ctx context.Context, streams streams, s *config.Places, request string, w *report.Changes, log zerolog.Logger,
+// withShares connects to the daemon and calls run with it, for a request that concerns its shares.
+func withShares(
+	ctx context.Context, streams streams, s *config.Places, request string, w interface{ Begin(report.Path) },
+	log zerolog.Logger,
 	run func(context.Context, contact) error,
 ) error {
 	ctx, cancel := limitTime(ctx, s.Timeout)

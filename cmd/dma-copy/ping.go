@@ -57,9 +57,7 @@ func runPing(
 	defer cancel()
 	waits := waitOutput(streams, s.Output, s.Quiet, log)
 	if s.Daemon {
-		daemon := reach{
-			Contact: s.Contact, Reach: s.Reach, daemon: s.Remote, waits: waits,
-		}
+		daemon := reach{Contact: s.Contact, Reach: s.Reach, daemon: s.Remote, waits: waits}
 		err := withDaemon(ctx, streams, daemon, log, func(ctx context.Context, c contact) error {
 			return pingDaemon(ctx, c, r, s)
 		})

@@ -44,7 +44,7 @@ host$ dma-copy rm -r dpu:inbox/photos
 			w := report.NewChanges(streams.stdout, streams.stderr, "removed", s.Output, log)
 			err := s.SetPaths(args)
 			if err == nil {
-				err = changeShares(ctx, streams, &s.Places, "rm", w, log, func(ctx context.Context, c contact) error {
+				err = withShares(ctx, streams, &s.Places, "rm", w, log, func(ctx context.Context, c contact) error {
 					r := &removal{contact: c, settings: s, report: w}
 					return r.run(ctx, streams)
 				})

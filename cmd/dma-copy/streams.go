@@ -57,20 +57,19 @@ func oneStream(argument string, input bool) (uses streamUses) {
 
 // check refuses settings that need a stream which is closed.
 func (c closedStreams) check(s config.Copy, uses streamUses) error {
-	const next = "connect it, for example to /dev/null"
-	for fd, closed := range c {
-		if closed && uses[fd] != "" {
-			return exit.Usagef("%s uses %s, and it is closed: %s", uses[fd], streamNames[fd], next)
+	for _, use := range []struct {
+		argument string
+		fd       int
+		given    bool
+	}{
+		{uses[0], 0, uses[0] != ""}, {uses[1], 1, uses[1] != ""}, {uses[2], 2, uses[2] != ""},
+		{"--files-from -", 0, s.FilesFrom == config.Stream}, {"-o json", 1, s.Output == config.OutputJSON},
+		{"--dry-run", 1, s.DryRun},
+	} {
+		if use.given && c[use.fd] {
+			return exit.Usagef("%s uses %s, and it is closed: connect it, for example to /dev/null", use.argument,
+				streamNames[use.fd])
 		}
-	}
-	if c[0] && s.FilesFrom == config.Stream {
-		return exit.Usagef("--files-from - uses %s, and it is closed: %s", streamNames[0], next)
-	}
-	if c[1] && s.Output == config.OutputJSON {
-		return exit.Usagef("-o json uses %s, and it is closed: %s", streamNames[1], next)
-	}
-	if c[1] && s.DryRun {
-		return exit.Usagef("--dry-run uses %s, and it is closed: %s", streamNames[1], next)
 	}
 	return nil
 }

@@ -119,18 +119,24 @@ func durationOption(
 	group FlagGroup, name string, duration *time.Duration, fallback string,
 	parse func(string) (time.Duration, error), help string,
 ) option {
-	return option{
-		group: group, name: name, value: "DURATION", fallback: fallback, json: jsonText, assign: into(duration, parse),
-		help: help,
-	}
+	opt := textOption(group, name, "DURATION", duration, parse, help)
+	opt.fallback = fallback
+	return opt
 }
 
-// fileOption is an option whose value is the path of a file; value stands for it in the help.
+// textOption is an option whose value is a text that parse turns into that of the field; value stands for it in the
+// help.
+func textOption[T any](
+	group FlagGroup, name, value string, field *T, parse func(string) (T, error), help string,
+) option {
+	return option{group: group, name: name, value: value, json: jsonText, assign: into(field, parse), help: help}
+}
+
+// fileOption is an option whose value is the path of a file.
 func fileOption(group FlagGroup, name, value string, path *string, help string) option {
-	return option{
-		group: group, name: name, value: value, json: jsonText, offers: FileValues, assign: into(path, parsePath),
-		help: help,
-	}
+	opt := textOption(group, name, value, path, parsePath, help)
+	opt.offers = FileValues
+	return opt
 }
 
 // directoryOption is an option whose value is the path of a directory.

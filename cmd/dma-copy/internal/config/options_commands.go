@@ -40,9 +40,8 @@ func (s *Doctor) options() []option {
 // options implements Settings.
 func (s *Ping) options() []option {
 	return slices.Concat(commonOptions(&s.Logging, &s.Driver), s.Reach.options(), []option{
-		{group: AddedFlags, name: "text", value: "TEXT", json: jsonText,
-			assign: into(&s.Text, parseText),
-			help:   "Text that the other side prints, at most 1024 bytes"},
+		textOption(AddedFlags, "text", "TEXT", &s.Text, parseText,
+			"Text that the other side prints, at most 1024 bytes"),
 		countOption(AddedFlags, "count", &s.Count, "100", 1, negotiate.MaxPings,
 			"Round trips of this side, 1 to 1000000; the other side has its own"),
 		{group: AddedFlags, name: "size", value: "SIZE", fallback: "64", json: jsonNumber,

@@ -37,8 +37,8 @@ func (s *Copy) options() []option {
 					"has a file"},
 			eitherOption(AddedFlags, "protocol", &s.Options.ReferenceOnly, "auto", "reference",
 				"reference forces NVIDIA's protocol, auto prefers the native one"),
-			{group: NativeFlags, name: "with", value: "WORD", json: jsonText, assign: into(&s.With, parseWord),
-				help: "Copy only with a side that was given the same WORD, and not with somebody else's"},
+			textOption(NativeFlags, "with", "WORD", &s.With, parseWord,
+				"Copy only with a side that was given the same WORD, and not with somebody else's"),
 		},
 		s.demandOptions(), s.commandOptions(twoCommands), s.existingOptions(twoCommands),
 		[]option{

@@ -34,32 +34,25 @@ func (s *Keys) options() []option {
 }
 
 func (s *Keys) flagOnlyOptions() []option {
-	table := append([]option{
-		{name: "comment", value: "TEXT", json: jsonText,
-			assign: into(&s.Comment, parseComment),
-			help:   "new, show: text behind the key in its line; default USER@MACHINE"},
+	table := []option{
+		textOption(AddedFlags, "comment", "TEXT", &s.Comment, parseComment,
+			"new, show: text behind the key in its line; default USER@MACHINE"),
 		switchOption(AddedFlags, "overwrite", &s.Overwrite, "trust: replace the key that has this NAME"),
-	}, s.grantOptions()...)
-	for i := range table {
-		table[i].group, table[i].flagOnly = AddedFlags, true
-	}
-	return table
-}
-
-func (s *Keys) grantOptions() []option {
-	return []option{
-		{name: "share", value: "NAME=ro|wo|rw", json: jsonList, list: "share",
-			assign: s.assignShare,
+		{name: "share", value: "NAME=ro|wo|rw", json: jsonList, list: "share", assign: s.assignShare,
 			help: "trust: a share that the key may use, with the most that it may do there; may be repeated. " +
 				"Without: all shares as they are"},
 		switchOption(AddedFlags, "owner", &s.Grant.Owner, "trust: what the key sends may keep its owner"),
 		maxBytesOption(&s.Grant.MaxBytes, "trust: limit of one copy; 0 is no limit"),
 		maxEntriesOption(&s.Grant.MaxEntries, "trust: limit of one copy; 0 is no limit"),
-		bandwidthOption(&s.Grant.Bandwidth, "trust: bandwidth limit of the key in bytes per "+
-			"second, such as 100MiB; 0 is no limit"),
+		bandwidthOption(&s.Grant.Bandwidth, "trust: bandwidth limit of the key in bytes per second, such as 100MiB; "+
+			"0 is no limit"),
 		countOption(AddedFlags, "max-connections", &s.Grant.Connections, "0", 0, maxCount,
 			"trust: connections of the key at once; 0 is the daemon's limit for every key"),
 	}
+	for i := range table {
+		table[i].group, table[i].flagOnly = AddedFlags, true
+	}
+	return table
 }
 
 // assignShare adds a share that the key may use.

@@ -36,9 +36,8 @@ func (n *Network) dataOptions() []option {
 	return []option{
 		switchOption(NativeFlags, "encrypt", &n.Encrypt,
 			"ucx: fail rather than copy without encryption; permits --path tls only"),
-		{group: AddedFlags, name: "net-devices", value: "LIST", json: jsonText,
-			assign: into(&n.NetDevices, parseNetDevices),
-			help:   "ucx: network devices that UCX may use, such as mlx5_0:1,eth0; see devices --driver ucx"},
+		textOption(AddedFlags, "net-devices", "LIST", &n.NetDevices, parseNetDevices,
+			"ucx: network devices that UCX may use, such as mlx5_0:1,eth0; see devices --driver ucx"),
 		durationOption(AddedFlags, "ack-timeout", &n.AckTimeout, "0", parseAckTimeout,
 			"ucx: time after which an RDMA device sends a packet again that is not acknowledged; 0 is derived from "+
 				"--idle-timeout"),

@@ -133,11 +133,7 @@ func (s *Serve) shareOptions() []option {
 }
 
 func listenOption(listen *netip.AddrPort, help string) option {
-	return option{
-		group: ServeFlags, name: "listen", value: "ADDRESS:PORT", json: jsonText,
-		assign: into(listen, parseAs("an address", share.ParseListen)),
-		help:   help,
-	}
+	return textOption(ServeFlags, "listen", "ADDRESS:PORT", listen, parseAs("an address", share.ParseListen), help)
 }
 
 func (s *Serve) limitOptions() []option {
@@ -155,9 +151,8 @@ func (s *Serve) limitOptions() []option {
 
 func (s *Serve) watchOptions() []option {
 	return []option{
-		{group: ServeFlags, name: "metrics", value: "ADDRESS", json: jsonText,
-			assign: into(&s.Metrics, parseMetrics),
-			help:   "Serve metrics for Prometheus on a loopback address such as 127.0.0.1:9469, or on unix:PATH"},
+		textOption(ServeFlags, "metrics", "ADDRESS", &s.Metrics, parseMetrics,
+			"Serve metrics for Prometheus on a loopback address such as 127.0.0.1:9469, or on unix:PATH"),
 		switchOption(ServeFlags, "status-page", &s.StatusPage,
 			"At the address of --metrics, also serve a page for browsers: peers, paths, rates, failures. "+
 				"Every user of this machine can read a loopback address"),

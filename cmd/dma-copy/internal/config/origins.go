@@ -11,9 +11,9 @@ import (
 
 // Value is the value of one option with its origin.
 type Value struct {
-	Name   string // of the option, or peers.NAME.KEY
-	Text   string // as it was given; empty: not given, and there is no default
-	Origin string // "--wait", "DMA_COPY_WAIT", "params.json:7" or "default"
+	Name   string `json:"name"`   // of the option, or peers.NAME.KEY
+	Text   string `json:"value"`  // as it was given; empty: not given, and there is no default
+	Origin string `json:"origin"` // "--wait", "DMA_COPY_WAIT", "params.json:7" or "default"
 }
 
 // Origins returns the values with which a command would run, in the order of its help, with an option that may be
@@ -23,7 +23,7 @@ func Origins(flags *pflag.FlagSet, env Environment, s Settings) ([]Value, error)
 		return nil, err
 	}
 	all, _, err := merge(flags, env, s, s.options())
-	var values []Value
+	values := []Value{}
 	for _, opt := range withoutRepeatedKeys(s.options()) {
 		if !opt.hidden {
 			values = append(values, valuesOf(opt, winner(all.values, opt.key()))...)
@@ -73,11 +73,13 @@ func (p Peers) values() []Value {
 
 // File describes a parameter file that has been checked.
 type File struct {
-	Path   string
-	Values int      // of options
-	Shares int      // of serve
-	Peers  []string // by name
-	Notes  []string // input without effect
+	Path   string   `json:"file"`
+	Valid  bool     `json:"valid"`
+	Error  string   `json:"error,omitempty"`
+	Values int      `json:"values"` // of options
+	Shares int      `json:"shares"` // of serve
+	Peers  []string `json:"peers"`  // by name
+	Notes  []string `json:"notes"`  // input without effect
 }
 
 // argumentToCheck is the origin of the path of CheckFile.
@@ -86,14 +88,15 @@ const argumentToCheck = "FILE"
 // CheckFile reads a parameter file, and checks each value and those of serve against each other. Errors have the code
 // exit.Usage, and name the line.
 func CheckFile(path string) (File, error) {
+	checked := File{Path: path, Peers: []string{}, Notes: []string{}}
 	read, err := loadParams(path, argumentToCheck)
 	if err != nil {
-		return File{}, err
+		return checked, err
 	}
-	checked := File{
-		Path: path, Values: len(read.layer) + len(read.serve), Shares: len(read.serve["share"].items),
-		Peers: slices.Sorted(maps.Keys(read.peers)), Notes: read.notes,
-	}
+	checked.Values, checked.Shares = len(read.layer)+len(read.serve), len(read.serve["share"].items)
+	checked.Peers = slices.AppendSeq(checked.Peers, maps.Keys(read.peers))
+	slices.Sort(checked.Peers)
+	checked.Notes = append(checked.Notes, read.notes...)
 	if len(read.serve) == 0 {
 		return checked, nil
 	}

@@ -112,16 +112,15 @@ func (f *paramsFile) readPeer(name string, where, value hujson.Value) error {
 // peerKeys returns the keys of a peer, bound to its fields.
 func peerKeys(peer *Peer) []option {
 	return []option{
-		{name: "address", value: "HOST[:PORT]", json: jsonText,
-			assign: into(&peer.Address, parseAs("an address", share.ParseAddress)),
-			help:   "Address of a daemon on another machine; the default port is 7483. Not beside a device"},
-		{name: "device", value: "DEVICE", json: jsonText, assign: into(&peer.Device, parseDevice),
-			help: "Device of this side by which the daemon is reached, as with --pci-addr"},
-		{name: "key", value: "KEY", json: jsonText, assign: into(&peer.Key, parsePeerKey),
-			help: "Key that the daemon must have: the name of a trusted key, or the line that dma-copy keys show " +
-				"prints. Without: any trusted key"},
-		{name: "representor", value: "DEVICE", json: jsonText, assign: into(&peer.Representor, parseRepresentor),
-			help: "Host function whose daemon is meant, on the DPU, as with --rep-pci"},
+		textOption(AddedFlags, "address", "HOST[:PORT]", &peer.Address, parseAs("an address", share.ParseAddress),
+			"Address of a daemon on another machine; the default port is 7483. Not beside a device"),
+		textOption(AddedFlags, "device", "DEVICE", &peer.Device, parseDevice,
+			"Device of this side by which the daemon is reached, as with --pci-addr"),
+		textOption(AddedFlags, "key", "KEY", &peer.Key, parsePeerKey,
+			"Key that the daemon must have: the name of a trusted key, or the line that dma-copy keys show prints. "+
+				"Without: any trusted key"),
+		textOption(AddedFlags, "representor", "DEVICE", &peer.Representor, parseRepresentor,
+			"Host function whose daemon is meant, on the DPU, as with --rep-pci"),
 	}
 }
 
