@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -69,6 +70,17 @@ func count(text string) (int, error) {
 	return int(n), err
 }
 
+// positive returns the parser of numbers that are not 0.
+func positive[T int | int64](parse func(string) (T, error)) func(string) (T, error) {
+	return func(text string) (T, error) {
+		value, err := parse(text)
+		if err == nil && value == 0 {
+			err = errors.New("nothing to measure")
+		}
+		return value, err
+	}
+}
+
 // The words for all tools, or for none.
 const (
 	allTools = "all"
@@ -91,13 +103,56 @@ func (l toolList) Set(text string) error {
 	return l.list.Set(text)
 }
 
+// newFlags returns the flags of every measurement, and their values before a command line changes them.
+func newFlags(args []string, stderr io.Writer) (*flag.FlagSet, *bench.Settings) {
+	s := &bench.Settings{
+		Driver: doca.Options{Choice: doca.ChooseSoft}, Command: append([]string{"lab"}, args...),
+		Tell: func(text string) { fmt.Fprintln(stderr, text) },
+	}
+	flags := flag.NewFlagSet("lab "+args[0], flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.IntVar(&s.Runs, "runs", 5, "measured rounds")
+	flags.IntVar(&s.Warmup, "warmup", 1, "rounds before them")
+	flags.StringVar(&s.Model, "model", "", "time model of the software device, see softdoca/docs/SOFTDEVICE.md")
+	flags.StringVar(&s.Software, "software", "dma-copy", "name and version of dma-copy for the record")
+	return flags, s
+}
+
+// parse reads the flags of a command line, which has nothing else.
+func parse(flags *flag.FlagSet, args []string, s *bench.Settings) error {
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 || s.Runs < 1 || s.Warmup < 0 {
+		return fmt.Errorf("wrong arguments or numbers of rounds: lab %s -h lists the flags", args[0])
+	}
+	return nil
+}
+
+// parseEngine returns what a command line asks to measure of the engine alone.
+func parseEngine(args []string, stderr io.Writer) (bench.Plan, error) {
+	p := bench.Plan{
+		Bytes: 1 << 30, Chunks: []int64{64 << 10, 256 << 10, 1 << 20, 2 << 20}, Depths: []int{1, 4, 16, 64},
+		Directions: []bench.Direction{bench.HostToDPU, bench.DPUToHost},
+	}
+	flags, s := newFlags(args, stderr)
+	size := positive(quantity.ParseSize)
+	flags.Func("size", "`bytes` that a run copies (default 1GiB)", func(text string) (err error) {
+		p.Bytes, err = size(text)
+		return err
+	})
+	flags.Var(list[int64]{&p.Chunks, size}, "chunks", "bytes per task")
+	flags.Var(list[int]{&p.Depths, positive(count)}, "depths", "tasks in flight")
+	flags.Var(list[bench.Direction]{&p.Directions, oneOf(p.Directions...)}, "directions",
+		"whether the engine reads from the host, or writes to it")
+	err := parse(flags, args, s)
+	p.Settings = *s
+	return p, err
+}
+
 // parsePlan returns what a command line asks to measure: its first word is the contest.
 func parsePlan(args []string, stderr io.Writer) (contest.Plan, error) {
-	p := contest.Plan{Settings: bench.Settings{
-		Driver: doca.Options{Choice: doca.ChooseSoft}, Runs: 5, Warmup: 1,
-		Command: append([]string{"lab"}, args...),
-		Tell:    func(text string) { fmt.Fprintln(stderr, text) },
-	}}
+	var p contest.Plan
 	sizes, shapes := []int64{2 << 20, 64 << 20, 1 << 30}, filetree.Shapes
 	daemons := []contest.DaemonSide{contest.DaemonOnDPU, contest.DaemonOnHost}
 	files, clients := 0, 16
@@ -105,8 +160,7 @@ func parsePlan(args []string, stderr io.Writer) (contest.Plan, error) {
 		Chunks: []int64{0}, Depths: []int{0}, Directions: []bench.Direction{bench.HostToDPU, bench.DPUToHost},
 		Digests: []string{"crc32c"}, Paths: []string{"auto"}, Durability: "none", Tools: contest.ToolNames,
 	}
-	flags := flag.NewFlagSet("lab "+args[0], flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags, settings := newFlags(args, stderr)
 	flags.Var(list[int64]{&sizes, quantity.ParseSize}, "sizes", "file `SIZE,...`")
 	flags.Var(list[filetree.Shape]{&shapes, oneOf(filetree.Shapes...)}, "trees",
 		"`TREE,...`: small, source, deep, huge-dir")
@@ -125,17 +179,11 @@ func parsePlan(args []string, stderr io.Writer) (contest.Plan, error) {
 	flags.Var(toolList{list[string]{&s.Tools, oneOf(contest.ToolNames...)}}, "tools",
 		"`TOOL,...` to compare with, all or none")
 	flags.StringVar(&s.Directory, "dir", "", "directory for source and target; empty: that for temporary files")
-	flags.IntVar(&p.Runs, "runs", p.Runs, "measured rounds")
-	flags.IntVar(&p.Warmup, "warmup", p.Warmup, "rounds before them")
-	flags.StringVar(&p.Model, "model", "", "time model of the software device, see softdoca/docs/SOFTDEVICE.md")
 	flags.StringVar(&p.Program, "program", "", "executable of dma-copy; empty: beside this one")
-	flags.StringVar(&p.Software, "software", "dma-copy", "its name and version for the record")
-	if err := flags.Parse(args[1:]); err != nil {
+	if err := parse(flags, args, settings); err != nil {
 		return p, err
 	}
-	if flags.NArg() > 0 || p.Runs < 1 || p.Warmup < 0 {
-		return p, fmt.Errorf("wrong arguments or numbers of rounds: lab %s -h lists the flags", args[0])
-	}
+	p.Settings = *settings
 	if p.Program == "" {
 		self, err := os.Executable()
 		if err != nil {
@@ -154,7 +202,7 @@ func parsePlan(args []string, stderr io.Writer) (contest.Plan, error) {
 	case "machines":
 		p.Machines = &contest.MachinesPlan{Sizes: sizes, Files: files, CopySettings: networkSettings(s)}
 	default:
-		return p, fmt.Errorf("unknown contest %q: copy, tree, connected or machines", args[0])
+		return p, fmt.Errorf("unknown contest %q: copy, tree, connected, machines or engine", args[0])
 	}
 	return p, nil
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
 	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/lab/contest"
 )
 
@@ -39,6 +42,58 @@ func TestPlans(t *testing.T) {
 	if err != nil || !slices.Equal(p.Machines.Paths, contest.NetworkPaths) || len(p.Machines.Digests) != 2 ||
 		!slices.Equal(p.Machines.Directions, []bench.Direction{contest.Push, contest.Pull}) {
 		t.Errorf("%+v, error %v", p.Machines, err)
+	}
+}
+
+func TestPlansOfTheEngine(t *testing.T) {
+	p, err := parseEngine([]string{"engine"}, io.Discard)
+	if err != nil || p.Bytes != 1<<30 || len(p.Chunks) != 4 || !slices.Equal(p.Depths, []int{1, 4, 16, 64}) ||
+		len(p.Directions) != 2 || p.Runs != 5 || p.Warmup != 1 {
+		t.Errorf("%+v, error %v", p, err)
+	}
+	p, err = parseEngine(strings.Fields("engine --size 2M --chunks 4K,1MiB --depths 3 --directions dpu-to-host "+
+		"--model bluefield3 --runs 2"), io.Discard)
+	if err != nil || p.Bytes != 2<<20 || !slices.Equal(p.Chunks, []int64{4 << 10, 1 << 20}) ||
+		!slices.Equal(p.Depths, []int{3}) || !slices.Equal(p.Directions, []bench.Direction{bench.DPUToHost}) ||
+		p.Model != "bluefield3" || p.Runs != 2 {
+		t.Errorf("%+v, error %v", p, err)
+	}
+	for _, line := range []string{
+		"engine more", "engine --size 0", "engine --chunks 0", "engine --chunks 1M,x", "engine --chunks 1M,1024K",
+		"engine --depths 0", "engine --depths 1,,2", "engine --directions up", "engine --runs 0", "engine --warmup -1",
+	} {
+		if _, err := parseEngine(strings.Fields(line), io.Discard); err == nil {
+			t.Errorf("%s is accepted", line)
+		}
+	}
+}
+
+// A combination that fails is in the record, which show prints, and the others continue.
+func TestEngine(t *testing.T) {
+	measure := func(line string) (string, error) {
+		var stdout bytes.Buffer
+		err := run(t.Context(), strings.Fields(line), &stdout, io.Discard)
+		if errors.Is(err, doca.ErrNoCgo) {
+			t.Skip(err)
+		}
+		return stdout.String(), err
+	}
+	record, err := measure("engine --size 4MiB --chunks 64KiB,4MiB --depths 1 --directions host-to-dpu --runs 1")
+	if !errors.Is(err, errSomeFailed) {
+		t.Fatalf("error %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "engine.json")
+	if err := os.WriteFile(file, []byte(record), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	table, err := measure("show " + file)
+	if err != nil || !strings.Contains(table, "\nhost-to-dpu   4 MiB   failed") ||
+		!strings.Contains(table, "depth 1 failed: preparing: tasks of 4 MiB exceed the device's limit of 2 MiB\n") {
+		t.Errorf("error %v:\n%s", err, table)
+	}
+	t.Setenv("DMA_COPY_SOFT_SIDE", "host")
+	if _, err := measure("engine"); err == nil || !strings.Contains(err.Error(), "devices of both sides") {
+		t.Errorf("error %v with the devices of one side", err)
 	}
 }
 

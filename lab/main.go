@@ -11,10 +11,11 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/lab/contest"
 )
 
-const usage = `Usage: lab copy|tree|connected|machines [FLAGS] > RECORD
+const usage = `Usage: lab copy|tree|connected|machines|engine [FLAGS] > RECORD
        lab show [-markdown] RECORD
        lab page RESULTS DOCS
 
@@ -27,13 +28,15 @@ connected    files and small files by a command that stays connected to a
 machines     files and small files over network connections within this
              machine, and the same by a daemon of rsync, socat with and
              without TLS, and without files by iperf3 and ucx_perftest
+engine       the DMA engine of the software device alone, from memory to
+             memory: the upper bound for a copy
 show         prints the tables of a record
 page         writes the tables, the summary and the drawings of BENCHMARKS.md in
              DOCS from the records in RESULTS
 
 All candidates take turns, with the source in the page cache and no target. One
 that fails is reported, the others continue, and the exit code is 12. Temporary
-files are removed. "lab copy -h" lists the flags.
+files are removed. "lab copy -h" and "lab engine -h" list the flags.
 `
 
 // someFailed is the exit code if candidates failed and the record was written.
@@ -58,7 +61,7 @@ func main() {
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("copy, tree, connected, machines, show or page is missing: lab help lists them")
+		return errors.New("copy, tree, connected, machines, engine, show or page is missing: lab help lists them")
 	}
 	switch args[0] {
 	case "show":
@@ -72,11 +75,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		_, err := io.WriteString(stdout, usage)
 		return err
 	}
-	plan, err := parsePlan(args, stderr)
-	if err != nil {
-		return err
-	}
-	record, err := contest.Measure(ctx, plan)
+	record, err := measure(ctx, args, stderr)
 	if err != nil {
 		return err
 	}
@@ -89,4 +88,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return errSomeFailed
 	}
 	return nil
+}
+
+func measure(ctx context.Context, args []string, stderr io.Writer) (*contest.Record, error) {
+	if args[0] != "engine" {
+		plan, err := parsePlan(args, stderr)
+		if err != nil {
+			return nil, err
+		}
+		return contest.Measure(ctx, plan)
+	}
+	plan, err := parseEngine(args, stderr)
+	if err != nil {
+		return nil, err
+	}
+	record, err := bench.Measure(ctx, plan)
+	if err != nil {
+		return nil, err
+	}
+	return &contest.Record{Record: *record}, nil
 }

@@ -55,7 +55,7 @@ func parseOnly(args []string) error {
 	var out bytes.Buffer
 	stdio := streams{stdout: &out, stderr: &out, env: func(string) (string, bool) { return "", false }}
 	var ran bool
-	list := append(commands(), benchCommand(), manCommand())
+	list := append(commands(), manCommand())
 	for i := range list {
 		list[i].run = func(context.Context, streams, []string, zerolog.Logger) error {
 			ran = true

@@ -85,7 +85,7 @@ var helpExitCodes = []manpage.Row{
 	{Term: "9", Text: "digest mismatch"},
 	{Term: "10", Text: "source changed or vanished during the copy"},
 	{Term: "11", Text: "protocol, version or peer misbehaviour"},
-	{Term: "12", Text: "some of several failed (sources, peers, entries, verify, bench)"},
+	{Term: "12", Text: "some of several failed (sources, peers, entries, verify)"},
 	{Term: "13", Text: "hardware not available (--require-hw)"},
 	{Term: "14", Text: "stopped by a limit, such as --timeout"},
 	{Term: "129", Text: "SIGHUP, unless it was ignored at the start (nohup); as SIGTERM"},

@@ -103,16 +103,12 @@ func commands() []command {
 	}
 }
 
-// unlisted returns the command of that name if it is one of those that are not in the help.
+// unlisted returns the command of that name if it is the one that is not in the help.
 func unlisted(name string) []command {
-	switch name {
-	case benchName:
-		return []command{benchCommand()}
-	case manName:
+	if name == manName {
 		return []command{manCommand()}
-	default:
-		return nil
 	}
+	return nil
 }
 
 func refuseArguments(args []string) error {

@@ -6,9 +6,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// ErrOneSided means that the driver does not have both a host function and a DPU function that represents it.
-var ErrOneSided = errors.New("the driver does not have devices of both sides")
-
 // Sides are the devices that every measurement uses, by their addresses.
 type Sides struct {
 	Host, DPU, Representor string
@@ -30,7 +27,7 @@ func FindSides(driver *doca.Driver) (Sides, error) {
 		}
 	}
 	if names.Host == "" || names.DPU == "" {
-		return names, ErrOneSided
+		return names, errors.New("the driver does not have devices of both sides")
 	}
 	return names, nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// Measure runs a plan. A candidate that fails is in the record, and Failed counts it. The error is for what prevents
-// the whole measurement: ErrOneSided, an error of doca.Open, or the cause of ctx. Measure leaves no file behind.
+// Measure runs a plan. A candidate that fails is in the record. The error is for what prevents the whole measurement:
+// the devices, the memory, or the cause of ctx. Measure leaves no file behind.
 func Measure(ctx context.Context, p Plan) (*Record, error) {
 	folder, err := os.MkdirTemp("", "dma-copy-bench-")
 	if err != nil {
@@ -37,7 +37,7 @@ func Measure(ctx context.Context, p Plan) (*Record, error) {
 // NewRecord returns a record without results and without a device.
 func (s Settings) NewRecord() *Record {
 	return &Record{
-		Version: recordVersion, Date: time.Now().UTC().Format(time.RFC3339), Command: s.Command,
+		Version: RecordVersion, Date: time.Now().UTC().Format(time.RFC3339), Command: s.Command,
 		Program: s.Software, Go: runtime.Version(), Runs: s.Runs, Warmup: s.Warmup, Machine: thisMachine(),
 	}
 }

@@ -1,8 +1,7 @@
 package bench
 
-// recordVersion is the version of the JSON format (docs/bench.schema.json). It changes only if a field is removed or
-// gets another meaning.
-const recordVersion = 1
+// RecordVersion is the version of the JSON format. It changes only if a field is removed or gets another meaning.
+const RecordVersion = 1
 
 // Record is the result of a measurement, with all that is needed to repeat it.
 type Record struct {
@@ -48,13 +47,3 @@ type EngineResult struct {
 }
 
 const gibibyte = 1 << 30
-
-// Failed returns how many candidates failed, and how many there were.
-func (e *EngineRecord) Failed() (failed, all int) {
-	for _, result := range e.Results {
-		if result.Error != "" {
-			failed++
-		}
-	}
-	return failed, len(e.Results)
-}

@@ -2,20 +2,11 @@ package bench
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
-
-// Write prints the conditions of a record and its table.
-func (r *Record) Write(w io.Writer, form Form) error {
-	s := &Report{W: w, Form: form}
-	s.List(r.Conditions())
-	r.Engine.Write(s)
-	return s.Err
-}
 
 // Write adds the table and the failures, if there are results.
 func (e *EngineRecord) Write(s *Report) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Measure runs a plan. A candidate that fails is in the record, and Failed counts it. The error is for what prevents
-// the whole measurement: a *job.Error about the directory, ErrOneSided, an error of doca.Open, or the cause of ctx.
+// the whole measurement: a *job.Error about the directory, the devices, or the cause of ctx.
 // Measure leaves no file behind.
 func Measure(ctx context.Context, p Plan) (*Record, error) {
 	if p.Machines != nil {

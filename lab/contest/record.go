@@ -9,11 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/bench"
 )
 
-// recordVersion is the version of the JSON format. It changes only if a field is removed or gets another meaning.
-const recordVersion = 1
-
-// Record is the result of a measurement, with all that is needed to repeat it. One of the engine alone is written by
-// dma-copy bench.
+// Record is the result of a measurement, with all that is needed to repeat it.
 type Record struct {
 	bench.Record
 	Copies    *CopyRecord      `json:"copies,omitempty"`
@@ -236,8 +232,8 @@ func ParseRecord(text []byte) (*Record, error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, err
 	}
-	if r.Version != recordVersion {
-		return nil, fmt.Errorf("unsupported version %d, only %d is known", r.Version, recordVersion)
+	if r.Version != bench.RecordVersion {
+		return nil, fmt.Errorf("unsupported version %d, only %d is known", r.Version, bench.RecordVersion)
 	}
 	if err := r.check(); err != nil {
 		return nil, err

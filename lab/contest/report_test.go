@@ -162,7 +162,7 @@ func sample() *Record {
 		bench.EngineResult{Direction: bench.DPUToHost, Chunk: 4 << 20, Depth: 1, Error: "too large"})
 	return &Record{
 		Record: bench.Record{
-			Version: recordVersion, Date: "2026-01-02T03:04:05Z", Command: []string{"dma-copy", "bench"},
+			Version: bench.RecordVersion, Date: "2026-01-02T03:04:05Z", Command: []string{"lab", "copy"},
 			Program: "dma-copy <1 & 2>", Go: "go1", Runs: 3, Warmup: 1,
 			Machine: bench.Machine{
 				CPU: "CPU", Arch: "amd64", Cores: 2, Memory: 8 << 30, Kernel: "6.1",

@@ -1,6 +1,6 @@
 /*
- * Copies a file as fast as two processes with a shared window between them can: the upper bound that `dma-copy bench`
- * compares with. One process reads the source into the window, the other writes the target from it, and both compute
+ * Copies a file as fast as two processes with a shared window between them can: the upper bound that the lab compares
+ * with. One process reads the source into the window, the other writes the target from it, and both compute
  * CRC32C of each chunk. There is no negotiation, no journal and no rename, and a target that is incomplete stays.
  *
  * Each lane has a thread in both processes, bound to the same CPU, and its own slots. So a chunk is read, checked and

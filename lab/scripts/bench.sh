@@ -114,12 +114,15 @@ machines_in() {
 
 durable() { copies durable 3000 "$work" --sizes 2MiB,64MiB,1GiB --durability full --tools cp; }
 
-engine() { measure engine bin/dma-copy bench -o json --chunks 4KiB,64KiB,256KiB,1MiB,2MiB --depths 1,2,4,8,16,32,64; }
+engine() {
+	measure engine bin/lab engine --software "dma-copy $software" \
+		--chunks 4KiB,64KiB,256KiB,1MiB,2MiB --depths 1,2,4,8,16,32,64
+}
 
 # Without copying bytes, because this machine would be slower than the model.
 model() {
-	DMA_COPY_SOFT_LIMITS=move_bytes=0 measure model bin/dma-copy bench -o json --model bluefield3 --runs 3 \
-		--sdk-log-level ERROR \
+	DMA_COPY_SOFT_LIMITS=move_bytes=0 measure model bin/lab engine --software "dma-copy $software" \
+		--model bluefield3 --runs 3 \
 		--chunks 4KiB,64KiB,256KiB,1MiB,2MiB --depths 1,2,4,8,16,32,64,128
 }
 

@@ -52,7 +52,6 @@ func TestLongNamesAreCut(t *testing.T) {
 	runs := []longRun{
 		{"device", nil, []string{"-p", argument[:64], "-f", "x"}},
 		{"representor", nil, []string{"-p", "03:00.1", "-r", argument[:64], "-f", "x"}},
-		{"model", nil, []string{"bench", "--model", argument}},
 	}
 	for _, name := range []string{
 		argument, path, argument[:255], strings.Repeat("Z ", 60<<10), "missing/" + argument[:200] + "/file",

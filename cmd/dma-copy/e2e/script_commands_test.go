@@ -43,7 +43,6 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"fifo":      plain(fifoCommand),
 	"clean":     plain(cleanCommand),
 	"smalldisk": plain(smalldiskCommand),
-	"record":    plain(recordCommand),
 }
 
 // plain makes a command that cannot be negated with "!".

@@ -83,8 +83,6 @@ func TestValuesOf(t *testing.T) {
 		{&Serve{}, "path",
 			Values{Kind: WordValues, Words: []string{"auto", "dma", "fast", "tls", "tcp", "am", "rma"}, List: true}},
 		{&Copy{}, "preserve", Values{Kind: WordValues, Words: []string{"owner", "xattr", "links"}, List: true}},
-		{&Bench{}, "directions", Values{Kind: WordValues, Words: []string{"host-to-dpu", "dpu-to-host"}, List: true}},
-		{&Bench{}, "chunks", Values{}},
 	} {
 		got := ValuesOf(tc.s, tc.flag)
 		if got.Kind != tc.want.Kind || !slices.Equal(got.Words, tc.want.Words) ||

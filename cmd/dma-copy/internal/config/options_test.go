@@ -53,7 +53,7 @@ func TestLongValuesAreCut(t *testing.T) {
 // everySettings returns the settings of all commands by the command's name.
 func everySettings() map[string]Settings {
 	return map[string]Settings{
-		"": &Copy{}, "bench": &Bench{}, "devices": &Devices{}, "doctor": &Doctor{},
+		"": &Copy{}, "devices": &Devices{}, "doctor": &Doctor{},
 		"local": &Local{}, "ping": &Ping{}, "verify": &Verify{}, "version": &Version{},
 		"config": &Config{}, "ls": &List{}, "serve": &Serve{},
 		"push": &Transfer{Kind: Push}, "pull": &Transfer{Kind: Pull}, "sync": &Transfer{Kind: Sync},

@@ -24,7 +24,7 @@ func TestQuietLogsErrorsOnly(t *testing.T) {
 			t.Errorf("%s: levels %v and %v, want %v and %v", tc.name, s.LogLevel, s.Driver.LogLevel, tc.program, tc.sdk)
 		}
 	}
-	for _, s := range []Settings{&Verify{}, &Doctor{}, &Ping{}, &Serve{}, &Keys{}, &Bench{}, &Transfer{}, &Local{}} {
+	for _, s := range []Settings{&Verify{}, &Doctor{}, &Ping{}, &Serve{}, &Keys{}, &Transfer{}, &Local{}} {
 		if err := load(s, nil, "-q"); err != nil || s.Log().LogLevel != LevelError {
 			t.Errorf("%T: error %v, level %v", s, err, s.Log().LogLevel)
 		}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
-	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -73,21 +72,6 @@ type Copy struct {
 type Local struct {
 	Copy
 	Target string // where the copy lands; Stream for stdout; never empty after SetPaths
-}
-
-// Bench holds the settings of bench.
-type Bench struct {
-	Logging
-	Driver     Driver
-	Size       int64 // of a run
-	Chunks     []int64
-	Depths     []int
-	Directions []bench.Direction
-	Runs       int // at least one
-	Warmup     int
-	Model      string // empty: none
-	Form       BenchForm
-	Quiet      bool // no progress
 }
 
 // Devices holds the settings of devices.

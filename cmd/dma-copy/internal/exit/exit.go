@@ -26,7 +26,7 @@ const (
 	Digest        = 9 // digest mismatch
 	SourceChanged = 10
 	Protocol      = 11
-	SomeFailed    = 12 // some of several entries, files or measurements failed
+	SomeFailed    = 12 // some of several entries or files failed
 	NotHardware   = 13 // hardware not available, and required
 	Limit         = 14 // stopped by a limit that the user set
 	Signal        = 128
