@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/lab/bench"
 	"github.com/dma-copy/dma-copy/lab/contest"
 )
 

@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/lab/bench"
 	"github.com/dma-copy/dma-copy/lab/contest"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
-	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/lab/bench"
 	"github.com/dma-copy/dma-copy/lab/contest"
 	"github.com/dma-copy/dma-copy/lab/plot"
 )

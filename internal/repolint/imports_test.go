@@ -36,7 +36,6 @@ var layers = []layer{
 	{packages: []string{"internal/repolint"}},
 	{packages: []string{programPackage}},
 	{packages: []string{programPackage + "/internal"}},
-	{packages: []string{"internal/bench"}},
 	{packages: []string{"internal/service"}},
 	{packages: []string{"internal/dmaxfer", "internal/ping"}, independent: true},
 	{packages: []string{"internal/network"}},

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
-	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/service"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 // copiesPerClient makes the share of a client a multiple of a tenth of what is fair.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 // startTestDaemon starts a shell script in place of the program.

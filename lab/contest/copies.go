@@ -6,8 +6,8 @@ import (
 	"os"
 	"slices"
 
-	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/quantity"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 // programName is the name of this program among the candidates.

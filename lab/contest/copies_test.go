@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 // softDevice are the settings of so many runs on the software device.

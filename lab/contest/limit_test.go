@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 // buildLimit compiles limitProgram with more flags, and returns its path.

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
-	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/quantity"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 // The networks of a NetworkResult.

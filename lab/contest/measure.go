@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 // Measure runs a plan. A candidate that fails is in the record, and Failed counts it. The error is for what prevents

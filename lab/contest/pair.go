@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 // variant is one combination of settings for a copy with this program.

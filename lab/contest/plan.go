@@ -2,8 +2,8 @@ package contest
 
 import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
-	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 // The directions of copies over a network connection, as its client sees them.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/lab/bench"
 	"github.com/dma-copy/dma-copy/lab/plot"
 )
 

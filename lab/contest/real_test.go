@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
-	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 // TestContestsOfTheProgram runs each contest once, small, with the program of this checkout.

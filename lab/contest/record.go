@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
-	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 // Record is the result of a measurement, with all that is needed to repeat it.

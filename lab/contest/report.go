@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 // Write prints the conditions of a record and its tables.

@@ -3,7 +3,7 @@ package contest
 import (
 	"fmt"
 
-	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 func (m *MachinesRecord) write(s *bench.Report) {

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
-	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

@@ -3,8 +3,8 @@ package contest
 import (
 	"fmt"
 
-	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/quantity"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 func (t *TreeRecord) heading() string {

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 // servedTool is a tool that copies between machines: a server, and a client that connects to it.

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 // touchMemory touches slightly more memory than a run of that size needs, and releases it. If a hypervisor takes back

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
-	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/quantity"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 // treeEntry is a candidate that copies a tree.

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
-	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
 // standIn is a program that copies a tree as a pair of dma-copy does: each side is told a path, the side that has the
