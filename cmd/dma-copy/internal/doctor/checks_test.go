@@ -33,18 +33,17 @@ type checkCase struct {
 func runCheckCases(t *testing.T, cases []checkCase) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			if tc.found.verdict != tc.verdict || tc.found.code != tc.code {
-				t.Errorf("verdict %s, code %d, want %s, %d", tc.found.verdict, tc.found.code, tc.verdict, tc.code)
+			if tc.found.Verdict != tc.verdict || tc.found.Code != tc.code {
+				t.Errorf("verdict %s, code %d, want %s, %d", tc.found.Verdict, tc.found.Code, tc.verdict, tc.code)
 			}
-			var line strings.Builder
-			writeFinding(&line, tc.found)
+			line := tc.found.String()
 			for _, part := range append(tc.parts, fmt.Sprintf("%-4s  ", tc.verdict)) {
-				if !strings.Contains(line.String(), part) {
-					t.Errorf("%q lacks %q", line.String(), part)
+				if !strings.Contains(line, part) {
+					t.Errorf("%q lacks %q", line, part)
 				}
 			}
-			if tc.verdict != verdictOK && !strings.Contains(line.String(), "  -- ") && tc.found.fix != "" {
-				t.Errorf("%q has no fix", line.String())
+			if tc.verdict != verdictOK && !strings.Contains(line, "  -- ") && tc.found.Fix != "" {
+				t.Errorf("%q has no fix", line)
 			}
 		})
 	}
@@ -196,8 +195,8 @@ func TestCheckEachDevice(t *testing.T) {
 			continue
 		}
 		for i, line := range tc.lines {
-			if findings[i].verdict != verdictWarn || !strings.Contains(findings[i].what, line) ||
-				findings[i].fix == "" {
+			if findings[i].Verdict != verdictWarn || !strings.Contains(findings[i].What, line) ||
+				findings[i].Fix == "" {
 				t.Errorf("%s: %+v, want a warning with %q and a fix", tc.name, findings[i], line)
 			}
 		}
