@@ -33,20 +33,8 @@ type Comparison struct {
 // Same reports whether both streams have the same bytes. It compares bytes, not digests.
 func (c Comparison) Same() bool { return c.Differ < 0 }
 
-// ReadError is a failure to read one of the two streams of Compare.
-type ReadError struct {
-	Stream int // 0 for the first, 1 for the second
-	Err    error
-}
-
-// Error returns the message of the read error.
-func (e *ReadError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the read error.
-func (e *ReadError) Unwrap() error { return e.Err }
-
-// Compare reads both streams to their ends and compares their bytes and digests. It fails with a *ReadError, or with
-// the cause of ctx.
+// Compare reads both streams to their ends and compares their bytes and digests. It fails with the error of a reader
+// or with the cause of ctx.
 func Compare(ctx context.Context, a Algorithm, first, second io.Reader) (Comparison, error) {
 	streams := [2]*stream{newStream(a, first), newStream(a, second)}
 	defer streams[0].release()
@@ -57,7 +45,7 @@ func Compare(ctx context.Context, a Algorithm, first, second io.Reader) (Compari
 		for i, s := range streams {
 			chunk, err := s.next(ctx)
 			if err != nil {
-				return Comparison{}, readError(ctx, i, err)
+				return Comparison{}, err
 			}
 			chunks[i] = chunk
 		}
@@ -73,13 +61,6 @@ func Compare(ctx context.Context, a Algorithm, first, second io.Reader) (Compari
 	}
 	result.Sums = [2]Sum{streams[0].read.Sum(), streams[1].read.Sum()}
 	return result, nil
-}
-
-func readError(ctx context.Context, stream int, err error) error {
-	if ctx.Err() != nil {
-		return err
-	}
-	return &ReadError{Stream: stream, Err: err}
 }
 
 // firstDifference returns the file offset of the first difference between two chunks that start at offset, or -1.

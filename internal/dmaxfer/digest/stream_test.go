@@ -39,10 +39,9 @@ func TestReadErrorsAreNotTheEnd(t *testing.T) {
 		if _, size, err := Of(t.Context(), XXH3, failing()); !errors.Is(err, failure) || size != 0 {
 			t.Errorf("%d bytes, error %v", size, err)
 		}
-		for failed, pair := range [][2]io.Reader{{failing(), bytes.NewReader(nil)}, {bytes.NewReader(nil), failing()}} {
-			_, err := Compare(t.Context(), XXH3, pair[0], pair[1])
-			if at, is := errors.AsType[*ReadError](err); !is || at.Stream != failed || !errors.Is(err, failure) {
-				t.Errorf("stream %d: error %v", failed, err)
+		for i, pair := range [][2]io.Reader{{failing(), bytes.NewReader(nil)}, {bytes.NewReader(nil), failing()}} {
+			if _, err := Compare(t.Context(), XXH3, pair[0], pair[1]); !errors.Is(err, failure) {
+				t.Errorf("stream %d: error %v", i, err)
 			}
 		}
 	}

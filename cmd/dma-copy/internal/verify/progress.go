@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
@@ -20,17 +21,19 @@ type meter struct {
 	filesTotal, bytesTotal atomic.Int64 // 0: not known
 }
 
-// reader returns a reader whose bytes are counted.
-func (m *meter) reader(from io.Reader) io.Reader { return countingReader{from, &m.bytes} }
-
-type countingReader struct {
-	from  io.Reader
-	bytes *atomic.Int64
+// meteredSource is a source whose bytes are counted, and whose errors are explained.
+type meteredSource struct {
+	source *fileio.Source
+	meter  *meter
 }
 
-func (r countingReader) Read(p []byte) (int, error) {
-	n, err := r.from.Read(p)
-	r.bytes.Add(int64(n))
+// Read implements io.Reader.
+func (s meteredSource) Read(p []byte) (int, error) {
+	n, err := s.source.File.Read(p)
+	s.meter.bytes.Add(int64(n))
+	if err != nil && err != io.EOF {
+		err = s.source.Failed(err)
+	}
 	return n, err
 }
 

@@ -3,13 +3,13 @@ package verify
 import (
 	"bytes"
 	"io"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
 )
 
 // The JSON line of the progress matches the schema, with and without totals.
@@ -59,8 +59,14 @@ func TestProgressText(t *testing.T) {
 }
 
 func TestMeterCountsBytes(t *testing.T) {
+	inNewDir(t, "file", "content")
+	file, err := fileio.Open("file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
 	var m meter
-	if _, err := io.Copy(io.Discard, m.reader(strings.NewReader("content"))); err != nil || m.progress().Bytes != 7 {
+	if _, err := io.Copy(io.Discard, meteredSource{file, &m}); err != nil || m.progress().Bytes != 7 {
 		t.Errorf("%d bytes, error %v", m.progress().Bytes, err)
 	}
 }

@@ -111,10 +111,8 @@ func (v verifier) comparePair(ctx context.Context, first, second string) error {
 	}
 	v.meter.bytesTotal.Store(files[0].Info.Size() + files[1].Info.Size())
 	v.log.Info().Str("first", first).Str("second", second).Msg("comparing")
-	found, err := digest.Compare(ctx, v.settings.Digest, v.meter.reader(files[0].File), v.meter.reader(files[1].File))
-	if at, is := errors.AsType[*digest.ReadError](err); is {
-		return files[at.Stream].Failed(at.Err)
-	}
+	found, err := digest.Compare(ctx, v.settings.Digest,
+		meteredSource{files[0], v.meter}, meteredSource{files[1], v.meter})
 	if err != nil {
 		return err
 	}
@@ -147,13 +145,10 @@ func (v verifier) judgePair(first, second string, found digest.Comparison) error
 func (v verifier) digestOf(ctx context.Context, a digest.Algorithm, file *fileio.Source) (digest.Sum, int64, error) {
 	defer file.Close()
 	v.log.Info().Str("path", file.Path).Msg("reading")
-	sum, size, err := digest.Of(ctx, a, v.meter.reader(file.File))
+	sum, size, err := digest.Of(ctx, a, meteredSource{file, v.meter})
 	v.meter.files.Add(1)
-	if ctx.Err() != nil {
-		return digest.Sum{}, 0, context.Cause(ctx)
-	}
 	if err != nil {
-		return digest.Sum{}, 0, file.Failed(err)
+		return digest.Sum{}, 0, err
 	}
 	return sum, size, file.Unchanged()
 }
