@@ -40,7 +40,6 @@ type Control struct {
 	server  *Listener               // nil on the client's side
 	leave   func()                  // ends the admission of a Listener; on the client's side it does nothing
 	session atomic.Pointer[session] // of data connections; nil: none yet
-	idle    idleLanes
 }
 
 var _ secure.RecordFramed = (*Control)(nil)
@@ -188,7 +187,6 @@ func (c *Control) Close() error {
 		if s := c.session.Load(); s != nil {
 			s.close()
 		}
-		c.idle.close()
 		past := time.Unix(1, 0)
 		c.out.fail(comch.ErrClosed)
 		_ = c.socket.SetWriteDeadline(past) // ends the writer

@@ -75,11 +75,8 @@ func (*dataConnections) Overhead(l native.Layout, peer negotiate.Window) int64 {
 	return int64(count) * (writeAtOnce + tlsBuffers)
 }
 
-// lane returns a data connection: one that is idle, or else a client makes it, and a server waits for it.
+// lane returns a data connection: a client makes it, and a server waits for it.
 func (d *dataConnections) lane(ctx context.Context, id laneID) (*lane, error) {
-	if idle := d.control.idle.take(id); idle != nil {
-		return idle, nil
-	}
 	if d.session == nil {
 		return d.control.dialLane(ctx, &d.settings, d.config, d.named, id)
 	}
@@ -175,8 +172,6 @@ func (d *dataConnections) Open(ctx context.Context, l native.Layout, of negotiat
 	if err != nil {
 		return nil, err
 	}
-	plain := l.Path == negotiate.PathTCP
-	d.control.idle.retain(number, plain)
 	opened, err := d.dial(ctx, number, count)
 	if err != nil {
 		return nil, err
@@ -190,11 +185,10 @@ func (d *dataConnections) Open(ctx context.Context, l native.Layout, of negotiat
 	w.AddCloser(slots)
 	writers := make([]*writer, count)
 	for i, each := range opened {
-		id := laneID{number, uint8(i)}
-		if plain {
+		if l.Path == negotiate.PathTCP {
 			each.leaveTLS()
 		}
-		writers[i] = newWriter(each, l.Depth, func() { d.control.idle.put(id, each) })
+		writers[i] = newWriter(each, l.Depth)
 		w.AddCloser(writers[i])
 	}
 	w.Carried = func() (bytes int64) {

@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"io"
 	"math/rand/v2"
-	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -233,7 +231,7 @@ func TestWindowsOneAfterTheOther(t *testing.T) {
 // writeRaw sends bytes in place of frames.
 func (l *lane) writeRaw(t *testing.T, bytes []byte) {
 	t.Helper()
-	if l.plain {
+	if l.tls == nil {
 		_, err := l.socket.tcp().Write(bytes)
 		must(t, err)
 		return
@@ -420,69 +418,6 @@ func TestFrameIsSentInParts(t *testing.T) {
 		}
 		w.close(t)
 	})
-}
-
-// A sender that closes its end of a window and opens it again has the connections that the receiver still has.
-func TestWindowOpenedAgain(t *testing.T) {
-	eachPath(t, func(t *testing.T, path negotiate.Path) {
-		for _, clientSends := range []bool{true, false} {
-			m := newMachines(t, nil)
-			both := m.meet(t)
-			from := both.clientControl.Memory(both.client, m.settings)
-			to := both.serverControl.Memory(both.server, m.settings)
-			if !clientSends {
-				from, to = to, from
-			}
-			w := openWindows(t, path, from, to, 2, 2)
-			of := negotiate.Window{Descriptor: w.receiver.Descriptor}
-			sends := testLayout(path, 2)
-			sends.Sends = true
-			for range 3 {
-				moveMany(t, w, 2, 2)
-				must(t, w.sender.Close())
-				var err error
-				w.sender, err = from.Open(patient(t), sends, of)
-				must(t, err)
-			}
-			w.close(t)
-			both.close(t)
-		}
-	})
-}
-
-// What is idle is closed with the window of another number, and with the control connection.
-func TestIdleLanes(t *testing.T) {
-	var i idleLanes
-	idle := func() (*lane, net.Conn) {
-		one, other := net.Pipe()
-		return &lane{socket: newSocketBuffer(one)}, other
-	}
-	mustBeClosed := func(peer net.Conn) {
-		if _, err := peer.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("got %v", err)
-		}
-	}
-	kept, _ := idle()
-	i.put(laneID{1, 0}, kept)
-	other, peer := idle()
-	i.put(laneID{2, 0}, other)
-	i.retain(1, false)
-	mustBeClosed(peer)
-	plain, peer := idle()
-	plain.plain = true
-	i.put(laneID{1, 1}, plain)
-	i.retain(1, false)
-	mustBeClosed(peer)
-	if i.take(laneID{2, 0}) != nil || i.take(laneID{1, 0}) != kept || i.take(laneID{1, 0}) != nil {
-		t.Error("another connection than the one that was kept")
-	}
-	for _, each := range []func(){i.close, func() {}} {
-		last, peer := idle()
-		i.put(laneID{3, 0}, last)
-		each()
-		mustBeClosed(peer)
-	}
-	must(t, kept.Close())
 }
 
 // A sender that waits for connections which never come ends with its context; a receiver waits for the transfer's end.

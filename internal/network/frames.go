@@ -25,7 +25,7 @@ func (l *lane) writeFrame(slot uint32, content []byte) error {
 	var header [frameHeader]byte
 	binary.BigEndian.PutUint32(header[:], slot)
 	binary.BigEndian.PutUint32(header[4:], uint32(len(content)))
-	if l.plain {
+	if l.tls == nil {
 		return l.writePlain(header[:], content)
 	}
 	if _, err := l.tls.Write(header[:]); err != nil {

@@ -87,12 +87,12 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x01a\x00\x00\x00\x00\x00\x00\x00\x01b"))
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		l := testLayout(negotiate.PathTCP, 2)
+		l := testLayout(negotiate.PathTLS, 2)
 		l.Chunk = 8
 		e := newReceiveEngine(l, 0, make([]byte, int64(l.LaneSlots(0))*l.Chunk), &Settings{})
 		source := bytes.NewReader(sent)
 		e.start(func(context.Context) (*lane, error) {
-			return &lane{socket: closedSocket(), plain: true, content: source}, nil
+			return &lane{socket: closedSocket(), content: source}, nil
 		})
 		<-e.failed
 		if e.err == nil {

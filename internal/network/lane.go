@@ -23,8 +23,7 @@ import (
 // the receiver nothing. The frames are in TLS, or after leaveTLS on the socket itself.
 type lane struct {
 	socket  *socketBuffer
-	tls     *tls.Conn
-	plain   bool         // the frames are on the socket itself
+	tls     *tls.Conn    // nil after leaveTLS
 	content io.Reader    // that of the frames
 	sent    atomic.Int64 // bytes of content
 }
@@ -38,13 +37,8 @@ func newLane(conn net.Conn, side func(net.Conn, *tls.Config) *tls.Conn, config *
 }
 
 // leaveTLS ends the use of TLS, which has authenticated the peer, in both directions. Both sides call it before the
-// first frame: the peer's may have arrived already, and socketBuffer has left it in the socket. Calling it again is
-// harmless.
-func (l *lane) leaveTLS() {
-	if !l.plain {
-		l.plain, l.content = true, l.socket.tcp()
-	}
-}
+// first frame: the peer's may have arrived already, and socketBuffer has left it in the socket.
+func (l *lane) leaveTLS() { l.tls, l.content = nil, l.socket.tcp() }
 
 // socketBuffer is the connection below a TLS connection. Package tls reads and writes record by record; the buffers
 // make fewer and larger system calls of that, once the peer has authenticated. Before that it has no buffers, only as
@@ -75,9 +69,6 @@ func newSocketBuffer(conn net.Conn) *socketBuffer {
 // authenticated ends the limit of what the peer may send, and begins to use buffers. Each is made when it is needed: a
 // data connection carries content in one direction.
 func (s *socketBuffer) authenticated() { s.trusted = true }
-
-// release drops the buffer of what is written, none of which waits.
-func (s *socketBuffer) release() { s.pending = nil }
 
 // errLongHandshake is a peer that has sent more than a handshake has.
 var errLongHandshake = fmt.Errorf("more than %d bytes before the end of the handshake", secure.MaxHandshakeBytes)

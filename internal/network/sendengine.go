@@ -3,7 +3,6 @@ package network
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
@@ -22,26 +21,19 @@ type frame struct {
 // not do, since nothing could end its wait.
 type writer struct {
 	lane   *lane
-	frames chan frame
-	unsent atomic.Int64 // frames that the goroutine has and the connection has not taken
-	idle   func()       // keeps the connection when the writer has ended with no frame under way
-	stop   chan struct{}
+	frames chan frame // which has space for those that are submitted
+	ctx    context.Context
+	stop   context.CancelFunc
 	ended  sync.WaitGroup
-	once   sync.Once
 	failed error // of the goroutine
 }
 
 // newWriter starts the writer for up to depth frames at a time.
-func newWriter(l *lane, depth int, idle func()) *writer {
-	w := &writer{lane: l, idle: idle, frames: make(chan frame, depth), stop: make(chan struct{})}
+func newWriter(l *lane, depth int) *writer {
+	w := &writer{lane: l, frames: make(chan frame, depth)}
+	w.ctx, w.stop = context.WithCancel(context.Background())
 	w.ended.Go(w.run)
 	return w
-}
-
-// submit queues a frame, for which there is space.
-func (w *writer) submit(f frame) {
-	w.unsent.Add(1)
-	w.frames <- f
 }
 
 func (w *writer) run() {
@@ -49,7 +41,7 @@ func (w *writer) run() {
 		select {
 		case f := <-w.frames:
 			w.send(f)
-		case <-w.stop:
+		case <-w.ctx.Done():
 			return
 		}
 	}
@@ -63,7 +55,6 @@ func (w *writer) send(f frame) {
 		}
 	}
 	f.moved.Err = w.failed
-	w.unsent.Add(-1)
 	f.to <- f.moved
 }
 
@@ -72,23 +63,11 @@ func (w *writer) write(f frame) (err error) {
 	return w.lane.writeFrame(f.slot, f.content)
 }
 
-// Close closes the connection, unless that is idle, and returns when no memory is read any more. Closing twice is
-// harmless.
+// Close closes the connection, which ends a write, and returns when no memory is read any more.
 func (w *writer) Close() error {
-	w.once.Do(func() {
-		close(w.stop)
-		idle := w.unsent.Load() == 0
-		if !idle {
-			_ = w.lane.Close() // which ends a write
-		}
-		w.ended.Wait()
-		switch {
-		case idle && w.failed == nil:
-			w.idle()
-		case idle:
-			_ = w.lane.Close()
-		}
-	})
+	w.stop()
+	_ = w.lane.Close()
+	w.ended.Wait()
 	return nil
 }
 
@@ -113,10 +92,10 @@ func (e *sendEngine) Submit(moves []pump.Move) (int, error) {
 	for _, m := range moves {
 		slot := int(m.Window / e.chunk)
 		e.inflight++
-		e.writers[slot%len(e.writers)].submit(frame{
+		e.writers[slot%len(e.writers)].frames <- frame{
 			slot: uint32(slot), content: e.slots[m.Buffer : m.Buffer+m.Length],
 			moved: pump.Moved{Tag: m.Tag}, to: e.sent,
-		})
+		}
 	}
 	return len(moves), nil
 }
