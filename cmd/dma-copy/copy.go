@@ -41,7 +41,8 @@ func runner(streams streams) func(context.Context, config.Copy, zerolog.Logger) 
 					"both stdin and stdout are a terminal, so connect one to a file or a pipe")
 		}
 		return reported(ctx, streams, s, refused, uses, log, func(ctx context.Context, r report.Reporter) error {
-			return onDevice(s.Driver, selectionOf(s), log, func(on side) error {
+			chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
+			return onDevice(s.Driver, chosen, log, func(on side) error {
 				if on.movesNothing() {
 					return errMovesNothing
 				}
@@ -74,7 +75,7 @@ func copyOnDevice(
 	ctx context.Context, on side, r *report.Monitor, streams streams, s config.Copy, log zerolog.Logger,
 ) error {
 	options := copyOptions(s, on.device, on.side, streams.data, log)
-	options.Location = locationOf(s.File)
+	options.Location = negotiate.Location{Machine: machineName(), User: userName(), Path: pathForPeers(s.File)}
 	if s.With != "" {
 		options.Word = negotiate.WordOf(s.With)
 	}
@@ -91,11 +92,6 @@ func copyOnDevice(
 	path.Wait = report.WaitForPeer(on.side, hostFunction(on, s.Representor), s.File, s.With, s.Wait)
 	r.Begin(path)
 	return r.Conclude(transfer(ctx, r, options, dmaxfer.Run))
-}
-
-// locationOf says whose file this side has, for the user of the other side.
-func locationOf(file string) negotiate.Location {
-	return negotiate.Location{Machine: machineName(), User: userName(), Path: pathForPeers(file)}
 }
 
 // pathForPeers returns the absolute path of a file, empty for a stream.
@@ -149,9 +145,4 @@ func copyOptions(
 	o.Wait, o.IdleTimeout, o.DryRun, o.Placement = s.Wait, s.IdleTimeout, s.DryRun, placement.Lanes{}
 	o.Stdin, o.Stdout, o.Software, o.ExitCode, o.Log = data.stdin, data.stdout, softwareName(), report.ExitCode, log
 	return o
-}
-
-// selectionOf returns the settings that select the device and the side.
-func selectionOf(s config.Copy) inventory.Selection {
-	return inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
 }

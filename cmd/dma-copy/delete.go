@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/comch"
@@ -21,12 +22,12 @@ import (
 const maxDeletePaths = 256 << 20
 
 // mirrorDirectory copies, and deletes from the target what the source does not have.
-func (t *transfers) mirrorDirectory(ctx context.Context, e ends) error {
+func (t *transfers) mirrorDirectory(ctx context.Context, e config.Ends) error {
 	if err := t.checkDeletion(ctx, e); err != nil {
 		return withSide(t.side.side, err)
 	}
 	t.newMirror()
-	err := t.copyAll(ctx, []ends{e})
+	err := t.copyAll(ctx, []config.Ends{e})
 	if report.ExitCode(err) == exit.SomeFailed && !t.settings.DryRun {
 		err = t.clearAndCopyAgain(ctx, e, err)
 	}
@@ -42,7 +43,7 @@ func (t *transfers) newMirror() { t.mirror = &tree.Mirror{Entries: tree.NewRecor
 // clearAndCopyAgain gives obstacles of failed entries the names of backups, and copies these entries again. So nothing
 // is lost if an entry fails again, for another reason. Otherwise the obstacles are deleted with everything else that
 // the source does not have.
-func (t *transfers) clearAndCopyAgain(ctx context.Context, e ends, failed error) error {
+func (t *transfers) clearAndCopyAgain(ctx context.Context, e config.Ends, failed error) error {
 	cleared, renamed, err := t.clearWay(ctx, e)
 	switch {
 	case err != nil:
@@ -61,7 +62,7 @@ func (t *transfers) clearAndCopyAgain(ctx context.Context, e ends, failed error)
 
 // clearWay returns how many obstacles it has renamed or removed, and how many of them it has renamed. Special files and
 // empty directories are removed at once.
-func (t *transfers) clearWay(ctx context.Context, e ends) (cleared, renamed int, err error) {
+func (t *transfers) clearWay(ctx context.Context, e config.Ends) (cleared, renamed int, err error) {
 	if t.mirror.Entries.Len() == 0 {
 		return 0, 0, nil
 	}
@@ -137,13 +138,13 @@ func (t *transfers) obstacles(
 }
 
 // copyAgain copies what could not be copied before its way was cleared. The total is that of this copy.
-func (t *transfers) copyAgain(ctx context.Context, e ends) error {
+func (t *transfers) copyAgain(ctx context.Context, e config.Ends) error {
 	if err := t.release(ctx); err != nil {
 		return withSide(t.side.side, err)
 	}
 	t.total = report.Total{Deleted: t.total.Deleted, Kept: t.total.Kept}
 	t.newMirror()
-	return t.copyAll(ctx, []ends{e})
+	return t.copyAll(ctx, []config.Ends{e})
 }
 
 // release closes the directories that the copy has kept, on both sides.
@@ -158,7 +159,7 @@ func (t *transfers) release(ctx context.Context) error {
 
 // deleteRest deletes from the target what the copy has not announced. It is called after a copy without failures, which
 // has kept the directories of both sides. A file has nothing to delete.
-func (t *transfers) deleteRest(ctx context.Context, e ends) error {
+func (t *transfers) deleteRest(ctx context.Context, e config.Ends) error {
 	t.total.Deletes = true
 	if t.summary.Tree == nil {
 		return nil
@@ -177,7 +178,7 @@ func (t *transfers) deleteRest(ctx context.Context, e ends) error {
 }
 
 // deleteFrom returns how many entries there were to delete.
-func (t *transfers) deleteFrom(ctx context.Context, e ends) (entries int, err error) {
+func (t *transfers) deleteFrom(ctx context.Context, e config.Ends) (entries int, err error) {
 	target, err := t.target(e)
 	if err != nil {
 		return 0, err
@@ -213,7 +214,7 @@ func (t *transfers) keepMounted(mounted []tree.Listed) {
 }
 
 // deleteAll deletes entries of the target if that is permitted, and if the copy was from here to here.
-func (t *transfers) deleteAll(ctx context.Context, e ends, target directory, rest []tree.Listed) error {
+func (t *transfers) deleteAll(ctx context.Context, e config.Ends, target directory, rest []tree.Listed) error {
 	if err := t.mayRemove(ctx, e, len(rest)); err != nil {
 		return err
 	}
@@ -221,7 +222,7 @@ func (t *transfers) deleteAll(ctx context.Context, e ends, target directory, res
 }
 
 // mayRemove returns an error unless so many entries may be removed, now, from the directory of the copy.
-func (t *transfers) mayRemove(ctx context.Context, e ends, entries int) error {
+func (t *transfers) mayRemove(ctx context.Context, e config.Ends, entries int) error {
 	err := t.permit(e, entries)
 	if err == nil && entries > 0 {
 		err = t.confirm(ctx, entries, func() error { return t.checkEnds(ctx, e) })
@@ -233,8 +234,8 @@ func (t *transfers) mayRemove(ctx context.Context, e ends, entries int) error {
 }
 
 // checkEnds returns an error unless the paths of both sides still lead to the directories of the copy.
-func (t *transfers) checkEnds(ctx context.Context, e ends) error {
-	if err := t.mirror.Check(disk.OS, e.local); err != nil {
+func (t *transfers) checkEnds(ctx context.Context, e config.Ends) error {
+	if err := t.mirror.Check(disk.OS, e.Local); err != nil {
 		return err
 	}
 	_, _, err := t.daemonDirectory(e, true).lookup(ctx, "")
@@ -244,7 +245,7 @@ func (t *transfers) checkEnds(ctx context.Context, e ends) error {
 // rest finds what is to be deleted, each directory after its content, and mount points, which cannot be. Before the
 // copy that is also what is in the way of it, and it counts the entries of the target.
 func (t *transfers) rest(
-	ctx context.Context, e ends, target directory, copied bool,
+	ctx context.Context, e config.Ends, target directory, copied bool,
 ) (rest, mounted []tree.Listed, err error) {
 	find, listing := tree.Extra, target.list(ctx)
 	if !copied {
@@ -326,19 +327,19 @@ func (t *transfers) lookUp(
 }
 
 // source lists all that the source of a copy has.
-func (t *transfers) source(ctx context.Context, e ends, copied bool) tree.Listing {
+func (t *transfers) source(ctx context.Context, e config.Ends, copied bool) tree.Listing {
 	if !t.settings.Sends {
 		return t.daemonDirectory(e, copied).list(ctx)
 	}
 	return tree.List(func() (*tree.Walk, error) {
-		return tree.Open(disk.OS, e.local, tree.Options{All: true, Filter: t.options.Filter})
+		return tree.Open(disk.OS, e.Local, tree.Options{All: true, Filter: t.options.Filter})
 	})
 }
 
 // withoutSkipped returns the entries without those that only the copy leaves out: special files that the source has,
 // too, and with --links skip what it has as a symlink.
 func (t *transfers) withoutSkipped(
-	ctx context.Context, e ends, rest []tree.Listed, copied bool,
+	ctx context.Context, e config.Ends, rest []tree.Listed, copied bool,
 ) ([]tree.Listed, error) {
 	isSpecial := func(e tree.Listed) bool { return e.Kind == negotiate.EntrySpecial }
 	skipsLinks := t.options.Links == tree.LinksSkip

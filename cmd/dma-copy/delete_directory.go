@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
@@ -33,14 +34,16 @@ type directory interface {
 }
 
 // target returns the end of a sync that is made the same as the other one.
-func (t *transfers) target(e ends) (directory, error) { return t.targetAt(e, !t.settings.DryRun) }
+func (t *transfers) target(e config.Ends) (directory, error) {
+	return t.targetAt(e, !t.settings.DryRun)
+}
 
 // targetAt returns the target that a copy has kept, or without that the directory at its path.
-func (t *transfers) targetAt(e ends, kept bool) (directory, error) {
+func (t *transfers) targetAt(e config.Ends, kept bool) (directory, error) {
 	if t.settings.Sends {
 		return t.daemonDirectory(e, kept), nil
 	}
-	in := share.Share{Name: "local", Path: e.local, Access: share.ReadWrite}
+	in := share.Share{Name: "local", Path: e.Local, Access: share.ReadWrite}
 	if kept {
 		return &localDirectory{opened: share.At(in, disk.OS, t.mirror.Target()), kept: true}, nil
 	}
@@ -52,11 +55,11 @@ func (t *transfers) targetAt(e ends, kept bool) (directory, error) {
 }
 
 // daemonDirectory returns the end of a sync that the daemon has.
-func (t *transfers) daemonDirectory(e ends, kept bool) directory {
+func (t *transfers) daemonDirectory(e config.Ends, kept bool) directory {
 	d := &daemonDirectory{client: t.client, name: t.side.side.Other().String()}
-	d.place = negotiate.Place{Share: e.request.Place.Share}
+	d.place = negotiate.Place{Share: e.Remote.Share}
 	if !kept {
-		d.place.Path, d.mayLack = e.request.Place.Path, t.settings.Sends
+		d.place.Path, d.mayLack = placeOf(e.Remote).Path, t.settings.Sends
 	} else {
 		d.flags = negotiate.ListKept
 	}

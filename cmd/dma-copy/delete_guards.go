@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -25,16 +26,16 @@ const nextAfterGuard = "check SRC and DST with --dry-run, then give --delete=for
 func (t *transfers) isForced() bool { return t.settings.Force || t.settings.MaxDelete > 0 }
 
 // atRoot returns an error for a target that is a whole share.
-func (t *transfers) atRoot(e ends) error {
-	if t.isForced() || !t.settings.Sends || e.request.Place.Path != "" {
+func (t *transfers) atRoot(e config.Ends) error {
+	if t.isForced() || !t.settings.Sends || placeOf(e.Remote).Path != "" {
 		return nil
 	}
-	return exit.Usagef("--delete would delete in the root of share %s: %s", e.request.Place.Share, nextAfterGuard)
+	return exit.Usagef("--delete would delete in the root of share %s: %s", e.Remote.Share, nextAfterGuard)
 }
 
 // checkDeletion refuses what can be refused before the copy: what a refused command has copied would count as entries
 // of the target when it is repeated. A dry run changes nothing, and checks at its end.
-func (t *transfers) checkDeletion(ctx context.Context, e ends) error {
+func (t *transfers) checkDeletion(ctx context.Context, e config.Ends) error {
 	if t.settings.DryRun {
 		return nil
 	}
@@ -65,7 +66,7 @@ func (t *transfers) checkDeletion(ctx context.Context, e ends) error {
 
 // mayDelete compares the names of both sides before the copy. It returns false only if the source has all that the
 // target has; a dry run of the copy, which takes longer, finds out what of the rest would be deleted.
-func (t *transfers) mayDelete(ctx context.Context, e ends, target directory) bool {
+func (t *transfers) mayDelete(ctx context.Context, e config.Ends, target directory) bool {
 	if t.options.FilesFrom != nil || t.options.Links != tree.LinksCopy {
 		return true // the copy leaves out some of the source, or makes something else of it
 	}
@@ -100,12 +101,11 @@ func withoutSpecial(listing tree.Listing) tree.Listing {
 
 // preview sets the mirror of a copy without making or reporting it. If it is not complete because some entries cannot
 // be sent, nothing will be deleted either.
-func (t *transfers) preview(ctx context.Context, e ends) (complete bool, err error) {
+func (t *transfers) preview(ctx context.Context, e config.Ends) (complete bool, err error) {
 	t.newMirror()
-	e.request.Options = t.options
-	o := &e.request.Options
-	o.File, o.Mirror, o.DryRun, o.Checksum, o.Xattrs = e.local, t.mirror, true, false, false
-	_, err = t.request(ctx, e.request)
+	o := t.options
+	o.File, o.Mirror, o.DryRun, o.Checksum, o.Xattrs = e.Local, t.mirror, true, false, false
+	_, err = t.request(ctx, e, o, "")
 	if errors.Is(err, job.ErrSomeFailed) {
 		return false, nil
 	}
@@ -113,7 +113,7 @@ func (t *transfers) preview(ctx context.Context, e ends) (complete bool, err err
 }
 
 // permit returns an error unless so many entries more may be deleted.
-func (t *transfers) permit(e ends, more int) error {
+func (t *transfers) permit(e config.Ends, more int) error {
 	entries := more + int(t.total.Deleted)
 	limit, nothing := t.settings.MaxDelete, t.nothing()
 	switch {

@@ -45,20 +45,12 @@ func escapeMessage(event map[string]any) error {
 // zerologLevel maps DOCA's scale to zerolog's. CRITICAL becomes fatal as a threshold only: log it with
 // WithLevel(zerolog.FatalLevel), because Fatal() would end the process.
 func zerologLevel(level config.Level) zerolog.Level {
-	switch level {
-	case config.LevelDisable:
-		return zerolog.Disabled
-	case config.LevelCritical:
-		return zerolog.FatalLevel
-	case config.LevelError:
-		return zerolog.ErrorLevel
-	case config.LevelInfo:
-		return zerolog.InfoLevel
-	case config.LevelDebug:
-		return zerolog.DebugLevel
-	case config.LevelTrace:
-		return zerolog.TraceLevel
-	default:
-		return zerolog.WarnLevel
+	scale := [...]zerolog.Level{
+		zerolog.Disabled, zerolog.FatalLevel, zerolog.ErrorLevel, zerolog.WarnLevel, zerolog.InfoLevel,
+		zerolog.DebugLevel, zerolog.TraceLevel,
 	}
+	if level < config.LevelDisable {
+		return zerolog.WarnLevel // the settings were refused
+	}
+	return scale[(level-config.LevelDisable)/10]
 }

@@ -152,13 +152,6 @@ type transfers struct {
 	question io.Writer
 }
 
-// ends are the two ends of one copy.
-type ends struct {
-	local   string
-	remote  share.Remote        // for the user
-	request service.CopyRequest // without the options
-}
-
 func (t *transfers) run(ctx context.Context, streams streams) error {
 	if t.movesNothing() {
 		return errMovesNothing
@@ -185,7 +178,7 @@ func (t *transfers) runPrepared(ctx context.Context) error {
 			return withSide(t.side.side, err)
 		}
 	}
-	all, err := t.plan()
+	all, err := t.settings.Ends()
 	if err != nil {
 		return err
 	}
@@ -204,7 +197,7 @@ func (t *transfers) runPrepared(ctx context.Context) error {
 
 // copyAll makes the copies. It goes on after a source that failed, unless --fail-fast was given or nothing else could
 // succeed.
-func (t *transfers) copyAll(ctx context.Context, all []ends) error {
+func (t *transfers) copyAll(ctx context.Context, all []config.Ends) error {
 	var failures []error
 	for _, each := range all {
 		err := t.copy(ctx, each)
@@ -223,29 +216,32 @@ func (t *transfers) copyAll(ctx context.Context, all []ends) error {
 }
 
 // copy makes one copy and reports its result.
-func (t *transfers) copy(ctx context.Context, e ends) error {
+func (t *transfers) copy(ctx context.Context, e config.Ends) error {
 	s := t.settings.Copy
-	s.File = e.local
+	s.File = e.Local
 	monitor := report.NewMonitor(t.reporter, s)
 	at := t.path
-	at.File, at.Remote = e.local, e.remote.String()
+	at.File, at.Remote = e.Local, e.Remote.String()
 	monitor.Begin(at)
 	options := t.options
-	options.File, options.Mirror = e.local, t.mirror
+	options.File, options.Mirror = e.Local, t.mirror
 	summary, err := transfer(ctx, monitor, options, func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {
-		e.request.Options, e.request.Local = o, pathForPeers(e.local)
-		return t.request(ctx, e.request)
+		return t.request(ctx, e, o, pathForPeers(e.Local))
 	})
 	t.summary = summary
 	t.total.Add(summary, err)
 	return monitor.Conclude(summary, err)
 }
 
-// request pushes or pulls.
-func (t *transfers) request(ctx context.Context, r service.CopyRequest) (job.Summary, error) {
+// request pushes or pulls. local is what the daemon is told of this side.
+func (t *transfers) request(
+	ctx context.Context, e config.Ends, o dmaxfer.Options, local string,
+) (job.Summary, error) {
+	r := service.CopyRequest{Options: o, Place: placeOf(e.Remote), Local: local, Daemon: e.Remote}
 	if t.settings.Sends {
 		return t.client.Push(ctx, r)
 	}
+	r.Directory, r.Rules = e.Directory, t.rules
 	return t.client.Pull(ctx, r)
 }
 
@@ -267,19 +263,4 @@ func (t *transfers) expandSources(ctx context.Context) error {
 	}
 	t.settings.Remote, t.settings.Expanded = all, true
 	return nil
-}
-
-// plan returns the ends of each copy.
-func (t *transfers) plan() ([]ends, error) {
-	planned, err := t.settings.Ends()
-	all := make([]ends, len(planned))
-	for i, each := range planned {
-		all[i] = ends{local: each.Local, remote: each.Remote, request: service.CopyRequest{
-			Place: placeOf(each.Remote), Directory: each.Directory && !t.settings.Sends, Daemon: each.Remote,
-		}}
-		if !t.settings.Sends {
-			all[i].request.Rules = t.rules
-		}
-	}
-	return all, err
 }
