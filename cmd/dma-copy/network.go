@@ -46,14 +46,9 @@ func networkSettings(n config.Network, idleTimeout time.Duration, permitted []co
 // ucxSettings returns the settings of UCX. What the user has not chosen of acknowledgements follows from the idle
 // timeout: an RDMA device gives up before it, so that the copy ends with a reason.
 func ucxSettings(n config.Network, idleTimeout time.Duration) ucx.Settings {
+	s := n.Settings
 	timeout, retries := ucx.AckFor(idleTimeout)
-	s := ucx.Settings{
-		NetDevices: n.NetDevices, TrafficClass: n.TrafficClass, DeviceMemory: n.DeviceMemory,
-		AckTimeout: cmp.Or(n.AckTimeout, timeout), AckRetries: cmp.Or(n.AckRetries, retries),
-	}
-	if n.GIDIndex != config.GIDIndexAuto {
-		s.GIDIndex = &n.GIDIndex
-	}
+	s.AckTimeout, s.AckRetries = cmp.Or(s.AckTimeout, timeout), cmp.Or(s.AckRetries, retries)
 	return s
 }
 

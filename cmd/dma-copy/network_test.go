@@ -29,15 +29,15 @@ func TestUCXSettings(t *testing.T) {
 		given config.Network
 		want  ucx.Settings
 	}{
-		"nothing": {config.Network{GIDIndex: config.GIDIndexAuto},
+		"nothing": {config.Network{},
 			ucx.Settings{AckTimeout: timeout, AckRetries: retries}},
 		"everything": {
-			config.Network{NetDevices: []string{"mlx5_0:1"}, TrafficClass: 104, AckTimeout: time.Second, AckRetries: 6,
-				GIDIndex: index, DeviceMemory: 2048},
+			config.Network{Settings: ucx.Settings{NetDevices: []string{"mlx5_0:1"}, TrafficClass: 104,
+				AckTimeout: time.Second, AckRetries: 6, GIDIndex: &index, DeviceMemory: 2048}},
 			ucx.Settings{NetDevices: []string{"mlx5_0:1"}, TrafficClass: 104, AckTimeout: time.Second, AckRetries: 6,
 				GIDIndex: &index, DeviceMemory: 2048},
 		},
-		"the first entry": {config.Network{},
+		"the first entry": {config.Network{Settings: ucx.Settings{GIDIndex: new(int)}},
 			ucx.Settings{AckTimeout: timeout, AckRetries: retries, GIDIndex: new(int)}},
 	} {
 		if got := ucxSettings(c.given, 20*time.Second); !reflect.DeepEqual(got, c.want) {
@@ -59,7 +59,7 @@ func TestDeviceMemoryWithoutADevice(t *testing.T) {
 		"a card":        {2048, []ucx.Port{softRoCE, card}, false},
 	} {
 		var log strings.Builder
-		warnOfDeviceMemory(config.Network{DeviceMemory: c.size}, c.ports, zerolog.New(&log))
+		warnOfDeviceMemory(config.Network{Settings: ucx.Settings{DeviceMemory: c.size}}, c.ports, zerolog.New(&log))
 		if got := strings.Contains(log.String(), "--device-memory has no effect"); got != c.want {
 			t.Errorf("%s: logged %q", name, log.String())
 		}

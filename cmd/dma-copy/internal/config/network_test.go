@@ -19,7 +19,7 @@ func TestServeNetwork(t *testing.T) {
 	if s.Listen.String() != "10.0.0.1:7483" || !s.ServesNetwork() || s.ServesDevice() ||
 		!slices.Equal(s.NetworkPaths(), []PathChoice{PathTLS, PathMessages}) ||
 		!slices.Equal(n.NetDevices, []string{"mlx5_0:1", "eth0"}) || n.TrafficClass != 104 ||
-		n.AckTimeout != 100*time.Millisecond || n.AckRetries != 3 || n.GIDIndex != 3 || n.DeviceMemory != 2048 {
+		n.AckTimeout != 100*time.Millisecond || n.AckRetries != 3 || *n.GIDIndex != 3 || n.DeviceMemory != 2048 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -5,21 +5,16 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
-// Network holds the settings of connections with other machines.
+// Network holds the settings of connections with other machines. What is 0 of acknowledgements follows from the idle
+// timeout.
 type Network struct {
-	Encrypt      bool          // file data must be encrypted
-	NetDevices   []string      // those that UCX may use, as mlx5_0:1 or eth0; empty: all
-	TrafficClass int           // the ToS byte of IPv4, or the traffic class of IPv6, 0 to 255
-	AckTimeout   time.Duration // until an RDMA device sends a packet again; 0: derived from the idle timeout
-	AckRetries   int           // how often it does so, 1 to maxAckRetries; 0: derived from the idle timeout
-	GIDIndex     int           // of the RDMA device's GID table; GIDIndexAuto: UCX chooses
-	DeviceMemory int64         // bytes of each buffer in the memory of an RDMA device; 0: UCX chooses
+	Encrypt      bool // file data must be encrypted
+	ucx.Settings      // TrafficClass, 0 to 255, is that of TCP, too; Reads and Transports are not set
 }
-
-// GIDIndexAuto leaves the choice of the GID to UCX.
-const GIDIndexAuto = -1
 
 // Limits of the options.
 const (
@@ -109,12 +104,13 @@ func parseAckTimeout(text string) (time.Duration, error) {
 	return timeout, err
 }
 
-// gidAuto is GIDIndexAuto on the command line.
+// gidAuto leaves the choice of the GID to UCX.
 const gidAuto = "auto"
 
-func parseGIDIndex(text string) (int, error) {
+func parseGIDIndex(text string) (*int, error) {
 	if text == gidAuto {
-		return GIDIndexAuto, nil
+		return nil, nil
 	}
-	return parseCount(0, maxGIDIndex)(text)
+	index, err := parseCount(0, maxGIDIndex)(text)
+	return &index, err
 }

@@ -101,22 +101,22 @@ func checkRDMA(found inventory.Network) finding {
 
 // checkGID judges --gid-index for the ports that may be used.
 func checkGID(found inventory.Network, s config.Network) finding {
-	if s.GIDIndex == config.GIDIndexAuto {
+	if s.GIDIndex == nil {
 		return ok("GID index: chosen by UCX")
 	}
 	var has []string
 	for _, port := range found.RDMAPorts {
 		for _, gid := range port.GIDs {
-			if gid.Index == s.GIDIndex {
+			if gid.Index == *s.GIDIndex {
 				has = append(has, fmt.Sprintf("%s has %s (%s)", port.Name, gid.Address, gid.Type))
 			}
 		}
 	}
 	if len(has) == 0 {
 		return fail("choose one that dma-copy devices --driver ucx lists",
-			"GID index: no port has an entry %d in its GID table", s.GIDIndex)
+			"GID index: no port has an entry %d in its GID table", *s.GIDIndex)
 	}
-	return ok("GID index: %d: %s", s.GIDIndex, strings.Join(has, ", "))
+	return ok("GID index: %d: %s", *s.GIDIndex, strings.Join(has, ", "))
 }
 
 // checkAcknowledgements judges --ack-timeout and --ack-retries: an RDMA device that gives up after the idle timeout

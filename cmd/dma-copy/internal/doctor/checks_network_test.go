@@ -51,7 +51,7 @@ func networkMachine() machine {
 
 func networkSettings() config.Doctor {
 	return config.Doctor{
-		Driver: config.Driver{Name: config.DriverUCX}, Network: config.Network{GIDIndex: config.GIDIndexAuto},
+		Driver: config.Driver{Name: config.DriverUCX},
 		Listen: netip.MustParseAddrPort("[::]:7483"), IdleTimeout: 30 * time.Second,
 	}
 }
@@ -84,12 +84,12 @@ func TestNetworkChecks(t *testing.T) {
 		"without its port": {withDevices("mlx5_0"), "ok    network devices: mlx5_0", exit.OK},
 		"unknown net device": {withDevices("eth1"),
 			"FAIL  network devices: UCX knows no eth1  -- give some of: eth0, mlx5_0:1, rxe0:1", exit.Device},
-		"GID": {func(_ *machine, s *config.Doctor) { s.GIDIndex = 3 },
+		"GID": {func(_ *machine, s *config.Doctor) { s.GIDIndex = new(3) },
 			"ok    GID index: 3: mlx5_0:1 has fe80::2 (RoCE v2)", exit.OK},
-		"unknown GID": {func(_ *machine, s *config.Doctor) { s.GIDIndex = 0 },
+		"unknown GID": {func(_ *machine, s *config.Doctor) { s.GIDIndex = new(int) },
 			"FAIL  GID index: no port has an entry 0", exit.Device},
 		"GID of another device": {func(_ *machine, s *config.Doctor) {
-			s.NetDevices, s.GIDIndex = []string{"rxe0"}, 3
+			s.NetDevices, s.GIDIndex = []string{"rxe0"}, new(3)
 		}, "FAIL  GID index: no port has an entry 3", exit.Device},
 		"derived acknowledgements": {func(*machine, *config.Doctor) {}, "ok    acknowledgements: an RDMA device " +
 			"sends again after 937.5ms, 3 times, as follows from --idle-timeout 30s", exit.OK},
