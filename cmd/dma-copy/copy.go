@@ -3,8 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -15,9 +18,11 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // errDurationLimit is the cause of a context that --max-duration has ended.
@@ -145,4 +150,28 @@ func copyOptions(
 	o.Wait, o.IdleTimeout, o.DryRun, o.Placement = s.Wait, s.IdleTimeout, s.DryRun, placement.Lanes{}
 	o.Stdin, o.Stdout, o.Software, o.ExitCode, o.Log = data.stdin, data.stdout, softwareName(), report.ExitCode, log
 	return o
+}
+
+// withCPUProfile runs work and writes its CPU profile to a file. If path is empty it only runs work.
+func withCPUProfile(path string, work func() error) error {
+	if path == "" {
+		return work()
+	}
+	file, err := os.Create(path)
+	if err == nil {
+		err = pprof.StartCPUProfile(file)
+	}
+	if err != nil {
+		return &job.Error{
+			Kind:  job.ErrTarget,
+			Cause: fmt.Sprintf("cannot write the profile %s: %s", quote.Bare(path), disk.Reason(err)),
+			Next:  "name another file with --cpuprofile",
+		}
+	}
+	err = work()
+	pprof.StopCPUProfile()
+	if closeErr := file.Close(); closeErr != nil {
+		err = errors.Join(err, fmt.Errorf("write the profile: %w", closeErr))
+	}
+	return err
 }

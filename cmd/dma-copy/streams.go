@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
@@ -161,3 +166,29 @@ func (s streams) asks() bool {
 }
 
 func isTerminal(handle *os.File) bool { return term.IsTerminal(int(handle.Fd())) }
+
+// ask prints a question and reports whether the answer is yes. Until there is one it calls keepAlive, as the daemon
+// does not wait for long for the next request.
+func ask(ctx context.Context, from io.Reader, to io.Writer, question string, keepAlive func() error) (bool, error) {
+	answers := make(chan bool, 1)
+	go func() {
+		fmt.Fprintf(to, "dma-copy: %s [y/N] ", question)
+		answer, _ := bufio.NewReader(from).ReadString('\n') // the end of the input is no answer
+		answer = strings.ToLower(strings.TrimSpace(answer))
+		answers <- answer == "y" || answer == "yes"
+	}()
+	ticker := time.NewTicker(30 * time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case yes := <-answers:
+			return yes, nil
+		case <-ticker.C:
+			if err := keepAlive(); err != nil {
+				return false, err
+			}
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
