@@ -322,7 +322,7 @@ demo-service: build ## a daemon and commands with keys over the software device,
 bench: build limit bin/lab ## measure beside other tools, and update docs/; BENCH="disk engine" limits it
 	lab/scripts/bench.sh $(BENCH)
 
-bench-page: bin/lab ## the tables and drawings of docs/BENCHMARKS.md from the records in lab/results
+bench-page: bin/lab ## the summary and drawings of docs/BENCHMARKS.md from the records in lab/results
 	bin/lab page lab/results docs
 
 .PHONY: bin/lab

@@ -140,13 +140,13 @@ func TestPagesAreMadeFromTheRecords(t *testing.T) {
 	}
 }
 
-func TestBlocks(t *testing.T) {
-	const page = "a\n<!-- x -->\nold\n<!-- end of x -->\nb\n"
-	if got, err := replaceBlock(page, "x", "new\n"); err != nil || got != strings.Replace(page, "old", "new", 1) {
+func TestReplaceSummary(t *testing.T) {
+	const page = "a\n<!-- summary -->\nold\n<!-- end of summary -->\nb\n"
+	if got, err := replaceSummary(page, "new\n"); err != nil || got != strings.Replace(page, "old", "new", 1) {
 		t.Errorf("%q, error %v", got, err)
 	}
-	if _, err := replaceBlock(page, "y", "new\n"); err == nil {
-		t.Error("a page without the block is accepted")
+	if _, err := replaceSummary("a\n", "new\n"); err == nil {
+		t.Error("a page without a place for it is accepted")
 	}
 }
 

@@ -1,4 +1,4 @@
-// Command lab measures dma-copy beside other tools, and makes the tables and drawings of docs/ from its records.
+// Command lab measures dma-copy beside other tools, and makes the summary and drawings of docs/ from its records.
 package main
 
 import (
@@ -31,8 +31,8 @@ machines     files and small files over network connections within this
 engine       the DMA engine of the software device alone, from memory to
              memory: the upper bound for a copy
 show         prints the tables of a record
-page         writes the tables, the summary and the drawings of BENCHMARKS.md in
-             DOCS from the records in RESULTS
+page         writes the summary and the drawings of BENCHMARKS.md in DOCS from
+             the records in RESULTS
 
 All candidates take turns, with the source in the page cache and no target. One
 that fails is reported, the others continue, and the exit code is 12. Temporary

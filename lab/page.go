@@ -8,17 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/lab/bench"
 	"github.com/dma-copy/dma-copy/lab/contest"
 )
 
 const (
 	benchPage    = "BENCHMARKS.md"
-	summaryBlock = "summary"
 	summaryChart = "bench-summary.svg"
 )
 
-// writePages writes the tables of all records between their markers in the page, the summary, and the drawings.
+// writePages writes the summary between its markers in the page, and the drawings of all records.
 func writePages(results, docs string) error {
 	records, err := readRecords(results)
 	if err != nil {
@@ -29,25 +27,14 @@ func writePages(results, docs string) error {
 	if err != nil {
 		return err
 	}
-	page := string(text)
 	for name, record := range records {
-		var block bytes.Buffer
-		if err := record.Write(&block, bench.Markdown); err != nil {
-			return err
-		}
-		drawn, err := writePlot(record, filepath.Join(docs, "bench-"+name+".svg"))
-		if err != nil {
+		if err := writePlot(record, filepath.Join(docs, "bench-"+name+".svg")); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
-		}
-		if drawn {
-			fmt.Fprintf(&block, "\n![%s](bench-%s.svg)\n", name, name)
-		}
-		if page, err = replaceBlock(page, name, block.String()); err != nil {
-			return err
 		}
 	}
 	rows := summarize(records)
-	if page, err = replaceBlock(page, summaryBlock, summaryTable(rows)); err != nil {
+	page, err := replaceSummary(string(text), summaryTable(rows))
+	if err != nil {
 		return err
 	}
 	var chart bytes.Buffer
@@ -78,23 +65,23 @@ func readRecords(directory string) (map[string]*contest.Record, error) {
 }
 
 // writePlot draws a record if there is something to draw.
-func writePlot(record *contest.Record, path string) (drawn bool, err error) {
+func writePlot(record *contest.Record, path string) error {
 	var plot bytes.Buffer
 	if err := record.Plot(&plot); errors.Is(err, contest.ErrNothingToPlot) {
-		return false, nil
+		return nil
 	} else if err != nil {
-		return false, err
+		return err
 	}
-	return true, os.WriteFile(path, plot.Bytes(), 0o644)
+	return os.WriteFile(path, plot.Bytes(), 0o644)
 }
 
-// replaceBlock replaces what is between the two marker lines of a block.
-func replaceBlock(page, name, text string) (string, error) {
-	start, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->\n"
+// replaceSummary replaces what is between the two marker lines of the summary.
+func replaceSummary(page, text string) (string, error) {
+	const start, end = "<!-- summary -->\n", "<!-- end of summary -->\n"
 	before, rest, found := strings.Cut(page, start)
 	_, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
-		return "", fmt.Errorf("%s has no place for %s, between %q and %q", benchPage, name, start, end)
+		return "", fmt.Errorf("%s has no place for the summary, between %q and %q", benchPage, start, end)
 	}
 	return before + start + text + end + after, nil
 }

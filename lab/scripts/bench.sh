@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Runs the measurements of docs/BENCHMARKS.md, keeps their records in lab/results, and has the tables, the summary and
-# the drawings made of them. With arguments (engine model durable disk memory large trees connected machines) only
-# these run.
+# Runs the measurements of docs/BENCHMARKS.md, keeps their records in lab/results, and has the summary and the drawings
+# made of them. With arguments (engine model durable disk memory large trees connected machines) only these run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
