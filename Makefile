@@ -42,13 +42,15 @@ QUICK_BUILD := -vet=off -ldflags=-w
 # position independent (pie); elsewhere the start is faster without the relocations of Go's tables (exe).
 BUILDMODE ?= exe
 GO_LDFLAGS = -X main.version=$(VERSION) -extldflags "-Wl,-z,relro,-z,now"
-GO_BUILD   = $(GO) build -buildmode=$(BUILDMODE) -trimpath -buildvcs=false -ldflags '$(GO_LDFLAGS)'
+GO_BUILD   = $(GO) build -buildmode=$(BUILDMODE) -buildvcs=false -ldflags '$(GO_LDFLAGS)'
 # Some compilers define _FORTIFY_SOURCE by themselves, and warn of another value.
 HARDENED_CFLAGS := -O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 WARNINGS := -Wall -Wextra -Werror
 C_FILES   = $(shell find cmd internal lab softdoca -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal lab softdoca tools -name '*.go')
 
+# What is built does not contain the path of the checkout, so that other checkouts find it in Go's cache.
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 # The binding of UCX is built where UCX's headers are installed (package libucx-dev); elsewhere it reports what to
 # install. Its library is looked up at run time. The headers are those of any architecture, but a compiler for another
 # one does not look for them where they are.
