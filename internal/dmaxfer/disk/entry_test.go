@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -574,6 +575,29 @@ func TestOldKernel(t *testing.T) {
 	t.Run("beneath", TestOnlyDirectoriesBelowAreOpened)
 	t.Run("unnamed", TestFilesWithoutNamesGetThemElsewhere)
 	t.Run("tree", TestTreeIsReceived)
+}
+
+// Without openat2(2) a directory is found as well behind one that the user may search but not read.
+func TestDirectoryBehindAnUnreadableOne(t *testing.T) {
+	disk.OldKernel(t)
+	top := shared(t)
+	must(t, os.MkdirAll(filepath.Join(top, "a/b"), 0o755))
+	must(t, os.Chmod(top, 0o755))
+	must(t, os.Chmod(filepath.Join(top, "a"), 0o711))
+	look := func() {
+		dir, err := disk.OS.OpenDir(top)
+		must(t, err)
+		defer dir.Close()
+		b, err := dir.OpenBeneath("a/b")
+		must(t, err)
+		must(t, b.Close())
+	}
+	if os.Geteuid() != 0 {
+		must(t, os.Chmod(filepath.Join(top, "a"), 0o311)) // its owner
+		look()
+		return
+	}
+	asNobody(t, look)
 }
 
 // A file is named by its descriptor, or by /proc where that is refused, also by a user without privileges.

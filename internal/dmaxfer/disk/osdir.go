@@ -51,13 +51,19 @@ func (d *osDir) OpenBeneath(path string) (Dir, error) {
 	return newOSDir(fd, d.path(path)), nil
 }
 
-// openEach opens the directories of a path one after the other.
+// openEach opens the directories of a path one after the other. As with openat2, those on the way may be ones that this
+// process may search but not read.
 func openEach(at int, path string) (fd int, err error) {
 	opened := -1
-	for name := range strings.SplitSeq(path, "/") {
+	names := strings.Split(path, "/")
+	for i, name := range names {
+		flags := openDirectory
+		if i < len(names)-1 {
+			flags |= unix.O_PATH
+		}
 		fd, err = -1, unix.EXDEV
 		if name != "" && name != "." && name != ".." {
-			fd, err = openAt(at, name, openDirectory, 0)
+			fd, err = openAt(at, name, flags, 0)
 		}
 		if opened >= 0 {
 			_ = unix.Close(opened) // was only read
