@@ -60,14 +60,10 @@ func (c *ClientConfig) entering(ctx context.Context) (context.Context, context.C
 		fmt.Errorf("%w within %s", secure.ErrTimeout, c.wait))
 }
 
-// Peer describes the daemon.
+// Peer describes the daemon, as it says itself but for its key.
 type Peer struct {
-	Key           identity.Public
-	Software      string // name and version: printable ASCII
-	Name          string // of its machine, as it says: printable ASCII; may be empty
-	User          string // of the daemon, likewise
-	Authenticates bool   // it accepts trusted keys only
-	Version       uint8  // of the service protocol
+	negotiate.ServiceGreeting
+	Key identity.Public
 }
 
 // Client is a connection of a command to a daemon. It makes one request at a time, and is used by one goroutine at a
@@ -139,12 +135,7 @@ func (c *Client) enter(ctx context.Context) error {
 	if _, err := c.answer(ctx); err != nil {
 		return err
 	}
-	greeting := session.Peer()
-	c.peer = Peer{
-		Key: conn.Peer(), Software: greeting.Software, Name: greeting.Name, User: greeting.User,
-		Authenticates: greeting.Authenticates,
-		Version:       session.Version(),
-	}
+	c.peer = Peer{ServiceGreeting: session.Peer(), Key: conn.Peer()}
 	c.config.Log.Debug().Str("software", c.peer.Software).Str("machine", c.peer.Name).
 		Stringer("fingerprint", c.peer.Key).Uint8("version", c.peer.Version).Msg("connection made")
 	if !c.peer.Authenticates && !c.config.Anonymous {

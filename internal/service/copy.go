@@ -74,10 +74,7 @@ func (c *connection) copy(r negotiate.CopyRequest) error {
 		defer releasePermit()
 		record.Waited = time.Since(record.Began)
 		side, err := c.prepare(r, c.items.list)
-		switch {
-		case errors.Is(err, job.ErrHung):
-			return err, err
-		case err != nil:
+		if err != nil {
 			return c.refuse(err)
 		}
 		defer side.close()

@@ -116,14 +116,7 @@ func (p *permits) reservedLocked() int {
 }
 
 // isGranted reports whether the copy need not wait any more.
-func (t *permit) isGranted() bool {
-	select {
-	case <-t.granted:
-		return true
-	default:
-		return false
-	}
-}
+func (t *permit) isGranted() bool { return isClosed(t.granted) }
 
 // wait returns nil when the copy has a permit, which is to be released. If ctx ends first, the copy leaves the queue,
 // and the error is the cause of ctx.

@@ -62,8 +62,12 @@ func (c *connection) performed(record Record, err error) {
 	c.server.config.Observer.Ended(record)
 }
 
-// refuse refuses the running request.
+// refuse refuses the running request. After a call that hangs the connection ends: the call still uses what belongs to
+// it.
 func (c *connection) refuse(reason error) (failed, fatal error) {
+	if errors.Is(reason, job.ErrHung) {
+		return reason, reason
+	}
 	refusal := negotiate.Refusal{Code: c.server.code(reason), Text: reason.Error()}
 	return reason, c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Refuse(dst, refusal) })
 }
@@ -148,7 +152,7 @@ func (c *connection) list(r negotiate.ListRequest) error {
 			return l.list(ctx, r)
 		})
 		if errors.Is(err, job.ErrHung) {
-			return err, err
+			return c.refuse(err)
 		}
 		record.Entries = int64(l.sent)
 		if l.broken != nil {
@@ -340,10 +344,7 @@ func (c *connection) remove(r negotiate.RemoveRequest) error {
 		})
 		record.Removed = done.paths() // also of a request that failed
 		record.Entries = int64(len(record.Removed))
-		switch {
-		case errors.Is(err, job.ErrHung):
-			return err, err
-		case err != nil:
+		if err != nil {
 			return c.refuse(err)
 		}
 		return done.failed, c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) {
@@ -438,10 +439,7 @@ func (c *connection) makeDir(r negotiate.MakeDirRequest) error {
 	record := Record{Operation: Mkdir, Share: r.Place.Share, Path: r.Place.Path}
 	return c.perform(record, func(record *Record) (failed, fatal error) {
 		err := c.work(func(context.Context, *job.Progress) error { return c.makeIn(r) })
-		switch {
-		case errors.Is(err, job.ErrHung):
-			return err, err
-		case err != nil:
+		if err != nil {
 			return c.refuse(err)
 		}
 		record.Entries = 1

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -105,6 +106,7 @@ func TestTraceHasEachMessage(t *testing.T) {
 		must(w.T, err)
 		w.useAll(c, log)
 		must(w.T, c.Close())
+		synctest.Wait() // until the daemon knows: it would tell the command that it stops
 		w.stop()
 	})
 	for from, names := range []string{"the command", "the daemon"} {
