@@ -11,11 +11,8 @@ import (
 // library is the file that Open loads: the name of every release of UCX 1.
 const library = "libucp.so.0"
 
-// loaded is the library of this process: UCX keeps state of its own in it and cannot be unloaded.
-var loaded struct {
-	sync.Mutex
-	abi abi
-}
+// load loads the library of this process once: UCX keeps state of its own in it and cannot be unloaded.
+var load = sync.OnceValues(func() (abi, error) { return loadLibrary(library) })
 
 // Context is UCX with one set of settings. It is safe for concurrent use.
 type Context struct {
@@ -40,19 +37,6 @@ func Open(s Settings) (*Context, error) {
 		return nil, err
 	}
 	return open(a, s)
-}
-
-func load() (abi, error) {
-	loaded.Lock()
-	defer loaded.Unlock()
-	if loaded.abi == nil {
-		a, err := loadLibrary(library)
-		if err != nil {
-			return nil, err
-		}
-		loaded.abi = a
-	}
-	return loaded.abi, nil
 }
 
 func open(a abi, s Settings) (*Context, error) {

@@ -14,7 +14,7 @@
 // must be closed before the object; a Worker closes its endpoints, an Endpoint its imported keys.
 //
 // Concurrency: a Context is safe for concurrent use. A Worker and its endpoints are used by one goroutine at a time,
-// except for Signal and Post. A Memory is safe for concurrent use, but the caller must synchronize access to its bytes.
+// except for Post. A Memory is safe for concurrent use, but the caller must synchronize access to its bytes.
 //
 // Memory: nothing is freed while an operation may still use it. A Close that cannot be sure returns ErrStillRunning and
 // keeps everything; it can be called again.

@@ -1,7 +1,7 @@
 package ucx
 
 import (
-	"bufio"
+	"slices"
 	"strings"
 )
 
@@ -9,7 +9,7 @@ import (
 //
 //	#      resource 1  :  md 0  dev 1  flags -- tcp/eth0
 func parseResources(text string) (resources []Resource) {
-	for line := range lines(text) {
+	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		if len(fields) < 3 || fields[1] != "resource" {
 			continue
@@ -28,15 +28,18 @@ func parseResources(text string) (resources []Resource) {
 // Lanes that only set up the connection are left out, unless there are no others.
 func parseTransports(text string) string {
 	var data, all []string
-	for line := range lines(text) {
+	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		if len(fields) < 3 || !strings.HasPrefix(fields[1], "lane[") {
 			continue
 		}
 		name := transportName(fields[2])
-		all = appendNew(all, name)
-		if strings.Contains(line, " am") || strings.Contains(line, " rma") {
-			data = appendNew(data, name)
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+		carries := strings.Contains(line, " am") || strings.Contains(line, " rma")
+		if carries && !slices.Contains(data, name) {
+			data = append(data, name)
 		}
 	}
 	if len(data) == 0 {
@@ -55,23 +58,4 @@ func transportName(field string) string {
 		name = name[:dot]
 	}
 	return name
-}
-
-func appendNew(list []string, name string) []string {
-	for _, known := range list {
-		if known == name {
-			return list
-		}
-	}
-	return append(list, name)
-}
-
-func lines(text string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for scanner := bufio.NewScanner(strings.NewReader(text)); scanner.Scan(); {
-			if !yield(scanner.Text()) {
-				return
-			}
-		}
-	}
 }

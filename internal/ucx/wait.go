@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -14,9 +13,8 @@ import (
 // parker lets the goroutine of a Worker sleep in Go's netpoller, which costs no thread, on a duplicate of the worker's
 // event descriptor: os.File closes what it owns, and UCX keeps its own.
 type parker struct {
-	file     *os.File
-	conn     syscall.RawConn
-	signaled atomic.Bool // Signal was called, and no Reap has returned for it
+	file *os.File
+	conn syscall.RawConn
 }
 
 // A worker cannot be armed while messages of it wait for the peer to make room in shared memory, of which no transport
@@ -44,17 +42,17 @@ func newParker(descriptor int) (*parker, error) {
 	return p, nil
 }
 
-// park waits until there is an event, which it adds to the events that the worker has taken, until Signal is called, or
-// ctx ends. Progress and arming are part of the netpoller's call: a transport may report only what happens after the
-// netpoller has begun to look, so the worker must be found without events after that. And it must be found without
-// events after it was armed: arming a completion queue by ibv_req_notify_cq(3) does not report what came just before.
+// park waits until there is an event, which it adds to the events that the worker has taken, or until ctx ends.
+// Progress and arming are part of the netpoller's call: a transport may report only what happens after the netpoller
+// has begun to look, so the worker must be found without events after that. And it must be found without events after
+// it was armed: arming a completion queue by ibv_req_notify_cq(3) does not report what came just before.
 func (w *Worker) park(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, w.interrupt)
 	defer stop()
 	var failure error
 	busy := 0
 	err := w.parker.conn.Read(func(uintptr) bool {
-		for ctx.Err() == nil && !w.parker.signaled.Load() {
+		for ctx.Err() == nil {
 			if w.take() > 0 {
 				return true
 			}

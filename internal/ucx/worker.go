@@ -40,7 +40,7 @@ type Event struct {
 
 // Worker has its own connections, and is progressed only by the calls to it: by the lane that waits in Reap, or on a
 // side that only serves its peer by a goroutine that calls Reap for this. It is used by one goroutine at a time, except
-// for Signal and Post.
+// for Post.
 //
 // Its states:
 //
@@ -169,8 +169,7 @@ func (w *Worker) eventError(e event) error {
 }
 
 // Reap waits for at least one event and returns as many as there are, up to len(into), which is at least 1. If ctx ends
-// first it returns its cause; after Signal it may return 0 without an error. Implements: ucp_worker_progress,
-// ucp_worker_arm.
+// first it returns its cause. Implements: ucp_worker_progress, ucp_worker_arm, ucp_worker_signal.
 func (w *Worker) Reap(ctx context.Context, into []Event) (int, error) {
 	for {
 		if n := w.spin(into); n > 0 {
@@ -181,9 +180,6 @@ func (w *Worker) Reap(ctx context.Context, into []Event) (int, error) {
 		}
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
-		}
-		if w.parker.signaled.Swap(false) {
-			return 0, nil
 		}
 		if err := w.park(ctx); err != nil {
 			return 0, err
@@ -207,20 +203,12 @@ func (w *Worker) spin(into []Event) int {
 	}
 }
 
-// Signal ends the present Reap, or the next one that would wait. It is safe for concurrent use. Implements:
-// ucp_worker_signal.
-func (w *Worker) Signal() {
-	w.parker.signaled.Store(true)
-	w.interrupt()
-}
-
-// Slots are the places in memory where active messages are written: slot First+i*Step has Size bytes at Offset+i*Size.
+// Slots are the places in memory where active messages are written: slot First+i*Step has Size bytes at i*Size.
 type Slots struct {
 	Memory             *Memory // with LocalWrite
-	Offset             int64
-	Size               int64  // bytes of a slot, at least 1
-	First, Step, Count uint32 // Count up to 65536
-	Token              uint64 // that messages must have: a random number only known to the peer
+	Size               int64   // bytes of a slot, at least 1
+	First, Step, Count uint32  // Count up to 65536
+	Token              uint64  // that messages must have: a random number only known to the peer
 }
 
 // Receive sets the slots of this worker, all of them vacant. It is called once, before the address is given to a peer.
@@ -233,7 +221,7 @@ func (w *Worker) Receive(s Slots) error {
 		uint64(s.First)+uint64(s.Count-1)*uint64(s.Step) > math.MaxUint32 || w.slots.Count > 0 {
 		return fmt.Errorf("%d slots of %d bytes: %w", s.Count, s.Size, ErrInvalid)
 	}
-	area, err := s.Memory.transfer(s.Offset, s.Size*int64(s.Count), 0)
+	area, err := s.Memory.transfer(0, s.Size*int64(s.Count), 0)
 	if err != nil {
 		return err
 	}
