@@ -21,16 +21,9 @@ import (
 
 // expected is a file and its expected digest.
 type expected struct {
-	path   string
-	within *os.Root   // the directory that path must not leave; nil: any
-	sum    digest.Sum // its algorithm is digest.None if the manifest has none
-}
-
-func (e expected) open() (*fileio.Source, error) {
-	if e.within == nil {
-		return fileio.Open(e.path)
-	}
-	return fileio.OpenWithin(e.within, e.path)
+	path string // with its directory
+	open opener
+	sum  digest.Sum // its algorithm is digest.None if the manifest has none
 }
 
 // checkListed checks the files of a manifest in a directory, by default the directory of the manifest. The manifest is
@@ -66,10 +59,11 @@ func (v verifier) checkListed(ctx context.Context, manifest, directory string) e
 		if known != nil {
 			known.add(entry.Path)
 		}
+		path := disk.Join(directory, entry.Path)
 		if root == nil {
-			return expected{path: disk.Join(directory, entry.Path), sum: entry.Sum}, nil
+			return expected{path, openerOf(path), entry.Sum}, nil
 		}
-		return expected{path: entry.Path, within: root, sum: entry.Sum}, nil
+		return expected{path, openerWithin(root, entry.Path), entry.Sum}, nil
 	}
 	var count tally
 	if err := v.checkFiles(ctx, next, &count); err != nil {
@@ -95,16 +89,8 @@ func (v verifier) checkNamed(ctx context.Context, manifest string, paths []strin
 		return err
 	}
 	v.meter.filesTotal.Store(int64(len(files)))
-	next := func() (expected, error) {
-		if len(files) == 0 {
-			return expected{}, io.EOF
-		}
-		file := files[0]
-		files = files[1:]
-		return file, nil
-	}
 	var count tally
-	if err := v.checkFiles(ctx, next, &count); err != nil {
+	if err := v.checkFiles(ctx, each(files), &count); err != nil {
 		return err
 	}
 	return count.outcome(manifest)
@@ -115,7 +101,7 @@ func (v verifier) checkNamed(ctx context.Context, manifest string, paths []strin
 func lookUp(manifest *openedManifest, paths []string) ([]expected, error) {
 	files, byName := make([]expected, len(paths)), map[string][]int{}
 	for i, path := range paths {
-		files[i].path = path
+		files[i] = expected{path: path, open: openerOf(path)}
 		_, name := disk.Split(path)
 		byName[name] = append(byName[name], i)
 	}
@@ -165,58 +151,48 @@ type openedManifest struct {
 	path    string
 	file    *fileio.Source
 	entries *digest.Manifest
+	number  int // of entries that were read
 }
 
-// openManifest opens a manifest, which must list at least one file.
 func openManifest(path string) (*openedManifest, error) {
 	file, err := fileio.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	m := &openedManifest{path: path, file: file, entries: digest.ReadManifest(file.File)}
-	_, err = m.next()
-	if err == io.EOF {
-		err = exit.Usagef("%s lists no file: write a manifest with dma-copy verify --write", quote.Bare(path))
-	}
-	if err == nil {
-		err = m.rewind()
-	}
-	if err != nil {
-		m.close()
-		return nil, err
-	}
-	return m, nil
+	return &openedManifest{path: path, file: file, entries: digest.ReadManifest(file.File)}, nil
 }
 
 func (m *openedManifest) close() { m.file.Close() }
 
-// next returns the next entry, or io.EOF.
+// next returns the next entry, or io.EOF. A manifest without any is an error.
 func (m *openedManifest) next() (digest.Entry, error) {
 	entry, err := m.entries.Next()
-	if _, malformed := errors.AsType[*digest.LineError](err); malformed {
-		return entry, exit.Usagef("%s is not a manifest: %w; name one, or a second file to compare it with",
+	_, malformed := errors.AsType[*digest.LineError](err)
+	switch {
+	case err == nil:
+		m.number++
+	case malformed:
+		err = exit.Usagef("%s is not a manifest: %w; name one, or a second file to compare it with",
 			quote.Bare(m.path), err)
-	}
-	if err != nil && err != io.EOF {
+	case err != io.EOF:
 		err = m.file.Failed(err)
+	case m.number == 0:
+		err = exit.Usagef("%s lists no file: write a manifest with dma-copy verify --write", quote.Bare(m.path))
 	}
 	return entry, err
 }
 
-func (m *openedManifest) rewind() error {
-	if _, err := m.file.File.Seek(0, io.SeekStart); err != nil {
-		return m.file.Failed(err)
-	}
-	m.entries = digest.ReadManifest(m.file.File)
-	return nil
-}
-
-// validate reads all entries and returns their number. With local set, they must not lead out of the directory.
+// validate reads all entries and returns their number, and begins again. With local set, they must not lead out of the
+// directory.
 func (m *openedManifest) validate(directory string, local bool) (number int, err error) {
-	for ; ; number++ {
+	for {
 		entry, err := m.next()
 		if err == io.EOF {
-			return number, m.rewind()
+			if _, err := m.file.File.Seek(0, io.SeekStart); err != nil {
+				return 0, m.file.Failed(err)
+			}
+			m.entries = digest.ReadManifest(m.file.File)
+			return m.number, nil
 		}
 		if err != nil {
 			return 0, err
@@ -238,52 +214,30 @@ func withoutLastSlash(directory string) string {
 
 // checkFiles checks all files, also after mismatches, until ctx ends.
 func (v verifier) checkFiles(ctx context.Context, next func() (expected, error), count *tally) error {
-	return inOrder(ctx, next, v.read, func(file expected, found content) error {
+	read := func(ctx context.Context, file expected) content {
+		if file.sum.Algorithm() == digest.None {
+			return content{}
+		}
+		return v.read(ctx, file.sum.Algorithm(), file.open)
+	}
+	return inOrder(ctx, next, read, func(file expected, found content) error {
 		return v.judge(file, found, count)
 	})
-}
-
-// content is what a file contains.
-type content struct {
-	path string // of the file with its directory
-	sum  digest.Sum
-	err  error
-}
-
-func (v verifier) read(ctx context.Context, file expected) (found content) {
-	if file.sum.Algorithm() == digest.None {
-		return content{path: file.path}
-	}
-	opened, err := file.open()
-	if err != nil {
-		return content{path: shownPath(file), err: err}
-	}
-	found.path = opened.Path
-	found.sum, _, found.err = v.digestOf(ctx, file.sum.Algorithm(), opened)
-	return found
-}
-
-// shownPath returns the path of a file with its directory.
-func shownPath(file expected) string {
-	if file.within == nil {
-		return file.path
-	}
-	return disk.Join(file.within.Name(), file.path)
 }
 
 // judge prints and counts the result of a file. It returns an error if the check cannot go on.
 func (v verifier) judge(file expected, found content, count *tally) error {
 	failed, explained := errors.AsType[*job.Error](found.err)
-	r := result{fileName: nameOf(found.path)}
+	r := result{fileName: nameOf(file.path)}
 	switch {
 	case file.sum.Algorithm() == digest.None:
 		count.unreadable++
 		r.Verdict = unlisted
-		return v.printResult(r, "%s: the manifest does not list it", found.path)
+		return v.printResult(r, "%s: the manifest does not list it", file.path)
 	case errors.Is(found.err, fs.ErrNotExist):
 		count.missing++
 		r.Verdict = isMissing
-		return v.printResult(r, "%s: missing", found.path)
+		return v.printResult(r, "%s: missing", file.path)
 	case explained:
 		count.unreadable++
 		r.Verdict, r.Message = unreadable, quote.Printable(failed.Cause)
@@ -295,11 +249,11 @@ func (v verifier) judge(file expected, found content, count *tally) error {
 	if found.sum == file.sum {
 		count.fine++
 		r.Verdict = matches
-		return v.printResult(r, "%s  %s", found.path, found.sum)
+		return v.printResult(r, "%s  %s", file.path, found.sum)
 	}
 	count.different++
 	r.Verdict = differs
-	return v.printResult(r, "%s: digest mismatch: got %s, expected %s", found.path, found.sum, file.sum)
+	return v.printResult(r, "%s: digest mismatch: got %s, expected %s", file.path, found.sum, file.sum)
 }
 
 // tally counts the results.

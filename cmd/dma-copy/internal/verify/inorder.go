@@ -17,6 +17,17 @@ const (
 	maxAhead = 64
 )
 
+// each returns a function that returns one item after the other, and then io.EOF.
+func each[T any](items []T) func() (item T, err error) {
+	return func() (item T, err error) {
+		if len(items) == 0 {
+			return item, io.EOF
+		}
+		item, items = items[0], items[1:]
+		return item, nil
+	}
+}
+
 // inOrder calls work for what next returns, in several goroutines, and then done with the results one at a time and in
 // the order of next. It ends at io.EOF of next, and otherwise with the first error of next or done, or the cause of
 // ctx.

@@ -141,14 +141,34 @@ func (v verifier) judgePair(first, second string, found digest.Comparison) error
 	return exit.Errorf(exit.Digest, "copy again", "%s and %s differ", quote.Bare(first), quote.Bare(second))
 }
 
-// digestOf returns the digest and the size of a file, and closes it.
-func (v verifier) digestOf(ctx context.Context, a digest.Algorithm, file *fileio.Source) (digest.Sum, int64, error) {
+// opener opens a file as late as it is read.
+type opener func() (*fileio.Source, error)
+
+func openerOf(path string) opener { return func() (*fileio.Source, error) { return fileio.Open(path) } }
+
+func openerWithin(root *os.Root, path string) opener {
+	return func() (*fileio.Source, error) { return fileio.OpenWithin(root, path) }
+}
+
+// content is what a file contains.
+type content struct {
+	sum  digest.Sum
+	size int64
+	err  error
+}
+
+// read reads a file to its end.
+func (v verifier) read(ctx context.Context, a digest.Algorithm, open opener) (found content) {
+	file, err := open()
+	if err != nil {
+		return content{err: err}
+	}
 	defer file.Close()
 	v.log.Info().Str("path", file.Path).Msg("reading")
-	sum, size, err := digest.Of(ctx, a, meteredSource{file, v.meter})
+	found.sum, found.size, found.err = digest.Of(ctx, a, meteredSource{file, v.meter})
 	v.meter.files.Add(1)
-	if err != nil {
-		return digest.Sum{}, 0, err
+	if found.err == nil {
+		found.err = file.Unchanged()
 	}
-	return sum, size, file.Unchanged()
+	return found
 }

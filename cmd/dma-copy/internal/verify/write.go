@@ -94,16 +94,15 @@ func (l *listing) list(ctx context.Context, paths []string) error {
 
 // listNamed writes the lines of files.
 func (l *listing) listNamed(ctx context.Context, paths []string) error {
-	next := func() (listed, error) {
-		if len(paths) == 0 {
-			return listed{}, io.EOF
+	next := each(paths)
+	return l.addAll(ctx, func() (listed, error) {
+		path, err := next()
+		if err != nil {
+			return listed{}, err
 		}
-		path := paths[0]
-		paths = paths[1:]
 		name, err := l.nameOf(path)
-		return listed{name, func() (*fileio.Source, error) { return fileio.Open(path) }}, err
-	}
-	return inOrder(ctx, next, l.examine, l.add)
+		return listed{name, openerOf(path)}, err
+	})
 }
 
 // listBelow writes the lines of the files below one directory.
@@ -123,38 +122,26 @@ func (l *listing) listBelow(ctx context.Context, paths []string) error {
 		return err
 	}
 	defer walk.close()
-	next := func() (listed, error) {
+	return l.addAll(ctx, func() (listed, error) {
 		path, err := walk.next()
-		open := func() (*fileio.Source, error) { return fileio.OpenWithin(root, path) }
-		return listed{disk.Join(prefix, path), open}, err
-	}
-	return inOrder(ctx, next, l.examine, l.add)
+		return listed{disk.Join(prefix, path), openerWithin(root, path)}, err
+	})
 }
 
 // listed is a file to list.
 type listed struct {
 	name string // in the manifest
-	open func() (*fileio.Source, error)
+	open opener
 }
 
-// examined is what a file contains.
-type examined struct {
-	sum  digest.Sum
-	size int64
-	err  error
-}
-
-func (l *listing) examine(ctx context.Context, file listed) (found examined) {
-	opened, err := file.open()
-	if err != nil {
-		return examined{err: err}
-	}
-	found.sum, found.size, found.err = l.digestOf(ctx, l.settings.Digest, opened)
-	return found
+// addAll writes the lines of all files that next returns.
+func (l *listing) addAll(ctx context.Context, next func() (listed, error)) error {
+	read := func(ctx context.Context, file listed) content { return l.read(ctx, l.settings.Digest, file.open) }
+	return inOrder(ctx, next, read, l.add)
 }
 
 // add writes the line of a file.
-func (l *listing) add(file listed, found examined) error {
+func (l *listing) add(file listed, found content) error {
 	if found.err != nil {
 		return found.err
 	}
