@@ -1,13 +1,10 @@
 package placement
 
 import (
-	"errors"
 	"os"
 	"runtime"
 
 	"github.com/rs/zerolog"
-
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
 // Apply pins the process to the CPUs where its copies should run, near the device at address, which is empty for a
@@ -43,11 +40,7 @@ func Choose(machine func() (Machine, error), wish Wish, address string) (Decisio
 	if err != nil {
 		return Decision{}, err
 	}
-	decision, err := m.decide(wish, address)
-	if refused, is := errors.AsType[refusal](err); is {
-		return decision, exit.Usagef("%s: %w", wish.Flag(), refused)
-	}
-	return decision, err
+	return m.decide(wish, address)
 }
 
 // Flag spells the wish as on the command line, for messages. The zero Wish is "--numa auto".

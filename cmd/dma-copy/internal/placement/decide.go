@@ -1,6 +1,6 @@
 package placement
 
-import "fmt"
+import "github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 
 // Decision is where the process is to run, and why.
 type Decision struct {
@@ -13,21 +13,15 @@ type Decision struct {
 // HasNode reports whether a NUMA node decided.
 func (d Decision) HasNode() bool { return d.Node != noNode }
 
-// refusal is the error of a wish that cannot be fulfilled on this machine. It says why, and what to choose instead.
-type refusal string
-
-// Error returns the message without its subject, the wish.
-func (r refusal) Error() string { return string(r) }
-
 // decide returns the CPUs for a wish. The device is the PCI address of hardware in its long form, "0000:b1:00.1", or
 // empty for the software device. A wish for particular CPUs, or for a node by its number, that leaves no usable CPU is
-// a refusal; the zero Wish never is. Other errors are those of reading Sys.
+// an error of the user, which the zero Wish never is. Other errors are those of reading Sys.
 func (m Machine) decide(w Wish, device string) (Decision, error) {
 	switch {
 	case !w.Cores.Empty():
-		return m.decideByCores(w.Cores)
+		return m.decideByCores(w)
 	case w.Node.HasNumber():
-		return m.decideByNode(w.Node.number)
+		return m.decideByNode(w)
 	case w.Node.choice == nodeOff || device == "":
 		return Decision{Node: noNode}, nil
 	default:
@@ -35,43 +29,38 @@ func (m Machine) decide(w Wish, device string) (Decision, error) {
 	}
 }
 
-func (m Machine) decideByCores(cores Set) (Decision, error) {
-	cpus := cores.Intersect(m.Usable)
+func (m Machine) decideByCores(w Wish) (Decision, error) {
+	cpus := w.Cores.Intersect(m.Usable)
 	if cpus.Empty() {
-		return Decision{}, refuse("this process may use none of these CPUs: choose from %s", m.Usable)
+		return Decision{}, w.refused("this process may use none of these CPUs: choose from %s", m.Usable)
 	}
 	return Decision{CPUs: cpus, Node: noNode}, nil
 }
 
-func (m Machine) decideByNode(node int) (Decision, error) {
+func (m Machine) decideByNode(w Wish) (Decision, error) {
+	node := w.Node.number
 	nodes, err := m.nodes()
 	switch {
 	case err != nil:
 		return Decision{}, err
 	case nodes.Empty():
-		return Decision{}, refuse("the kernel shows no NUMA nodes here: leave it out, or name CPUs with --cores")
+		return Decision{}, w.refused("the kernel shows no NUMA nodes here: leave it out, or name CPUs with --cores")
 	case !nodes.IsSet(node):
-		return Decision{}, refuse("this machine has no such NUMA node: choose from %s", nodes)
+		return Decision{}, w.refused("this machine has no such NUMA node: choose from %s", nodes)
 	}
 	all, err := m.cpusOf(node)
 	if err != nil {
 		return Decision{}, err
 	}
 	cpus := all.Intersect(m.Usable)
-	if cpus.Empty() {
-		return Decision{}, m.refuseNode(all)
+	switch {
+	case all.Empty():
+		return Decision{}, w.refused("this NUMA node has memory only, and no CPU: choose another one")
+	case cpus.Empty():
+		return Decision{}, w.refused("this process may use %s and none of that node's CPUs, %s: "+
+			"choose another node, or allow it those (cpuset, taskset)", m.Usable, all)
 	}
 	return Decision{CPUs: cpus, Node: node}, nil
-}
-
-func (m Machine) refuseNode(cpus Set) error {
-	if cpus.Empty() {
-		return refuse("this NUMA node has memory only, and no CPU: choose another one")
-	}
-	return refuse(
-		"this process may use %s and none of that node's CPUs, %s: "+
-			"choose another node, or allow it those (cpuset, taskset)",
-		m.Usable, cpus)
 }
 
 // decideByDevice leaves the process where it is if all CPUs are equally near.
@@ -88,4 +77,7 @@ func (m Machine) decideByDevice(device string) (Decision, error) {
 	return Decision{CPUs: cpus.Intersect(m.Usable), Node: node}, err
 }
 
-func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
+// refused returns the error of a wish that cannot be fulfilled on this machine: why, and what to choose instead.
+func (w Wish) refused(format string, args ...any) error {
+	return exit.Usagef(w.Flag()+": "+format, args...)
+}

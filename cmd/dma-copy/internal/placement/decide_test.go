@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
 const (
@@ -123,8 +125,11 @@ func TestRefusals(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			m := Machine{Sys: tc.sys, Usable: mustList(t, tc.usable)}
-			got, err := m.decide(mustWish(t, tc.node, tc.cores), device)
-			if refused, is := errors.AsType[refusal](err); !is || refused.Error() != tc.want || got != (Decision{}) {
+			wish := mustWish(t, tc.node, tc.cores)
+			got, err := m.decide(wish, device)
+			refused, is := errors.AsType[*exit.Error](err)
+			if !is || refused.ExitCode() != exit.Usage || refused.Error() != wish.Flag()+": "+tc.want ||
+				got != (Decision{}) {
 				t.Errorf("decided %+v, error %v, want %q", got, err, tc.want)
 			}
 		})
@@ -157,7 +162,8 @@ func TestUnreadableSysfs(t *testing.T) {
 	}
 	for _, tc := range cases {
 		_, err := Machine{Sys: tc.sys, Usable: setOf(4)}.decide(mustWish(t, tc.node, ""), device)
-		if _, refused := errors.AsType[refusal](err); err == nil || refused || !strings.Contains(err.Error(), tc.part) {
+		_, refused := errors.AsType[*exit.Error](err)
+		if err == nil || refused || !strings.Contains(err.Error(), tc.part) {
 			t.Errorf("--numa %s: error %v, want one about %s", tc.node, err, tc.part)
 		}
 	}
