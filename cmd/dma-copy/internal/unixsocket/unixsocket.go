@@ -2,6 +2,7 @@
 package unixsocket
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,9 +14,6 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
-
-// backlog is how many processes may wait to be accepted.
-const backlog = 128
 
 // maxPath is the most bytes of a path that the kernel takes for a socket: sun_path has 108, with a NUL at the end.
 const maxPath = 107
@@ -73,26 +71,15 @@ func removeStale(path string) error {
 
 // listen sets the mode before the socket has a name, so that nobody connects in between whom the mode keeps out.
 func listen(path string, mode uint32) (*net.UnixListener, error) {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	config := net.ListenConfig{Control: func(_, _ string, socket syscall.RawConn) error {
+		var err error
+		controlErr := socket.Control(func(fd uintptr) { err = unix.Fchmod(int(fd), mode) })
+		return errors.Join(controlErr, err)
+	}}
+	listener, err := config.Listen(context.Background(), "unix", path)
 	if err != nil {
 		return nil, err
 	}
-	file := os.NewFile(uintptr(fd), path)
-	defer file.Close() // net.FileListener duplicates it
-	if err := unix.Fchmod(fd, mode); err != nil {
-		return nil, err
-	}
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
-		return nil, err
-	}
-	if err := unix.Listen(fd, backlog); err != nil {
-		return nil, err
-	}
-	listener, err := net.FileListener(file)
-	if err != nil {
-		return nil, err
-	}
-	listener.(*net.UnixListener).SetUnlinkOnClose(true)
 	return listener.(*net.UnixListener), nil
 }
 
