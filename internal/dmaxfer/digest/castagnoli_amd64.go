@@ -4,9 +4,6 @@ import "golang.org/x/sys/cpu"
 
 var canFold = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VPCLMULQDQ && cpu.X86.HasSSE42
 
-// minTable is the length in bytes from which the table of hash/crc32 pays.
-const minTable = minFold
-
 // fold continues register, a CRC-32C before its final complement, with p. The length of p must be a positive multiple
 // of foldBlock.
 //

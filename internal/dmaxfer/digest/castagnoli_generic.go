@@ -2,10 +2,7 @@
 
 package digest
 
-const (
-	canFold  = false
-	minTable = 0 // the table of hash/crc32 is computed quickly
-)
+const canFold = false
 
 func fold([]byte, uint32) uint32 { panic("digest: this processor does not fold") }
 

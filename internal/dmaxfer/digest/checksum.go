@@ -2,7 +2,6 @@ package digest
 
 import (
 	"hash/crc32"
-	"sync"
 
 	"github.com/zeebo/xxh3"
 )
@@ -30,10 +29,6 @@ func CheckedCopy(a Algorithm, target, chunk []byte) uint64 {
 	return Check(a, target)
 }
 
-// castagnoli returns the table of CRC-32C. Where the processor has a CRC instruction for it, computing the table takes
-// longer than the copy of a small file, so that is done on first use.
-var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
-
 // updateCastagnoli is crc32.Update for CRC-32C. On processors with VPCLMULQDQ it first folds p into one block with
 // the same remainder, which is several times faster than the CRC32 instruction.
 func updateCastagnoli(crc uint32, p []byte) uint32 {
@@ -44,12 +39,12 @@ func updateCastagnoli(crc uint32, p []byte) uint32 {
 	return updateUnfolded(^fold(p[:whole], ^crc), p[whole:])
 }
 
-// updateUnfolded does not need the slow table for what is short.
+// updateUnfolded computes the table of hash/crc32, which takes 0.2 ms, on first use, and not for nothing.
 func updateUnfolded(crc uint32, p []byte) uint32 {
-	if len(p) < minTable {
-		return updateShort(crc, p)
+	if len(p) == 0 {
+		return crc
 	}
-	return crc32.Update(crc, castagnoli(), p)
+	return crc32.Update(crc, crc32.MakeTable(crc32.Castagnoli), p)
 }
 
 // copyCastagnoli copies p to target, which has the same length, and returns the CRC-32C of the bytes that were
