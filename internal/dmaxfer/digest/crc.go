@@ -37,26 +37,10 @@ func operatorOf(n int64) uint32 {
 	operator := uint32(1) << 31 // x^0
 	for i := 0; n > 0; i, n = i+1, n>>1 {
 		if n&1 != 0 {
-			operator = multiply(doublings()[i], operator)
+			operator = multiply(operator, doublings()[i])
 		}
 	}
 	return operator
-}
-
-// operatorCache caches the operators of a few lengths, because most chunks of a file have the same length. The zero
-// value is empty and ready for use.
-type operatorCache [8]struct {
-	length   int64
-	operator uint32
-}
-
-// get returns the operator of a positive length.
-func (c *operatorCache) get(length int64) uint32 {
-	entry := &c[uint64(length)*0x9e3779b97f4a7c15>>61] // Fibonacci hashing: lengths are mostly powers of two
-	if entry.length != length {
-		entry.length, entry.operator = length, operatorOf(length)
-	}
-	return entry.operator
 }
 
 // combine returns the CRC of two consecutive chunks. operator is the one for the length of the second.

@@ -41,14 +41,3 @@ func TestOperatorsOfAnyLength(t *testing.T) {
 		}
 	})
 }
-
-func TestOperatorCacheForgetsRatherThanErrs(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var cache operatorCache
-		for _, length := range rapid.SliceOfN(rapid.Int64Range(1, 64), 1, 200).Draw(t, "lengths") {
-			if got, want := cache.get(length), operatorOf(length); got != want {
-				t.Fatalf("%08x for %d, want %08x", got, length, want)
-			}
-		}
-	})
-}

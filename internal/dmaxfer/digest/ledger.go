@@ -25,8 +25,7 @@ type Ledger struct {
 	prefix    int64   // bytes from the start of the file without a gap
 	hash      *hasher // of the prefix, if the algorithm is Ordered
 	crc       uint32  // of the prefix, if the algorithm is CRC32C
-	operators operatorCache
-	pending   []run // runs beyond a gap, sorted by offset
+	pending   []run   // runs beyond a gap, sorted by offset
 }
 
 // run is a range of the file, one or more chunks, that is not yet contiguous with the start of the file.
@@ -79,7 +78,7 @@ func (l *Ledger) AddHole(offset, length int64) error {
 	case l.algorithm == None || length <= 0:
 		return l.addRun(run{offset: offset, length: length})
 	default:
-		return l.addRun(run{offset: offset, length: length, crc: crcOfZeros(l.operators.get(length))})
+		return l.addRun(run{offset: offset, length: length, crc: crcOfZeros(operatorOf(length))})
 	}
 }
 
@@ -190,7 +189,7 @@ func (l *Ledger) hold(p run, i int) error {
 func (l *Ledger) join(first, second run) run {
 	joined := run{offset: first.offset, length: first.length + second.length}
 	if l.algorithm == CRC32C {
-		joined.crc = combine(first.crc, second.crc, l.operators.get(second.length))
+		joined.crc = combine(first.crc, second.crc, operatorOf(second.length))
 	}
 	return joined
 }
@@ -198,7 +197,7 @@ func (l *Ledger) join(first, second run) run {
 func (l *Ledger) extend(p run) {
 	l.prefix = p.end()
 	if l.algorithm == CRC32C {
-		l.crc = combine(l.crc, p.crc, l.operators.get(p.length))
+		l.crc = combine(l.crc, p.crc, operatorOf(p.length))
 	}
 }
 
