@@ -41,16 +41,8 @@ type reach struct {
 
 	// For one of many daemons: open opens a device, nil if the driver is opened for this daemon alone; warned says that
 	// what concerns all of them was logged.
-	open   func(chosen inventory.Selection, run func(side) error) error
+	open   func(chosen inventory.Selection) (side, error)
 	warned bool
-}
-
-// onDevice opens the device by which the daemon is reached, and calls run with it.
-func (r reach) onDevice(chosen inventory.Selection, log zerolog.Logger, run func(side) error) error {
-	if r.open != nil {
-		return r.open(chosen, run)
-	}
-	return onDevice(r.Driver, chosen, log, run)
 }
 
 // contact is a command's connection to a daemon.
@@ -80,21 +72,26 @@ func withDaemon(
 		warnOfKeys(id, r.Auth, log)
 	}
 	chosen := inventory.Selection{Device: peer.Device, Representor: peer.Representor, Role: r.Role}
-	open := func(run func(side) error) error { return r.onDevice(chosen, log, run) }
-	if network {
-		open = func(run func(side) error) error { return run(side{side: negotiate.Client, address: peer.Address}) }
+	on := side{side: negotiate.Client, address: peer.Address}
+	switch {
+	case network:
+	case r.open != nil:
+		on, err = r.open(chosen)
+	default:
+		on, err = openSide(r.Driver, chosen, log)
 	}
-	return open(func(on side) error {
-		c, err := connect(ctx, on, r, peer, id, log)
+	if err != nil {
+		return on.end(err)
+	}
+	c, err := connect(ctx, on, r, peer, id, log)
+	if err == nil {
+		err = id.remember(r.nameOfKey(), c.client.Peer().Key, streams.stderr)
 		if err == nil {
-			err = id.remember(r.nameOfKey(), c.client.Peer().Key, streams.stderr)
-			if err == nil {
-				err = r.answering(ctx, streams.stderr, c.client, func(ctx context.Context) error { return run(ctx, c) })
-			}
-			err = errors.Join(err, closeUnlessHung(err, c.client.Close))
+			err = r.answering(ctx, streams.stderr, c.client, func(ctx context.Context) error { return run(ctx, c) })
 		}
-		return withSide(on.side, err)
-	})
+		err = errors.Join(err, closeUnlessHung(err, c.client.Close))
+	}
+	return on.end(withSide(on.side, err))
 }
 
 // answering calls run, and meanwhile answers requests for progress by what the client waits for outside of a copy,

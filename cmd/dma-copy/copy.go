@@ -47,12 +47,11 @@ func runner(streams streams) func(context.Context, config.Copy, zerolog.Logger) 
 		}
 		return reported(ctx, streams, s, refused, uses, log, func(ctx context.Context, r report.Reporter) error {
 			chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
-			return onDevice(s.Driver, chosen, log, func(on side) error {
-				if on.movesNothing() {
-					return errMovesNothing
-				}
-				return copyOnDevice(ctx, on, report.NewMonitor(r, s), streams, s, log)
-			})
+			on, err := openSide(s.Driver, chosen, log)
+			if err == nil {
+				err = copyOnDevice(ctx, on, report.NewMonitor(r, s), streams, s, log)
+			}
+			return on.end(err)
 		})
 	}
 }
@@ -79,6 +78,9 @@ func reported(
 func copyOnDevice(
 	ctx context.Context, on side, r *report.Monitor, streams streams, s config.Copy, log zerolog.Logger,
 ) error {
+	if on.movesNothing() {
+		return errMovesNothing
+	}
 	options := copyOptions(s, on.device, on.side, streams.data, log)
 	options.Location = negotiate.Location{Machine: machineName(), User: userName(), Path: pathForPeers(s.File)}
 	if s.With != "" {

@@ -223,12 +223,13 @@ func (p *peersPush) copyTo(
 	log := p.log.With().Str("peer", result.Name).Logger()
 	daemon := reachOf(s)
 	daemon.warned = true
-	daemon.open = func(chosen inventory.Selection, run func(side) error) error {
+	daemon.open = func(chosen inventory.Selection) (on side, err error) {
 		driver, err := p.driver()
-		if err != nil {
-			return err
+		if err == nil {
+			on, err = openOn(driver, chosen)
 		}
-		return onDriver(driver, chosen, run)
+		on.shared = true
+		return on, err
 	}
 	daemon.waits = p.reporter.WaitOutput(result.Name, target.Line)
 	return withDaemon(ctx, p.streams, daemon, log, func(ctx context.Context, c contact) error {

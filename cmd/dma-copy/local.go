@@ -57,18 +57,17 @@ func localCopy(ctx context.Context, streams streams, s config.Local, args []stri
 	}
 	uses := oneStream(s.StreamArgument(), s.Target != config.Stream)
 	return reported(ctx, streams, s.Copy, refused, uses, log, func(ctx context.Context, r report.Reporter) error {
-		return withDriver(s.Driver, log, func(driver *doca.Driver) error {
-			if !driver.MovesBytes() {
-				return errMovesNothing
-			}
-			choose := func(devices []doca.DeviceInfo) (string, error) {
+		driver, err := openDriver(s.Driver, log)
+		on := side{driver: driver}
+		if err == nil {
+			on.device, err = openDevice(driver, func(devices []doca.DeviceInfo) (string, error) {
 				return inventory.ChooseLocal(devices, s.Device)
-			}
-			return withDevice(driver, choose, func(device *doca.Device) error {
-				on := side{driver: driver, device: device}
-				return localOnDevice(ctx, on, report.NewMonitor(r, s.Copy), streams, s, log)
 			})
-		})
+		}
+		if err == nil {
+			err = localOnDevice(ctx, on, report.NewMonitor(r, s.Copy), streams, s, log)
+		}
+		return on.end(err)
 	})
 }
 
@@ -76,6 +75,9 @@ func localCopy(ctx context.Context, streams streams, s config.Local, args []stri
 func localOnDevice(
 	ctx context.Context, on side, r *report.Monitor, streams streams, s config.Local, log zerolog.Logger,
 ) error {
+	if on.movesNothing() {
+		return errMovesNothing
+	}
 	options := copyOptions(s.Copy, on.device, negotiate.Host, streams.local, log)
 	if _, err := selectEntries(ctx, s.Copy, streams.stdin, &options); err != nil {
 		return err

@@ -64,13 +64,15 @@ func runPing(
 		return report.InRequest("ping", err)
 	}
 	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
-	return onDevice(s.Driver, chosen, log, func(on side) error {
+	on, err := openSide(s.Driver, chosen, log)
+	if err == nil {
 		wait := report.WaitForPing(on.side, hostFunction(on, s.Representor), s.Wait)
 		stop := sync.OnceFunc(report.Waiting(wait, waits, progressRequests(ctx)))
 		defer stop()
 		r.Begin(pathOf(on, s.Driver))
-		return pingPeer(ctx, on, r, s, wait, log, stop)
-	})
+		err = pingPeer(ctx, on, r, s, wait, log, stop)
+	}
+	return on.end(err)
 }
 
 // pingPeer exchanges texts and round trips with a process on the other side. It calls met when that has come.

@@ -62,16 +62,6 @@ here$ dma-copy push image.bin ucx://lab.example/inbox/
 }
 
 func runServe(ctx context.Context, streams streams, s *config.Serve, log zerolog.Logger) error {
-	serve := func(on side) error {
-		if on.movesNothing() {
-			return errMovesNothing
-		}
-		d := &daemon{side: on, streams: streams, settings: s, log: log}
-		return errors.Join(d.run(ctx), d.close())
-	}
-	if !s.ServesDevice() {
-		return serve(side{side: negotiate.Server})
-	}
 	chosen := inventory.Selection{Device: s.Device, Role: s.Role}
 	if !s.ServesNetwork() {
 		chosen.Otherwise = "serve other machines with --listen"
@@ -79,7 +69,15 @@ func runServe(ctx context.Context, streams streams, s *config.Serve, log zerolog
 	if len(s.Representors) > 0 {
 		chosen.Representor = s.Representors[0]
 	}
-	return onDevice(s.Driver, chosen, log, serve)
+	on, err := side{side: negotiate.Server}, error(nil)
+	if s.ServesDevice() {
+		on, err = openSide(s.Driver, chosen, log)
+	}
+	if err == nil {
+		d := &daemon{side: on, streams: streams, settings: s, log: log}
+		err = errors.Join(d.run(ctx), d.close())
+	}
+	return on.end(err)
 }
 
 // daemon is the process of serve. What it opens is closed in the opposite order.
@@ -100,6 +98,9 @@ type daemon struct {
 }
 
 func (d *daemon) run(ctx context.Context) error {
+	if d.movesNothing() {
+		return errMovesNothing
+	}
 	hangups := divertHangups(ctx)
 	store, err := openKeys(d.streams.env, d.settings.Keys)
 	if err != nil {

@@ -38,6 +38,7 @@ func limitTime(ctx context.Context, limit time.Duration) (context.Context, conte
 type side struct {
 	driver  *doca.Driver // nil: the peer is on another machine
 	device  *doca.Device // as driver
+	shared  bool         // the driver is that of others, too
 	side    negotiate.Side
 	address string // of a daemon on another machine
 }
@@ -53,29 +54,45 @@ func (s side) near() string {
 	return placement.NearAddress(s.driver.Hardware(), s.device.Info().PCIAddress)
 }
 
-// onDevice opens the driver and the device that the settings select, and calls run with them.
-func onDevice(s config.Driver, chosen inventory.Selection, log zerolog.Logger, run func(side) error) error {
-	return withDriver(s, log, func(driver *doca.Driver) error {
-		return onDriver(driver, chosen, func(on side) error {
-			log.Debug().Str("device", on.device.Info().Name()).Stringer("side", on.side).Msg("device opened")
-			return run(on)
-		})
-	})
+// openSide opens the driver and the device that the settings select. The side has to be ended also with an error.
+func openSide(s config.Driver, chosen inventory.Selection, log zerolog.Logger) (side, error) {
+	driver, err := openDriver(s, log)
+	if err != nil {
+		return side{}, err
+	}
+	on, err := openOn(driver, chosen)
+	if err == nil {
+		log.Debug().Str("device", on.device.Info().Name()).Stringer("side", on.side).Msg("device opened")
+	}
+	return on, err
 }
 
-// onDriver opens the device of a driver that the settings select, and calls run with it.
-func onDriver(driver *doca.Driver, chosen inventory.Selection, run func(side) error) error {
+// openOn opens the device of a driver that the settings select. The side has to be ended also with an error.
+func openOn(driver *doca.Driver, chosen inventory.Selection) (side, error) {
 	choose := func(devices []doca.DeviceInfo) (string, error) { return inventory.ChooseDevice(devices, chosen) }
-	return withFallback(driver, withDevice(driver, choose, func(device *doca.Device) error {
-		which, err := inventory.ChooseSide(device.Info(), chosen)
-		if err != nil {
-			return &report.SideError{Side: inventory.NativeSide(device.Info()), Err: err}
-		}
-		if which == negotiate.DPU && chosen.Representor == "" {
-			return &report.SideError{Side: which, Err: missingRepresentor(device)}
-		}
-		return run(side{driver: driver, device: device, side: which})
-	}))
+	device, err := openDevice(driver, choose)
+	on := side{driver: driver, device: device}
+	if err != nil {
+		return on, err
+	}
+	if on.side, err = inventory.ChooseSide(device.Info(), chosen); err != nil {
+		return on, &report.SideError{Side: inventory.NativeSide(device.Info()), Err: err}
+	}
+	if on.side == negotiate.DPU && chosen.Representor == "" {
+		return on, &report.SideError{Side: on.side, Err: missingRepresentor(device)}
+	}
+	return on, nil
+}
+
+// end closes what the side has opened, after work that ended with err, and returns that with the errors of the end.
+func (s side) end(err error) error {
+	if s.device != nil {
+		err = withFallback(s.driver, errors.Join(err, closeUnlessHung(err, s.device.Close)))
+	}
+	if s.driver != nil && !s.shared {
+		err = errors.Join(err, closeUnlessHung(err, s.driver.Close))
+	}
+	return err
 }
 
 // withFallback names the driver in the error of a side that has met no peer. That may be waiting on a card.
@@ -92,16 +109,6 @@ func shortCause(driver *doca.Driver) string {
 	return cause
 }
 
-// withDriver opens the driver that the settings select, and calls run with it.
-func withDriver(s config.Driver, log zerolog.Logger, run func(*doca.Driver) error) error {
-	driver, err := openDriver(s, log)
-	if err != nil {
-		return err
-	}
-	err = run(driver)
-	return errors.Join(err, closeUnlessHung(err, driver.Close))
-}
-
 func openDriver(s config.Driver, log zerolog.Logger) (*doca.Driver, error) {
 	if err := s.ValidateForDevice(); err != nil {
 		return nil, err
@@ -113,31 +120,25 @@ func openDriver(s config.Driver, log zerolog.Logger) (*doca.Driver, error) {
 	return driver, err
 }
 
-// withDevice opens the device that choose names, and calls run with it.
-func withDevice(
-	driver *doca.Driver, choose func([]doca.DeviceInfo) (string, error), run func(*doca.Device) error,
-) (err error) {
+// openDevice opens the device that choose names.
+func openDevice(driver *doca.Driver, choose func([]doca.DeviceInfo) (string, error)) (*doca.Device, error) {
 	devices, err := driver.Devices()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	name, err := choose(devices)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if driver.Fallback() != "" && inventory.IsNVIDIA(os.DirFS("/sys"), name) {
-		return exit.Errorf(exit.Device, "install DOCA, or use the software device with --driver soft",
+		return nil, exit.Errorf(exit.Device, "install DOCA, or use the software device with --driver soft",
 			"%s is an NVIDIA device of this machine and needs DOCA, but %s", quote.Text(name), shortCause(driver))
 	}
 	device, err := driver.OpenDevice(name)
 	if err != nil && driver.Fallback() != "" {
-		return fmt.Errorf("%w; this side uses the software device, because %s", err, shortCause(driver))
+		err = fmt.Errorf("%w; this side uses the software device, because %s", err, shortCause(driver))
 	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, closeUnlessHung(err, device.Close)) }()
-	return run(device)
+	return device, err
 }
 
 func missingRepresentor(device *doca.Device) error {
