@@ -101,6 +101,8 @@ func TestCompletionIsSilent(t *testing.T) {
 		"-- -l W":                                      "WARNING",
 		"push --path tls,":                             "",
 		"serve --path tls,tcp,am,rma,dma,":             "tls,tcp,am,rma,dma,fast",
+		"help pul":                                     "pull",
+		"help pull _":                                  "",
 		"push --cores 0 --num":                         "",
 		"config show push --cores 0 --num":             "",
 		"config show copy _":                           "",

@@ -51,7 +51,12 @@ func (t *transfers) clearAndCopyAgain(ctx context.Context, e config.Ends, failed
 	case cleared == 0:
 		return failed
 	default:
-		err = t.copyAgain(ctx, e)
+		if err = withSide(t.side.side, t.release(ctx)); err == nil {
+			// The total is that of the second copy.
+			t.total = report.Total{Deleted: t.total.Deleted, Kept: t.total.Kept}
+			t.newMirror()
+			err = t.copyAll(ctx, []config.Ends{e})
+		}
 	}
 	if err != nil && renamed > 0 && !t.settings.Options.Backup {
 		t.log.Warn().Int("entries", renamed).
@@ -137,16 +142,6 @@ func (t *transfers) obstacles(
 	return append(obstacles, tree.FoldedInTheWay(missing, folded)...), empty, err
 }
 
-// copyAgain copies what could not be copied before its way was cleared. The total is that of this copy.
-func (t *transfers) copyAgain(ctx context.Context, e config.Ends) error {
-	if err := t.release(ctx); err != nil {
-		return withSide(t.side.side, err)
-	}
-	t.total = report.Total{Deleted: t.total.Deleted, Kept: t.total.Kept}
-	t.newMirror()
-	return t.copyAll(ctx, []config.Ends{e})
-}
-
 // release closes the directories that the copy has kept, on both sides.
 func (t *transfers) release(ctx context.Context) error {
 	if ctx.Err() == nil {
@@ -196,29 +191,17 @@ func (t *transfers) deleteFrom(ctx context.Context, e config.Ends) (entries int,
 		for _, each := range rest {
 			t.deleted(each, nil)
 		}
-	} else {
-		err = t.deleteAll(ctx, e, target, rest)
+	} else if err = t.mayRemove(ctx, e, len(rest)); err == nil {
+		err = target.remove(ctx, rest, t.settings.Options.Backup, t.deleted)
 	}
-	if err == nil {
-		t.keepMounted(mounted)
+	if err != nil {
+		return len(rest) + len(mounted), err
 	}
-	return len(rest) + len(mounted), err
-}
-
-// keepMounted reports mount points that the source does not have, which nobody can remove.
-func (t *transfers) keepMounted(mounted []tree.Listed) {
-	for _, each := range mounted {
+	for _, each := range mounted { // which the source does not have, and nobody can remove
 		t.deleted(each, disk.NewError(disk.ErrTarget, nil, "unmount it, or exclude it",
 			"cannot remove %s: it is a mount point, so nothing in it was deleted", each.Path))
 	}
-}
-
-// deleteAll deletes entries of the target if that is permitted, and if the copy was from here to here.
-func (t *transfers) deleteAll(ctx context.Context, e config.Ends, target directory, rest []tree.Listed) error {
-	if err := t.mayRemove(ctx, e, len(rest)); err != nil {
-		return err
-	}
-	return target.remove(ctx, rest, t.settings.Options.Backup, t.deleted)
+	return len(rest) + len(mounted), nil
 }
 
 // mayRemove returns an error unless so many entries may be removed, now, from the directory of the copy.
@@ -289,16 +272,7 @@ func (t *transfers) rest(
 // counted counts the entries of a target before the copy.
 func (t *transfers) counted(listing tree.Listing) tree.Listing {
 	t.before = 0
-	return func(yield func(tree.Listed, error) bool) {
-		for each, err := range listing {
-			if err == nil {
-				t.before++
-			}
-			if !yield(each, err) {
-				return
-			}
-		}
-	}
+	return kept(listing, func(tree.Listed) bool { t.before++; return true })
 }
 
 // lookUp returns the entries that the list of the target does not have, and that are there under another name. Only

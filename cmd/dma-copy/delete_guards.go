@@ -70,7 +70,8 @@ func (t *transfers) mayDelete(ctx context.Context, e config.Ends, target directo
 	if t.options.FilesFrom != nil || t.options.Links != tree.LinksCopy {
 		return true // the copy leaves out some of the source, or makes something else of it
 	}
-	source, has := whole(withoutSpecial(t.source(ctx, e, false))), t.counted(whole(target.list(ctx)))
+	isCopied := func(e tree.Listed) bool { return e.Kind != negotiate.EntrySpecial }
+	source, has := whole(kept(t.source(ctx, e, false), isCopied)), t.counted(whole(target.list(ctx)))
 	for range tree.ExtraOrInTheWay(source, has, t.removal(), nil) {
 		return true // it may be an error, which the copy has, too
 	}
@@ -88,11 +89,11 @@ func whole(listing tree.Listing) tree.Listing {
 	}
 }
 
-// withoutSpecial returns a listing without special files, which a copy leaves out.
-func withoutSpecial(listing tree.Listing) tree.Listing {
+// kept returns a listing of those entries for which keep returns true.
+func kept(listing tree.Listing, keep func(tree.Listed) bool) tree.Listing {
 	return func(yield func(tree.Listed, error) bool) {
 		for each, err := range listing {
-			if (err != nil || each.Kind != negotiate.EntrySpecial) && !yield(each, err) {
+			if (err != nil || keep(each)) && !yield(each, err) {
 				return
 			}
 		}

@@ -101,14 +101,10 @@ exit codes are listed there.
 // newHelpCommand returns `help` and `help COMMAND`, which print what --help prints.
 func newHelpCommand(root *cobra.Command, commands []command) *cobra.Command {
 	return &cobra.Command{
-		Use:    "help [COMMAND]",
-		Short:  "Print the help of a command",
-		Hidden: true,
-		ValidArgsFunction: func(
-			_ *cobra.Command, before []string, word string,
-		) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return firstOf(names(commands)...)(completer{}, before, word)
-		},
+		Use:       "help [COMMAND]",
+		Short:     "Print the help of a command",
+		Hidden:    true,
+		ValidArgs: names(commands),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return root.Help()

@@ -117,14 +117,10 @@ func ValuesOf(s Settings, flag string) Values {
 	if !known {
 		return Values{}
 	}
-	return opt.values()
-}
-
-func (o option) values() Values {
-	if o.words == nil {
-		return Values{Kind: o.offers}
+	if opt.words == nil {
+		return Values{Kind: opt.offers}
 	}
-	return Values{Kind: WordValues, Words: o.words, List: o.several}
+	return Values{Kind: WordValues, Words: opt.words, List: opt.several}
 }
 
 // Exclusive returns sets of flags of the command of which only one can be given.

@@ -28,7 +28,7 @@ func (s *Doctor) options() []option {
 		[]option{
 			idleTimeoutOption(&s.IdleTimeout,
 				"ucx: timeout of copies without progress, from which acknowledgements are derived"),
-			keysOption(&s.Keys, "With --listen or ucx: directory of the keys to check"),
+			directoryOption(AddedFlags, "keys", &s.Keys, "With --listen or ucx: directory of the keys to check"),
 			listenOption(&s.Listen,
 				"Check that a daemon could listen there; without -p and -r no device is checked then"),
 			outputOption(&s.Output, "Findings as text, or as one JSON object, on stdout"),
@@ -126,8 +126,9 @@ type Status struct {
 func (s *Status) options() []option {
 	return append(s.logOptions(),
 		jsonOption(),
-		socketOption(&s.Socket, "Socket of the daemon; default status.sock in its runtime directory"),
-		runtimeDirOption(&s.RuntimeDir, "Runtime directory of the daemon; default that "+
+		fileOption(AddedFlags, "socket", "PATH", &s.Socket,
+			"Socket of the daemon; default status.sock in its runtime directory"),
+		directoryOption(ServeFlags, "runtime-dir", &s.RuntimeDir, "Runtime directory of the daemon; default that "+
 			"of this user, then /run/dma-copy"),
 		outputOption(&s.Output, "Result as text, or as one JSON line, on stdout"),
 	)

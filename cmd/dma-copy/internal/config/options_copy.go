@@ -78,7 +78,7 @@ func (s *Copy) peerOptions(path option) []option {
 func (s *Copy) demandOptions() []option {
 	o := &s.Options
 	return []option{
-		maxBytesOption(&o.MaxBytes, "Refuse a larger file or tree; 0 is no limit"),
+		sizeOption(AddedFlags, "max-bytes", &o.MaxBytes, "0", "Refuse a larger file or tree; 0 is no limit"),
 		sizeOption(AddedFlags, "max-holes", &o.MaxHoles, "256GiB", "Refuse a file with more holes, which take as long "+
 			"as data with a digest other than crc32c or with a readback; 0 is no limit"),
 		maxEntriesOption(&o.MaxEntries, "Refuse a tree with more entries; 0 is no limit"),

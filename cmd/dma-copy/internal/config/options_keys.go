@@ -26,7 +26,7 @@ type Keys struct {
 func (s *Keys) options() []option {
 	return slices.Concat(s.logOptions(), []option{
 		jsonOption(),
-		keysOption(&s.Directory, "Directory of this side's key and of the trusted "+
+		directoryOption(AddedFlags, "keys", &s.Directory, "Directory of this side's key and of the trusted "+
 			"keys; default /etc/dma-copy for root, else dma-copy in XDG_CONFIG_HOME or ~/.config"),
 		outputOption(&s.Output, "new, show, list: output format"),
 		quietOption(&s.Quiet, "new, trust, remove: print errors only"),
@@ -42,7 +42,7 @@ func (s *Keys) flagOnlyOptions() []option {
 			help: "trust: a share that the key may use, with the most that it may do there; may be repeated. " +
 				"Without: all shares as they are"},
 		switchOption(AddedFlags, "owner", &s.Grant.Owner, "trust: what the key sends may keep its owner"),
-		maxBytesOption(&s.Grant.MaxBytes, "trust: limit of one copy; 0 is no limit"),
+		sizeOption(AddedFlags, "max-bytes", &s.Grant.MaxBytes, "0", "trust: limit of one copy; 0 is no limit"),
 		maxEntriesOption(&s.Grant.MaxEntries, "trust: limit of one copy; 0 is no limit"),
 		bandwidthOption(&s.Grant.Bandwidth, "trust: bandwidth limit of the key in bytes per second, such as 100MiB; "+
 			"0 is no limit"),

@@ -62,7 +62,8 @@ func (s *Contact) options() []option {
 // identityOptions select the keys of this side and whether the peer must have one that is trusted.
 func identityOptions(keys *string, auth *AuthChoice) []option {
 	return []option{
-		keysOption(keys, "Directory of this side's key and of the trusted keys, see dma-copy keys --help"),
+		directoryOption(AddedFlags, "keys", keys,
+			"Directory of this side's key and of the trusted keys, see dma-copy keys --help"),
 		choiceOption(AddedFlags, "auth", auth, AuthKeys,
 			"keys: the peer must have a trusted key; none: anybody may be the peer", AuthKeys, AuthNone),
 	}
@@ -157,10 +158,11 @@ func (s *Serve) watchOptions() []option {
 			"At the address of --metrics, also serve a page for browsers: peers, paths, rates, failures. "+
 				"Every user of this machine can read a loopback address"),
 		fileOption(ServeFlags, "audit-log", "FILE", &s.AuditLog, "Append a JSON line for each request; - is stderr"),
-		runtimeDirOption(&s.RuntimeDir, "Directory of the lock that keeps a second "+
+		directoryOption(ServeFlags, "runtime-dir", &s.RuntimeDir, "Directory of the lock that keeps a second "+
 			"daemon from starting, and of the socket; default RUNTIME_DIRECTORY, else /run/dma-copy "+
 			"(root), else XDG_RUNTIME_DIR/dma-copy, else /tmp/dma-copy-UID"),
-		socketOption(&s.Socket, "Socket for dma-copy status; default status.sock in the runtime directory"),
+		fileOption(AddedFlags, "socket", "PATH", &s.Socket,
+			"Socket for dma-copy status; default status.sock in the runtime directory"),
 	}
 }
 

@@ -16,7 +16,11 @@ func commonOptions(log *Logging, driver *Driver) []option {
 
 // generalOptions are those of every DOCA program, and the format of the log.
 func generalOptions(log *Logging, driver *Driver) []option {
-	return append(log.logOptions(), sdkLogLevelOption(&driver.LogLevel), jsonOption())
+	return append(log.logOptions(),
+		option{group: DOCAFlags, name: sdkLogLevelName, value: "LEVEL", fallback: "40", json: jsonNumber,
+			words: levelNames[:], assign: into(&driver.LogLevel, parseLevel),
+			help: "The same for the driver's own messages"},
+		jsonOption())
 }
 
 // The names of the options of the log, of which those of the levels depend on that of --quiet.
@@ -34,14 +38,6 @@ func (s *Logging) logOptions() []option {
 		choiceOption(AddedFlags, "log-format", &s.LogFormat, logAuto,
 			"Log on stderr as lines of text or of JSON; auto is text on a terminal, else json",
 			logAuto, LogText, LogJSON),
-	}
-}
-
-func sdkLogLevelOption(level *Level) option {
-	return option{
-		group: DOCAFlags, name: sdkLogLevelName, value: "LEVEL", fallback: "40", json: jsonNumber,
-		words: levelNames[:], assign: into(level, parseLevel),
-		help: "The same for the driver's own messages",
 	}
 }
 
@@ -139,10 +135,6 @@ func pathOption(group FlagGroup, path *PathChoice, help string, offered []PathCh
 	return opt
 }
 
-func maxBytesOption(limit *int64, help string) option {
-	return sizeOption(AddedFlags, "max-bytes", limit, "0", help)
-}
-
 func maxEntriesOption(limit *int64, help string) option {
 	return countOption(NativeFlags, "max-entries", limit, "0", 0, math.MaxInt64, help)
 }
@@ -151,18 +143,6 @@ func bandwidthOption(rate *int64, help string) option {
 	opt := sizeOption(NativeFlags, "bwlimit", rate, "0", help)
 	opt.value, opt.assign = "RATE", into(rate, parseRate)
 	return opt
-}
-
-func keysOption(directory *string, help string) option {
-	return directoryOption(AddedFlags, "keys", directory, help)
-}
-
-func runtimeDirOption(directory *string, help string) option {
-	return directoryOption(ServeFlags, "runtime-dir", directory, help)
-}
-
-func socketOption(path *string, help string) option {
-	return fileOption(AddedFlags, "socket", "PATH", path, help)
 }
 
 // placementOptions select the CPUs of the process.
