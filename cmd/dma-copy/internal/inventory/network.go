@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -86,24 +85,28 @@ func (n Network) HasRDMA() bool {
 
 // WriteNetwork writes the inventory as text or JSON.
 func WriteNetwork(w io.Writer, n Network, form config.OutputForm) error {
-	if form == config.OutputJSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(n)
+	return write(w, form, n, n.writeText)
+}
+
+func (n Network) writeText(text *strings.Builder) {
+	fmt.Fprintf(text, "UCX %s\n", n.UCX)
+	var names []string // each once, in UCX's order
+	devices := map[string][]string{}
+	for _, t := range n.Transports {
+		if devices[t.Name] == nil {
+			names = append(names, t.Name)
+		}
+		devices[t.Name] = append(devices[t.Name], t.Device)
 	}
-	var text strings.Builder
-	fmt.Fprintf(&text, "UCX %s\n", n.UCX)
-	for _, name := range n.transportNames() {
-		row(&text, name, "%s", strings.Join(n.devicesOf(name), ", "))
+	for _, name := range names {
+		row(text, name, "%s", strings.Join(devices[name], ", "))
 	}
 	for _, port := range n.RDMAPorts {
-		writePort(&text, port)
+		writePort(text, port)
 	}
 	if len(n.RDMAPorts) == 0 {
 		text.WriteString("\nno RDMA device: --path rma is not possible with another machine\n")
 	}
-	_, err := io.WriteString(w, text.String())
-	return err
 }
 
 func writePort(text *strings.Builder, port RDMAPort) {
@@ -114,27 +117,6 @@ func writePort(text *strings.Builder, port RDMAPort) {
 	for _, gid := range port.GIDs {
 		row(text, fmt.Sprintf("GID %d", gid.Index), "%s  %s", gid.Address, gid.Type)
 	}
-}
-
-// transportNames returns each name once, in UCX's order.
-func (n Network) transportNames() []string {
-	var names []string
-	for _, t := range n.Transports {
-		if !slices.Contains(names, t.Name) {
-			names = append(names, t.Name)
-		}
-	}
-	return names
-}
-
-func (n Network) devicesOf(transport string) []string {
-	var devices []string
-	for _, t := range n.Transports {
-		if t.Name == transport {
-			devices = append(devices, t.Device)
-		}
-	}
-	return devices
 }
 
 // NetDevices returns the names that --net-devices can have: those of network devices, not of memory.

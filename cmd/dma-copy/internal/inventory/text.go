@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,16 +14,23 @@ import (
 
 // Write writes the inventory as text or JSON.
 func Write(w io.Writer, found Inventory, form config.OutputForm) error {
+	return write(w, form, found, func(text *strings.Builder) {
+		writeDriverBlock(text, found.Driver)
+		for _, device := range found.Devices {
+			writeDeviceBlock(text, device)
+		}
+	})
+}
+
+// write writes a value as JSON, or what asText makes of it.
+func write(w io.Writer, form config.OutputForm, value any, asText func(*strings.Builder)) error {
 	if form == config.OutputJSON {
 		encoder := json.NewEncoder(w)
 		encoder.SetIndent("", "  ")
-		return encoder.Encode(found)
+		return encoder.Encode(value)
 	}
 	var text strings.Builder
-	writeDriverBlock(&text, found.Driver)
-	for _, device := range found.Devices {
-		writeDeviceBlock(&text, device)
-	}
+	asText(&text)
 	_, err := io.WriteString(w, text.String())
 	return err
 }
@@ -66,12 +74,7 @@ func writeDeviceBlock(text *strings.Builder, d *Device) {
 	}
 }
 
-func orUnknown(name string) string {
-	if name == "" {
-		return "unknown"
-	}
-	return name
-}
+func orUnknown(name string) string { return cmp.Or(name, "unknown") }
 
 func functionOf(d *Device) string {
 	if d.SFIndex != nil {
@@ -97,9 +100,10 @@ func Sides(d *Device) string {
 func writeRepresentors(text *strings.Builder, d *Device) {
 	switch {
 	case len(d.Representors) > 0:
-		for i, rep := range d.Representors {
-			row(text, onlyFirst(i, "represents"), "%s function %s%s",
-				representedSide(d, rep), rep.HostFunction, representorDetails(rep))
+		name := "represents"
+		for _, rep := range d.Representors {
+			row(text, name, "%s function %s%s", representedSide(d, rep), rep.HostFunction, representorDetails(rep))
+			name = "" // once for all of them
 		}
 	case d.DPUSide:
 		row(text, "represents", "no host function")
@@ -113,13 +117,6 @@ func representedSide(d *Device, rep Representor) string {
 		return "DPU"
 	}
 	return "host"
-}
-
-func onlyFirst(i int, name string) string {
-	if i > 0 {
-		return ""
-	}
-	return name
 }
 
 func representorDetails(rep Representor) string {
