@@ -1,8 +1,10 @@
 package metrics
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +18,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/service"
 )
 
-// refusedCode is the exit code of a peer that may not do what it asks for.
-const refusedCode = 8
-
 // stages are the values of the label stage, by pump.Stage.
 var stages = map[pump.Stage]string{
 	pump.Reading: "read", pump.Checking: "digest", pump.Copying: "copy", pump.Writing: "write", pump.Peer: "peer",
@@ -30,6 +29,11 @@ const dryRun service.Operation = "dry_run"
 
 var operations = []service.Operation{
 	service.Push, service.Pull, dryRun, service.List, service.Remove, service.Mkdir, service.Ping,
+}
+
+// reasons are values of the label reason, by exit code.
+var reasons = map[int]string{
+	exit.Refused: "key", exit.Peer: "lost", exit.Protocol: "protocol", exit.Limit: "limit",
 }
 
 // namespace is what the names of all metrics of the daemon begin with.
@@ -82,7 +86,7 @@ func (m *Metrics) prepare() {
 			m.add(0, "entries_total", "operation", string(operation))
 		}
 	}
-	for _, reason := range []string{"key", "lost", "protocol", "limit", "connection", "other"} {
+	for _, reason := range slices.AppendSeq([]string{"connection", "other"}, maps.Values(reasons)) {
 		m.add(0, "auth_failures_total", "reason", reason)
 	}
 	for _, stage := range stages {
@@ -160,7 +164,7 @@ func (*Metrics) Authenticated(service.Session) {}
 
 // Refused implements service.Observer.
 func (m *Metrics) Refused(_ service.Session, code int, _ error) {
-	m.add(1, "auth_failures_total", "reason", reasonOf(code))
+	m.add(1, "auth_failures_total", "reason", cmp.Or(reasons[code], "other"))
 	if code == exit.Limit {
 		m.add(1, "limited_total", "what", "connection")
 	}
@@ -169,22 +173,6 @@ func (m *Metrics) Refused(_ service.Session, code int, _ error) {
 // ConnectionRefused counts a connection of another machine that ended before it was one of the Server: it does not
 // speak TLS, belongs to none of the peers, or was one too many.
 func (m *Metrics) ConnectionRefused() { m.add(1, "auth_failures_total", "reason", "connection") }
-
-// reasonOf is the label for an exit code.
-func reasonOf(code int) string {
-	switch code {
-	case refusedCode:
-		return "key"
-	case exit.Peer:
-		return "lost"
-	case exit.Protocol:
-		return "protocol"
-	case exit.Limit:
-		return "limit"
-	default:
-		return "other"
-	}
-}
 
 // Began implements service.Observer.
 func (m *Metrics) Began(r service.Record) { m.traffic.Began(r) }

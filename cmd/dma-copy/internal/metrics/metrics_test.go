@@ -98,7 +98,7 @@ func TestMetricsOfADaemon(t *testing.T) {
 	}
 	m.Authenticated(service.Session{})
 	m.Disconnected(service.Session{}, nil)
-	for _, code := range []int{refusedCode, exit.Peer, exit.Protocol, exit.Limit, exit.Failure} {
+	for _, code := range []int{exit.Refused, exit.Peer, exit.Protocol, exit.Limit, exit.Failure} {
 		m.Refused(service.Session{}, code, errors.New("refused"))
 	}
 	shares := pump.Shares{}

@@ -2,11 +2,10 @@ package sandbox
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -16,18 +15,7 @@ type Share struct {
 	Path  string
 	Write bool // otherwise nothing below it can be changed
 
-	at identity // of the directory, in a resolved policy
-}
-
-// identity is the device and the inode number of a directory.
-type identity struct{ device, inode uint64 }
-
-func identify(path string) (identity, error) {
-	var stat unix.Stat_t
-	if err := unix.Stat(path, &stat); err != nil {
-		return identity{}, err
-	}
-	return identity{stat.Dev, stat.Ino}, nil
+	at os.FileInfo // of the directory, in a resolved policy
 }
 
 // Policy lists the files that the process may open after Restrict. Files that are open already stay open, with the
@@ -74,10 +62,10 @@ func (p Policy) resolved() (Policy, error) {
 	r.Shares = make([]Share, len(p.Shares))
 	for i, share := range p.Shares {
 		path, err := resolve(share.Path)
-		if err != nil {
-			return Policy{}, fmt.Errorf("confine the daemon to %s: %w", quote.Bare(share.Path), err)
+		var at os.FileInfo
+		if err == nil {
+			at, err = os.Stat(path)
 		}
-		at, err := identify(path)
 		if err != nil {
 			return Policy{}, fmt.Errorf("confine the daemon to %s: %w", quote.Bare(share.Path), err)
 		}
@@ -102,7 +90,7 @@ func (p Policy) covers(s Share) bool {
 		if !below || s.Write && !have.Write {
 			continue
 		}
-		if at, err := identify(have.Path); err == nil && at == have.at {
+		if at, err := os.Stat(have.Path); err == nil && os.SameFile(at, have.at) {
 			return true
 		}
 	}
