@@ -190,10 +190,7 @@ type shownKey struct {
 
 // writeKey prints a public key. As text it can be given to keys trust as it is: the words are in a comment.
 func writeKey(w io.Writer, s config.Keys, store *identity.Store, key identity.Public) error {
-	comment := s.Comment
-	if comment == "" {
-		comment = whoAndWhere()
-	}
+	comment := cmp.Or(s.Comment, cmp.Or(userName(), fmt.Sprint(os.Geteuid()))+"@"+cmp.Or(machineName(), "unknown"))
 	line, err := key.Line(comment)
 	if err != nil {
 		return exit.Usagef("--comment: %w", err)
@@ -205,11 +202,6 @@ func writeKey(w io.Writer, s config.Keys, store *identity.Store, key identity.Pu
 		return exit.Errorf(exit.Failure, "", "print the key: %w", err)
 	}
 	return nil
-}
-
-// whoAndWhere returns USER@MACHINE.
-func whoAndWhere() string {
-	return cmp.Or(userName(), fmt.Sprint(os.Geteuid())) + "@" + cmp.Or(machineName(), "unknown")
 }
 
 // writeJSON prints a value; what names it in an error.
@@ -331,20 +323,19 @@ func listKeys(streams streams, s config.Keys, store *identity.Store, _ []string)
 	if err != nil {
 		return err
 	}
-	all := trusted.All()
+	all, refused := trusted.All(), []string{}
+	for _, reason := range trusted.Refused() {
+		refused = append(refused, reason.Error())
+	}
 	if s.Output == config.OutputJSON {
-		err = writeKeysJSON(streams.stdout, all, trusted.Refused())
+		err = writeKeysJSON(streams.stdout, all, refused)
 	} else {
 		err = writeKeysText(streams.stdout, all)
 	}
-	if err != nil || len(trusted.Refused()) == 0 {
+	if err != nil || len(refused) == 0 {
 		return err
 	}
-	var reasons []string
-	for _, refused := range trusted.Refused() {
-		reasons = append(reasons, refused.Error())
-	}
-	return exit.Errorf(exit.Refused, "", "not trusted: %s", strings.Join(reasons, "; "))
+	return exit.Errorf(exit.Refused, "", "not trusted: %s", strings.Join(refused, "; "))
 }
 
 func writeKeysText(w io.Writer, all []identity.Grant) error {
@@ -388,17 +379,14 @@ func rightsOf(g identity.Grant) []string {
 	return rights
 }
 
-func writeKeysJSON(w io.Writer, all []identity.Grant, refused []error) error {
-	listed := listedKeys{Version: keysVersion, Trusted: []listedKey{}, Refused: []string{}}
+func writeKeysJSON(w io.Writer, all []identity.Grant, refused []string) error {
+	listed := listedKeys{Version: keysVersion, Trusted: []listedKey{}, Refused: refused}
 	for _, g := range all {
 		listed.Trusted = append(listed.Trusted, listedKey{
 			Name: g.Name, Key: g.Key.String(), Comment: g.Comment, Words: g.Key.Words(), AllShares: g.Shares == nil,
 			Shares: g.Shares, Owner: g.Owner, MaxBytes: g.MaxBytes, MaxEntries: g.MaxEntries,
 			Bandwidth: g.Bandwidth, Connections: g.Connections,
 		})
-	}
-	for _, err := range refused {
-		listed.Refused = append(listed.Refused, err.Error())
 	}
 	return writeJSON(w, "keys", listed)
 }

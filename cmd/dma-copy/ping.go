@@ -70,25 +70,19 @@ func runPing(
 		stop := sync.OnceFunc(report.Waiting(wait, waits, progressRequests(ctx)))
 		defer stop()
 		r.Begin(pathOf(on, s.Driver))
-		err = pingPeer(ctx, on, r, s, wait, log, stop)
+		var summary ping.Summary
+		summary, err = ping.Run(ctx, ping.Options{
+			Side: on.side, Device: on.device, Representor: s.Representor, Text: s.Text, Count: s.Count, Size: s.Size,
+			Path: pingPaths[s.Path], Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log, ExitCode: report.ExitCode,
+			Notify: func(e ping.Event) { stop(); r.Event(e) }, // the other side has come
+		})
+		if err != nil {
+			err = &report.SideError{Side: on.side, Err: wait.Explain(err)}
+		} else {
+			err = r.Result(summary)
+		}
 	}
 	return on.end(err)
-}
-
-// pingPeer exchanges texts and round trips with a process on the other side. It calls met when that has come.
-func pingPeer(
-	ctx context.Context, on side, r *report.PingReporter, s config.Ping, wait report.Wait, log zerolog.Logger,
-	met func(),
-) error {
-	summary, err := ping.Run(ctx, ping.Options{
-		Side: on.side, Device: on.device, Representor: s.Representor, Text: s.Text, Count: s.Count, Size: s.Size,
-		Path: pingPaths[s.Path], Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log, ExitCode: report.ExitCode,
-		Notify: func(e ping.Event) { met(); r.Event(e) },
-	})
-	if err != nil {
-		return &report.SideError{Side: on.side, Err: wait.Explain(err)}
-	}
-	return r.Result(summary)
 }
 
 // pingDaemon exchanges texts with a daemon, then measures round trips.

@@ -21,8 +21,8 @@ func execute(
 ) (err error) {
 	defer job.Recover(&err)
 	list := commands()
-	if len(args) > 0 {
-		list = append(list, unlisted(args[0])...)
+	if len(args) > 0 && args[0] == manName { // which is not in the help
+		list = append(list, manCommand())
 	}
 	before, completes := wordToComplete(args)
 	if shown, flagsOnly := shownBy(before, list); shown != nil {
@@ -101,14 +101,6 @@ func commands() []command {
 		lsCommand(), mkdirCommand(), pingCommand(), pullCommand(), pushCommand(), rmCommand(),
 		serveCommand(), statusCommand(), syncCommand(), verifyCommand(), versionCommand(),
 	}
-}
-
-// unlisted returns the command of that name if it is the one that is not in the help.
-func unlisted(name string) []command {
-	if name == manName {
-		return []command{manCommand()}
-	}
-	return nil
 }
 
 func refuseArguments(args []string) error {

@@ -193,7 +193,11 @@ func pathOf(on side, s config.Driver) report.Path {
 	}
 	path := report.Path{
 		Software: softwareName(), Side: on.side, Device: on.device.Info().Name(),
-		Driver: driverPath(on.driver), Hardware: on.driver.Hardware(),
+		Driver:   inventory.DriverTitle(string(on.driver.Name()), on.driver.Hardware(), on.driver.Version()),
+		Hardware: on.driver.Hardware(),
+	}
+	if model := on.driver.TimeModel(); model != "" { // without it the rate would be taken for this machine's
+		path.Driver += ", time model " + model
 	}
 	if s.Name == config.DriverAuto { // otherwise the user chose the driver
 		path.Reason, _, _ = strings.Cut(on.driver.Reason(), ": ") // the details are in the log
@@ -202,14 +206,4 @@ func pathOf(on side, s config.Driver) report.Path {
 		path.Warning = fallbackWarning(on.driver)
 	}
 	return path
-}
-
-// driverPath returns the title of the driver and its time model, without which the rate would be taken for this
-// machine's.
-func driverPath(driver *doca.Driver) string {
-	title := inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version())
-	if model := driver.TimeModel(); model != "" {
-		return title + ", time model " + model
-	}
-	return title
 }

@@ -69,7 +69,11 @@ $ dma-copy version --driver ucx
 		settings: &s,
 		run: func(_ context.Context, streams streams, _ []string, _ zerolog.Logger) error {
 			about := versionsOf(s.Driver.LibraryDir)
-			about.find(s.Driver)
+			if s.Driver.Name == config.DriverUCX {
+				about.UCX = findUCX()
+			} else {
+				about.Driver = findDriver(s.Driver.Options())
+			}
 			return about.print(streams.stdout, s.Output)
 		},
 	}
@@ -116,15 +120,6 @@ func versionsOf(libraryDir string) versions {
 		about.DOCA = quote.Printable(found.Version)
 	}
 	return about
-}
-
-// find adds UCX or the driver that a copy would use.
-func (v *versions) find(s config.Driver) {
-	if s.Name == config.DriverUCX {
-		v.UCX = findUCX()
-		return
-	}
-	v.Driver = findDriver(s.Options())
 }
 
 func findUCX() *ucxVersion {

@@ -254,20 +254,16 @@ func loadEnvironment(env Environment, table []option) (layer, error) {
 			if !ok {
 				continue
 			}
-			for _, value := range variableValues(opt, text) {
+			values := []string{text}
+			if opt.list != "" { // one per line
+				values = slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return line == "" })
+			}
+			for _, value := range values {
 				failed = cmp.Or(failed, environment.add(opt, given{text: value, origin: variableName(name)}))
 			}
 		}
 	}
 	return environment, failed
-}
-
-// variableValues returns the values in a variable: one per line for an option that may be repeated.
-func variableValues(opt option, text string) []string {
-	if opt.list == "" {
-		return []string{text}
-	}
-	return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return line == "" })
 }
 
 func mergeLayer(merged *viper.Viper, values layer) error {

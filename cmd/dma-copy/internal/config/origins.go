@@ -103,20 +103,16 @@ func CheckFile(path string) (File, error) {
 	var s Serve
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	Declare(flags, &s)
-	if _, err := Load(flags, onlyFile(path), &s); err != nil {
+	onlyFile := func(name string) (string, bool) {
+		if name == siteVariable {
+			return path, true
+		}
+		return "", false
+	}
+	if _, err := Load(flags, onlyFile, &s); err != nil {
 		return checked, err
 	}
 	return checked, s.Validate()
-}
-
-// onlyFile is an environment in which nothing is set but the machine's own file.
-func onlyFile(path string) Environment {
-	return func(name string) (string, bool) {
-		if name != siteVariable {
-			return "", false
-		}
-		return path, true
-	}
 }
 
 // DefaultFile returns the path of the machine's own file.

@@ -156,7 +156,7 @@ func (f *paramsFile) parse() error {
 	groups, ok := root.Value.(*hujson.Object)
 	if !ok {
 		return f.failAt(root, "the file must hold one object with the groups %s, not %s",
-			phrase.Or(paramsGroups()), kindName(root))
+			phrase.Or(paramsGroups()), kindNames[root.Value.Kind()])
 	}
 	return f.eachMember(groups, "the file", f.readGroup)
 }
@@ -167,7 +167,7 @@ func (f *paramsFile) readGroup(name string, where, value hujson.Value) error {
 	}
 	members, ok := value.Value.(*hujson.Object)
 	if !ok {
-		return f.failAt(value, "%s must be an object, not %s", name, kindName(value))
+		return f.failAt(value, "%s must be an object, not %s", name, kindNames[value.Value.Kind()])
 	}
 	switch name {
 	case groupDPDK:
@@ -210,7 +210,8 @@ func (f *paramsFile) readKey(of paramsKeys, key string, where, value hujson.Valu
 		return f.failAt(where, "unknown key %s in %s: %s", quote.Text(key), group, f.hint(key, of.keys()))
 	}
 	if !strings.ContainsRune(opt.json.kinds, rune(value.Value.Kind())) {
-		return f.failAt(value, "%s in %s must be %s, not %s", quote.Text(key), group, opt.json.wanted, kindName(value))
+		return f.failAt(value, "%s in %s must be %s, not %s", quote.Text(key), group, opt.json.wanted,
+			kindNames[value.Value.Kind()])
 	}
 	if array, is := value.Value.(*hujson.Array); is {
 		return f.addArray(of, opt, key, array)
@@ -226,7 +227,7 @@ func (f *paramsFile) addArray(of paramsKeys, opt option, key string, array *hujs
 	for _, element := range array.Elements {
 		if element.Value.Kind() != '"' {
 			return f.failAt(element, "%s in %s must be an array of strings, not of %s", quote.Text(key), of.group,
-				kindName(element))
+				kindNames[element.Value.Kind()])
 		}
 		if err := f.addValue(of.layer, opt, key, element, element); err != nil {
 			return err
@@ -328,19 +329,7 @@ func (f *paramsFile) position(value hujson.Value) string {
 	return fmt.Sprintf("%s:%d", quote.Bare(f.path), line)
 }
 
-func kindName(value hujson.Value) string {
-	switch value.Value.Kind() {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "true or false"
-	case '"':
-		return "a string"
-	case '0':
-		return "a number"
-	case '[':
-		return "an array"
-	default:
-		return "an object"
-	}
+var kindNames = map[hujson.Kind]string{
+	'n': "null", 't': "true or false", 'f': "true or false", '"': "a string", '0': "a number", '[': "an array",
+	'{': "an object",
 }

@@ -94,7 +94,7 @@ func (f *paramsFile) readPeer(name string, where, value hujson.Value) error {
 	}
 	members, ok := value.Value.(*hujson.Object)
 	if !ok {
-		return f.failAt(value, "peer %s must be an object, not %s", name, kindName(value))
+		return f.failAt(value, "peer %s must be an object, not %s", name, kindNames[value.Value.Kind()])
 	}
 	peer := Peer{Origin: f.position(where)}
 	of := paramsKeys{"peer " + name, layer{}, peerKeys(&peer), func(option) bool { return true }}
