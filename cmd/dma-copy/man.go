@@ -184,11 +184,7 @@ A list has one value for each time that the flag would be given.
 	for _, group := range config.DescribeFile() {
 		p.Section(strings.ToUpper(strings.ReplaceAll(group.Name, "_", " ")))
 		p.Paragraphs("Group \"" + group.Name + "\". " + group.About)
-		var rows []manpage.Row
-		for _, key := range group.Keys {
-			rows = append(rows, manpage.Row{Term: key.Name, Kind: key.Type, Text: key.Help})
-		}
-		p.Rows(rows)
+		p.Rows(group.Keys)
 	}
 	p.Section("FILES")
 	p.Rows(manualFiles)

@@ -106,8 +106,8 @@ func TestParameterFilePage(t *testing.T) {
 			t.Errorf("the group %s has the keys %+v", group.Name, group.Keys)
 		}
 		for _, key := range group.Keys {
-			if !strings.Contains(page, "\n.It Cm "+strings.ReplaceAll(key.Name, "-", `\-`)+" No ") {
-				t.Errorf("the page does not have %s of %s", key.Name, group.Name)
+			if !strings.Contains(page, "\n.It Cm "+strings.ReplaceAll(key.Term, "-", `\-`)+" No ") {
+				t.Errorf("the page does not have %s of %s", key.Term, group.Name)
 			}
 		}
 	}

@@ -21,7 +21,11 @@ import (
 func prepare(flags *pflag.FlagSet, streams streams, s config.Settings) (zerolog.Logger, error) {
 	notes, err := config.Load(flags, streams.env, s)
 	log := newLogger(streams, *s.Log())
-	warnOfVariables(streams, log)
+	if streams.environ != nil { // warned of also where the settings are refused: a variable may be the reason
+		for _, note := range config.MistakenVariables(streams.environ()) {
+			log.Warn().Msg(note)
+		}
+	}
 	if limit := checkDescriptors(); limit != nil {
 		err = limit // which may be why a parameter file could not be read
 	}
@@ -32,16 +36,6 @@ func prepare(flags *pflag.FlagSet, streams streams, s config.Settings) (zerolog.
 		log.Warn().Msg(note)
 	}
 	return log, nil
-}
-
-// warnOfVariables warns of variables without effect, also where the settings are refused: one may be the reason.
-func warnOfVariables(streams streams, log zerolog.Logger) {
-	if streams.environ == nil {
-		return
-	}
-	for _, note := range config.MistakenVariables(streams.environ()) {
-		log.Warn().Msg(note)
-	}
 }
 
 // minDescriptors is the number of free file descriptors that a copy needs, with some to spare: a DPU that receives

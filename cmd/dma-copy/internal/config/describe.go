@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/manpage"
 )
 
 // Described is an option in words, for the help and the manual.
@@ -49,15 +51,8 @@ func (d Described) Sentence() string { return strings.TrimSuffix(d.Help+" "+d.De
 // DescribedGroup is a group of the parameter file.
 type DescribedGroup struct {
 	Name  string
-	About string // a sentence
-	Keys  []DescribedKey
-}
-
-// DescribedKey is a key of the parameter file.
-type DescribedKey struct {
-	Name string
-	Type string // of JSON, such as "number or string"
-	Help string // sentences with the default
+	About string        // a sentence
+	Keys  []manpage.Row // with the type of JSON, such as "number or string"
 }
 
 // DescribeFile returns the groups of the parameter file, in the order in which errors name them.
@@ -76,16 +71,16 @@ func DescribeFile() []DescribedGroup {
 }
 
 // describeKeys returns the keys of a table that a group of the file has.
-func describeKeys(table []option, group string) (keys []DescribedKey) {
+func describeKeys(table []option, group string) (keys []manpage.Row) {
 	ownTable := group == groupServe || group == groupPeers
 	for _, opt := range table {
 		if opt.hidden || opt.json == jsonNone || !ownTable && paramsGroup(opt) != group {
 			continue
 		}
-		key := DescribedKey{Name: opt.name, Help: opt.described().Sentence()}
-		key.Type = strings.ReplaceAll(strings.TrimPrefix(opt.json.wanted, "a "), " a ", " ")
+		key := manpage.Row{Term: opt.name, Text: opt.described().Sentence()}
+		key.Kind = strings.ReplaceAll(strings.TrimPrefix(opt.json.wanted, "a "), " a ", " ")
 		if opt.alias != "" {
-			key.Help += fmt.Sprintf(" Another name is %s.", opt.alias)
+			key.Text += fmt.Sprintf(" Another name is %s.", opt.alias)
 		}
 		keys = append(keys, key)
 	}
