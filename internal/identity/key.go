@@ -40,13 +40,9 @@ func Generate() (*Key, error) {
 	return &Key{private}, nil
 }
 
-// LoadKey reads a private key from a file: PEM with PKCS #8, as Save and `openssl genpkey -algorithm ed25519` write it.
-// A symlink, and a file that another user can read or could have written, is refused with an UnsafeError.
-func LoadKey(path string) (*Key, error) {
-	return loadKey(unix.AT_FDCWD, path, path, os.Geteuid())
-}
-
-// loadKey is LoadKey for a name in an open directory, or of unix.AT_FDCWD. The file belongs to a user, or to root.
+// loadKey reads a private key from a file of an open directory, or of unix.AT_FDCWD: PEM with PKCS #8, as Save and
+// `openssl genpkey -algorithm ed25519` write it. The file belongs to a user, or to root. A symlink, and a file that
+// another user can read or could have written, is refused with an UnsafeError.
 func loadKey(at int, name, path string, user int) (*Key, error) {
 	text, err := readFile(at, name, path, user, private, maxKeyFile)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestSavedKeyIsLoaded(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "key")
 	must(t, key.Save(path))
-	loaded, err := LoadKey(path)
+	loaded, err := load(path)
 	if err != nil || loaded.Public() != key.Public() || !loaded.private.Equal(key.private) {
 		t.Errorf("loaded %v, %v", loaded, err)
 	}
@@ -110,7 +110,7 @@ func TestUnsafeKeyFilesAreRefused(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "key")
 			must(t, newKey(t).Save(path))
 			must(t, c.spoil(path))
-			key, err := LoadKey(path)
+			key, err := load(path)
 			checkUnsafe(t, err, c.problem)
 			if key != nil {
 				t.Error("there is a key nevertheless")
@@ -172,12 +172,12 @@ func TestFilesWithoutAKeyAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "key")
 			must(t, os.WriteFile(path, text, 0o600))
-			if key, err := LoadKey(path); err == nil || key != nil {
+			if key, err := load(path); err == nil || key != nil {
 				t.Errorf("loaded %v, %v", key, err)
 			}
 		})
 	}
-	if _, err := LoadKey(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := load(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that does not exist: %v", err)
 	}
 }
@@ -219,3 +219,6 @@ func FuzzKeyFile(f *testing.F) {
 		}
 	})
 }
+
+// load reads a private key of this user.
+func load(path string) (*Key, error) { return loadKey(unix.AT_FDCWD, path, path, os.Geteuid()) }

@@ -71,7 +71,7 @@ func OpenStore(path string) (*Store, error) {
 // KeyPath returns the path of the private key.
 func (s *Store) KeyPath() string { return filepath.Join(s.path, KeyFile) }
 
-// Key loads the private key of the directory. ErrNoKey, or an error of LoadKey.
+// Key loads the private key of the directory. ErrNoKey, or why its file cannot be used.
 func (s *Store) Key() (*Key, error) { return s.key(s.user) }
 
 // Public returns the public part of Key, to root also if the private key belongs to another user, as that of a service

@@ -5,12 +5,8 @@ import "bytes"
 // ServerName is the Comch server name on which the DPU listens and to which the host connects.
 const ServerName = "dma copy server"
 
-// Sizes of the messages, in bytes.
-const (
-	DirectionSize    = 16 // exactly
-	ExportHeaderSize = 24 // a descriptor of at least one byte follows
-	StatusSize       = 8  // exactly
-)
+// ExportHeaderSize is the size of an Export in bytes, without its descriptor of at least one byte.
+const ExportHeaderSize = 24
 
 // Message is a message of the reference protocol: a Direction, an Export or a Status.
 type Message interface {
@@ -32,7 +28,7 @@ type Direction struct {
 // Type returns TypeDirection.
 func (Direction) Type() Type { return TypeDirection }
 
-// Encode returns DirectionSize bytes.
+// Encode returns 16 bytes.
 func (d Direction) Encode() []byte { return encode(nil, TypeDirection, &d, (*Direction).fields) }
 
 func (d *Direction) fields(c codec) codec {
@@ -74,7 +70,7 @@ type Status struct {
 // Type returns TypeStatus.
 func (Status) Type() Type { return TypeStatus }
 
-// Encode returns StatusSize bytes.
+// Encode returns 8 bytes.
 func (s Status) Encode() []byte { return encode(nil, TypeStatus, &s, (*Status).fields) }
 
 func (s *Status) fields(c codec) codec {

@@ -119,9 +119,6 @@ func (n *NativeSession) Room() int {
 // Finished after PeerFinish.
 func (n *NativeSession) Settled() bool { return n.entries.undecided == 0 && n.slots.outstanding == 0 }
 
-// Counts returns the outcomes of this transfer's entries so far, or of the last one between two transfers.
-func (n *NativeSession) Counts() Counts { return n.entries.counts }
-
 // Propose replaces the chunk size and depth in this side's HELLO, until it is sent: one side answers the initiator's.
 // It fails with ErrMalformed for values that a peer would refuse.
 func (n *NativeSession) Propose(chunk, depth uint32) error {

@@ -41,11 +41,12 @@ func (s checkSetup) run(t *testing.T, bySender bool, checks []nativeCheck) {
 			if bySender {
 				author = k.sender
 			}
-			undecided, outstanding, counts := author.Undecided(), author.Outstanding(), author.Counts()
+			undecided, outstanding, counts := author.Undecided(), author.Outstanding(), author.entries.counts
 			_, err := call(author, c.message)
 			wantCheck(t, "called", err, c.want)
 			if err != nil &&
-				(author.Undecided() != undecided || author.Outstanding() != outstanding || author.Counts() != counts) {
+				(author.Undecided() != undecided || author.Outstanding() != outstanding ||
+					author.entries.counts != counts) {
 				t.Errorf("refused, and yet it changed something: %+v", author)
 			}
 			k = s.pair(t, c)
@@ -53,7 +54,7 @@ func (s checkSetup) run(t *testing.T, bySender bool, checks []nativeCheck) {
 			if bySender {
 				peer = k.receiver
 			}
-			step, err := peer.Receive(encodeNative(c.message, k.sender.Plan().Digest))
+			step, err := peer.Receive(encodeNative(c.message, k.sender.plan.Digest))
 			wantCheck(t, "received", err, c.want)
 			if err != nil && (step.Event != None || peer.State() != Failed) {
 				t.Errorf("failed with %s in %s", step.Event, peer.State())

@@ -50,7 +50,7 @@ func TestHellosThatAreRefused(t *testing.T) {
 
 func TestWindowsAtTheirBoundaries(t *testing.T) {
 	k := newPair(t, Host, senderHello(), receiverHello())
-	length := k.sender.Plan().WindowLength()
+	length := k.sender.plan.WindowLength()
 	for name, test := range map[string]struct {
 		address    uint64
 		descriptor []byte
@@ -96,7 +96,7 @@ func TestOwnerOfTheWindow(t *testing.T) {
 }
 
 func checkWindowOwner(t *testing.T, k *pair) {
-	plan := k.sender.Plan()
+	plan := k.sender.plan
 	want, other := k.receiver, k.sender
 	if plan.Path == PathRMA {
 		want, other = k.sender, k.receiver
@@ -118,12 +118,12 @@ func checkWindowOwner(t *testing.T, k *pair) {
 func TestWindowOfConsumers(t *testing.T) {
 	for _, sending := range []Side{Host, DPU} {
 		k := pathPair(t, sending, PathFast)
-		address, descriptor := windowOf(k.sender.Plan())
+		address, descriptor := windowOf(k.sender.plan)
 		k.open()
 		k.announce(rootFile())
 		k.answer(need(0)...)
 		k.say(k.sender, Announced)(k.sender.Chunks(nil, []Record{{Kind: DataRecord, Length: 1}}))
-		late := AppendWindow(nil, Window{address, k.sender.Plan().WindowLength(), descriptor})
+		late := AppendWindow(nil, Window{address, k.sender.plan.WindowLength(), descriptor})
 		_, err := k.receiver.Receive(late)
 		wantNative(t, err, ErrOutOfOrder)
 	}
@@ -153,7 +153,7 @@ func checkWindow(t *testing.T, name string, k *pair, address uint64, descriptor 
 	owner := k.windowOwner()
 	_, err := owner.Window(address, descriptor)
 	wantCheck(t, name, err, want)
-	_, err = k.other(owner).Receive(AppendWindow(nil, Window{address, k.sender.Plan().WindowLength(), descriptor}))
+	_, err = k.other(owner).Receive(AppendWindow(nil, Window{address, k.sender.plan.WindowLength(), descriptor}))
 	if want == nil && err != nil || want != nil && !errors.Is(err, want) {
 		t.Errorf("%s: received with %v", name, err)
 	}

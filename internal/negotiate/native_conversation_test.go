@@ -60,7 +60,7 @@ func (s *speaker) speak(t *testing.T, msg []byte) []byte {
 	if TypeOf(msg) == TypeHello {
 		return s.native.Start()
 	}
-	message, err := decodeNative(msg, s.native.Plan().Digest)
+	message, err := decodeNative(msg, s.native.plan.Digest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestVersionSkew(t *testing.T) {
 		k := &pair{t: t, sender: host.native, receiver: dpu.native}
 		dpu.native.Start()
 		k.pass(k.pass(host.native.Start(), dpu.native, Planned).Reply, host.native, Planned)
-		if got := host.native.Plan().Version; got != test.want {
+		if got := host.native.plan.Version; got != test.want {
 			t.Errorf("%v and %v planned in version %d", test.host, test.dpu, got)
 		}
 	}

@@ -84,8 +84,8 @@ func TestLateFailuresOfDirectories(t *testing.T) {
 		k.say(k.receiver, EntryFailed)(k.receiver.Fail(nil, Failure{Entry: entry, Code: AbortTarget, Text: "times"}))
 	}
 	want := Counts{Committed: 2, Unchanged: 1, Failed: 2}
-	if k.sender.Counts() != want || k.receiver.Counts() != want {
-		t.Errorf("counted %+v and %+v", k.sender.Counts(), k.receiver.Counts())
+	if k.sender.entries.counts != want || k.receiver.entries.counts != want {
+		t.Errorf("counted %+v and %+v", k.sender.entries.counts, k.receiver.entries.counts)
 	}
 	k.say(k.receiver, EntryFailed)(k.receiver.Fail(nil, Failure{Entry: 2}))
 	_, err := k.receiver.Fail(nil, Failure{Entry: 2})

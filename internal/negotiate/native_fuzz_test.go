@@ -146,7 +146,7 @@ func playNative(t *testing.T, n *NativeSession, script []byte) (rest []byte) {
 }
 
 func playCall(t *testing.T, n *NativeSession, msg []byte) {
-	message, err := decodeNative(msg, n.Plan().Digest)
+	message, err := decodeNative(msg, n.plan.Digest)
 	if err != nil {
 		return
 	}

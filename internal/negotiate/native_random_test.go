@@ -121,10 +121,11 @@ func (m *randomSession) transfer() {
 			m.move(turns % 4)
 		}
 	}
-	if m.from.counts != m.to.counts || m.from.counts != m.sender.Counts() || m.to.counts != m.receiver.Counts() ||
+	if m.from.counts != m.to.counts ||
+		m.from.counts != m.sender.entries.counts || m.to.counts != m.receiver.entries.counts ||
 		total(m.from.counts) != len(m.from.entries)+m.from.late {
 		m.t.Fatalf("%d entries: the sides counted %+v and %+v, their sessions %+v and %+v", len(m.from.entries),
-			m.from.counts, m.to.counts, m.sender.Counts(), m.receiver.Counts())
+			m.from.counts, m.to.counts, m.sender.entries.counts, m.receiver.entries.counts)
 	}
 }
 
@@ -132,16 +133,16 @@ func (m *randomSession) transfer() {
 func (m *randomSession) grow() []*actorEntry {
 	root := &actorEntry{Entry: rootFile()}
 	root.Size = uint64(m.chance(4)) * 3000
-	if m.sender.Plan().StreamSource {
+	if m.sender.plan.StreamSource {
 		root.Size, root.Flags = 0, EntrySizeUnknown|EntryChunked
 	}
 	entries := []*actorEntry{root}
-	if m.sender.Plan().Tree {
+	if m.sender.plan.Tree {
 		entries = []*actorEntry{{Entry: rootDirectory()}}
 		m.growInto(&entries, 1, 12)
 	}
 	for _, e := range entries {
-		if m.sender.Plan().XAttr && e.Kind != EntryHardLink && m.chance(4) == 1 {
+		if m.sender.plan.XAttr && e.Kind != EntryHardLink && m.chance(4) == 1 {
 			e.Flags |= EntryHasMetadata
 			e.metadata = 30
 		}
@@ -231,7 +232,7 @@ func (m *randomSession) ensureWindow() bool {
 
 func (m *randomSession) sendWindow() {
 	owner := m.windowOwner()
-	m.tell(owner)(owner.Window(windowOf(owner.Plan())))
+	m.tell(owner)(owner.Window(windowOf(owner.plan)))
 }
 
 func (m *randomSession) advanceSender() {
@@ -331,7 +332,7 @@ func (m *randomSession) sendContent(number uint32, e *actorEntry) bool {
 const randomStreamSize = 7001
 
 func (m *randomSession) vacantSlot() (uint16, bool) {
-	for slot := range uint16(m.sender.Plan().Depth) {
+	for slot := range uint16(m.sender.plan.Depth) {
 		taken := false
 		for _, s := range m.from.slots {
 			taken = taken || s.number == slot
@@ -396,7 +397,7 @@ func (m *randomSession) hearAnswer(e *actorEntry, a Answer) {
 		m.from.counts.Unchanged++
 	case a.Kind == AnswerSum:
 		e.phase = asked
-	case m.sender.Plan().DryRun:
+	case m.sender.plan.DryRun:
 		e.phase = decided
 		m.from.counts.Committed++
 	default:
@@ -526,11 +527,11 @@ func (m *randomSession) decide(number uint32, e *actorEntry) bool {
 		m.answerFile(number, e)
 	case e.Kind == EntryFile && (e.acked != e.size || e.packed), e.metadata > 0:
 		return false
-	case m.receiver.Plan().Compare || e.Kind != EntryFile && m.chance(4) == 1:
+	case m.receiver.plan.Compare || e.Kind != EntryFile && m.chance(4) == 1:
 		e.late = e.Kind != EntryDirectory
 		m.decideEntry(e, &m.to.counts.Unchanged)
 		m.tell(m.receiver)(m.receiver.Answers(nil, []Answer{{Entry: number, Kind: AnswerHave}}))
-	case m.receiver.Plan().DryRun:
+	case m.receiver.plan.DryRun:
 		e.late = e.Kind != EntryDirectory
 		m.decideEntry(e, &m.to.counts.Committed)
 		m.tell(m.receiver)(m.receiver.Answers(nil, []Answer{{Entry: number, Kind: AnswerNeed, Change: ChangeNew}}))
@@ -566,11 +567,11 @@ func (m *randomSession) answerFile(number uint32, e *actorEntry) {
 			a.Kind = AnswerHave
 		}
 	case 3:
-		if e.Flags.Has(EntryChunked) && m.receiver.Plan().Resumable() && !m.receiver.Plan().DryRun {
+		if e.Flags.Has(EntryChunked) && m.receiver.plan.Resumable() && !m.receiver.plan.DryRun {
 			a.Offset = e.Size / 2
 		}
 	}
-	if m.receiver.Plan().Compare && a.Kind == AnswerNeed {
+	if m.receiver.plan.Compare && a.Kind == AnswerNeed {
 		a = Answer{Entry: number, Kind: AnswerHave}
 	}
 	switch {
@@ -578,7 +579,7 @@ func (m *randomSession) answerFile(number uint32, e *actorEntry) {
 		m.decideEntry(e, &m.to.counts.Unchanged)
 	case a.Kind == AnswerSum:
 		e.phase = asked
-	case m.receiver.Plan().DryRun:
+	case m.receiver.plan.DryRun:
 		a.Change = ChangeSize
 		m.decideEntry(e, &m.to.counts.Committed)
 	default:
@@ -642,7 +643,7 @@ func TestNativeRandomTransfers(t *testing.T) {
 		}
 		m := newRandomSession(t, Side(random.IntN(2)), randomKind(random.IntN(int(randomKinds))), script)
 		m.run()
-		last := m.sender.Counts()
+		last := m.sender.entries.counts
 		outcomes = Counts{outcomes.Committed + last.Committed, outcomes.Unchanged + last.Unchanged,
 			outcomes.Failed + last.Failed}
 	}

@@ -236,7 +236,7 @@ func entrySituation(n *NativeSession) string {
 		ended: "ended",
 	}[e.phase]
 	switch {
-	case e.phase == decided && n.Counts().Failed > 0 && e.kind == EntryDirectory:
+	case e.phase == decided && n.entries.counts.Failed > 0 && e.kind == EntryDirectory:
 		return "decided+failed"
 	case e.failed && e.phase != decided:
 		return "failing"

@@ -135,7 +135,7 @@ func (k *pair) say(from *NativeSession, event Event) func([]byte, error) NativeS
 	}
 }
 
-func (k *pair) windowOwner() *NativeSession { return k.on(k.sender.Plan().WindowOwner()) }
+func (k *pair) windowOwner() *NativeSession { return k.on(k.sender.plan.WindowOwner()) }
 
 // windowOf returns a window for the plan.
 func windowOf(p Plan) (address uint64, descriptor []byte) {
@@ -157,9 +157,9 @@ func windowOf(p Plan) (address uint64, descriptor []byte) {
 func (k *pair) open() {
 	k.t.Helper()
 	owner := k.windowOwner()
-	address, descriptor := windowOf(owner.Plan())
+	address, descriptor := windowOf(owner.plan)
 	window := k.say(owner, WindowOpened)(owner.Window(address, descriptor)).Window
-	want := Window{address, k.sender.Plan().WindowLength(), descriptor}
+	want := Window{address, k.sender.plan.WindowLength(), descriptor}
 	if window.Address != want.Address || window.Length != want.Length ||
 		!bytes.Equal(window.Descriptor, want.Descriptor) {
 		k.t.Fatalf("got %+v, want %+v", window, want)
@@ -225,7 +225,7 @@ func (k *pair) finish(want Counts) {
 	k.t.Helper()
 	total := k.say(k.sender, PeerFinish)(k.sender.Finish(nil, 0, "")).Total
 	wantNativeStates(k.t, k, Finishing, Finishing)
-	step := k.say(k.receiver, PeerFinished)(k.receiver.Finished(nil, k.receiver.Plan().Durability, ""))
+	step := k.say(k.receiver, PeerFinished)(k.receiver.Finished(nil, k.receiver.plan.Durability, ""))
 	if total != k.sender.order.next || step.Counts != want {
 		k.t.Fatalf("the transfer ended with %+v of %d, want %+v", step.Counts, total, want)
 	}

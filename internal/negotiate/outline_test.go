@@ -23,7 +23,7 @@ func TestOutline(t *testing.T) {
 		"failure":  {AppendFailure(nil, Failure{Entry: 12}), Outline{12, true, 0}},
 		"results":  {AppendResults(nil, []uint32{13, 14, 15}), Outline{13, true, 3}},
 		"items":    {AppendItems(nil, []Item{{}, {}}), Outline{Items: 2}},
-		"listed":   {AppendListed(nil, []Listed{{}}), Outline{Items: 1}},
+		"listed":   {encodeListed([]Listed{{}}), Outline{Items: 1}},
 		"remove":   {AppendRemove(nil, RemoveRequest{Paths: []string{"a", "b"}}), Outline{Items: 2}},
 		"removed":  {AppendRemoved(nil, []Removal{{}}, 1000), Outline{Items: 1}},
 		"cut":      {AppendEnd(nil, 1, 100, nil)[:6], Outline{}},

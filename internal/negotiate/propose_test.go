@@ -39,7 +39,7 @@ func TestProposalIsWhatThePeerHears(t *testing.T) {
 		t.Fatal(err)
 	}
 	for side, n := range map[string]*NativeSession{"host": host, "DPU": dpu} {
-		if plan := n.Plan(); plan.Depth != 1 || plan.Chunk != MinChunk {
+		if plan := n.plan; plan.Depth != 1 || plan.Chunk != MinChunk {
 			t.Errorf("%s: %d slots of %d bytes", side, plan.Depth, plan.Chunk)
 		}
 	}

@@ -135,9 +135,6 @@ func NewService(role ServiceRole, own ServiceGreeting, limits Limits) (*Service,
 	return &Service{machine: machine{limits: limits, state: Idle}, role: role, own: own}, nil
 }
 
-// Role returns the role that NewService was called with.
-func (s *Service) Role() ServiceRole { return s.role }
-
 // Peer returns the peer's GREETING; it is zero before Greeted.
 func (s *Service) Peer() ServiceGreeting { return s.peer }
 

@@ -417,7 +417,7 @@ func receiveList(t *testing.T, flags ListFlags, entries []Listed, together bool)
 		if together {
 			next = len(entries)
 		}
-		step, err := l.ends[Command].Receive(AppendListed(nil, entries[:next]))
+		step, err := l.ends[Command].Receive(encodeListed(entries[:next]))
 		if err != nil {
 			return err
 		}
@@ -437,7 +437,7 @@ func TestCheckItems(t *testing.T) {
 func TestServiceListEnds(t *testing.T) {
 	for count, want := range map[uint32]error{0: ErrMalformed, 1: nil, 2: ErrMalformed, math.MaxUint32: ErrMalformed} {
 		s := reachService(t, Command, "listed")
-		_, err := s.Receive(AppendListEnd(nil, ListEnd{Count: count}))
+		_, err := s.Receive(encodeListEnd(ListEnd{Count: count}))
 		wantCheck(t, fmt.Sprintf("%d entries", count), err, want)
 	}
 }

@@ -13,11 +13,7 @@ const (
 	MaxItemsTogether = 1 << 20 // bytes of all patterns and paths of a copy
 )
 
-const (
-	itemSize     = 4  // without the text
-	copySize     = 24 // without share, path and local
-	acceptedSize = 20 // without the path
-)
+const copySize = 24 // without share, path and local
 
 // ItemKind is what an Item says about the entries that the daemon sends.
 type ItemKind uint8

@@ -107,9 +107,7 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("the daemon refused with code %d: %s", r.Code, strconv.QuoteToASCII(r.Text))
 }
 
-// AppendRefused appends a REFUSED. It truncates the text to MaxAbortText bytes and replaces invalid UTF-8.
-func AppendRefused(dst []byte, r Refusal) []byte { return appendRefused(dst, r, MaxAbortText) }
-
+// appendRefused appends a REFUSED. It truncates the text to limit bytes and replaces invalid UTF-8.
 func appendRefused(dst []byte, r Refusal, limit int) []byte {
 	r.Text = truncateText(r.Text, limit)
 	return encode(dst, TypeRefused, &r, (*Refusal).fields)

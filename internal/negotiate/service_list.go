@@ -2,11 +2,7 @@ package negotiate
 
 import "strings"
 
-const (
-	placeRequestSize = 12 // without share and path
-	listedSize       = 36 // of an entry, without name and link
-	listEndSize      = 12 // without the text
-)
+const listEndSize = 12 // without the text
 
 // ListFlags are options of a LIST.
 type ListFlags uint32
@@ -102,11 +98,6 @@ type Listed struct {
 	Mounted bool
 }
 
-// AppendListed appends a LISTED without checking it.
-func AppendListed(dst []byte, entries []Listed) []byte {
-	return encodeList(dst, TypeListed, entries, (*Listed).fields)
-}
-
 // DecodeListed appends the entries of a LISTED to dst. It checks everything that does not depend on other entries. It
 // fails with ErrMalformed and returns dst unchanged.
 func DecodeListed(dst []Listed, msg []byte) ([]Listed, error) {
@@ -163,9 +154,7 @@ type ListEnd struct {
 	Text  string    // the first reason for that, at most MaxAbortText bytes as received, any bytes; empty with Code 0
 }
 
-// AppendListEnd appends a LIST END. It truncates the text to MaxAbortText bytes and replaces invalid UTF-8.
-func AppendListEnd(dst []byte, e ListEnd) []byte { return appendListEnd(dst, e, MaxAbortText) }
-
+// appendListEnd appends a LIST END. It truncates the text to limit bytes and replaces invalid UTF-8.
 func appendListEnd(dst []byte, e ListEnd, limit int) []byte {
 	e.Code, e.Text = optionalReason(e.Code, e.Text, limit)
 	return encode(dst, TypeListEnd, &e, (*ListEnd).fields)

@@ -1,9 +1,7 @@
 package negotiate
 
 const (
-	removeSize     = 12 // without share, path and the paths to remove
-	removePathSize = 2  // of one of these, without its bytes
-	removedSize    = 4  // of a result, without its text
+	removedSize = 4 // of a result, without its text
 	// The flags of a REMOVE.
 	removeKept  = 1
 	removeFiles = 2

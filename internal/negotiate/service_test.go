@@ -112,7 +112,7 @@ func TestServiceGreetings(t *testing.T) {
 	}
 	for _, s := range l.ends {
 		if s.Version() != 1 || s.Start() != nil || s.Disconnected() != nil || s.State() != Done {
-			t.Errorf("%s: version %d, state %s", s.Role(), s.Version(), s.State())
+			t.Errorf("%s: version %d, state %s", s.role, s.Version(), s.State())
 		}
 	}
 }
@@ -261,13 +261,13 @@ func TestServiceClosesCross(t *testing.T) {
 		}
 		sent[role] = [][]byte{nativeMessages[0], must(t)(s.Close(nil))}
 		if err := s.Native(nativeMessages[0]); !errors.Is(err, ErrOutOfOrder) {
-			t.Errorf("%s: sends after its CLOSE: %v", s.Role(), err)
+			t.Errorf("%s: sends after its CLOSE: %v", s.role, err)
 		}
 	}
 	for role, s := range l.ends {
 		for i, event := range []Event{None, PeerClosed} {
 			if step, err := s.Receive(sent[ServiceRole(role).Other()][i]); err != nil || step.Event != event {
-				t.Errorf("%s: %s, %v; want %s", s.Role(), step.Event, err, event)
+				t.Errorf("%s: %s, %v; want %s", s.role, step.Event, err, event)
 			}
 		}
 	}
@@ -506,7 +506,7 @@ func TestServiceTextIsEscaped(t *testing.T) {
 	for _, text := range []string{"\x1b[2J", "a\u0085b\u202ec", "\r\n"} {
 		s := newService(t, Command)
 		s.Start()
-		_, err := s.Receive(AppendRefused(nil, Refusal{Code: AbortRefused, Text: text, Final: true}))
+		_, err := s.Receive(encodeRefused(Refusal{Code: AbortRefused, Text: text, Final: true}))
 		for _, octet := range []byte(err.Error()) {
 			if octet < ' ' || octet > '~' {
 				t.Errorf("byte %#x in %q", octet, err.Error())
@@ -536,7 +536,7 @@ func TestServiceErrorsAreSent(t *testing.T) {
 			t.Errorf("a failed session answers % x, %v", step.Reply, err)
 		}
 		l = greeted(t)
-		if step, err = l.ends[Command].Receive(AppendListEnd(nil, ListEnd{})); err == nil || step.Reply != nil {
+		if step, err = l.ends[Command].Receive(encodeListEnd(ListEnd{})); err == nil || step.Reply != nil {
 			t.Errorf("the command answers % x, %v", step.Reply, err)
 		}
 	}

@@ -218,7 +218,7 @@ func encodeService(value any) []byte {
 	case ServiceGreeting:
 		return AppendServiceGreeting(nil, v)
 	case Refusal:
-		return AppendRefused(nil, v)
+		return encodeRefused(v)
 	case []Item:
 		return AppendItems(nil, v)
 	case CopyRequest:
@@ -230,9 +230,9 @@ func encodeService(value any) []byte {
 	case ListRequest:
 		return AppendList(nil, v)
 	case []Listed:
-		return AppendListed(nil, v)
+		return encodeListed(v)
 	case ListEnd:
-		return AppendListEnd(nil, v)
+		return encodeListEnd(v)
 	case RemoveRequest:
 		return AppendRemove(nil, v)
 	case []Removal:

@@ -7,8 +7,6 @@ import (
 	"slices"
 )
 
-const windowSize = 32 // without the descriptor
-
 // Window is the memory through which content is transferred: Plan.Depth slots of Plan.Chunk bytes each.
 type Window struct {
 	Address    uint64 // on PathDMA and PathRMA of the first slot in its owner's address space; otherwise 0

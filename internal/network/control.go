@@ -112,9 +112,6 @@ func (*Control) MaxMessage() int { return secure.MaxMessage }
 // Done implements comch.Conn.
 func (c *Control) Done() <-chan struct{} { return c.ended }
 
-// Peer returns the address of the peer.
-func (c *Control) Peer() net.Addr { return c.socket.RemoteAddr() }
-
 // Address returns the IP address of the peer as text, without a port.
 func (c *Control) Address() string { return addressOf(c.socket.RemoteAddr()).String() }
 

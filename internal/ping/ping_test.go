@@ -267,8 +267,18 @@ func consumer(number, id, size uint32) []byte {
 }
 
 func refusal(said string) []byte {
-	return negotiate.AppendRefused(nil,
+	limits := negotiate.Limits{MaxMessage: negotiate.MaxServiceGreeting}
+	daemon, err := negotiate.NewService(negotiate.Daemon, negotiate.ServiceGreeting{}, limits)
+	if err != nil {
+		panic(err)
+	}
+	daemon.Start()
+	message, err := daemon.Refuse(nil,
 		negotiate.Refusal{Code: negotiate.AbortInterrupted, Text: said, Final: true})
+	if err != nil {
+		panic(err)
+	}
+	return message
 }
 
 func TestHostilePeer(t *testing.T) {

@@ -361,5 +361,5 @@ func (u *user) remove(path string) error {
 	for _, name := range []string{"new", "made/dir", "made", "inner/put", "inner/" + canary, "hard"} {
 		err = errors.Join(err, r.Remove(name))
 	}
-	return errors.Join(err, u.o.Remove(strings.TrimSuffix(clean, "/")+"/"+canary))
+	return errors.Join(err, remove(u.o, strings.TrimSuffix(clean, "/")+"/"+canary))
 }

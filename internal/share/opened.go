@@ -97,16 +97,6 @@ func (r *Remover) SetAside(path string) error { return disk.SetAsideExtra(r.in, 
 // Close closes the directory.
 func (r *Remover) Close() error { return r.in.Close() }
 
-// Remove removes one entry at a path below the share, as disk.RemoveBeneath does. Errors are those of Remover too.
-func (o *Opened) Remove(path string) error {
-	r, err := o.Remover("")
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	return r.Remove(path)
-}
-
 // MakeDir creates a directory at a path as CleanPath returns it, which is not the share itself, and makes it durable.
 // With parents it may exist, and directories above it that are missing are created, too. It fails with ErrDenied unless
 // the access allows Write. Other errors are an ErrTarget.

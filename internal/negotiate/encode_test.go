@@ -1,0 +1,20 @@
+package negotiate
+
+// Sizes of messages and of their parts, in bytes.
+const (
+	windowSize       = 32 // without the descriptor
+	itemSize         = 4  // without the text
+	acceptedSize     = 20 // without the path
+	placeRequestSize = 12 // without share and path
+	listedSize       = 36 // of an entry, without name and link
+)
+
+// The functions encode messages that a session sends only in some states.
+
+func encodeListed(entries []Listed) []byte {
+	return encodeList(nil, TypeListed, entries, (*Listed).fields)
+}
+
+func encodeListEnd(e ListEnd) []byte { return appendListEnd(nil, e, MaxAbortText) }
+
+func encodeRefused(r Refusal) []byte { return appendRefused(nil, r, MaxAbortText) }
