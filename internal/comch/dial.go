@@ -11,18 +11,15 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// The intervals between two attempts: short at first, then longer, so that a long wait uses little CPU time. The
-// longest is below half a second, the time for which a DPU side that cannot start still listens to report its error to
-// a waiting host. They are randomized, so that processes started together do not retry at the same time.
-const (
-	firstRetry  = time.Millisecond
-	lastRetry   = 200 * time.Millisecond
-	retryJitter = 0.25 // of the interval
-)
+// The intervals between two attempts. The longest is below half a second, the time for which a DPU side that cannot
+// start still listens to report its error to a waiting host.
+const firstRetry, lastRetry = time.Millisecond, 200 * time.Millisecond
 
-func retries(first time.Duration) *backoff.ExponentialBackOff {
+// Retries returns the intervals between attempts to connect: short at first, then longer, so that a long wait uses
+// little CPU time. They are randomized, so that processes started together do not retry at the same time.
+func Retries(first, last time.Duration) *backoff.ExponentialBackOff {
 	schedule := &backoff.ExponentialBackOff{
-		InitialInterval: first, Multiplier: 1.5, MaxInterval: lastRetry, RandomizationFactor: retryJitter,
+		InitialInterval: first, Multiplier: 1.5, MaxInterval: last, RandomizationFactor: 0.25,
 	}
 	schedule.Reset()
 	return schedule
@@ -56,20 +53,26 @@ type Dialer struct {
 
 // NewDialer returns a Dialer for the server called name on the DPU of a host's device.
 func NewDialer(device *doca.Device, name string, wait Wait) *Dialer {
-	return &Dialer{device: device, name: name, wait: wait, pauses: retries(10 * time.Millisecond)}
+	return &Dialer{device: device, name: name, wait: wait, pauses: Retries(10*time.Millisecond, lastRetry)}
 }
 
 // Dial connects, and waits for the server to appear or to have a free connection. Errors: ErrPeerAbsent; ErrRefused;
 // ErrMessageSize, at once; the cause of ctx; a *doca.Error if the device itself fails. If the driver does not
 // distinguish a refusal from a missing server, as DOCA does not, both are ErrPeerAbsent.
 func (d *Dialer) Dial(ctx context.Context) (Conn, error) {
-	client, err := d.device.NewClient(d.name, doca.ChannelConfig{})
+	waiting, cancel := d.wait.context(ctx)
+	defer cancel()
+	return dial(d.device, d.name, func(client *doca.Client) (*doca.Connection, error) {
+		return connectWhenThere(ctx, waiting, client)
+	})
+}
+
+func dial(device *doca.Device, name string, connect func(*doca.Client) (*doca.Connection, error)) (Conn, error) {
+	client, err := device.NewClient(name, doca.ChannelConfig{})
 	if err != nil {
 		return nil, err
 	}
-	waiting, cancel := d.wait.context(ctx)
-	defer cancel()
-	established, err := connectWhenThere(ctx, waiting, client)
+	established, err := connect(client)
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
@@ -114,15 +117,7 @@ func (d *Dialer) gaveUp() error {
 // DialOnce makes one attempt to connect, which lasts no longer than ctx. Errors are those of doca.Client.Connect, or
 // the cause of ctx.
 func DialOnce(ctx context.Context, device *doca.Device, name string) (Conn, error) {
-	client, err := device.NewClient(name, doca.ChannelConfig{})
-	if err != nil {
-		return nil, err
-	}
-	established, err := client.Connect(ctx)
-	if err != nil {
-		return nil, errors.Join(err, client.Close())
-	}
-	return &connection{Connection: established, release: client.Close}, nil
+	return dial(device, name, func(client *doca.Client) (*doca.Connection, error) { return client.Connect(ctx) })
 }
 
 func connectWhenThere(ctx, waiting context.Context, client *doca.Client) (*doca.Connection, error) {
@@ -136,7 +131,7 @@ func connectWhenThere(ctx, waiting context.Context, client *doca.Client) (*doca.
 			err = backoff.Permanent(err)
 		}
 		return established, err
-	}, backoff.WithBackOff(retries(firstRetry)), backoff.WithMaxElapsedTime(0))
+	}, backoff.WithBackOff(Retries(firstRetry, lastRetry)), backoff.WithMaxElapsedTime(0))
 	switch {
 	case err == nil:
 		return established, nil

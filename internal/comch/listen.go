@@ -63,7 +63,7 @@ func ListenWhenFree(
 			return nil, backoff.Permanent(last)
 		}
 		return listener, last
-	}, backoff.WithBackOff(retries(firstRetry)), backoff.WithMaxElapsedTime(0))
+	}, backoff.WithBackOff(Retries(firstRetry, lastRetry)), backoff.WithMaxElapsedTime(0))
 	if err != nil && ctx.Err() == nil {
 		return nil, last
 	}

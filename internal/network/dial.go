@@ -9,16 +9,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/dma-copy/dma-copy/internal/comch"
 )
 
-// The intervals between two attempts to connect, as in package comch.
-const (
-	firstRetry, lastRetry = 10 * time.Millisecond, time.Second
-	retryJitter           = 0.25
-)
+// The intervals between two attempts to connect.
+const firstRetry, lastRetry = 10 * time.Millisecond, time.Second
 
 // ErrNotListening means that the machine answers and nothing listens at the port.
 var ErrNotListening = errors.New("connection refused: nothing listens there")
@@ -43,10 +38,7 @@ func retry(
 ) (*Control, error) {
 	waiting, cancel := context.WithTimeoutCause(ctx, wait, comch.ErrPeerAbsent)
 	defer cancel()
-	schedule := &backoff.ExponentialBackOff{
-		InitialInterval: firstRetry, Multiplier: 1.5, MaxInterval: lastRetry, RandomizationFactor: retryJitter,
-	}
-	schedule.Reset()
+	schedule := comch.Retries(firstRetry, lastRetry)
 	var reason error
 	for {
 		c, err := attempt(waiting)

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
@@ -122,10 +121,7 @@ type NetworkMeeting struct {
 // not used. Besides the errors of Connect there are those of network.Dial.
 func DialNetwork(ctx context.Context, m NetworkMeeting, c ClientConfig) (*Client, error) {
 	c = c.waiting(m.Wait)
-	pauses := &backoff.ExponentialBackOff{
-		InitialInterval: 10 * time.Millisecond, Multiplier: 1.5, MaxInterval: time.Second, RandomizationFactor: 0.25,
-	}
-	pauses.Reset()
+	pauses := comch.Retries(10*time.Millisecond, time.Second)
 	var before error
 	for turnedAway := 1; ; turnedAway++ {
 		left := time.Until(c.until)
