@@ -75,7 +75,7 @@ func FuzzParseSize(f *testing.F) {
 		if got, err := ParseSize(text); err == nil {
 			number, unit := splitNumber(text)
 			want, ok := new(big.Rat).SetString(number)
-			want.Mul(want, big.NewRat(scaleOf(strings.ToLower(unit)), 1))
+			want.Mul(want, big.NewRat(scales[strings.ToLower(unit)], 1))
 			if !ok || got < 0 || want.Cmp(big.NewRat(got, 1)) != 0 {
 				t.Errorf("ParseSize(%q) = %d", text, got)
 			}

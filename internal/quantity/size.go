@@ -29,8 +29,8 @@ func ParseSize(text string) (int64, error) {
 		return 0, tooLong(text)
 	}
 	number, unit := splitNumber(text)
-	scale := scaleOf(strings.ToLower(unit))
-	if scale == 0 || !isDecimal(number) {
+	scale, known := scales[strings.ToLower(unit)]
+	if !known || !isDecimal(number) {
 		return 0, ErrSyntax
 	}
 	bytes, _ := new(big.Rat).SetString(number)
@@ -69,26 +69,10 @@ func isDecimal(number string) bool {
 	return !pointed || fraction != "" && !strings.Contains(fraction, ".")
 }
 
-// scaleOf returns the bytes of a unit in lower case, 0 for an unknown one.
-func scaleOf(unit string) int64 {
-	if unit == "" || unit == "b" {
-		return 1
-	}
-	power := strings.IndexByte("kmgt", unit[0]) + 1
-	if power == 0 {
-		return 0
-	}
-	base := int64(1024)
-	switch unit[1:] {
-	case "", "ib":
-	case "b":
-		base = 1000
-	default:
-		return 0
-	}
-	scale := int64(1)
-	for range power {
-		scale *= base
-	}
-	return scale
+// scales are the bytes of each unit in lower case.
+var scales = map[string]int64{
+	"": 1, "b": 1,
+	"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40,
+	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+	"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
 }

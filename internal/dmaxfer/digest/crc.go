@@ -43,5 +43,7 @@ func operatorOf(n int64) uint32 {
 	return operator
 }
 
-// combine returns the CRC of two consecutive chunks. operator is the one for the length of the second.
-func combine(first, second, operator uint32) uint32 { return multiply(operator, first) ^ second }
+// combine returns the CRC of two consecutive chunks. length is that of the second.
+func combine(first, second uint32, length int64) uint32 {
+	return multiply(operatorOf(length), first) ^ second
+}

@@ -78,12 +78,12 @@ func (l *Ledger) AddHole(offset, length int64) error {
 	case l.algorithm == None || length <= 0:
 		return l.addRun(run{offset: offset, length: length})
 	default:
-		return l.addRun(run{offset: offset, length: length, crc: crcOfZeros(operatorOf(length))})
+		return l.addRun(run{offset: offset, length: length, crc: crcOfZeros(length)})
 	}
 }
 
-// crcOfZeros returns the CRC of a run of zeros. operator is the one for its length.
-func crcOfZeros(operator uint32) uint32 { return ^multiply(operator, ^uint32(0)) }
+// crcOfZeros returns the CRC of a run of zeros.
+func crcOfZeros(length int64) uint32 { return ^multiply(operatorOf(length), ^uint32(0)) }
 
 // Write covers a chunk by its bytes. For an Ordered algorithm it must be the next chunk, else ErrOrder; otherwise
 // Write is Add with the chunk's Check. b is not retained.
@@ -189,7 +189,7 @@ func (l *Ledger) hold(p run, i int) error {
 func (l *Ledger) join(first, second run) run {
 	joined := run{offset: first.offset, length: first.length + second.length}
 	if l.algorithm == CRC32C {
-		joined.crc = combine(first.crc, second.crc, operatorOf(second.length))
+		joined.crc = combine(first.crc, second.crc, second.length)
 	}
 	return joined
 }
@@ -197,7 +197,7 @@ func (l *Ledger) join(first, second run) run {
 func (l *Ledger) extend(p run) {
 	l.prefix = p.end()
 	if l.algorithm == CRC32C {
-		l.crc = combine(l.crc, p.crc, operatorOf(p.length))
+		l.crc = combine(l.crc, p.crc, p.length)
 	}
 }
 

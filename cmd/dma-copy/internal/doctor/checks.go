@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -76,12 +77,7 @@ func without(text string, said error) string {
 }
 
 // adviceFor returns the hint that a copy would print.
-func adviceFor(err error) string {
-	if hint := report.Hint(err); hint != "" {
-		return hint
-	}
-	return "fix what the message names"
-}
+func adviceFor(err error) string { return cmp.Or(report.Hint(err), "fix what the message names") }
 
 func checkDevices(devices []*inventory.Device, s config.Doctor) finding {
 	switch {
@@ -188,12 +184,7 @@ func namesOf(served []inventory.Representor) []string {
 	return names
 }
 
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
-}
+func orNone(names []string) string { return cmp.Or(strings.Join(names, ", "), "none") }
 
 // checkMemlock compares the limit on locked memory with what hardware pins: need bytes, or more if there is a reason.
 func checkMemlock(m machine, need uint64, reasonForMore string) finding {
