@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -58,7 +59,7 @@ func classify(err error) outcome {
 	}
 	for _, o := range libraryOutcomes {
 		if o.is(err) {
-			return o.outcome
+			return outcome{o.code, o.hint, o.reword}
 		}
 	}
 	return outcome{code: exit.Failure}
@@ -67,93 +68,84 @@ func classify(err error) outcome {
 // libraryOutcomes maps the errors of libraries. First match wins: defects, limits of the user, then root causes, then
 // symptoms.
 var libraryOutcomes = []struct {
-	is func(error) bool
-	outcome
+	is     func(error) bool
+	code   int
+	hint   string
+	reword wording
 }{
-	{ofType[*job.Defect], outcome{exit.Failure, "report it, with what follows", nil}},
-	{one(service.ErrRefused), outcome{exit.Refused, "", nil}},
-	{ofType[*secure.UntrustedError], outcome{exit.Refused,
-		"compare the words with those of dma-copy keys show on the other side, then run dma-copy keys trust here",
-		nil}},
-	{one(secure.ErrRefused), outcome{exit.Refused,
-		"run dma-copy keys trust there with the key that dma-copy keys show prints here", nil}},
-	{one(negotiate.ErrWordsDiffer), outcome{exit.Refused, "", nil}},
-	{one(secure.ErrTimeout), outcome{exit.Peer, "check the other side", nil}},
-	{one(secure.ErrPacketsLost), outcome{exit.Peer,
-		"check the MTU on the way to the other side, also of tunnels, and that ICMP is let through", nil}},
-	{one(secure.ErrSilent), outcome{exit.Peer,
-		"check what listens there, and the MTU on the way, also of tunnels", nil}},
-	{one(secure.ErrHandshake), outcome{exit.Protocol, "run dma-copy of the same release on both sides", nil}},
-	{one(secure.ErrRecord), outcome{exit.Protocol, "check the device and the other side", nil}},
-	{one(service.ErrDraining), outcome{exit.Peer, "start it again", nil}},
-	{one(service.ErrBusy), outcome{exit.Peer, "raise --wait", nil}},
-	{one(share.ErrDenied), outcome{exit.Refused, "", nil}},
-	{one(job.ErrSomeFailed),
-		outcome{exit.SomeFailed, "remove the causes and run the same command to copy these entries", nil}},
-	{one(job.ErrLimit), outcome{exit.Limit, "", nil}},
-	{one(doca.ErrBadAddress), outcome{exit.Usage, "", nil}},
-	{one(job.ErrSettings), outcome{exit.Usage, "", nil}},
-	{one(doca.ErrHardwareRequired),
-		outcome{exit.NotHardware, "leave out --require-hw to use the software device", nil}},
-	{one(doca.ErrNoCgo), outcome{exit.Device, "", nil}},
-	{one(ucx.ErrUnavailable), outcome{exit.Device, "", nil}},
-	{one(ucx.ErrTooManyDevices), outcome{exit.Device, "", nil}},
-	{ofType[*doca.LoadError], outcome{exit.Device, "install DOCA's runtime libraries, or use --driver soft", nil}},
-	{withoutProc, outcome{exit.Device, "mount it (mount -t proc proc /proc)", nil}},
-	{ofType[*doca.SoftError],
-		outcome{exit.Usage, "see DMA_COPY_SOFT_DIR and DMA_COPY_SOFT_LIMITS in the help", nil}},
-	{misnamed("device"), outcome{exit.Device, "choose one of them with -p", nil}},
-	{misnamed("representor"), outcome{exit.Device, "choose one of them with -r", nil}},
-	{ofType[*doca.NotFoundError], outcome{exit.Device, HintDoctor, nil}},
-	{one(doca.CodeAlreadyExist), outcome{exit.Device, "raise --wait, or stop it", leavingOut[*doca.Error]}},
-	{one(job.ErrCapability), outcome{exit.Device, "", nil}},
-	{one(job.ErrDigest), outcome{exit.Digest, "", nil}},
-	{one(job.ErrSourceChanged), outcome{exit.SourceChanged, "", nil}},
-	{one(job.ErrSource), outcome{exit.Source, "", nil}},
-	{one(job.ErrTarget), outcome{exit.Target, "", nil}},
-	{one(job.ErrCopy), outcome{exit.Failure, "", nil}},
-	{one(negotiate.ErrOutcomeUnknown), outcome{exit.Peer, "compare both files (dma-copy verify)",
-		ofPeer("transfer outcome unknown: the %s did not confirm the commit")}},
-	{needsNative, outcome{exit.Protocol, "run dma-copy on the other side too",
-		ofPeer("the %s uses the reference protocol, which does not support streams")}},
-	{one(negotiate.ErrNeedsNative), outcome{exit.Protocol, "", nil}},
-	{one(negotiate.ErrEmptyFile), outcome{exit.Protocol, "", nil}},
-	{one(negotiate.ErrVersion), outcome{exit.Protocol,
-		"run releases of dma-copy with a common protocol version on both sides", withDetail}},
-	{one(negotiate.ErrServiceVersion), outcome{exit.Protocol,
-		"run releases of dma-copy with a common version of it on both sides", withDetail}},
-	{one(negotiate.ErrPayload), outcome{exit.Digest, "check the memory of both sides and the device", withDetail}},
-	{one(negotiate.ErrNoPath), outcome{exit.Device,
-		"leave out --path on both sides, and see what dma-copy devices lists there", withDetail}},
-	{one(ping.ErrLost), outcome{exit.Peer, "check the other side and try again",
-		ofPeer("the connection to the %s was lost before the last round trip")}},
-	{one(job.ErrHostFailed), outcome{exit.Failure, "see its error message", leavingOut[*negotiate.Error]}},
-	{one(negotiate.ErrPeerFailed), outcome{exit.Failure, "see its error message", ofPeer("the %s reported a failure")}},
-	{one(comch.ErrPeerAbsent), outcome{exit.Peer, "start the other side, or raise --wait", nil}},
-	{one(comch.ErrMessageSize), outcome{exit.Protocol, "give both sides the same max_msg_size in DMA_COPY_SOFT_LIMITS",
-		ofPeer("the %s refused the connection: the maximum message sizes differ")}},
-	{one(comch.ErrRefused), outcome{exit.Peer, "its limit of connections may be reached; check it and try again",
-		ofPeer("timeout: the %s refused the connection until the end of --wait")}},
-	{one(comch.ErrTurnedAway),
-		outcome{exit.Peer, "it may be serving another host: raise --wait, or check the DPU", nil}},
-	{one(service.ErrTurnedAway), outcome{exit.Peer,
-		"too many others may be connecting, or it is shutting down: raise --wait, or see its log", nil}},
-	{requestLost, outcome{exit.Peer, "check the other side and try again", ofRequest}},
-	{one(comch.ErrPeerLost), outcome{exit.Peer, "check the other side and copy again", ofPeer(connectionLost)}},
-	{one(negotiate.ErrPeerLost), outcome{exit.Peer, "check the other side and copy again", ofPeer(connectionLost)}},
-	{one(job.ErrIdle), outcome{exit.Peer, "", nil}},
-	{one(job.ErrHung), outcome{exit.Peer, "check the device and the disk", nil}},
-	{ofPing, outcome{exit.Protocol, "run the same release of dma-copy on both sides", nil}},
-	{ofType[*negotiate.Error],
-		outcome{exit.Protocol, "run a supported release of dma-copy or doca_dma_copy on the other side", nil}},
-	{one(syscall.EMFILE), outcome{exit.Usage, HintProcessFiles, nil}},
-	{one(syscall.ENFILE), outcome{exit.Usage, HintSystemFiles, nil}},
-	{ofType[*doca.Error], outcome{exit.Device, hintDevice, nil}},
+	{ofType[*job.Defect], exit.Failure, "report it, with what follows", nil},
+	{oneOf(service.ErrRefused), exit.Refused, "", nil},
+	{ofType[*secure.UntrustedError], exit.Refused,
+		"compare the words with those of dma-copy keys show on the other side, then run dma-copy keys trust here", nil},
+	{oneOf(secure.ErrRefused), exit.Refused,
+		"run dma-copy keys trust there with the key that dma-copy keys show prints here", nil},
+	{oneOf(negotiate.ErrWordsDiffer), exit.Refused, "", nil},
+	{oneOf(secure.ErrTimeout), exit.Peer, "check the other side", nil},
+	{oneOf(secure.ErrPacketsLost), exit.Peer,
+		"check the MTU on the way to the other side, also of tunnels, and that ICMP is let through", nil},
+	{oneOf(secure.ErrSilent), exit.Peer, "check what listens there, and the MTU on the way, also of tunnels", nil},
+	{oneOf(secure.ErrHandshake), exit.Protocol, "run dma-copy of the same release on both sides", nil},
+	{oneOf(secure.ErrRecord), exit.Protocol, "check the device and the other side", nil},
+	{oneOf(service.ErrDraining), exit.Peer, "start it again", nil},
+	{oneOf(service.ErrBusy), exit.Peer, "raise --wait", nil},
+	{oneOf(share.ErrDenied), exit.Refused, "", nil},
+	{oneOf(job.ErrSomeFailed), exit.SomeFailed,
+		"remove the causes and run the same command to copy these entries", nil},
+	{oneOf(job.ErrLimit), exit.Limit, "", nil},
+	{oneOf(doca.ErrBadAddress, job.ErrSettings), exit.Usage, "", nil},
+	{oneOf(doca.ErrHardwareRequired), exit.NotHardware, "leave out --require-hw to use the software device", nil},
+	{oneOf(doca.ErrNoCgo, ucx.ErrUnavailable, ucx.ErrTooManyDevices), exit.Device, "", nil},
+	{ofType[*doca.LoadError], exit.Device, "install DOCA's runtime libraries, or use --driver soft", nil},
+	{withoutProc, exit.Device, "mount it (mount -t proc proc /proc)", nil},
+	{ofType[*doca.SoftError], exit.Usage, "see DMA_COPY_SOFT_DIR and DMA_COPY_SOFT_LIMITS in the help", nil},
+	{misnamed("device"), exit.Device, "choose one of them with -p", nil},
+	{misnamed("representor"), exit.Device, "choose one of them with -r", nil},
+	{ofType[*doca.NotFoundError], exit.Device, HintDoctor, nil},
+	{oneOf(doca.CodeAlreadyExist), exit.Device, "raise --wait, or stop it", leavingOut[*doca.Error]},
+	{oneOf(job.ErrCapability), exit.Device, "", nil},
+	{oneOf(job.ErrDigest), exit.Digest, "", nil},
+	{oneOf(job.ErrSourceChanged), exit.SourceChanged, "", nil},
+	{oneOf(job.ErrSource), exit.Source, "", nil},
+	{oneOf(job.ErrTarget), exit.Target, "", nil},
+	{oneOf(job.ErrCopy), exit.Failure, "", nil},
+	{oneOf(negotiate.ErrOutcomeUnknown), exit.Peer,
+		"compare both files (dma-copy verify)", ofPeer("transfer outcome unknown: the %s did not confirm the commit")},
+	{needsNative, exit.Protocol, "run dma-copy on the other side too",
+		ofPeer("the %s uses the reference protocol, which does not support streams")},
+	{oneOf(negotiate.ErrNeedsNative, negotiate.ErrEmptyFile), exit.Protocol, "", nil},
+	{oneOf(negotiate.ErrVersion), exit.Protocol,
+		"run releases of dma-copy with a common protocol version on both sides", withDetail},
+	{oneOf(negotiate.ErrServiceVersion), exit.Protocol,
+		"run releases of dma-copy with a common version of it on both sides", withDetail},
+	{oneOf(negotiate.ErrPayload), exit.Digest, "check the memory of both sides and the device", withDetail},
+	{oneOf(negotiate.ErrNoPath), exit.Device,
+		"leave out --path on both sides, and see what dma-copy devices lists there", withDetail},
+	{oneOf(ping.ErrLost), exit.Peer,
+		"check the other side and try again", ofPeer("the connection to the %s was lost before the last round trip")},
+	{oneOf(job.ErrHostFailed), exit.Failure, "see its error message", leavingOut[*negotiate.Error]},
+	{oneOf(negotiate.ErrPeerFailed), exit.Failure, "see its error message", ofPeer("the %s reported a failure")},
+	{oneOf(comch.ErrPeerAbsent), exit.Peer, "start the other side, or raise --wait", nil},
+	{oneOf(comch.ErrMessageSize), exit.Protocol, "give both sides the same max_msg_size in DMA_COPY_SOFT_LIMITS",
+		ofPeer("the %s refused the connection: the maximum message sizes differ")},
+	{oneOf(comch.ErrRefused), exit.Peer, "its limit of connections may be reached; check it and try again",
+		ofPeer("timeout: the %s refused the connection until the end of --wait")},
+	{oneOf(comch.ErrTurnedAway), exit.Peer, "it may be serving another host: raise --wait, or check the DPU", nil},
+	{oneOf(service.ErrTurnedAway), exit.Peer,
+		"too many others may be connecting, or it is shutting down: raise --wait, or see its log", nil},
+	{requestLost, exit.Peer, "check the other side and try again", ofRequest},
+	{oneOf(comch.ErrPeerLost, negotiate.ErrPeerLost), exit.Peer, "check the other side and copy again",
+		ofPeer("the connection to the %s was lost before the copy ended")},
+	{oneOf(job.ErrIdle), exit.Peer, "", nil},
+	{oneOf(job.ErrHung), exit.Peer, "check the device and the disk", nil},
+	{ofPing, exit.Protocol, "run the same release of dma-copy on both sides", nil},
+	{ofType[*negotiate.Error], exit.Protocol,
+		"run a supported release of dma-copy or doca_dma_copy on the other side", nil},
+	{oneOf(syscall.EMFILE), exit.Usage, HintProcessFiles, nil},
+	{oneOf(syscall.ENFILE), exit.Usage, HintSystemFiles, nil},
+	{ofType[*doca.Error], exit.Device, hintDevice, nil},
 }
 
 const (
-	connectionLost = "the connection to the %s was lost before the copy ended"
-
 	hintDevice = "check the device and the other side's error message"
 
 	// HintDoctor is the hint where no device was found.
@@ -164,8 +156,11 @@ const (
 	HintSystemFiles  = "raise the system's limit on open files (sysctl fs.file-max), or close some"
 )
 
-func one(sentinel error) func(error) bool {
-	return func(err error) bool { return errors.Is(err, sentinel) }
+// oneOf returns a function that reports whether an error is one of some.
+func oneOf(sentinels ...error) func(error) bool {
+	return func(err error) bool {
+		return slices.ContainsFunc(sentinels, func(each error) bool { return errors.Is(err, each) })
+	}
 }
 
 func ofType[T error](err error) bool {
@@ -195,7 +190,7 @@ func needsNative(err error) bool {
 
 // requestLost reports whether the connection was lost during a request other than a copy.
 func requestLost(err error) bool {
-	return ofType[*requestError](err) && (errors.Is(err, comch.ErrPeerLost) || errors.Is(err, negotiate.ErrPeerLost))
+	return ofType[*requestError](err) && oneOf(comch.ErrPeerLost, negotiate.ErrPeerLost)(err)
 }
 
 // ofRequest says which request the loss of the connection ended.
