@@ -79,24 +79,20 @@ func (c *connection) recordPlace(record *Record, at negotiate.Place, kept bool) 
 	}
 }
 
-// use begins a request about the directory, if its path in the share still leads to it; using is to be unlocked then.
-func (k *keptDirectory) use(in *share.Opened) error {
+// use begins a request at a path below the directory, if the directory's own path in the share still leads to it, and
+// returns where that is; using is to be unlocked then. Of a pull the directory is not open, so it is in the share.
+func (k *keptDirectory) use(in *share.Opened, below string) (*share.Opened, string, error) {
 	if k == nil || k.place.Share != in.Name {
-		return job.NewError(ErrRefused, nil, "copy a directory first",
+		return nil, "", job.NewError(ErrRefused, nil, "copy a directory first",
 			"the last copy has kept no directory of share %s", quote.Text(in.Name))
 	}
 	k.using.RLock()
-	err := k.mirror.Check(in.FS(), localName(k.place.Path))
-	if err != nil {
+	if err := k.mirror.Check(in.FS(), localName(k.place.Path)); err != nil {
 		k.using.RUnlock()
+		return nil, "", err
 	}
-	return err
-}
-
-// at returns where a path below the directory is. Of a pull the directory is not open, so it is in the share.
-func (k *keptDirectory) at(in *share.Opened, below string) (*share.Opened, string) {
 	if target := k.mirror.Target(); target != nil {
-		return in.At(target), below
+		return in.At(target), below, nil
 	}
-	return in, path.Join(k.place.Path, below)
+	return in, path.Join(k.place.Path, below), nil
 }

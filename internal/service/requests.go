@@ -201,11 +201,10 @@ func (l *lister) list(ctx context.Context, r negotiate.ListRequest) error {
 	defer in.Close()
 	opened := in
 	if r.Flags.Has(negotiate.ListKept) {
-		if err := l.kept.use(in); err != nil {
+		if opened, at, err = l.kept.use(in, at); err != nil {
 			return err
 		}
 		defer l.kept.using.RUnlock()
-		opened, at = l.kept.at(in, at)
 	}
 	options := share.ListOptions{
 		Recursive: r.Flags.Has(negotiate.ListRecursive), All: r.Flags.Has(negotiate.ListAll),
@@ -394,11 +393,10 @@ func (c *connection) removeAll(
 	defer in.Close()
 	opened := in
 	if r.Kept {
-		if err := kept.use(in); err != nil {
+		if opened, below, err = kept.use(in, below); err != nil {
 			return err
 		}
 		defer kept.using.RUnlock()
-		opened, below = kept.at(in, below)
 	}
 	remover, err := opened.Remover(below)
 	if err != nil {
