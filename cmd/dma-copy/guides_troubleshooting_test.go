@@ -20,7 +20,7 @@ var (
 	pageCode  = regexp.MustCompile(`(?m)^## (\d+(?:, \d+)*): (.*)$`)
 
 	quotedText = regexp.MustCompile("`([^`]+)`")
-	hintOfCode = regexp.MustCompile(`outcome\{exit\.(\w+),\s*("(?:[^"\\]|\\.)*"|\w+),`)
+	hintOfCode = regexp.MustCompile(`, exit\.(\w+),\s*("(?:[^"\\]|\\.)*"|\w+), \w`)
 	namedHint  = regexp.MustCompile(`(?m)^\t(\w+) += ("(?:[^"\\]|\\.)*")$`)
 )
 
