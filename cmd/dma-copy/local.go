@@ -59,6 +59,9 @@ func localCopy(ctx context.Context, streams streams, s config.Local, args []stri
 	return reported(ctx, streams, s.Copy, refused, uses, log, func(ctx context.Context, r report.Reporter) error {
 		driver, err := openDriver(s.Driver, log)
 		on := side{driver: driver}
+		if err == nil && on.movesNothing() {
+			err = errMovesNothing
+		}
 		if err == nil {
 			on.device, err = openDevice(driver, func(devices []doca.DeviceInfo) (string, error) {
 				return inventory.ChooseLocal(devices, s.Device)
@@ -75,9 +78,6 @@ func localCopy(ctx context.Context, streams streams, s config.Local, args []stri
 func localOnDevice(
 	ctx context.Context, on side, r *report.Monitor, streams streams, s config.Local, log zerolog.Logger,
 ) error {
-	if on.movesNothing() {
-		return errMovesNothing
-	}
 	options := copyOptions(s.Copy, on.device, negotiate.Host, streams.local, log)
 	if _, err := selectEntries(ctx, s.Copy, streams.stdin, &options); err != nil {
 		return err

@@ -68,7 +68,6 @@ func runPing(
 	if err == nil {
 		wait := report.WaitForPing(on.side, hostFunction(on, s.Representor), s.Wait)
 		stop := sync.OnceFunc(report.Waiting(wait, waits, progressRequests(ctx)))
-		defer stop()
 		r.Begin(pathOf(on, s.Driver))
 		var summary ping.Summary
 		summary, err = ping.Run(ctx, ping.Options{
@@ -76,6 +75,7 @@ func runPing(
 			Path: pingPaths[s.Path], Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log, ExitCode: report.ExitCode,
 			Notify: func(e ping.Event) { stop(); r.Event(e) }, // the other side has come
 		})
+		stop()
 		if err != nil {
 			err = &report.SideError{Side: on.side, Err: wait.Explain(err)}
 		} else {
