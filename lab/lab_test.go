@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -166,5 +167,24 @@ func TestSummary(t *testing.T) {
 	}
 	if got := summaryTable(summarize(nil)); !strings.Contains(got, "| - | - |") {
 		t.Errorf("without records:\n%s", got)
+	}
+}
+
+// TestRecordsAreRead expects each field of the records to be known, since fields are only added.
+func TestRecordsAreRead(t *testing.T) {
+	paths, err := filepath.Glob("results/*.json")
+	if err != nil || len(paths) < 10 {
+		t.Fatalf("%d records, error %v", len(paths), err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&contest.Record{}); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }
