@@ -40,7 +40,8 @@ list() {
 	# The simulations of `make test`, LONG times, with other seeds; those of `make race`, which are a tenth as many.
 	target test-sim SIMSEEDS=$((600 * LONG)) SIMFIRST="$FIRST"
 	target test-sim SIMSEEDS=$((60 * LONG)) SIMFIRST=$((FIRST + 600 * LONG)) RACE=-race
-	full plain cmd/dma-copy/e2e '^TestHuge$' -huge.full
+	full plain cmd/dma-copy/e2e \
+		'^Test(Huge|Sparse|Sizes|ChunksAndDepths|SignalDuringTransfer|TreeOverATreeIsRefused|ManyPairs)$' -e2e.full
 	target test-corruption CORRUPTIONS=$((1000 * LONG))
 	target test-escape FLIPS=$((10000 * LONG))
 	target test-kill KILLS=$((10 * LONG))

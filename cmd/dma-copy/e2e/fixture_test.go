@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"flag"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -229,6 +231,17 @@ func (p sidePair) expectExit(code int) {
 	for _, name := range bothSides {
 		p[name].expectExit(code)
 	}
+}
+
+var inFull = flag.Bool("e2e.full", false, "test each combination instead of some by chance, and TestHuge with 4 GiB")
+
+// byChance returns one of the values, or all with -e2e.full. The names of the subtests say which.
+func byChance[T any](all []T) []T {
+	if *inFull {
+		return all
+	}
+	i := rand.IntN(len(all))
+	return all[i : i+1]
 }
 
 // forEachSender runs a test in both directions, each on a fixture of its own.

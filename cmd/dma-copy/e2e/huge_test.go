@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"regexp"
 	"strconv"
@@ -30,9 +28,6 @@ const (
 	memoryAllowance = 64 << 20
 )
 
-var hugeFull = flag.Bool("huge.full", false,
-	"let TestHuge copy 4 GiB in both directions, instead of 768 MiB in one by chance")
-
 // TestHuge copies a large file to the DPU or to the host. The memory of neither side grows with the file.
 //
 // The source consists mostly of holes, because most of the time would be spent on getting memory for it. With --sparse
@@ -42,12 +37,11 @@ func TestHuge(t *testing.T) {
 		t.Skip("measures memory, of which the race detector takes several times the program's own")
 	}
 	t.Parallel()
-	size, senders := int64(hugeSize), bothSides
-	if !*hugeFull {
-		i := rand.IntN(len(bothSides))
-		size, senders = largeSize, bothSides[i:i+1]
+	size := int64(largeSize)
+	if *inFull {
+		size = hugeSize
 	}
-	for _, sender := range senders { // one after the other, for want of memory
+	for _, sender := range byChance(bothSides) { // one after the other, for want of memory
 		t.Run("from_"+sender, func(t *testing.T) { testHuge(newFixtureIn(t, hugeDir(t, size)), sender, size) })
 	}
 }

@@ -3,17 +3,32 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 )
 
 // randomStream returns an endless stream of random bytes. The same seed gives the same bytes.
 func randomStream(seed string) io.Reader {
-	return rand.NewChaCha8(sha256.Sum256([]byte(seed)))
+	key := sha256.Sum256([]byte(seed))
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		panic(err) // a key of another length
+	}
+	return keyStream{cipher.NewCTR(block, make([]byte, aes.BlockSize))}
+}
+
+// keyStream reads the key stream of a cipher.
+type keyStream struct{ cipher.Stream }
+
+func (k keyStream) Read(into []byte) (int, error) {
+	clear(into)
+	k.XORKeyStream(into, into)
+	return len(into), nil
 }
 
 // writeRandomFile makes a file of size random bytes.

@@ -121,7 +121,7 @@ func TestTreeOverATreeIsRefused(t *testing.T) {
 	for _, difference := range treeDifferences {
 		t.Run(difference.name, func(t *testing.T) {
 			t.Parallel()
-			for _, changed := range bothSides {
+			for _, changed := range byChance(bothSides) {
 				t.Run("on_the_"+changed, func(t *testing.T) {
 					t.Parallel()
 					f := newFixture(t)
