@@ -35,14 +35,14 @@ GO_TEST  := GO='$(GO)' scripts/go-test.sh
 # The end-to-end tests mostly wait for processes, so many more of them run in parallel than there are CPUs; other
 # packages wait as well. On a machine that is busy with other work a package may take longer than the ten minutes that
 # Go gives it.
-PARALLEL := -p 4 -parallel 24 -timeout 40m
+PARALLEL := -p 4 -parallel 32 -timeout 40m
 # Half of the time for linking goes to debug information, and `make lint` vets all packages.
 QUICK_BUILD := -vet=off -ldflags=-w
 # The table of library functions is read-only after the start; C checks its stack and buffers. What is published is also
 # position independent (pie); elsewhere the start is faster without the relocations of Go's tables (exe).
 BUILDMODE ?= exe
 GO_LDFLAGS = -X main.version=$(VERSION) -extldflags "-Wl,-z,relro,-z,now"
-GO_BUILD   = $(GO) build -buildmode=$(BUILDMODE) -buildvcs=false -ldflags '$(GO_LDFLAGS)'
+GO_BUILD   = $(GO) build -buildmode=$(BUILDMODE) -trimpath -buildvcs=false -ldflags '$(GO_LDFLAGS)'
 # Some compilers define _FORTIFY_SOURCE by themselves, and warn of another value.
 HARDENED_CFLAGS := -O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 WARNINGS := -Wall -Wextra -Werror
@@ -128,9 +128,16 @@ test-packages: packages ## install, use, upgrade and remove the packages in a cl
 reproducible: ## packages of the last commit, made twice in different directories, are the same
 	VERSION='$(VERSION)' scripts/reproducible.sh
 
-test: ## all Go tests, then the C tests; lists the slowest
+test: ## all tests, in Go and C; lists the slowest
 	@GO='$(GO)' scripts/need.sh cc cmp
-	SLOWEST=20 $(GO_TEST) -count=1 $(QUICK_BUILD) $(PARALLEL) ./...
+	@mkdir -p build
+	$(MAKE) --no-print-directory test-beside > build/test-beside.log 2>&1 & beside=$$!; result=0; \
+		SLOWEST=20 $(GO_TEST) -count=1 $(QUICK_BUILD) $(PARALLEL) ./... || result=1; \
+		wait $$beside || result=1; cat build/test-beside.log; exit $$result
+
+# The Go tests of the program often wait; others use the CPUs meanwhile.
+.PHONY: test-beside
+test-beside:
 	$(GO) -C lab test -count=1 $(QUICK_BUILD) ./...
 	$(MAKE) $(SOFTDOCA) test-device
 	$(MAKE) $(CABI_TEST) test
