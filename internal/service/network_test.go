@@ -197,6 +197,35 @@ func TestNetworkKeepsDataConnections(t *testing.T) {
 	must(t, c.Close())
 }
 
+// A copy that fails and has moved nothing leaves the same data connections to both sides.
+func TestNetworkKeepsDataConnectionsOfAFailedCopy(t *testing.T) {
+	m := openMachines(t, nil)
+	c := m.dial()
+	write(t, filepath.Join(m.here, "file"), 4<<20)
+	_, err := c.Push(m.Context(), m.request("file"))
+	must(t, err)
+	made := m.network.Made()
+
+	must(t, os.WriteFile(filepath.Join(m.here, "empty"), nil, 0o600))
+	r := m.request("empty")
+	r.Options.Notify = func(e job.Event) {
+		if _, planned := e.(job.Planned); planned { // the daemon has found nothing of that name
+			must(t, os.WriteFile(filepath.Join(m.box, "empty"), []byte("of another program"), 0o600))
+		}
+	}
+	if _, err = c.Push(m.Context(), r); err == nil {
+		t.Error("the copy has replaced the file of another program")
+	}
+	r = m.request("file")
+	r.Place.Path = "second"
+	_, err = c.Push(m.Context(), r)
+	must(t, err)
+	if now := m.network.Made(); now != made {
+		t.Errorf("%d connections were made for a copy after one that failed", now-made)
+	}
+	must(t, c.Close())
+}
+
 // Data connections that have carried much are replaced before the next copy, so that no key encrypts too much.
 func TestNetworkRenewsDataConnections(t *testing.T) {
 	m := openMachines(t, func(m *machines) { m.settings.RenewAfter = 1 << 20 })

@@ -79,8 +79,8 @@ func (s *sender) windowOpened(_ context.Context, w *Window) error {
 	s.link.run(func() func() error {
 		err := s.terms.corrupted(s.terms.config.File.Path, s.lanes.Run(ctx))
 		s.terms.config.Log.Debug().Err(err).Msg("lanes ended")
-		if err == nil && s.feed.delivered.Load() { // otherwise the DPU may be about to import the window
-			err = closeWindow(w)
+		if err == nil && (s.feed.delivered.Load() || s.terms.plan.Path.Connects()) {
+			err = closeWindow(w) // without a unit the DPU may be about to import memory of this side
 		}
 		if err != nil {
 			return failWith(err)
