@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/status"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -236,14 +238,23 @@ func (s daemonStatus) idle() bool {
 	return s.Pending == 0 && len(s.Connections) == 0 && s.Running == 0 && s.Waiting == 0 && s.Memory == 0
 }
 
-func (d daemon) status() (status daemonStatus) {
+// status returns what dma-copy status -o json prints, without a process for each look.
+func (d daemon) status() (found daemonStatus) {
 	d.t.Helper()
-	s := d.fixture.start("status", fmt.Sprintf("dma-copy status -o json --socket %s/run/status.sock", d.fixture.serves))
-	if s.exitCode() != exitOK {
-		d.t.Fatalf("no status: %s; stderr of the daemon:\n%s", s.stderr.String(), d.stderr.String())
+	ctx, cancel := context.WithTimeout(d.t.Context(), processTimeout)
+	defer cancel()
+	run, err := os.Open(filepath.Join(d.fixture.dir, d.fixture.serves, "run"))
+	must(d.t, err)
+	defer run.Close()
+	socket := fmt.Sprintf("/proc/self/fd/%d/status.sock", run.Fd()) // for which its path may be too long
+	document, err := status.Fetch(ctx, socket)
+	if err != nil {
+		d.t.Fatalf("no status: %v; stderr of the daemon:\n%s", err, d.stderr.String())
 	}
-	must(d.t, json.Unmarshal([]byte(s.stdout.String()), &status))
-	return status
+	var text bytes.Buffer
+	must(d.t, status.WriteJSON(&text, document))
+	must(d.t, json.Unmarshal(text.Bytes(), &found))
+	return found
 }
 
 // waitUntilIdle waits until the daemon has neither connections nor requests, nor memory for them.
@@ -268,7 +279,7 @@ func (d daemon) waitForStatus(what string, wanted func(daemonStatus) bool) {
 	}
 }
 
-// lookAgain pauses between looks at a condition, longer from time to time: a look may take a process.
+// lookAgain pauses between looks at a condition, longer from time to time.
 type lookAgain struct{ last time.Duration }
 
 func (l *lookAgain) pause() {
