@@ -135,7 +135,7 @@ test: ## all tests, in Go and C; lists the slowest
 		SLOWEST=20 $(GO_TEST) -count=1 $(QUICK_BUILD) $(PARALLEL) ./... || result=1; \
 		wait $$beside || result=1; cat build/test-beside.log; exit $$result
 
-# The Go tests of the program often wait; others use the CPUs meanwhile.
+# These tests use the CPUs while the Go tests of the program wait.
 .PHONY: test-beside
 test-beside:
 	$(GO) -C lab test -count=1 $(QUICK_BUILD) ./...

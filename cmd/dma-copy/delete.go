@@ -52,7 +52,7 @@ func (t *transfers) clearAndCopyAgain(ctx context.Context, e config.Ends, failed
 		return failed
 	default:
 		if err = withSide(t.side.side, t.release(ctx)); err == nil {
-			// The total is that of the second copy.
+			// The total counts the second copy alone.
 			t.total = report.Total{Deleted: t.total.Deleted, Kept: t.total.Kept}
 			t.newMirror()
 			err = t.copyAll(ctx, []config.Ends{e})

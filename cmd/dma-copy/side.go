@@ -38,7 +38,7 @@ func limitTime(ctx context.Context, limit time.Duration) (context.Context, conte
 type side struct {
 	driver  *doca.Driver // nil: the peer is on another machine
 	device  *doca.Device // as driver
-	shared  bool         // the driver is that of others, too
+	shared  bool         // others use the driver, too
 	side    negotiate.Side
 	address string // of a daemon on another machine
 }

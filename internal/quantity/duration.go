@@ -16,7 +16,7 @@ var (
 	duration = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-+]?(` + number + `)+$`) })
 )
 
-// hours are those of the units that time.ParseDuration does not know.
+// hours has the units that time.ParseDuration does not know.
 var hours = map[string]time.Duration{"d": 24, "w": 7 * 24}
 
 // ParseDuration is time.ParseDuration with days (d, of 24 hours) and weeks (w): 1d, 1.5d, 2d12h, -1w. It returns

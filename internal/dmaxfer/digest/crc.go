@@ -43,7 +43,7 @@ func operatorOf(n int64) uint32 {
 	return operator
 }
 
-// combine returns the CRC of two consecutive chunks. length is that of the second.
+// combine returns the CRC of two consecutive chunks. length is the length of the second chunk.
 func combine(first, second uint32, length int64) uint32 {
 	return multiply(operatorOf(length), first) ^ second
 }

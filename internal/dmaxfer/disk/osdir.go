@@ -35,7 +35,7 @@ func openBelow(at int, path string, flags, resolve uint64) (fd int, err error) {
 		noOpenat2.Store(true)
 		return -1, errWalk
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EINVAL), errors.Is(err, unix.EAGAIN):
-		return -1, errWalk // EPERM: of a filter of system calls, or of this file alone
+		return -1, errWalk // EPERM: a filter refuses the call, or the file cannot be opened
 	}
 	return fd, err
 }
@@ -51,8 +51,8 @@ func (d *osDir) OpenBeneath(path string) (Dir, error) {
 	return newOSDir(fd, d.path(path)), nil
 }
 
-// openEach opens the directories of a path one after the other. As with openat2, those on the way may be ones that this
-// process may search but not read.
+// openEach opens the directories of a path one after the other. As with openat2, search permission is enough for all
+// directories but the last.
 func openEach(at int, path string) (fd int, err error) {
 	opened := -1
 	names := strings.Split(path, "/")

@@ -118,7 +118,7 @@ func ValuesOf(s Settings, flag string) Values {
 	return Values{Kind: WordValues, Words: opt.words, List: opt.several}
 }
 
-// Exclusive returns sets of flags of the command of which only one can be given.
+// Exclusive returns sets of flags of the command: each set excludes all but one of its flags.
 func Exclusive(s Settings) (sets [][]string) {
 	table := s.options()
 	for _, opt := range table {

@@ -13,7 +13,7 @@ import (
 // timeout.
 type Network struct {
 	Encrypt      bool // file data must be encrypted
-	ucx.Settings      // TrafficClass, 0 to 255, is that of TCP, too; Reads and Transports are not set
+	ucx.Settings      // TrafficClass, 0 to 255, also applies to TCP; Reads and Transports are not set
 }
 
 // Limits of the options.

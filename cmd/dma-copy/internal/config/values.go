@@ -199,7 +199,7 @@ func (s *Copy) assignDigest(text string) error {
 	return nil
 }
 
-// parseRank returns a parser that accepts exactly the given words, each of which stands for its index.
+// parseRank returns a parser that accepts exactly the given words, and returns the index of the word.
 func parseRank[T ~uint8](words ...string) func(string) (T, error) {
 	return func(text string) (T, error) {
 		word, err := parseOneOf(words...)(text)
