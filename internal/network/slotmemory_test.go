@@ -1,6 +1,7 @@
 package network
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -61,9 +62,29 @@ func TestSlotMemory(t *testing.T) {
 			}
 		}
 		sent := w.slots()
+		copy(sent, mark)
+		copy(received, mark)
 		w.close(t)
-		if left := [2][]string{flagsOf(t, sent), flagsOf(t, received)}; left[0] != nil || left[1] != nil {
-			t.Errorf("memory of a window that is closed is mapped: %v", left)
+		for side, memory := range map[string][]byte{"sender": sent, "receiver": received} {
+			if bytes.Equal(contentAt(t, memory, len(mark)), []byte(mark)) {
+				t.Errorf("the memory of the %s outlives its window", side)
+			}
 		}
 	})
+}
+
+// Written to memory that is to be freed: whatever is mapped at its address afterwards begins otherwise.
+const mark = "memory of a window"
+
+// contentAt reads where memory is or was; nil: nothing is mapped there.
+func contentAt(t *testing.T, memory []byte, length int) []byte {
+	t.Helper()
+	process, err := os.Open("/proc/self/mem")
+	must(t, err)
+	defer func() { must(t, process.Close()) }()
+	content := make([]byte, length)
+	if _, err := process.ReadAt(content, int64(uintptr(unsafe.Pointer(unsafe.SliceData(memory))))); err != nil {
+		return nil
+	}
+	return content
 }
