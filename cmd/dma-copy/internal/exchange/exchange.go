@@ -1,0 +1,331 @@
+// Package exchange lets two commands of this program, one on each side, ask each other questions over Comch.
+//
+//	Meet ── Turns ──┬─ Ask: a question, at most MaxQuestion bytes ──► the peer's handler
+//	                └─ the handler's answer, at most MaxAnswer bytes, in pieces ◄── as many requests
+//	  └──── Swap: Turns in which each side hands a named report to the other
+//
+// The messages are the PINGs of the service protocol with texts, so that a question and each piece of an answer is one
+// round trip. The side whose turn it is makes all requests: the DPU first, then the host. The package must not know
+// what is asked.
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// The limits of what one side takes from the other, in bytes. Questions and answers are valid UTF-8.
+const (
+	MaxQuestion = 900
+	MaxAnswer   = 256 << 10
+)
+
+const (
+	pieceHeader = 16 // bytes that a piece may have in front of its text
+	errorHeader = "error"
+)
+
+// Options describe one side.
+type Options struct {
+	Side        negotiate.Side
+	Device      *doca.Device
+	Representor string        // on the DPU: the host function to serve
+	Name        string        // of the Comch server, which no other command has
+	Wait        time.Duration // for the peer to appear
+	Idle        time.Duration // for each message of the peer, and so for the work behind an answer
+	Log         zerolog.Logger
+}
+
+// Handler returns the answer to a question of the peer, which is any text. The peer gets an error as a PeerError.
+type Handler func(ctx context.Context, question string) (answer []byte, err error)
+
+// PeerError is the peer's answer that it has none, in its words.
+type PeerError struct{ Text string }
+
+// Error quotes the text in ASCII.
+func (e *PeerError) Error() string { return "the peer answered: " + quote.Printable(e.Text) }
+
+// turn is who makes requests.
+//
+//	DPU:   asking ── pass ──► answering ── the peer passes ──► over
+//	host:  answering ── the peer passes ──► asking ── pass ──► over
+//
+// A pass is an empty question. Each turn begins with the GREETINGs of its session.
+type turn uint8
+
+const (
+	asking turn = iota
+	answering
+	over
+)
+
+// Conversation is one side of the questions over one connection. It is used by one goroutine at a time.
+type Conversation struct {
+	options Options
+	conn    comch.Conn
+	end     func() error
+	turn    turn
+	session *negotiate.Service // of this turn
+	trace   job.Trace
+}
+
+// Meet waits for the peer and connects to it. Errors are those of comch, negotiate and doca.
+func Meet(ctx context.Context, o Options) (*Conversation, error) {
+	if o.Side == negotiate.Host {
+		return dial(ctx, o)
+	}
+	conn, disconnect, err := comch.Offer{
+		Device: o.Device, Representor: o.Representor, Names: []string{o.Name},
+	}.AcceptOne(ctx, comch.Within(o.Wait))
+	if err != nil {
+		return nil, err
+	}
+	return begin(ctx, o, conn, disconnect)
+}
+
+// dial is Meet on the host. A DPU that serves another host disconnects this one, which then tries again.
+func dial(ctx context.Context, o Options) (*Conversation, error) {
+	dialer := comch.NewDialer(o.Device, o.Name, comch.Within(o.Wait))
+	conn, err := dialer.Dial(ctx)
+	for err == nil {
+		c, failed := begin(ctx, o, conn, conn.Close)
+		if !errors.Is(failed, comch.ErrPeerLost) {
+			return c, failed
+		}
+		conn, err = dialer.Redial(ctx)
+	}
+	return nil, err
+}
+
+func begin(ctx context.Context, o Options, conn comch.Conn, end func() error) (*Conversation, error) {
+	c := &Conversation{options: o, conn: conn, end: end, turn: asking}
+	if o.Side == negotiate.Host {
+		c.turn = answering
+	}
+	if err := c.greet(ctx); err != nil {
+		return nil, errors.Join(err, end())
+	}
+	return c, nil
+}
+
+// greet begins the session of this turn.
+func (c *Conversation) greet(ctx context.Context) (err error) {
+	role := negotiate.Command
+	if c.turn == answering {
+		role = negotiate.Daemon
+	}
+	limits := negotiate.Limits{MaxMessage: c.conn.MaxMessage()}
+	if c.session, err = negotiate.NewService(role, negotiate.ServiceGreeting{}, limits); err != nil {
+		return err
+	}
+	c.trace = job.Trace{Log: c.options.Log.With().Stringer("as", role).Logger(), Protocol: "service"}
+	if greeting := c.session.Start(); greeting != nil {
+		if err := c.send(ctx, greeting); err != nil {
+			return err
+		}
+	}
+	_, err = c.receive(ctx, negotiate.Greeted)
+	return err
+}
+
+func (c *Conversation) send(ctx context.Context, message []byte) error {
+	c.trace.Sent(message, c.session.State())
+	return c.conn.Send(ctx, message)
+}
+
+// receive returns the next message of the peer, which must be of one kind.
+func (c *Conversation) receive(ctx context.Context, want negotiate.Event) (negotiate.ServicePing, error) {
+	silent := job.NewError(job.ErrIdle, nil, "check the other side", "timeout: no message from the %s for %s",
+		c.options.Side.Other(), c.options.Idle)
+	waiting, cancel := context.WithTimeoutCause(ctx, c.options.Idle, silent)
+	defer cancel()
+	message, err := c.conn.Recv(waiting)
+	if err != nil {
+		return negotiate.ServicePing{}, err
+	}
+	step, err := c.session.Receive(message)
+	c.trace.Received(message, c.session.State())
+	if step.Reply != nil {
+		if sendErr := c.send(ctx, step.Reply); err == nil {
+			err = sendErr
+		}
+	}
+	if err == nil && (step.Event != want || want != negotiate.Greeted && step.Ping.Kind != negotiate.PingText) {
+		err = &negotiate.Error{
+			State: c.session.State(), Message: negotiate.TypeOf(message), Err: negotiate.ErrOutOfOrder,
+		}
+	}
+	return step.Ping, err
+}
+
+// Turns calls ask in this side's turn, in which it may call Ask, and handle for each question in the peer's turn. Both
+// sides call it, once, with a different order of the turns. An error ends it; then the peer has one, too, after Close.
+func (c *Conversation) Turns(ctx context.Context, ask func(context.Context) error, handle Handler) error {
+	for {
+		var err error
+		switch c.turn {
+		case asking:
+			if err = ask(ctx); err == nil {
+				_, err = c.request(ctx, "")
+			}
+		case answering:
+			err = c.answer(ctx, handle)
+		case over:
+			return nil
+		}
+		if err == nil {
+			err = c.next(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// next begins the turn after this one.
+func (c *Conversation) next(ctx context.Context) error {
+	if isFirst := (c.turn == asking) == (c.options.Side == negotiate.DPU); !isFirst {
+		c.turn = over
+		return nil
+	}
+	c.turn = asking + answering - c.turn
+	return c.greet(ctx)
+}
+
+// Swap hands own, a report of at most MaxAnswer bytes, to the peer, and returns the peer's. Both sides call it, with
+// the same name of at most MaxQuestion bytes and instead of Turns, each when its report is complete: until then the
+// peer waits, for Options.Idle at most. It is what "dma-copy bundle --peer" needs of this package.
+func (c *Conversation) Swap(ctx context.Context, name string, own []byte) (peers []byte, err error) {
+	err = c.Turns(ctx, func(ctx context.Context) error {
+		peers, err = c.Ask(ctx, name)
+		return err
+	}, func(_ context.Context, question string) ([]byte, error) {
+		if question != name {
+			return nil, fmt.Errorf("no report is called %s", quote.Text(question))
+		}
+		return own, nil
+	})
+	return peers, err
+}
+
+// Ask asks the peer and returns its answer, any text of at most MaxAnswer bytes. A *PeerError is an answer, too: other
+// questions may follow. Any other error ends the conversation.
+func (c *Conversation) Ask(ctx context.Context, question string) ([]byte, error) {
+	if c.turn != asking || question == "" || len(question) > MaxQuestion {
+		return nil, fmt.Errorf("a question of %d bytes in the wrong turn or length", len(question))
+	}
+	var answer []byte
+	for total := -1; len(answer) != total; {
+		piece, err := c.request(ctx, strconv.Itoa(len(answer))+" "+question)
+		if err != nil {
+			return nil, err
+		}
+		head, text, _ := bytes.Cut(piece, []byte("\n"))
+		if string(head) == errorHeader {
+			return nil, &PeerError{string(text)}
+		}
+		announced, err := strconv.Atoi(string(head))
+		if err != nil || announced < 0 || announced > MaxAnswer || total >= 0 && announced != total ||
+			len(text) > announced-len(answer) || len(text) == 0 && announced > 0 {
+			return nil, fmt.Errorf("a piece of %d bytes at %d of an answer that has %s: %w", len(text), len(answer),
+				quote.Text(string(head)), negotiate.ErrMalformed)
+		}
+		total, answer = announced, append(answer, text...)
+	}
+	return answer, nil
+}
+
+// request makes one round trip.
+func (c *Conversation) request(ctx context.Context, text string) ([]byte, error) {
+	message, err := c.session.Ping(nil, []byte(text), negotiate.PingText)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.send(ctx, message); err != nil {
+		return nil, err
+	}
+	pong, err := c.receive(ctx, negotiate.RoundTrip)
+	return pong.Payload, err
+}
+
+// answer serves the questions of the peer until it passes.
+func (c *Conversation) answer(ctx context.Context, handle Handler) error {
+	var last given
+	for {
+		ping, err := c.receive(ctx, negotiate.Pinged)
+		if err != nil {
+			return err
+		}
+		var reply string
+		passes := len(ping.Payload) == 0
+		if !passes {
+			limit := min(negotiate.MaxPingText, c.conn.MaxMessage()-negotiate.ServicePingHeader) - pieceHeader
+			reply = last.piece(ctx, string(ping.Payload), limit, handle)
+		}
+		message, err := c.session.Pong(nil, []byte(reply))
+		if err == nil {
+			err = c.send(ctx, message)
+		}
+		if err != nil || passes {
+			return err
+		}
+	}
+}
+
+// given is the answer to the last question, of which rest is still to be asked for.
+type given struct {
+	question string
+	answer   []byte
+	sent     int
+}
+
+// piece returns the reply to a request: the next piece, of at most limit bytes, with the length of the whole answer in
+// front.
+func (g *given) piece(ctx context.Context, request string, limit int, handle Handler) string {
+	offset, question, _ := strings.Cut(request, " ")
+	if offset == "0" {
+		answer, err := handle(ctx, question)
+		if err == nil && (len(answer) > MaxAnswer || !utf8.Valid(answer)) {
+			err = fmt.Errorf("the answer has %d bytes, limit %d, or is no text", len(answer), MaxAnswer)
+		}
+		if err != nil {
+			*g = given{}
+			return errorHeader + "\n" + err.Error()
+		}
+		*g = given{question: question, answer: answer}
+	} else if question != g.question || offset != strconv.Itoa(g.sent) || g.sent == len(g.answer) {
+		return errorHeader + "\nnot the rest of the last answer"
+	}
+	end := min(g.sent+limit, len(g.answer))
+	for end < len(g.answer) && !utf8.RuneStart(g.answer[end]) {
+		end--
+	}
+	text := g.answer[g.sent:end]
+	g.sent = end
+	return fmt.Sprintf("%d\n%s", len(g.answer), text)
+}
+
+// Close ends the connection. After Turns the host, which has the last answer, ends it first.
+func (c *Conversation) Close() error {
+	if c.turn == over && c.options.Side == negotiate.DPU {
+		select {
+		case <-c.conn.Done():
+		case <-time.After(job.PartingTime):
+		}
+	}
+	return c.end()
+}

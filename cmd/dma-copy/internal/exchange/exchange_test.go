@@ -1,0 +1,158 @@
+//go:build cgo
+
+package exchange
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/doca/docatest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// piped returns both sides over a connection within this process. They are closed at the end of the test.
+func piped(t *testing.T) (sides [2]*Conversation) {
+	t.Helper()
+	one, other := comch.Pipe(4080)
+	conns := [2]*comch.PipeEnd{negotiate.Host: one, negotiate.DPU: other}
+	run(t, func(side negotiate.Side) error {
+		o := Options{Side: side, Idle: 30 * time.Second, Log: zerolog.Nop()}
+		c, err := begin(t.Context(), o, conns[side], conns[side].Close)
+		sides[side] = c
+		return err
+	})
+	t.Cleanup(func() { one.Close(); other.Close() })
+	return sides
+}
+
+// run runs f for both sides at once.
+func run(t *testing.T, f func(negotiate.Side) error) {
+	t.Helper()
+	var running sync.WaitGroup
+	for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		running.Go(func() {
+			if err := f(side); err != nil {
+				t.Errorf("%s: %v", side, err)
+			}
+		})
+	}
+	running.Wait()
+}
+
+func TestSwapOverTheDevice(t *testing.T) {
+	sides := docatest.OpenSides(t, "")
+	reports := [2]string{
+		negotiate.Host: `{"side":"host"}` + strings.Repeat("ö€", 40_000), negotiate.DPU: strings.Repeat("d", MaxAnswer),
+	}
+	run(t, func(side negotiate.Side) error {
+		o := Options{Side: side, Device: sides.Host, Name: "dma copy test", Wait: 30 * time.Second,
+			Idle: 30 * time.Second, Log: zerolog.Nop()}
+		if side == negotiate.DPU {
+			o.Device, o.Representor = sides.DPU, sides.Host.Info().PCIAddress
+		}
+		c, err := Meet(t.Context(), o)
+		if err != nil {
+			return err
+		}
+		peers, err := c.Swap(t.Context(), "bundle", []byte(reports[side]))
+		if string(peers) != reports[side.Other()] {
+			t.Errorf("%s: got %d bytes, want %d", side, len(peers), len(reports[side.Other()]))
+		}
+		return errors.Join(err, c.Close())
+	})
+}
+
+func TestAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sides := piped(t)
+		answers := map[string]string{
+			"empty": "", "short": "yes", "too long": strings.Repeat("a", MaxAnswer+1), "bytes": "\xff",
+		}
+		handle := func(_ context.Context, question string) ([]byte, error) {
+			if answer, is := answers[question]; is {
+				return []byte(answer), nil
+			}
+			return nil, errors.New("never heard\x1b of it")
+		}
+		run(t, func(side negotiate.Side) error {
+			return sides[side].Turns(t.Context(), func(ctx context.Context) error {
+				for question, want := range map[string]string{"empty": "", "short": "yes"} {
+					if answer, err := sides[side].Ask(ctx, question); string(answer) != want || err != nil {
+						t.Errorf("%s: %q, error %v", question, answer, err)
+					}
+				}
+				for question, want := range map[string]string{
+					"unknown": `never heard\x1b of it`, "too long": "262145 bytes", "bytes": "no text",
+				} {
+					_, err := sides[side].Ask(ctx, question)
+					if refused, is := errors.AsType[*PeerError](err); !is || !strings.Contains(refused.Error(), want) {
+						t.Errorf("%s: error %v", question, err)
+					}
+				}
+				if _, err := sides[side].Ask(ctx, strings.Repeat("q", MaxQuestion+1)); err == nil {
+					t.Error("a long question was asked")
+				}
+				return nil
+			}, handle)
+		})
+	})
+}
+
+// TestHostilePieces sends what no answering side of this program sends.
+func TestHostilePieces(t *testing.T) {
+	for _, pieces := range [][]string{
+		{"x\ntext"}, {"-1\n"}, {"262145\ntext"}, {"2\ntext"}, {"9\n"}, {"9\ntext", "8\ntext"}, {"8"}, {""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sides := piped(t)
+			host := sides[negotiate.Host]
+			go func() {
+				for _, piece := range pieces {
+					if _, err := host.receive(t.Context(), negotiate.Pinged); err != nil {
+						return
+					}
+					if message, err := host.session.Pong(nil, []byte(piece)); err == nil {
+						_ = host.send(t.Context(), message)
+					}
+				}
+			}()
+			answer, err := sides[negotiate.DPU].Ask(t.Context(), "question")
+			if !errors.Is(err, negotiate.ErrMalformed) {
+				t.Errorf("%q: answer %q, error %v", pieces, answer, err)
+			}
+		})
+	}
+}
+
+func TestSilentPeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dpu := piped(t)[negotiate.DPU]
+		if _, err := dpu.Ask(t.Context(), "anybody?"); !errors.Is(err, job.ErrIdle) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestLostPeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sides := piped(t)
+		if err := sides[negotiate.Host].Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := sides[negotiate.DPU].Ask(t.Context(), "anybody?"); !errors.Is(err, comch.ErrPeerLost) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
