@@ -58,7 +58,8 @@ func NewDialer(device *doca.Device, name string, wait Wait) *Dialer {
 
 // Dial connects, and waits for the server to appear or to have a free connection. Errors: ErrPeerAbsent; ErrRefused;
 // ErrMessageSize, at once; the cause of ctx; a *doca.Error if the device itself fails. If the driver does not
-// distinguish a refusal from a missing server, as DOCA does not, both are ErrPeerAbsent.
+// distinguish a refusal from a missing server, as DOCA does not, both are ErrPeerAbsent, with DOCA's code for the last
+// attempt if it gave one.
 func (d *Dialer) Dial(ctx context.Context) (Conn, error) {
 	waiting, cancel := d.wait.context(ctx)
 	defer cancel()
@@ -140,7 +141,15 @@ func connectWhenThere(ctx, waiting context.Context, client *doca.Client) (*doca.
 	case ctx.Err() == nil && errors.Is(last, doca.ErrRefused):
 		return nil, refused(last)
 	}
-	return nil, context.Cause(waiting)
+	return nil, withReason(context.Cause(waiting), last)
+}
+
+// withReason adds to the end of a wait the code that DOCA gave for the last attempt, if it did.
+func withReason(err, last error) error {
+	if failure, is := errors.AsType[*doca.Error](last); is && errors.Is(err, ErrPeerAbsent) {
+		return fmt.Errorf("%w (%w)", err, failure)
+	}
+	return err
 }
 
 // worthWaiting reports whether the reason may pass: a server may start, or an existing one may get a free connection or

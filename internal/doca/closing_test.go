@@ -148,11 +148,12 @@ func listedFunctions(t *testing.T) []string {
 const irrefusable = "doca_buf_dec_refcount"
 
 // needNotBeReported are functions whose refusal a session survives: queries of unknown values, also of a device or
-// representor that is not opened, freeing of lists, and what is retried or no longer needed during closing.
+// representor that is not opened, freeing of lists, and what is retried or no longer needed during closing, such as the
+// disconnection of a client that has left.
 var needNotBeReported = regexp.MustCompile(
 	`_cap_|_get_(ibdev_name|iface_name|vuid|pci_func_type|active_rate|memrange)$|_destroy_list$|` +
 		`^doca_devinfo_(rep_)?get_pci_addr_str$|^doca_dma_destroy$|^doca_ctx_(stop|get_state)$|` +
-		`^doca_pe_(request|clear)_notification$`)
+		`^doca_pe_(request|clear)_notification$|^doca_comch_server_disconnect$`)
 
 // Every call of every function of DOCA that a session makes is refused, one in each session, with a fatal code and with
 // one that asks for a retry, chosen by chance. Each time an error is reported, no wait is endless, everything can be

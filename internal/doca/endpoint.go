@@ -79,6 +79,7 @@ type endpoint struct {
 	idle        bool         // the context has stopped
 	runEnded    bool         // run has returned or is about to
 	stopErr     error        // the stop was refused and must be retried
+	unconnected error        // why DOCA had no connection for the client when it ran; nil: it had, or none was started
 	events      []cabi.Event // of the last poll
 	onConnect   func(*Connection)
 	onState     func(cabi.ContextState)
@@ -342,13 +343,25 @@ func (e *endpoint) deliver(c *Connection, message []byte) {
 
 func (e *endpoint) connected(event *cabi.Event) {
 	if event.Status != cabi.Success {
-		e.fail(&Error{Op: "doca_comch_client_get_connection", Code: event.Status})
+		e.notConnected(&Error{Op: "doca_comch_client_get_connection", Code: event.Status})
 		return
 	}
 	connection := newConnection(e, event.Connection)
 	e.connections[event.Connection] = connection
 	if e.onConnect != nil {
 		e.onConnect(connection)
+	}
+}
+
+// notConnected stops a client whose server has gone while it started, so that it can be started again. Any other error
+// ends the endpoint.
+func (e *endpoint) notConnected(err error) {
+	if meansNoServer(err) {
+		e.unconnected = err
+		err = e.abi.ChannelStop(e.channel)
+	}
+	if err != nil {
+		e.fail(err)
 	}
 }
 

@@ -43,6 +43,7 @@ const (
 	CodeFull         = cabi.Full
 	CodeShutdown     = cabi.Shutdown
 
+	CodeTimeOut           = cabi.TimeOut
 	CodeConnectionReset   = cabi.ConnectionReset
 	CodeConnectionAborted = cabi.ConnectionAborted
 )

@@ -2,7 +2,9 @@ package doca
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
@@ -153,19 +155,24 @@ func (c *Client) idleCause() error {
 	if cause := c.endpoint.cause; cause != nil {
 		return cause
 	}
+	if reason := c.endpoint.unconnected; reason != nil {
+		return fmt.Errorf("%w (%w)", ErrNoServer, reason)
+	}
 	if refusal := c.endpoint.abi.ChannelRefusal(c.endpoint.channel); refusal != cabi.Success {
 		return fmt.Errorf("%w: %w", ErrRefused, refusal)
 	}
 	return ErrNoServer
 }
 
-// Connect tries to connect once. ErrNoServer if no server answers under that name, ErrRefused if the server refuses
-// this client: try again later with the same Client. After ctx has ended a Connect, the Client can only be closed.
-// Implements: doca_ctx_start, doca_comch_client_get_connection.
+// Connect tries to connect once. ErrNoServer if no server answers under that name, with a *Error if DOCA gives a
+// reason; ErrRefused if the server refuses this client: try again later with the same Client. After ctx has ended a
+// Connect, the Client can only be closed. Implements: doca_ctx_start, doca_comch_client_get_connection.
 func (c *Client) Connect(ctx context.Context) (*Connection, error) {
 	e := c.endpoint
 	if err := e.call(c.start); err == ErrClosed {
 		return nil, e.finishCause()
+	} else if meansNoServer(err) {
+		return nil, fmt.Errorf("%w (%w)", ErrNoServer, err)
 	} else if err != nil {
 		return nil, err
 	}
@@ -181,8 +188,16 @@ func (c *Client) Connect(ctx context.Context) (*Connection, error) {
 	}
 }
 
+// meansNoServer reports whether an error of a client's start has one of the codes by which DOCA may say that no server
+// answers.
+func meansNoServer(err error) bool {
+	return slices.ContainsFunc([]error{CodeConnectionAborted, CodeConnectionReset, CodeNotConnected, CodeTimeOut},
+		func(code error) bool { return errors.Is(err, code) })
+}
+
 // start is called by the driver of the endpoint. It drops the results of earlier attempts.
 func (c *Client) start() error {
+	c.endpoint.unconnected = nil
 	select {
 	case <-c.refused:
 	default:

@@ -8,6 +8,7 @@
 #include "ctx.h"
 #include "dev.h"
 #include "error.h"
+#include "quirk.h"
 #include "soft.h"
 
 struct doca_comch_client {
@@ -17,18 +18,6 @@ struct doca_comch_client {
 	char dev_pci[DOCA_DEVINFO_PCI_ADDR_SIZE]; /* the DPU device tried last; "": none yet */
 	doca_error_t refusal;                     /* of the last server that answered, since start */
 };
-
-static doca_error_t client_start(struct doca_ctx *ctx)
-{
-	struct doca_comch_client *client = (struct doca_comch_client *)ctx;
-	doca_error_t result = soft_endpoint_open(&client->endpoint);
-	if (result != DOCA_SUCCESS)
-		return result;
-	client->connection = NULL;
-	client->dev_pci[0] = '\0';
-	client->refusal = DOCA_SUCCESS;
-	return DOCA_ERROR_IN_PROGRESS;
-}
 
 static void drop_connection(struct doca_comch_client *client)
 {
@@ -72,16 +61,32 @@ static bool connect_server(struct doca_comch_client *client)
 }
 
 /* A host function may be served from several DPU devices; the first server that accepts the client is used. */
-static void connect_next_server(struct doca_comch_client *client)
+static bool connect_next_server(struct doca_comch_client *client)
 {
 	const struct soft_endpoint *endpoint = &client->endpoint;
 	while (soft_comch_next_server(endpoint->ctx.dev->info->comch_key, endpoint->name, client->dev_pci)) {
 		if (connect_server(client))
-			return;
+			return true;
 	}
 	if (client->dev_pci[0] == '\0')
 		soft_detail("no server named \"%s\" serves this device", endpoint->name);
-	soft_ctx_fail(&client->endpoint.ctx);
+	return false;
+}
+
+static doca_error_t client_start(struct doca_ctx *ctx)
+{
+	struct doca_comch_client *client = (struct doca_comch_client *)ctx;
+	doca_error_t result = soft_endpoint_open(&client->endpoint);
+	if (result != DOCA_SUCCESS)
+		return result;
+	client->connection = NULL;
+	client->dev_pci[0] = '\0';
+	client->refusal = DOCA_SUCCESS;
+	if (soft_has_quirk(SOFT_START_ABORTS) && !connect_next_server(client)) {
+		soft_endpoint_close(&client->endpoint);
+		return DOCA_ERROR_CONNECTION_ABORTED;
+	}
+	return DOCA_ERROR_IN_PROGRESS;
 }
 
 static bool needs_server(const struct doca_comch_client *client)
@@ -94,7 +99,8 @@ static bool client_progress(struct doca_ctx *ctx)
 	struct doca_comch_client *client = (struct doca_comch_client *)ctx;
 	if (!needs_server(client))
 		return soft_endpoint_progress(ctx);
-	connect_next_server(client);
+	if (!connect_next_server(client))
+		soft_ctx_fail(ctx);
 	return true;
 }
 

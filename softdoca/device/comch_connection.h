@@ -49,6 +49,7 @@ struct doca_comch_connection {
 	uint32_t owed;       /* messages that the program has taken, not yet granted again */
 	bool asked_to_close; /* disconnected once, see SOFT_DISCONNECT_AGAIN */
 	bool unannounced;    /* its end is no event */
+	bool told;           /* the program has disconnected it, see SOFT_UNTOLD_CLIENTS */
 	size_t holds;        /* allocated tasks, and callbacks on the stack: the memory stays while there are any */
 	STAILQ_HEAD(, doca_comch_task_send) unsent;
 	struct soft_message_counters counters;

@@ -24,6 +24,7 @@ struct doca_comch_server {
 	struct soft_comch_address address;
 	int listener;
 	uint32_t dead_clients; /* see SOFT_DEAD_CLIENTS_COUNT */
+	bool has_untold;       /* see SOFT_UNTOLD_CLIENTS */
 };
 
 struct doca_comch_event_connection_status_changed {
@@ -53,6 +54,7 @@ static doca_error_t server_start(struct doca_ctx *ctx)
 	result = DOCA_ERROR_OPERATING_SYSTEM;
 	if (!watch_listener(server))
 		goto unlisten;
+	server->has_untold = false;
 	return DOCA_SUCCESS;
 
 unlisten:
@@ -130,8 +132,8 @@ static doca_error_t admit(const struct soft_endpoint *endpoint, const struct sof
 		return DOCA_ERROR_SHUTDOWN;
 	if (!soft_connection_sizes_agree(endpoint, frame))
 		return DOCA_ERROR_INVALID_VALUE;
-	uint32_t dead = ((const struct doca_comch_server *)endpoint)->dead_clients;
-	if (count_clients(endpoint) + dead >= soft_limits()->max_clients)
+	const struct doca_comch_server *server = (const struct doca_comch_server *)endpoint;
+	if (server->has_untold || count_clients(endpoint) + server->dead_clients >= soft_limits()->max_clients)
 		return DOCA_ERROR_FULL;
 	return DOCA_SUCCESS;
 }
@@ -182,8 +184,10 @@ static void server_lost(struct doca_comch_connection *connection)
 static void server_gone(struct doca_comch_connection *connection)
 {
 	struct doca_comch_server *server = (struct doca_comch_server *)connection->endpoint;
-	if (!connection->unannounced)
-		server->disconnected(&status_event, connection, !soft_fault_disconnect());
+	if (connection->unannounced)
+		return;
+	server->disconnected(&status_event, connection, !soft_fault_disconnect());
+	server->has_untold |= !connection->told && soft_has_quirk(SOFT_UNTOLD_CLIENTS);
 }
 
 static const struct soft_endpoint_role server_role = {
@@ -247,6 +251,23 @@ doca_error_t soft_doca_comch_server_event_connection_status_changed_register(
 	return DOCA_SUCCESS;
 }
 
+/* For a connection that has ended by itself. It is known until its disconnection event has returned. */
+static doca_error_t disconnect_ended(const struct doca_comch_server *server, struct doca_comch_connection *connection)
+{
+	const struct doca_comch_connection *known;
+	TAILQ_FOREACH(known, &server->endpoint.connections, link)
+	{
+		if (known == connection)
+			break;
+	}
+	if (known == NULL && connection != NULL && soft_has_quirk(SOFT_LATE_DISCONNECT_CRASH))
+		soft_crash("doca_comch_server_disconnect of a connection after its disconnection event");
+	if (known == NULL || known->state != SOFT_CONNECTION_GONE || !soft_has_quirk(SOFT_UNTOLD_CLIENTS))
+		return DOCA_ERROR_INVALID_VALUE;
+	connection->told = true;
+	return DOCA_SUCCESS;
+}
+
 /*
  * No disconnection event follows, because the caller knows. The connection is freed when its tasks have completed and
  * are freed.
@@ -254,8 +275,10 @@ doca_error_t soft_doca_comch_server_event_connection_status_changed_register(
 doca_error_t soft_doca_comch_server_disconnect(struct doca_comch_server *comch_server,
 					       struct doca_comch_connection *connection)
 {
-	if (comch_server == NULL || !soft_connection_is_of(connection, &comch_server->endpoint))
+	if (comch_server == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
+	if (!soft_connection_is_of(connection, &comch_server->endpoint))
+		return disconnect_ended(comch_server, connection);
 	if (connection->state == SOFT_CONNECTION_OPEN && soft_fast_has_active(connection->fast))
 		return DOCA_ERROR_IN_USE;
 	if (!connection->asked_to_close && soft_has_quirk(SOFT_DISCONNECT_AGAIN)) {
@@ -263,6 +286,7 @@ doca_error_t soft_doca_comch_server_disconnect(struct doca_comch_server *comch_s
 		return DOCA_ERROR_AGAIN;
 	}
 	connection->unannounced = !soft_has_quirk(SOFT_DISCONNECT_EVENT);
+	connection->told = true;
 	soft_connection_close(connection);
 	return DOCA_SUCCESS;
 }

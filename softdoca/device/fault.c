@@ -24,6 +24,7 @@ enum kind {
 	DROP,
 	DUPLICATE,
 	CUT,
+	CUT_EVERY,
 	MUTE,
 	AGAIN_RATE,
 	CONNECT,
@@ -58,13 +59,21 @@ struct form {
 };
 
 static const struct form forms[KINDS] = {
-	[SEED] = {"seed", "N"},           [REFUSE] = {"refuse", "WNC"},
-	[FAIL] = {"fail", "NC"},          [FAIL_MEMCPY] = {"fail_memcpy", "NC"},
-	[DELAY] = {"delay", "NE"},        [REORDER] = {"reorder", "N"},
-	[FLIP] = {"flip", "N"},           [DROP] = {"drop", "N"},
-	[DUPLICATE] = {"duplicate", "N"}, [CUT] = {"cut", "N"},
-	[MUTE] = {"mute", "N"},           [AGAIN_RATE] = {"again", "N"},
-	[CONNECT] = {"connect", "N"},     [DISCONNECT] = {"disconnect", "N"},
+	[SEED] = {"seed", "N"},
+	[REFUSE] = {"refuse", "WNC"},
+	[FAIL] = {"fail", "NC"},
+	[FAIL_MEMCPY] = {"fail_memcpy", "NC"},
+	[DELAY] = {"delay", "NE"},
+	[REORDER] = {"reorder", "N"},
+	[FLIP] = {"flip", "N"},
+	[DROP] = {"drop", "N"},
+	[DUPLICATE] = {"duplicate", "N"},
+	[CUT] = {"cut", "N"},
+	[CUT_EVERY] = {"cut_every", "N"},
+	[MUTE] = {"mute", "N"},
+	[AGAIN_RATE] = {"again", "N"},
+	[CONNECT] = {"connect", "N"},
+	[DISCONNECT] = {"disconnect", "N"},
 };
 
 static bool parse_number(const char *text, uint64_t *number)
@@ -296,7 +305,8 @@ enum soft_message_fault soft_fault_message(void)
 		soft_detail("muted from control message %llu on by an injected fault", (unsigned long long)n);
 		atomic_store(&faults->muted, true);
 	}
-	if (find(faults, CUT, n) == NULL)
+	const struct rule *every = find(faults, CUT_EVERY, 0);
+	if (find(faults, CUT, n) == NULL && (every == NULL || n % every->n != 0))
 		return SOFT_MESSAGE_WHOLE;
 	soft_detail("connection cut at control message %llu by an injected fault", (unsigned long long)n);
 	return SOFT_MESSAGE_CUT;

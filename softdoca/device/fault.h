@@ -10,6 +10,7 @@
  *   reorder=K            memcpy tasks complete in random order, out of K at a time
  *   flip=N drop=N duplicate=N   change one bit of copy N, skip a run of its bytes, write a run twice
  *   cut=N                the connection breaks instead of sending control message N
+ *   cut_every=N          the same, for every Nth control message
  *   connect=N            connection event N of a server reports failure, and the client is refused
  *   disconnect=N         disconnection event N of a server reports failure
  *   mute=N               from control message N on this process neither sends nor receives on its channels

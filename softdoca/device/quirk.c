@@ -22,6 +22,9 @@ static const char *const names[SOFT_QUIRKS] = {
 	[SOFT_IDLE_ALLOC_CRASH] = "idle_alloc_crash",
 	[SOFT_STOP_IN_SEND_ERROR_CRASH] = "stop_in_send_error_crash",
 	[SOFT_COMCH_NO_NOTIFICATION] = "comch_no_notification",
+	[SOFT_START_ABORTS] = "start_aborts",
+	[SOFT_UNTOLD_CLIENTS] = "untold_clients",
+	[SOFT_LATE_DISCONNECT_CRASH] = "late_disconnect_crash",
 };
 
 static bool is(const char *name, const char *item, size_t len)

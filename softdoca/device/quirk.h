@@ -23,6 +23,9 @@ enum soft_quirk {
 	SOFT_IDLE_ALLOC_CRASH,         /* a send task of a client that does not run kills the process */
 	SOFT_STOP_IN_SEND_ERROR_CRASH, /* doca_ctx_stop inside a send's error callback kills the process */
 	SOFT_COMCH_NO_NOTIFICATION,    /* an engine with Comch contexts cannot be armed: NOT_SUPPORTED */
+	SOFT_START_ABORTS,             /* doca_ctx_start of a client without a server returns CONNECTION_ABORTED */
+	SOFT_UNTOLD_CLIENTS,           /* a server must disconnect clients that have left, or it refuses the next */
+	SOFT_LATE_DISCONNECT_CRASH,    /* disconnecting a client after its disconnection event kills the process */
 	SOFT_QUIRKS,
 };
 

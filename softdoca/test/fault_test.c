@@ -224,19 +224,32 @@ static void submissions_return_again(void)
 
 /* ---- channels ---- */
 
+/* The third message of the connection. */
+static void must_be_cut(struct end *client, struct end *server)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK_OK(send_number(client, i, 8));
+		settle_both(client, server);
+	}
+	CHECK(server->received == 2 && server->disconnects == 1);
+	CHECK(client->sent == 2 && client->failed == 1 && client->last_failure == DOCA_ERROR_CONNECTION_RESET);
+	CHECK(state_of(client) == DOCA_CTX_STATE_IDLE);
+}
+
 static void the_channel_is_cut(void)
 {
 	struct end client, server;
 	begin("cut=3");
 	open_both(&client, &server);
-	for (unsigned i = 0; i < 3; i++) {
-		CHECK_OK(send_number(&client, i, 8));
-		settle_both(&client, &server);
-	}
-	CHECK(server.received == 2 && server.disconnects == 1);
-	CHECK(client.sent == 2 && client.failed == 1 && client.last_failure == DOCA_ERROR_CONNECTION_RESET);
-	CHECK(state_of(&client) == DOCA_CTX_STATE_IDLE);
+	must_be_cut(&client, &server);
 	close_both(&client, &server);
+	finish();
+	begin("cut_every=3");
+	for (unsigned i = 0; i < 2; i++) {
+		open_both(&client, &server);
+		must_be_cut(&client, &server);
+		close_both(&client, &server);
+	}
 	finish();
 }
 

@@ -248,6 +248,47 @@ static void comch_no_notification(void)
 	finish();
 }
 
+static void start_aborts(void)
+{
+	struct end client, server;
+	begin("start_aborts");
+	server_open(&server);
+	client_open(&client);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK_RESULT(DOCA_ERROR_CONNECTION_ABORTED, soft_doca_ctx_start(client.ctx));
+	CHECK(state_of(&client) == DOCA_CTX_STATE_IDLE && !soft_doca_pe_progress(client.pe));
+	CHECK_OK(soft_doca_ctx_start(server.ctx));
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
+	settle_both(&client, &server);
+	CHECK(state_of(&client) == DOCA_CTX_STATE_RUNNING && server.connects == 1);
+	close_both(&client, &server);
+	finish();
+}
+
+static void disconnect_from(struct end *end, struct doca_comch_connection *connection)
+{
+	CHECK_OK(soft_doca_comch_server_disconnect(end->server, connection));
+}
+
+/* Also after a client that says goodbye. */
+static void untold_clients(void)
+{
+	struct end client, server;
+	for (unsigned told = 0; told < 2; told++) {
+		begin("untold_clients,late_disconnect_crash");
+		open_both(&client, &server);
+		server.on_disconnected = told ? disconnect_from : NULL;
+		soft_doca_ctx_stop(client.ctx);
+		settle_both(&client, &server);
+		CHECK(server.disconnects == 1 && state_of(&client) == DOCA_CTX_STATE_IDLE);
+		CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
+		settle_both(&client, &server);
+		CHECK(client.saw_failed_start == !told && server.connects == 1 + told);
+		close_both(&client, &server);
+		finish();
+	}
+}
+
 /* ---- crashes, each in a process of its own ---- */
 
 static void alloc_when_idle(void)
@@ -284,6 +325,16 @@ static void stop_when_send_fails(void)
 		soft_doca_pe_progress(server.pe);
 }
 
+static void disconnect_late(void)
+{
+	struct end client, server;
+	open_both(&client, &server);
+	struct doca_comch_connection *connection = server.connection;
+	soft_doca_ctx_stop(client.ctx);
+	settle_both(&client, &server);
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_server_disconnect(server.server, connection));
+}
+
 static bool crashes(const char *quirks, void (*act)(void))
 {
 	int status;
@@ -302,6 +353,7 @@ static bool crashes(const char *quirks, void (*act)(void))
 static void crashes_by_quirk(void)
 {
 	CHECK(!crashes("", alloc_when_idle) && crashes("idle_alloc_crash", alloc_when_idle));
+	CHECK(!crashes("", disconnect_late) && crashes("late_disconnect_crash", disconnect_late));
 	CHECK(!crashes("", stop_when_send_fails) && crashes("stop_in_send_error_crash", stop_when_send_fails));
 }
 
@@ -319,6 +371,8 @@ int main(void)
 	RUN(late_copy);
 	RUN(optimized_reports_stall);
 	RUN(comch_no_notification);
+	RUN(start_aborts);
+	RUN(untold_clients);
 	RUN(crashes_by_quirk);
 	return 0;
 }

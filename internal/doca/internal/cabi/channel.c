@@ -93,6 +93,11 @@ static void on_disconnect(struct doca_comch_event_connection_status_changed *eve
 	(void)event;
 	(void)successful;
 	append_connection_event(connection, CHANNEL_DISCONNECTED);
+	/*
+	 * A server may refuse the next client until it has disconnected one that left by itself, and the connection is
+	 * valid until this returns. A server without that need refuses the call.
+	 */
+	current->progress.ops->doca_comch_server_disconnect(current->server, connection);
 }
 
 static void append_consumer_event(struct doca_comch_connection *connection, enum channel_event_kind kind, uint32_t id)
