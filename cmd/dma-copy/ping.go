@@ -66,7 +66,7 @@ func runPing(
 	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
 	on, err := openSide(s.Driver, chosen, log)
 	if err == nil {
-		wait := report.WaitForPing(on.side, hostFunction(on, s.Representor), s.Wait)
+		wait := report.WaitForCommand(on.side, hostFunction(on, s.Representor), "dma-copy ping", s.Wait)
 		stop := sync.OnceFunc(report.Waiting(wait, waits, progressRequests(ctx)))
 		r.Begin(pathOf(on, s.Driver))
 		var summary ping.Summary

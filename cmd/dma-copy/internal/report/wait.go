@@ -192,10 +192,11 @@ func shellQuoted(text, placeholder string) string {
 // plainWord matches what a shell takes as it is.
 var plainWord = regexp.MustCompile(`^[\w.,:@%+=/-]+$`)
 
-// WaitForPing is WaitForPeer for a ping without a daemon.
-func WaitForPing(side negotiate.Side, host string, limit time.Duration) Wait {
+// WaitForCommand returns the wait of a command that both sides run, such as "dma-copy ping", for the same command on
+// the other side.
+func WaitForCommand(side negotiate.Side, host, command string, limit time.Duration) Wait {
 	w := WaitForPeer(side, host, "", "", limit)
-	w.Start = startThere(side, host, "dma-copy ping", "")
+	w.Start = startThere(side, host, command, "")
 	return w
 }
 

@@ -79,7 +79,7 @@ func TestLinesOfWaits(t *testing.T) {
 			"waiting for the host (12s of 1m30s): start there: dma-copy -p b1:00.1 -f FILE"},
 		{WaitForPeer(negotiate.DPU, "", "", "", 10*time.Second), 100,
 			"waiting for the host (10s of 10s): start there: dma-copy -p DEVICE -f FILE"},
-		{WaitForPing(negotiate.Host, "b1:00.1", 10*time.Second), 100,
+		{WaitForCommand(negotiate.Host, "b1:00.1", "dma-copy ping", 10*time.Second), 100,
 			"waiting for the DPU (10s of 10s): start there: dma-copy ping -p DEVICE -r b1:00.1"},
 		{WaitForDaemon(negotiate.DPU, "", "", config.AuthKeys, time.Hour), 110,
 			"waiting for the daemon on the host (12s of 1h): start there: dma-copy serve -p DEVICE --share NAME=DIR"},
