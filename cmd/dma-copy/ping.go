@@ -91,7 +91,7 @@ func pingDaemon(ctx context.Context, c contact, r *report.PingReporter, s config
 		return exit.Usagef("--size %d: a message to the daemon has at most %d bytes; give less", s.Size, most)
 	}
 	r.Begin(c.path)
-	r.Event(ping.Connected{Version: 1})
+	r.Event(ping.Connected{Version: int(c.client.Peer().Version)})
 	if s.Text != "" {
 		answer, err := c.client.Text(ctx, s.Text)
 		if err != nil {

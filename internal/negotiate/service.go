@@ -63,6 +63,7 @@ type ServiceStep struct {
 	Ping     ServicePing    // with Pinged: call Pong; with RoundTrip: the answer. The payload is part of the message
 	Ahead    uint32         // with PeerWorking: number of requests that the daemon serves first
 	MakeDir  MakeDirRequest // with MakeDirRequested
+	Measure  MeasureRequest // with MeasureRequested
 }
 
 // Service is one side of what a command and a daemon have over one connection, from GREETING to the disconnect: one

@@ -19,7 +19,7 @@ func FuzzServiceDecode(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, rest []byte) {
-		message := TypeServiceGreeting + Type(kind%uint8(TypeMade-TypeServiceGreeting+1))
+		message := TypeServiceGreeting + Type(kind%uint8(TypeMeasure-TypeServiceGreeting+1))
 		checkServiceDecoding(t, append(appendType(nil, message), rest...))
 	})
 }
@@ -236,7 +236,7 @@ func serviceScript(role ServiceRole) []byte {
 		script = append(script, counted(AppendServiceGreeting(nil, greeting))...)
 	} else {
 		answer := daemonGreeting
-		answer.Versions, answer.Version = ServiceVersions, 1
+		answer.Versions, answer.Version = ServiceVersions, ServiceVersions.Max
 		script = append(script, counted(AppendServiceGreeting(nil, answer))...)
 	}
 	says(Command, AppendServicePing(nil, ServicePing{Payload: []byte{1}}))

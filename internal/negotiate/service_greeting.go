@@ -8,7 +8,7 @@ import (
 )
 
 // ServiceVersions is the range of versions of the service protocol that this package speaks.
-var ServiceVersions = Versions{Min: 1, Max: 1}
+var ServiceVersions = Versions{Min: 1, Max: measureVersion}
 
 // MaxServiceGreeting is how many bytes the longest GREETING of the service has. The channel's messages must not be
 // shorter.

@@ -141,6 +141,8 @@ func valueOf(step ServiceStep) any {
 		return fmt.Sprint(step.Ping)
 	case PeerWorking:
 		return step.Ahead
+	case MeasureRequested:
+		return step.Measure
 	case MakeDirRequested:
 		return step.MakeDir
 	}
@@ -172,7 +174,7 @@ func (r *randomService) request() {
 	s := r.ends[Command]
 	r.requests++
 	r.sent, r.got = [2]int{}, [2]int{}
-	switch r.chance(7) {
+	switch r.chance(8) {
 	case 0:
 		r.items()
 	case 1:
@@ -186,6 +188,10 @@ func (r *randomService) request() {
 		remove := RemoveRequest{Place: inbox, Paths: []string{"a", "b/c", fmt.Sprint(r.chance(256))}}
 		msg, _, err := s.Remove(nil, remove)
 		r.send(Command, RemoveRequested, fmt.Sprint(remove))(msg, err)
+	case 7:
+		m := measureRequest
+		m.Direction = CopyPush + CopyDirection(r.chance(2))
+		r.send(Command, MeasureRequested, m)(s.Measure(nil, m))
 	case 4:
 		r.send(Command, MakeDirRequested, makeDirRequest)(s.MakeDir(nil, makeDirRequest))
 	default:

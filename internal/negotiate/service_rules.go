@@ -21,7 +21,7 @@ var (
 	copySent     = states(Copying, PeerClosing)
 	copyReceived = states(Copying, Closing)
 
-	serviceMessages = [...][TypeMade + 1]serviceRule{
+	serviceMessages = [...][TypeMeasure + 1]serviceRule{
 		Command: {
 			TypeServiceGreeting: {0, states(AwaitGreeting), (*Service).receiveGreeting},
 			TypeItems: {states(Ready, Preparing), states(Ready, Preparing),
@@ -34,6 +34,7 @@ var (
 			TypeRemove:      {states(Ready), states(Ready), (*Service).receiveRemove},
 			TypeServicePing: {states(Ready), states(Ready), (*Service).receivePing},
 			TypeMakeDir:     {states(Ready), states(Ready), (*Service).receiveMakeDir},
+			TypeMeasure:     {states(Ready), states(Ready), (*Service).receiveMeasure},
 		},
 		Daemon: {
 			TypeServiceGreeting: {0, states(AwaitGreeting), (*Service).receiveAnswer},

@@ -83,15 +83,15 @@ func calls(name string, call func(*Service) ([]byte, error)) serviceInput {
 
 // serviceInputs returns the rows of the table of a role.
 func serviceInputs(role ServiceRole) []serviceInput {
-	greeting := ServiceGreeting{Versions: ServiceVersions, Version: 1}
+	greeting := ServiceGreeting{Versions: ServiceVersions, Version: ServiceVersions.Max}
 	if role == Daemon {
 		greeting.Version = 0
 	}
 	later := greeting
-	later.Versions, later.Version = Versions{2, 2}, 2
+	later.Versions, later.Version = Versions{3, 3}, 3
 	return append([]serviceInput{
 		hears("GREETING", AppendServiceGreeting(nil, greeting)),
-		hears("GREETING,2", AppendServiceGreeting(nil, later)),
+		hears("GREETING,3", AppendServiceGreeting(nil, later)),
 		hears("REFUSED", encodeRefused(Refusal{Code: AbortRefused})),
 		hears("REFUSED,final", encodeRefused(Refusal{Code: AbortLimit, Final: true})),
 		hears("ITEMS", AppendItems(nil, []Item{{ItemExclude, "*.o"}})),
@@ -112,8 +112,9 @@ func serviceInputs(role ServiceRole) []serviceInput {
 		hears("WORKING", AppendWorking(nil, 0)),
 		hears("MKDIR", AppendMakeDir(nil, makeDirRequest)),
 		hears("MADE", AppendMade(nil)),
+		hears("MEASURE", AppendMeasure(nil, measureRequest)),
 		hears("type 0x4e", appendType(nil, 0x4e)),
-		hears("type 0x53", appendType(nil, 0x53)),
+		hears("type 0x54", appendType(nil, 0x54)),
 	}, serviceCalls()...)
 }
 
@@ -153,6 +154,7 @@ func serviceCalls() []serviceInput {
 		calls("pong()", func(s *Service) ([]byte, error) { return s.Pong(nil, []byte{1}) }),
 		calls("working()", func(s *Service) ([]byte, error) { return s.Working(nil, 0) }),
 		calls("make-dir()", func(s *Service) ([]byte, error) { return s.MakeDir(nil, makeDirRequest) }),
+		calls("measure()", func(s *Service) ([]byte, error) { return s.Measure(nil, measureRequest) }),
 		calls("made()", func(s *Service) ([]byte, error) { return s.Made(nil) }),
 		calls("disconnected()", func(s *Service) ([]byte, error) { return nil, s.Disconnected() }),
 	}

@@ -21,6 +21,7 @@ var (
 	pullAccepted    = Accepted{Kind: CopyFile, Size: 5, Path: "a"}
 	removeRequest   = RemoveRequest{Place: inbox, Paths: []string{"d/f", "d"}}
 	makeDirRequest  = MakeDirRequest{Place: inbox}
+	measureRequest  = MeasureRequest{CopyPull, PathFast, 2, MinChunk, 8, 1 << 20}
 	nativeMessages  = [][]byte{AppendBeat(nil, Beat{1, 1}), AppendAbort(nil, AbortSource, "")}
 )
 
@@ -104,14 +105,15 @@ func (l *serviceLink) want(command, daemon State) {
 func TestServiceGreetings(t *testing.T) {
 	l := greeted(t)
 	l.want(Ready, Ready)
-	if peer := l.ends[Command].Peer(); peer.Name != "bf3" || !peer.Authenticates || peer.Version != 1 {
+	latest := ServiceVersions.Max
+	if peer := l.ends[Command].Peer(); peer.Name != "bf3" || !peer.Authenticates || peer.Version != latest {
 		t.Errorf("the command knows %+v", peer)
 	}
 	if peer := l.ends[Daemon].Peer(); peer.Software != "dma-copy 2.1" || peer.Authenticates {
 		t.Errorf("the daemon knows %+v", peer)
 	}
 	for _, s := range l.ends {
-		if s.Version() != 1 || s.Start() != nil || s.Disconnected() != nil || s.State() != Done {
+		if s.Version() != latest || s.Start() != nil || s.Disconnected() != nil || s.State() != Done {
 			t.Errorf("%s: version %d, state %s", s.role, s.Version(), s.State())
 		}
 	}
@@ -163,12 +165,12 @@ func wantNoServiceVersion(t *testing.T, own, peer Versions, command *Service, st
 func TestServiceGreetingOfAnotherVersion(t *testing.T) {
 	for _, length := range []int{8, 9, 100} {
 		msg := make([]byte, length)
-		copy(msg, []byte{0x40, 0, 0, 0, 2, 3, 2, 0xff})
+		copy(msg, []byte{0x40, 0, 0, 0, 3, 4, 3, 0xff})
 		for _, role := range []ServiceRole{Command, Daemon} {
 			s := newService(t, role)
 			s.Start()
 			_, err := s.Receive(msg)
-			want := fmt.Sprintf("the %s supports version 1, the %s versions 2 to 3", role, role.Other())
+			want := fmt.Sprintf("the %s supports versions 1 to 2, the %s versions 3 to 4", role, role.Other())
 			if !errors.Is(err, ErrServiceVersion) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%d bytes: %v", length, err)
 			}
@@ -178,9 +180,9 @@ func TestServiceGreetingOfAnotherVersion(t *testing.T) {
 
 // The daemon must not choose a version that is not the highest common one, and the command chooses none.
 func TestServiceChosenVersion(t *testing.T) {
-	for _, chosen := range []uint8{0, 2} {
+	for _, chosen := range []uint8{0, 1, 3} {
 		g := daemonGreeting
-		g.Versions, g.Version = Versions{1, 2}, chosen
+		g.Versions, g.Version = Versions{1, 3}, chosen
 		s := newService(t, Command)
 		s.Start()
 		_, err := s.Receive(AppendServiceGreeting(nil, g))
@@ -192,6 +194,28 @@ func TestServiceChosenVersion(t *testing.T) {
 		s.Start()
 		_, err := s.Receive(AppendServiceGreeting(nil, g))
 		wantMalformed(t, nil, err)
+	}
+}
+
+// A peer of the first version is not asked to measure, and may not ask.
+func TestMeasureNeedsItsVersion(t *testing.T) {
+	for _, versions := range []Versions{{1, 1}, {1, 2}} {
+		command, daemon := newService(t, Command), newService(t, Daemon)
+		command.own.Versions = versions
+		daemon.Start()
+		step, err := daemon.Receive(command.Start())
+		if err == nil {
+			_, err = command.Receive(step.Reply)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		knows := versions.Max == measureVersion
+		_, asks := command.Measure(nil, measureRequest)
+		_, hears := daemon.Receive(AppendMeasure(nil, measureRequest))
+		if command.Measures() != knows || (asks == nil) != knows || (hears == nil) != knows {
+			t.Errorf("%s: %v, %v", versions, asks, hears)
+		}
 	}
 }
 

@@ -51,6 +51,10 @@ type serviceMessage struct {
 	Parents       bool           `json:"parents"`
 	User          octets         `json:"user"`  // of a GREETING
 	Local         octets         `json:"local"` // of a COPY
+	DataPath      string         `json:"data_path"`
+	Lanes         uint8          `json:"lanes"`
+	Chunk         uint32         `json:"chunk"`
+	Depth         uint32         `json:"depth"`
 }
 
 type vectorItem struct {
@@ -119,6 +123,11 @@ func (m serviceMessage) value(t testing.TB) any {
 		return ListRequest{ListFlags(flagBits(t, listFlagNames, m.Flags)), place}
 	case "MKDIR":
 		return MakeDirRequest{place, m.Parents}
+	case "MEASURE":
+		return MeasureRequest{
+			Direction: named[CopyDirection](t, m.Direction, CopyPull), Path: named[Path](t, m.DataPath, PathTCP),
+			Lanes: m.Lanes, Chunk: m.Chunk, Depth: m.Depth, Size: uint64(m.Size),
+		}
 	case "MADE":
 		return madeMessage{}
 	case "LIST END":
@@ -206,6 +215,8 @@ func decodeService(msg []byte) (any, error) {
 		return decoded(workingMessage(ahead), err)
 	case TypeMakeDir:
 		return decoded(DecodeMakeDir(msg))
+	case TypeMeasure:
+		return decoded(DecodeMeasure(msg))
 	case TypeMade:
 		return decoded(madeMessage{}, DecodeMade(msg))
 	}
@@ -245,6 +256,8 @@ func encodeService(value any) []byte {
 		return AppendWorking(nil, uint32(v))
 	case MakeDirRequest:
 		return AppendMakeDir(nil, v)
+	case MeasureRequest:
+		return AppendMeasure(nil, v)
 	case madeMessage:
 		return AppendMade(nil)
 	}

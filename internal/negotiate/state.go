@@ -165,6 +165,7 @@ const (
 	PeerWorking                                     // Ahead is set, on the command
 	MakeDirRequested                                // MakeDir is set, on the daemon: call Made or Refuse
 	PeerMade                                        // on the command
+	MeasureRequested                                // Measure is set, on the daemon: call Accept or Refuse
 )
 
 var eventNames = []string{
@@ -180,6 +181,7 @@ var eventNames = []string{
 	PeerNative: "peer-native", PeerClosed: "peer-closed", ListRequested: "list-requested", PeerListed: "peer-listed",
 	PeerListEnd: "peer-list-end", RemoveRequested: "remove-requested", PeerRemoved: "peer-removed",
 	PeerWorking: "peer-working", MakeDirRequested: "make-dir-requested", PeerMade: "peer-made",
+	MeasureRequested: "measure-requested",
 }
 
 // String returns the event's name in docs/PROTOCOL.md.

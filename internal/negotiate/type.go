@@ -60,6 +60,7 @@ const (
 	TypeWorking
 	TypeMakeDir Type = 0x51
 	TypeMade    Type = 0x52
+	TypeMeasure Type = 0x53
 )
 
 var typeNames = map[Type]string{
@@ -101,6 +102,7 @@ var typeNames = map[Type]string{
 	TypeWorking:         "WORKING",
 	TypeMakeDir:         "MKDIR",
 	TypeMade:            "MADE",
+	TypeMeasure:         "MEASURE",
 }
 
 // String returns the message's name in docs/PROTOCOL.md.

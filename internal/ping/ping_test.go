@@ -112,7 +112,7 @@ func TestRoundTrips(t *testing.T) {
 					t.Errorf("%s: %+v", side, s)
 				}
 				text := Text{From: side.Other(), Text: "from the " + side.Other().String()}
-				events := []Event{Connected{Version: 1}, text}
+				events := []Event{Connected{Version: int(negotiate.ServiceVersions.Max)}, text}
 				if fmt.Sprint(got.events) != fmt.Sprint(events) {
 					t.Errorf("%s: events %v, want %v", side, got.events, events)
 				}
@@ -248,7 +248,7 @@ var (
 	greeting = negotiate.AppendServiceGreeting(nil, negotiate.ServiceGreeting{Versions: negotiate.ServiceVersions})
 	// daemonGreeting is its answer to that of the other one.
 	daemonGreeting = negotiate.AppendServiceGreeting(nil,
-		negotiate.ServiceGreeting{Versions: negotiate.ServiceVersions, Version: 1})
+		negotiate.ServiceGreeting{Versions: negotiate.ServiceVersions, Version: negotiate.ServiceVersions.Max})
 )
 
 func text(number uint32, said string) []byte {
@@ -290,7 +290,7 @@ func TestHostilePeer(t *testing.T) {
 		"nothing known": {[][]byte{negotiate.AppendClose(nil)}, negotiate.ErrOutOfOrder},
 		"truncated":     {[][]byte{greeting[:7]}, negotiate.ErrMalformed},
 		"too long":      {[][]byte{append(greeting[:12:12], 0)}, negotiate.ErrMalformed},
-		"another version": {[][]byte{append([]byte{0x40, 0, 0, 0, 2, 2}, greeting[6:]...)},
+		"another version": {[][]byte{append([]byte{0x40, 0, 0, 0, 9, 9}, greeting[6:]...)},
 			negotiate.ErrServiceVersion},
 		"greeting twice":  {[][]byte{greeting, greeting}, negotiate.ErrMalformed},
 		"greeting thrice": {[][]byte{greeting, daemonGreeting, daemonGreeting}, negotiate.ErrOutOfOrder},
