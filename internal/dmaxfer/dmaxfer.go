@@ -37,6 +37,8 @@ type Options struct {
 
 	Chunk       int64         // bytes; 0: chosen
 	Depth       int           // chunks in flight; 0: chosen
+	Lanes       int           // of this side, each with an engine; 0: native.MaxLanes
+	Measure     int64         // RunLinked: bytes of memory to copy instead of File, which are stored nowhere; 0: File
 	Wait        time.Duration // for the peer to appear and be free
 	IdleTimeout time.Duration // without progress
 	Log         zerolog.Logger

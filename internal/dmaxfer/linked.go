@@ -66,6 +66,9 @@ func (t *linkedTransfer) choosePaths() error {
 		return err
 	}
 	t.options.paths = paths
+	if t.options.Measure > 0 {
+		return nil // chunk and depth are the largest that may be used
+	}
 	return t.link.Memory.Check(t.options.Chunk, t.options.Depth)
 }
 
@@ -95,6 +98,11 @@ func (t *linkedTransfer) run(ctx context.Context) (job.Summary, error) {
 func (t *linkedTransfer) find(ctx context.Context) error {
 	o, sends := &t.options, t.link.Use == job.SourceUse
 	o.Overwrite, o.IgnoreExisting = o.Overwrite && !sends, o.IgnoreExisting && !sends
+	if o.Measure > 0 {
+		t.file = measuredFile(o.Measure, sends)
+		t.pair = job.Pair{Source: t.file.Path, Target: t.file.Path}
+		return nil
+	}
 	file, err := o.findAs(ctx, t.link.Use)
 	if err != nil {
 		return err

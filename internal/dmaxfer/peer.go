@@ -64,7 +64,7 @@ func (p peer) native() native.Config { return p.options.native(p.file, p.conn, p
 func (o *Options) native(file *job.LocalFile, conn comch.Conn, memory native.Memory) native.Config {
 	return native.Config{
 		Side: o.Side, Conn: conn, Memory: memory, Paths: o.paths, Placement: o.Placement, File: file,
-		Chunk: o.Chunk, Depth: o.Depth, Digest: o.Digest, Durability: o.Durability, Expect: o.Expect,
+		Chunk: o.Chunk, Depth: o.Depth, Lanes: o.Lanes, Digest: o.Digest, Durability: o.Durability, Expect: o.Expect,
 		Readback: o.Readback, NoSparse: o.NoSparse, Owner: o.Owner, Xattrs: o.Xattrs, Backup: o.Backup,
 		NoResume: o.NoResume, AllowChanging: o.AllowChanging, HideContent: o.HideContent,
 		Links: o.Links, Filter: o.Filter, FilesFrom: o.FilesFrom, HardLinks: o.HardLinks, Checksum: o.Checksum,

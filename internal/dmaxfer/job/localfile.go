@@ -51,6 +51,7 @@ type LocalFile struct {
 	Source    *disk.Source // nil: this side receives, unless it is a stream
 	Directory bool         // there is a directory
 	Stream    bool
+	Discards  bool      // what is received is not stored: it is a measurement
 	Unsized   disk.File // a source that is sent as a stream, because its size is not known; nil: standard streams
 	Exists    bool      // there is something, and this side receives by Overwrite or IgnoreExisting
 

@@ -32,6 +32,16 @@ func (c PathChoice) Permits(path negotiate.Path) bool {
 	return !one || only == path
 }
 
+// Only returns the choice of one path.
+func Only(path negotiate.Path) PathChoice {
+	for choice, only := range choices {
+		if only == path {
+			return choice
+		}
+	}
+	return AnyPath
+}
+
 // Paths is a set of data paths: those that a side can and will use. The zero value is none.
 type Paths uint8
 

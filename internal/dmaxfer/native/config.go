@@ -26,6 +26,7 @@ type Config struct {
 	File      *job.LocalFile
 	Chunk     int64 // bytes; 0: chosen
 	Depth     int   // slots of the window; 0: chosen
+	Lanes     int   // of this side, each with an engine; 0: MaxLanes
 	Local     bool  // the peer is in this process, and the user sees neither side
 
 	// Pair is set where both sides know the direction: to what messages call both files. Use is then what File is.

@@ -35,7 +35,8 @@ const (
 	// pacedChunks is how many chunks per second a transfer with a bandwidth limit has, unless they would be too small.
 	pacedChunks = 8
 
-	// MaxLanes is how many goroutines move units. A third one finds nothing that the two others leave idle.
+	// MaxLanes is how many goroutines move units, unless Config.Lanes says otherwise. A third one finds nothing that
+	// the two others leave idle.
 	MaxLanes = 2
 
 	// smallFile is the size below which a file is transferred before pinning its lanes could pay.

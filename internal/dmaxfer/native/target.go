@@ -44,7 +44,10 @@ type target interface {
 
 // openTarget opens what the plan wants written.
 func openTarget(ctx context.Context, t *terms, e *arriving) (target, error) {
-	if t.config.File.Stream {
+	switch file := t.config.File; {
+	case file.Discards:
+		return discardTarget{}, nil
+	case file.Stream:
 		return openStreamTarget(ctx, t)
 	}
 	return openFileTarget(t, e)

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -108,8 +109,11 @@ func (t *terms) layout() Layout {
 		Path: t.plan.Path, Sends: t.sends(), Digest: t.plan.Digest,
 		Chunk: int64(t.plan.Chunk), Depth: int(t.plan.Depth),
 	}
-	l.Lanes = min(MaxLanes, l.Depth)
-	if t.inOrder() || l.Path == negotiate.PathFast && t.config.traits().Lanes == 1 ||
+	l.Lanes = min(cmp.Or(t.config.Lanes, MaxLanes), l.Depth)
+	if most := int(t.config.traits().Lanes); l.Path == negotiate.PathFast && most > 0 {
+		l.Lanes = min(l.Lanes, most)
+	}
+	if t.inOrder() ||
 		l.Path.Connects() && t.plan.StreamTarget { // a connection ends when either side opens another window
 		l.Lanes = 1
 	}
