@@ -78,12 +78,18 @@ func (c *connection) authorize(name string, needed share.Access) (rights, error)
 	if needed.Allows(share.Write) { // those of a share are for what it receives
 		r.maxBytes, r.maxEntries = lowest(r.maxBytes, served.MaxBytes), lowest(r.maxEntries, served.MaxEntries)
 	}
-	for _, l := range []*rate.Limiter{s.limiter, s.limiters[c.key]} {
+	r.limiters = s.limitersLocked(c.key)
+	return r, nil
+}
+
+// limitersLocked returns those of the copies of a key. s.mu is held.
+func (s *Server) limitersLocked(key identity.Public) (limiters []*rate.Limiter) {
+	for _, l := range []*rate.Limiter{s.limiter, s.limiters[key]} {
 		if l != nil {
-			r.limiters = append(r.limiters, l)
+			limiters = append(limiters, l)
 		}
 	}
-	return r, nil
+	return limiters
 }
 
 var verbs = map[share.Access]string{

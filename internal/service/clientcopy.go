@@ -138,18 +138,23 @@ func (c *Client) copy(
 		r.Options.Notify(job.Incomplete(r.nameOf(accepted.Path)))
 	}
 	r.Options.Log.Debug().Str("share", r.Place.Share).Str("path", accepted.Path).Msg("copy accepted")
+	return c.transfer(ctx, r.Options, use, r.nameOf(accepted.Path))
+}
+
+// transfer makes a transfer that the daemon has accepted.
+func (c *Client) transfer(ctx context.Context, o dmaxfer.Options, use job.Use, peerName string) (job.Summary, error) {
 	messages := newStream(ctx, c.exchange)
-	summary, err := dmaxfer.RunLinked(ctx, r.Options, dmaxfer.Link{
-		Conn: messages, Memory: c.memory, Use: use, PeerName: r.nameOf(accepted.Path),
+	summary, err := dmaxfer.RunLinked(ctx, o, dmaxfer.Link{
+		Conn: messages, Memory: c.memory, Use: use, PeerName: peerName,
 	})
 	if errors.Is(err, job.ErrHung) {
 		return summary, c.fail(err)
 	}
-	if progress := r.Options.Progress; progress != nil {
-		progress.Enter(job.Concluding)
+	if o.Progress != nil {
+		o.Progress.Enter(job.Concluding)
 	}
 	if endErr := messages.finish(err); endErr != nil {
-		r.Options.Log.Debug().Err(endErr).Msg("the connection cannot be used for another copy")
+		o.Log.Debug().Err(endErr).Msg("the connection cannot be used for another copy")
 		_ = c.fail(endErr) // of the next request
 	}
 	return summary, err

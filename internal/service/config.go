@@ -26,7 +26,10 @@ type ServerConfig struct {
 	AuthNone bool          // accept any key, with the rights of the shares
 	Trust    Trust         // the keys that may connect; not used with AuthNone
 	Shares   []share.Share
-	FS       disk.FS // where the shares are; nil: the operating system's
+
+	// MeasuresOnly says that there are no shares: all that any peer may do is to measure.
+	MeasuresOnly bool
+	FS           disk.FS // where the shares are; nil: the operating system's
 
 	// Forbidden reports whether the daemon has given up the right to use a share with an access, which it had when it
 	// started. It is called before the directory of a share is opened, concurrently, and may hang. Nil: it never has.

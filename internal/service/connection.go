@@ -306,6 +306,8 @@ func (c *connection) handle(step negotiate.ServiceStep) error {
 		return c.list(step.List)
 	case negotiate.RemoveRequested:
 		return c.remove(step.Remove)
+	case negotiate.MeasureRequested:
+		return c.measure(step.Measure)
 	case negotiate.MakeDirRequested:
 		return c.makeDir(step.MakeDir)
 	case negotiate.Pinged:

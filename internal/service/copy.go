@@ -66,34 +66,48 @@ func (c *connection) copy(r negotiate.CopyRequest) error {
 		if err = cmp.Or(c.items.refused, err); err != nil {
 			return c.refuse(err)
 		}
-		permit, err := c.awaitPermit()
-		if err != nil {
-			return c.refuse(err)
-		}
-		releasePermit := sync.OnceFunc(permit.release)
-		defer releasePermit()
-		record.Waited = time.Since(record.Began)
-		side, err := c.prepare(r, c.items.list)
-		if err != nil {
-			return c.refuse(err)
-		}
-		defer side.close()
-		defer func() { c.closeMirror(side.options.Mirror) }()
-		failed, fatal = c.transfer(record, side, releasePermit)
-		if fatal == nil && record.Summary.Tree != nil {
-			c.keep(side)
-		}
-		return failed, fatal
+		return c.whenPermitted(record, func(releasePermit func()) (failed, fatal error) {
+			side, err := c.prepare(r, c.items.list)
+			if err != nil {
+				return c.refuse(err)
+			}
+			defer side.close()
+			defer func() { c.closeMirror(side.options.Mirror) }()
+			failed, fatal = c.transfer(record, side, releasePermit)
+			if fatal == nil && record.Summary.Tree != nil {
+				c.keep(side)
+			}
+			return failed, fatal
+		})
 	})
+}
+
+// whenPermitted waits for a permit to transfer, and makes the transfer with it. The permit may be released before the
+// end.
+func (c *connection) whenPermitted(
+	record *Record, transfer func(releasePermit func()) (failed, fatal error),
+) (failed, fatal error) {
+	permit, err := c.awaitPermit()
+	if err != nil {
+		return c.refuse(err)
+	}
+	release := sync.OnceFunc(permit.release)
+	defer release()
+	record.Waited = time.Since(record.Began)
+	return transfer(release)
+}
+
+// neededFor returns the access to a share that a transfer in a direction needs.
+func neededFor(d negotiate.CopyDirection) share.Access {
+	if d == negotiate.CopyPull {
+		return share.Read
+	}
+	return share.Write
 }
 
 // authorizeCopy returns the rights to a share for a copy.
 func (c *connection) authorizeCopy(r negotiate.CopyRequest) (rights, error) {
-	needed := share.Write
-	if r.Direction == negotiate.CopyPull {
-		needed = share.Read
-	}
-	given, err := c.authorize(r.Place.Share, needed)
+	given, err := c.authorize(r.Place.Share, neededFor(r.Direction))
 	if err != nil {
 		return rights{}, err
 	}
@@ -157,6 +171,16 @@ type copySide struct {
 // close closes the share, which stays open for as long as a call that hangs uses it.
 func (s *copySide) close() { _ = s.in.Close() } // it was only opened
 
+// setCommon sets the options that every transfer of the connection has.
+func (c *connection) setCommon(o *dmaxfer.Options) {
+	if o.Side = c.in.Side; o.Side == negotiate.Server {
+		o.Path = job.AnyPath // the settings of the network connection say what is permitted
+	}
+	o.Log = c.log.With().Uint64("request", c.requests).Logger()
+	o.IdleTimeout = c.server.config.Limits.IdleTimeout
+	o.ExitCode = func(err error) int { return int(c.server.code(err)) }
+}
+
 // prepare finds out what the daemon's side of a copy has to do. What it returns is to be closed.
 func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (*copySide, error) {
 	rights, err := c.authorizeCopy(r)
@@ -167,19 +191,14 @@ func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (*
 		rights: rights, options: c.server.config.Copy, use: job.TargetUse, listCommand: c.listCommand(r.Place.Share),
 	}
 	o := &side.options
-	if o.Side = c.in.Side; o.Side == negotiate.Server {
-		o.Path = job.AnyPath // the settings of the network connection say what is permitted
-	}
+	c.setCommon(o)
 	o.Limiters, o.MaxBytes, o.MaxEntries = rights.limiters, rights.maxBytes, rights.maxEntries
 	o.Owner, o.Xattrs = r.Flags.Has(negotiate.CopyOwner), r.Flags.Has(negotiate.CopyXAttr)
 	o.HardLinks, o.DryRun = r.Flags.Has(negotiate.CopyHardLinks), r.Flags.Has(negotiate.CopyDryRun)
-	o.Log = c.log.With().Uint64("request", c.requests).Logger()
 	o.SkipLeftovers = true // other copies into the share are at work
-	o.IdleTimeout = c.server.config.Limits.IdleTimeout
 	if r.Flags.Has(negotiate.CopyKeep) {
 		o.Mirror = &tree.Mirror{}
 	}
-	o.ExitCode = func(err error) int { return int(c.server.code(err)) }
 	return side, c.work(func(ctx context.Context, _ *job.Progress) (err error) {
 		if side.in, err = c.server.open(rights); err != nil {
 			return err
@@ -302,8 +321,13 @@ func (c *connection) transfer(record *Record, side *copySide, releasePermit func
 	if err != nil {
 		return nil, err
 	}
-	messages := newStream(c.running, c.exchange)
-	record.Summary, failed = dmaxfer.RunLinked(c.running, side.options, dmaxfer.Link{
+	ctx, cancel := c.running, func() {}
+	if side.options.Measure > 0 {
+		ctx, cancel = context.WithTimeoutCause(ctx, longestMeasurement, errLongMeasurement)
+	}
+	defer cancel()
+	messages := newStream(ctx, c.exchange)
+	record.Summary, failed = dmaxfer.RunLinked(ctx, side.options, dmaxfer.Link{
 		Conn: messages, Memory: c.memory, Use: side.use,
 	})
 	releasePermit()

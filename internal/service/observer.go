@@ -11,12 +11,13 @@ type Operation string
 
 // The operations.
 const (
-	Push   Operation = "push" // the command sends, and the daemon receives
-	Pull   Operation = "pull" // the daemon sends, and the command receives
-	List   Operation = "list"
-	Remove Operation = "remove"
-	Mkdir  Operation = "mkdir"
-	Ping   Operation = "ping"
+	Push    Operation = "push" // the command sends, and the daemon receives
+	Pull    Operation = "pull" // the daemon sends, and the command receives
+	List    Operation = "list"
+	Remove  Operation = "remove"
+	Mkdir   Operation = "mkdir"
+	Ping    Operation = "ping"
+	Measure Operation = "measure" // of a copy from memory to memory
 )
 
 // Copies reports whether the operation transfers files, unless it is a dry run.

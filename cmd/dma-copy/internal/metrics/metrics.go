@@ -29,6 +29,12 @@ const dryRun service.Operation = "dry_run"
 
 var operations = []service.Operation{
 	service.Push, service.Pull, dryRun, service.List, service.Remove, service.Mkdir, service.Ping,
+	service.Measure,
+}
+
+// hasEntries reports whether requests of an operation are about entries.
+func hasEntries(o service.Operation) bool {
+	return o != service.Ping && o != service.Measure && o != dryRun
 }
 
 // reasons are values of the label reason, by exit code.
@@ -82,7 +88,7 @@ func (m *Metrics) prepare() {
 			}
 		}
 		m.histogram(durations, "request_duration_seconds", "operation", string(operation))
-		if operation != service.Ping && operation != dryRun {
+		if hasEntries(operation) {
 			m.add(0, "entries_total", "operation", string(operation))
 		}
 	}
@@ -191,7 +197,7 @@ func (m *Metrics) Ended(r service.Record) {
 	if r.Operation.Copies() {
 		m.traffic.Ended(r)
 	}
-	if r.Operation == service.Ping || r.DryRun {
+	if !hasEntries(r.Operation) || r.DryRun {
 		return
 	}
 	m.add(r.Entries, "entries_total", "operation", operation)

@@ -1,0 +1,111 @@
+package service
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/secure"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// measurement is one of a MiB in chunks of 4 KiB.
+func measurement(d negotiate.CopyDirection) negotiate.MeasureRequest {
+	return negotiate.MeasureRequest{Direction: d, Lanes: 2, Chunk: 4096, Depth: 8, Size: 1 << 20}
+}
+
+func (w *world) measure(c *Client, r negotiate.MeasureRequest) (job.Summary, error) {
+	return c.Measure(w.Context(), r, w.copyOf("none", "none/none").Options)
+}
+
+// Both directions are measured one after the other, with the daemon's own limits, no file is touched, and the daemon
+// has a record of it.
+func TestMeasure(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		for i, d := range []negotiate.CopyDirection{negotiate.CopyPush, negotiate.CopyPull, negotiate.CopyPush} {
+			summary, err := w.measure(c, measurement(d))
+			must(w.T, err)
+			if summary.Sent != (d == negotiate.CopyPush) || summary.Size != 1<<20 || summary.Depth != 4 {
+				w.Errorf("%s: %+v", d, summary)
+			}
+			r := w.records()[i]
+			if r.Operation != Measure || r.Bytes != 1<<20 || r.Err != nil || r.Transfers() || r.DataPath != "dma" {
+				w.Errorf("%s: %+v", d, r)
+			}
+		}
+	})
+}
+
+// A key may measure what it may copy, in windows that the daemon permits, and on its paths.
+func TestMeasureIsRefused(t *testing.T) {
+	readOnly := func(w *world) {
+		w.config.Shares = []share.Share{{Name: "out", Path: "/srv/out", Access: share.Read}}
+	}
+	inWorld(t, readOnly, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		wide, other := measurement(negotiate.CopyPull), measurement(negotiate.CopyPull)
+		wide.Chunk, wide.Depth, other.Path = 1<<20, 65, negotiate.PathFast
+		for want, r := range map[string]negotiate.MeasureRequest{
+			"this key may not write to any share":      measurement(negotiate.CopyPush),
+			"exceeds the daemon's limit of 64 MiB":     wide,
+			"the daemon does not permit the path fast": other,
+		} {
+			_, err := w.measure(c, r)
+			refusal, is := errors.AsType[*negotiate.Refusal](err)
+			if !is || !strings.Contains(refusal.Text, want) {
+				w.Errorf("got %v, want %q", err, want)
+			}
+		}
+		_, err := w.measure(c, measurement(negotiate.CopyPull))
+		must(w.T, err)
+	})
+}
+
+// A measurement that takes too long ends, and the daemon then serves others.
+func TestLongMeasurement(t *testing.T) {
+	slow := func(w *world) { w.config.Limits.Bandwidth = 1 << 20 }
+	inWorld(t, slow, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		long := measurement(negotiate.CopyPush)
+		long.Size = 64 << 20
+		if _, err := w.measure(c, long); err == nil || testExitCode(err) != int(negotiate.AbortLimit) {
+			w.Errorf("got %v", err)
+		}
+		if r := w.records()[0]; r.Duration < longestMeasurement || !errors.Is(r.Err, job.ErrLimit) {
+			w.Errorf("the record is %+v", r)
+		}
+		again := w.alice()
+		defer again.Close()
+		_, err := w.measure(again, measurement(negotiate.CopyPush))
+		must(w.T, err)
+	})
+}
+
+// A server for nothing but measurements needs neither shares nor keys.
+func TestMeasuresOnly(t *testing.T) {
+	alone := func(w *world) {
+		w.config.AuthNone, w.config.Trust, w.config.Shares, w.config.MeasuresOnly = true, nil, nil, true
+		w.config.Copy = dmaxfer.Options{Software: "test 1", Log: w.config.Log, ExitCode: testExitCode}
+	}
+	inWorld(t, alone, func(w *world) {
+		raw, shared := w.dial("b1:00.1")
+		c, err := Connect(w.Context(), ClientConfig{
+			Conn: raw, Memory: fixed(shared), Verify: secure.AnyKey, Anonymous: true, Software: "test 1", Log: w.log,
+		})
+		must(w.T, err)
+		defer c.Close()
+		_, err = w.measure(c, measurement(negotiate.CopyPull))
+		must(w.T, err)
+		_, err = c.Push(w.Context(), w.copyOf("a", "box/a"))
+		if err == nil {
+			w.Error("a file was copied")
+		}
+	})
+}
