@@ -168,13 +168,16 @@ func closeUnlessHung(err error, end func() error) error {
 	return end()
 }
 
-// logDriver logs which driver is used and why. It warns of a fallback to the software device, and of a time model, the
-// setting of which may have been forgotten.
+// logDriver logs which driver is used and why. It warns of a fallback to the software device, of a release of DOCA that
+// is newer than this program, and of a time model, whose setting may have been forgotten.
 func logDriver(log zerolog.Logger, driver *doca.Driver) {
 	log.Info().Str("driver", string(driver.Name())).Str("version", driver.Version()).
 		Str("library_dir", driver.LibraryDir()).Msg(driver.Reason())
 	if driver.Fallback() != "" {
 		log.Warn().Msg(fallbackWarning(driver))
+	}
+	if caution := driver.Caution(); caution != "" {
+		log.Warn().Msg(caution)
 	}
 	if model := driver.TimeModel(); model != "" {
 		log.Warn().Str("time_model", model).

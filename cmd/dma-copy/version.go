@@ -87,7 +87,9 @@ type versions struct {
 	Go      string      `json:"go"`
 	System  string      `json:"os"`
 	Machine string      `json:"arch"`
-	DOCA    string      `json:"doca_runtime,omitempty"` // left out where none is found
+	DOCA    string      `json:"doca_runtime,omitempty"` // left out where none is found, as is what follows of it
+	Files   string      `json:"doca_libraries,omitempty"`
+	Caution string      `json:"doca_caution,omitempty"` // of a release that is newer than this program
 	UCX     *ucxVersion `json:"ucx,omitempty"`          // with --driver ucx
 	Driver  *driverUsed `json:"driver,omitempty"`       // with any other; --version has neither
 }
@@ -117,7 +119,8 @@ func versionsOf(libraryDir string) versions {
 		Machine: runtime.GOARCH,
 	}
 	if found, err := doca.FindInstallation(libraryDir); err == nil {
-		about.DOCA = quote.Printable(found.Version)
+		about.DOCA, about.Caution = quote.Printable(found.Version), quote.Printable(found.Caution)
+		about.Files = quote.Printable(inventory.Libraries(found.Directory, found.Files))
 	}
 	return about
 }
@@ -157,6 +160,12 @@ func (v versions) print(w io.Writer, form config.OutputForm) error {
 // text returns the versions as lines of text.
 func (v versions) text() string {
 	text := programLines(v.Program, cmp.Or(v.DOCA, notFound))
+	if v.Files != "" {
+		text += fmt.Sprintf("libraries: %s\n", v.Files)
+	}
+	if v.Caution != "" {
+		text += fmt.Sprintf("warning: %s\n", v.Caution)
+	}
 	if v.UCX != nil {
 		text += fmt.Sprintf("UCX runtime: %s\n", cmp.Or(v.UCX.Version, "none"))
 		if v.UCX.Reason != "" {

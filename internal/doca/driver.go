@@ -166,6 +166,10 @@ func (d *Driver) Fallback() string { return d.fallback }
 // Version returns the release of the loaded libraries. Implements: doca_version_runtime.
 func (d *Driver) Version() string { return d.abi.Version() }
 
+// Caution says, in one sentence, that the loaded libraries have a major version that this program does not know, and
+// which releases it was tested for; empty: they have a known one, or none, as the software device.
+func (d *Driver) Caution() string { return caution(d.abi) }
+
 // LibraryDir returns the directory from which DOCA's libraries were loaded; empty for the software device.
 func (d *Driver) LibraryDir() string { return d.dir }
 

@@ -14,8 +14,7 @@ type Error = cabi.Error
 // Code is a DOCA result code. Source: doca_error.h.
 type Code = cabi.Status
 
-// LoadError reports why DOCA's libraries could not be loaded, in one sentence, and in Tried the message of the loader
-// for each file.
+// LoadError reports in one sentence why DOCA's libraries could not be loaded.
 type LoadError = cabi.LoadError
 
 // SoftError reports in one sentence why the software device cannot be configured: its runtime directory, its limits,

@@ -27,9 +27,12 @@ import (
 // checkInstall judges DOCA's libraries, which may be absent unless they are asked for.
 func checkInstall(found doca.Installation, err error, s config.Doctor) finding {
 	const install = "install DOCA's runtime libraries (2.7 or newer), or name their directory with --doca-libdir"
+	libraries := inventory.Libraries(found.Directory, found.Files)
 	switch {
+	case err == nil && found.Caution != "":
+		return warn("if copies fail, install a newer dma-copy", "%s: libraries in %s", found.Caution, libraries)
 	case err == nil:
-		return ok("DOCA %s: libraries in %s: %s", found.Version, found.Directory, baseNames(found.Files))
+		return ok("DOCA %s: libraries in %s", found.Version, libraries)
 	case s.Driver.Name == config.DriverSoft && !s.Driver.RequireHW:
 		return ok("DOCA is not needed for --driver soft (%s)", err)
 	case s.Driver.RequireHW && s.Driver.Name != config.DriverDOCA:
@@ -39,14 +42,6 @@ func checkInstall(found doca.Installation, err error, s config.Doctor) finding {
 	default:
 		return warn(install+"; not needed for the software device", "%s", err)
 	}
-}
-
-func baseNames(files []string) string {
-	names := make([]string, len(files))
-	for i, file := range files {
-		names[i] = filepath.Base(file)
-	}
-	return strings.Join(names, ", ")
 }
 
 // checkDriver judges the choice of the driver. The software device is a warning unless it was asked for. What

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
@@ -40,11 +41,20 @@ func row(text *strings.Builder, name, format string, args ...any) {
 	fmt.Fprintf(text, "  %-15s  %s\n", name, quote.Printable(fmt.Sprintf(format, args...)))
 }
 
+// Libraries returns the directory of DOCA's libraries with the names of their files.
+func Libraries(directory string, files []string) string {
+	var names []string
+	for _, file := range files {
+		names = append(names, filepath.Base(file))
+	}
+	return directory + ": " + strings.Join(names, ", ")
+}
+
 func writeDriverBlock(text *strings.Builder, driver Driver) {
 	fmt.Fprintf(text, "driver %s\n", DriverTitle(driver.Name, driver.Hardware, driver.Version))
 	row(text, "why this one", "%s", driver.Reason)
 	if driver.LibraryDirectory != "" {
-		row(text, "libraries in", "%s", driver.LibraryDirectory)
+		row(text, "libraries in", "%s", Libraries(driver.LibraryDirectory, driver.LibraryFiles))
 	}
 	if driver.TimeModel != "" {
 		row(text, "time model", "%s", driver.TimeModel)

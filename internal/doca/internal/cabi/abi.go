@@ -195,6 +195,10 @@ type ABI interface {
 	Version() string
 	// Libraries returns the files of the loaded libraries, with links resolved; none for the software device.
 	Libraries() []string
+
+	// Soname returns the name under which libdoca_common was loaded, "libdoca_common.so.2"; empty for the software
+	// device.
+	Soname() string
 	// Hardware reports whether the driver uses hardware: false for the software device, also behind the development
 	// kit's libraries.
 	Hardware() bool

@@ -15,7 +15,6 @@ package cabi
 import "C"
 
 import (
-	"strings"
 	"unsafe"
 
 	_ "github.com/dma-copy/dma-copy/softdoca/abi" // its headers
@@ -39,6 +38,7 @@ var (
 type native struct {
 	ops         *C.struct_doca_ops
 	libraries   []string
+	soname      string
 	hardware    bool
 	detail      func() string // the provider's explanation of the last failure beyond its code
 	clearDetail func()        // clears it
@@ -66,10 +66,10 @@ func OpenSoft(settings device.Settings) (ABI, error) {
 func OpenVendor(directory string) (ABI, string, error) {
 	cDir, freeDir := optionalString(directory)
 	defer freeDir()
-	var text, tried [4096]C.char
-	vendor := C.vendor_open(cDir, &text[0], C.size_t(len(text)), &tried[0], C.size_t(len(tried)))
+	var text [4096]C.char
+	vendor := C.vendor_open(cDir, &text[0], C.size_t(len(text)))
 	if vendor == nil {
-		return nil, "", &LoadError{Reason: C.GoString(&text[0]), Tried: lines(C.GoString(&tried[0]))}
+		return nil, "", &LoadError{Reason: C.GoString(&text[0])}
 	}
 	noDetail := func() string { return "" }
 	noRefusal := func(*C.struct_doca_comch_client) Status { return Success }
@@ -79,7 +79,8 @@ func OpenVendor(directory string) (ABI, string, error) {
 		return C.GoString(&line[0]), bool(moves)
 	}
 	return &native{
-		ops: &vendor.ops, libraries: libraryFiles(vendor), hardware: !bool(vendor.stand_in), model: model,
+		ops: &vendor.ops, libraries: libraryFiles(vendor), soname: "libdoca_common" + C.GoString(&vendor.suffix[0]),
+		hardware: !bool(vendor.stand_in), model: model,
 		detail: noDetail, clearDetail: func() {}, refusal: noRefusal, close: func() { C.vendor_close(vendor) },
 	}, C.GoString(&vendor.directory[0]), nil
 }
@@ -93,8 +94,6 @@ func libraryFiles(vendor *C.struct_vendor) []string {
 	}
 	return files
 }
-
-func lines(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") }
 
 func optionalString(s string) (*C.char, func()) {
 	if s == "" {
@@ -145,6 +144,8 @@ func (n *native) Version() string {
 }
 
 func (n *native) Libraries() []string { return n.libraries }
+
+func (n *native) Soname() string { return n.soname }
 
 func (n *native) LogTo(fd, level int) error {
 	if !C.has_doca_log_backend_create_with_fd_sdk(n.ops) || !C.has_doca_log_level_set_global_sdk_limit(n.ops) {

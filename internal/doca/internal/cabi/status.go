@@ -77,10 +77,7 @@ func (e *Error) Error() string {
 // Unwrap returns the code, so that errors.Is finds it.
 func (e *Error) Unwrap() error { return e.Code }
 
-// LoadError reports why DOCA's libraries could not be loaded.
-type LoadError struct {
-	Reason string   // one sentence
-	Tried  []string // the dynamic loader's message for each file
-}
+// LoadError reports in one sentence why DOCA's libraries could not be loaded.
+type LoadError struct{ Reason string }
 
 func (e *LoadError) Error() string { return e.Reason }

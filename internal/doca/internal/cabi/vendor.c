@@ -20,42 +20,32 @@ static const char *const install_directories[] = {
 	"/opt/mellanox/doca/lib64",
 };
 
-/* The SONAME of every release so far, 3.x included, is 2. */
-static const char *const suffixes[] = {".so.2", ".so.3", ".so"};
+/*
+ * The majors of libdoca_common.so.MAJOR that are looked for, from the newest on; 2 is that of all releases that were
+ * seen. After them a link without one.
+ */
+#define NEWEST_MAJOR 9
+#define OLDEST_MAJOR 2
 
 static const char *const library_names[VENDOR_LIBRARIES] = {"libdoca_common", "libdoca_dma", "libdoca_comch"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The two texts of a failed load. */
+/* Why a load failed. */
 struct report {
 	char *error;
 	size_t error_size;
-	char *detail;
-	size_t detail_size;
 	char unloadable[1024]; /* message of the loader for the first libdoca_common that exists and cannot be loaded */
 };
 
-static void append(char *text, size_t size, const char *format, va_list args)
-{
-	size_t used = strnlen(text, size);
-	if (used < size)
-		vsnprintf(text + used, size - used, format, args);
-}
-
-__attribute__((format(printf, 2, 3))) static void note(struct report *report, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	append(report->detail, report->detail_size, format, args);
-	va_end(args);
-}
-
+/* Adds to the sentence. */
 __attribute__((format(printf, 2, 3))) static void fail(struct report *report, const char *format, ...)
 {
+	size_t used = strnlen(report->error, report->error_size);
 	va_list args;
 	va_start(args, format);
-	append(report->error, report->error_size, format, args);
+	if (used < report->error_size)
+		vsnprintf(report->error + used, report->error_size - used, format, args);
 	va_end(args);
 }
 
@@ -107,22 +97,18 @@ static void say_why(char *why, size_t size, const char *reason, const char *path
 	snprintf(why, size, "%s%s", named ? shown_string(path).text : "", named ? reason + len : reason);
 }
 
-/* If none can be opened, why receives the message for the first that exists, or nothing. */
-static void *open_library(const char *directory, const char *name, char *why, size_t why_size, struct report *report)
+/* NULL: why receives the loader's message unless it has one, or the file does not exist. */
+static void *open_library(const char *directory, const char *name, const char *suffix, char *why, size_t why_size)
 {
-	*why = '\0';
-	for (size_t i = 0; i < COUNT(suffixes); i++) {
-		char path[PATH_MAX];
-		if (!path_of(path, directory, name, suffixes[i]))
-			continue;
-		void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-		if (handle != NULL)
-			return handle;
-		const char *reason = dlerror();
-		note(report, "%s\n", reason);
-		if (*why == '\0' && !says_missing(reason, path))
-			say_why(why, why_size, reason, path);
-	}
+	char path[PATH_MAX];
+	if (!path_of(path, directory, name, suffix))
+		return NULL;
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (handle != NULL)
+		return handle;
+	const char *reason = dlerror();
+	if (*why == '\0' && !says_missing(reason, path))
+		say_why(why, why_size, reason, path);
 	return NULL;
 }
 
@@ -154,15 +140,25 @@ static void close_libraries(struct vendor *vendor)
 	}
 }
 
+/* Of several versions the newest is opened. */
+static void *open_newest(const char *directory, char suffix[VENDOR_SUFFIX], struct report *report)
+{
+	const char *name = library_names[VENDOR_COMMON];
+	for (unsigned char major = NEWEST_MAJOR; major >= OLDEST_MAJOR; major--) {
+		snprintf(suffix, VENDOR_SUFFIX, ".so.%hhu", major);
+		void *handle = open_library(directory, name, suffix, report->unloadable, sizeof(report->unloadable));
+		if (handle != NULL)
+			return handle;
+	}
+	snprintf(suffix, VENDOR_SUFFIX, ".so");
+	return open_library(directory, name, suffix, report->unloadable, sizeof(report->unloadable));
+}
+
 static bool open_common(struct vendor *vendor, const char *directory, struct report *report)
 {
-	char why[1024];
-	void *handle = open_library(directory, library_names[VENDOR_COMMON], why, sizeof(why), report);
-	if (handle == NULL) {
-		if (report->unloadable[0] == '\0')
-			snprintf(report->unloadable, sizeof(report->unloadable), "%s", why);
+	void *handle = open_newest(directory, vendor->suffix, report);
+	if (handle == NULL)
 		return false;
-	}
 	vendor->handles[VENDOR_COMMON] = handle;
 	if (!directory_of(handle, vendor->directory, sizeof(vendor->directory)))
 		snprintf(vendor->directory, sizeof(vendor->directory), "%s", directory);
@@ -172,35 +168,27 @@ static bool open_common(struct vendor *vendor, const char *directory, struct rep
 	return true;
 }
 
-/* Returns the file that open_library would use, if it can be loaded. */
-static void find_companion(struct vendor *vendor, enum vendor_library_id id)
-{
-	for (size_t i = 0; i < COUNT(suffixes) && vendor->files[id][0] == '\0'; i++) {
-		char path[PATH_MAX];
-		if (path_of(path, vendor->directory, library_names[id], suffixes[i]))
-			find_file(path, vendor->files[id]);
-	}
-}
-
 /* The loader would also refuse libraries of another release, but would only name a private symbol. */
 static bool open_companion(struct vendor *vendor, enum vendor_library_id id, struct report *report)
 {
-	find_companion(vendor, id);
+	char path[PATH_MAX], why[1024] = "";
+	if (path_of(path, vendor->directory, library_names[id], vendor->suffix))
+		find_file(path, vendor->files[id]);
 	if (!is_same_release(vendor, id, report))
 		return false;
-	char why[1024];
-	vendor->handles[id] = open_library(vendor->directory, library_names[id], why, sizeof(why), report);
+	vendor->handles[id] = open_library(vendor->directory, library_names[id], vendor->suffix, why, sizeof(why));
 	if (vendor->handles[id] != NULL)
 		return true;
-	fail(report, "%s has libdoca_common but %s cannot be loaded from there: %s%s",
-	     shown_string(vendor->directory).text, library_names[id], *why != '\0' ? why : "there is no such file",
+	fail(report, "%s has libdoca_common%s but %s%s cannot be loaded from there: %s%s",
+	     shown_string(vendor->directory).text, vendor->suffix, library_names[id], vendor->suffix,
+	     *why != '\0' ? why : "there is no such file",
 	     strstr(why, "priv_doca_") != NULL ? "; the two are not of one release" : "");
 	return false;
 }
 
 /*
  * The three libraries call each other through private symbols, so all are loaded from the directory where the first is
- * found.
+ * found, with its major version.
  */
 static bool open_libraries(struct vendor *vendor, const char *directory, struct report *report)
 {
@@ -282,7 +270,8 @@ static void report_not_found(struct report *report, const char *directory)
 		fail(report, "DOCA's libraries are there but cannot be loaded: %s", report->unloadable);
 		return;
 	}
-	fail(report, "DOCA's libraries were not found: looked for libdoca_common.so.2, .so.3 and .so ");
+	fail(report, "DOCA's libraries were not found: looked for libdoca_common.so.%d to .so.%d, and .so, ",
+	     NEWEST_MAJOR, OLDEST_MAJOR);
 	if (directory != NULL) {
 		fail(report, "in %s", shown_string(directory).text);
 		return;
@@ -311,11 +300,10 @@ static bool is_stand_in(const struct vendor *vendor)
 	return dlsym(vendor->handles[VENDOR_COMMON], "priv_doca_ops") != NULL;
 }
 
-struct vendor *vendor_open(const char *directory, char *error, size_t error_size, char *detail, size_t detail_size)
+struct vendor *vendor_open(const char *directory, char *error, size_t error_size)
 {
-	struct report report = {error, error_size, detail, detail_size, ""};
+	struct report report = {error, error_size, ""};
 	error[0] = '\0';
-	detail[0] = '\0';
 	struct vendor *vendor = calloc(1, sizeof(*vendor));
 	if (vendor == NULL) {
 		fail(&report, "out of memory");

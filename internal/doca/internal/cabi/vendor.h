@@ -11,22 +11,25 @@
 
 #include "ops.h"
 
+#define VENDOR_SUFFIX 8
+
 enum vendor_library_id { VENDOR_COMMON, VENDOR_DMA, VENDOR_COMCH, VENDOR_LIBRARIES };
 
 struct vendor {
 	struct doca_ops ops;
 	void *handles[VENDOR_LIBRARIES];
 	char directory[4096];                   /* from which libdoca_common was loaded */
+	char suffix[VENDOR_SUFFIX];             /* of the names under which all were loaded: ".so.2" */
 	char files[VENDOR_LIBRARIES][PATH_MAX]; /* the libraries, with all links resolved; empty if unknown */
 	bool stand_in;                          /* the development kit's libraries, over the software device */
 };
 
 /*
  * Loads libdoca_common, libdoca_dma and libdoca_comch, all of one release and from one directory: `directory` if given,
- * otherwise the loader's search path and then the directories of DOCA's packages. Returns NULL on failure, with one
- * sentence in error and what was tried, one line each, in detail.
+ * otherwise the loader's search path and then the directories of DOCA's packages. Of several major versions in one
+ * place it takes the newest. Returns NULL on failure, with one sentence in error.
  */
-struct vendor *vendor_open(const char *directory, char *error, size_t error_size, char *detail, size_t detail_size);
+struct vendor *vendor_open(const char *directory, char *error, size_t error_size);
 void vendor_close(struct vendor *vendor);
 
 /* As soft_describe_model, for the development kit. DOCA's own libraries have no model and move bytes. */

@@ -137,7 +137,7 @@ func TestUnresolvedPrivateSymbolSaysThatReleasesDiffer(t *testing.T) {
 		"extern void priv_doca_task_new(void); void doca_dma_create(void) { priv_doca_task_new(); }")
 	got := loadSentence(t, directory)
 	for _, part := range []string{
-		directory + " has libdoca_common but libdoca_dma cannot be loaded from there: ",
+		directory + " has libdoca_common.so.2 but libdoca_dma.so.2 cannot be loaded from there: ",
 		"undefined symbol: priv_doca_task_new", "; the two are not of one release",
 	} {
 		if !strings.Contains(got, part) {
@@ -162,7 +162,7 @@ func TestMissingDependencyIsNotAMissingLibrary(t *testing.T) {
 	buildRelease(t, directory, "libdoca_common", "2.10.0087", releaseSource)
 	buildNeedingLibrary(t, directory)
 	got := loadSentence(t, directory)
-	want := "libdoca_dma cannot be loaded from there: libabsent.so: cannot open shared object file: " +
+	want := "libdoca_dma.so.2 cannot be loaded from there: libabsent.so: cannot open shared object file: " +
 		"No such file or directory"
 	if !strings.Contains(got, want) {
 		t.Errorf("%s\nlacks %q", got, want)
@@ -185,7 +185,8 @@ func buildNeedingLibrary(t *testing.T, directory string) {
 func TestMissingCompanionIsSaid(t *testing.T) {
 	directory := t.TempDir()
 	buildRelease(t, directory, "libdoca_common", "2.10.0087", releaseSource)
-	want := directory + " has libdoca_common but libdoca_dma cannot be loaded from there: there is no such file"
+	want := directory +
+		" has libdoca_common.so.2 but libdoca_dma.so.2 cannot be loaded from there: there is no such file"
 	if got := loadSentence(t, directory); got != want {
 		t.Errorf("got\n %s\nwant\n %s", got, want)
 	}
@@ -193,7 +194,7 @@ func TestMissingCompanionIsSaid(t *testing.T) {
 
 func TestAbsentLibrariesSayWhatWasLookedFor(t *testing.T) {
 	directory := t.TempDir()
-	want := "DOCA's libraries were not found: looked for libdoca_common.so.2, .so.3 and .so in " + directory
+	want := "DOCA's libraries were not found: looked for libdoca_common.so.9 to .so.2, and .so, in " + directory
 	if got := loadSentence(t, directory); got != want {
 		t.Errorf("got\n %s\nwant\n %s", got, want)
 	}
