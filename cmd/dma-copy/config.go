@@ -97,12 +97,7 @@ func showConfig(streams streams, s config.Config, args []string) error {
 	if err != nil {
 		return err
 	}
-	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	config.Declare(flags, settings)
-	if err := flags.Parse(args); err != nil {
-		return config.ExplainFlagError("dma-copy "+name, flags, err)
-	}
-	values, err := config.Origins(flags, streams.env, settings)
+	values, err := settingsWithOrigins(name, settings, streams, args)
 	if err != nil {
 		return err
 	}
@@ -113,6 +108,18 @@ func showConfig(streams streams, s config.Config, args []string) error {
 		}{1, values}))
 	}
 	return printConfig(streams.stdout, textValues(values))
+}
+
+// settingsWithOrigins returns the values with which a command would run with these flags.
+func settingsWithOrigins(
+	name string, settings config.Settings, streams streams, args []string,
+) ([]config.Value, error) {
+	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	config.Declare(flags, settings)
+	if err := flags.Parse(args); err != nil {
+		return nil, config.ExplainFlagError("dma-copy "+name, flags, err)
+	}
+	return config.Origins(flags, streams.env, settings)
 }
 
 // textValues returns the values as columns.

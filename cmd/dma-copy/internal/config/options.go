@@ -58,7 +58,7 @@ var (
 func everyOption() []option {
 	var table []option
 	for _, s := range []Settings{
-		&Copy{}, &Config{}, &Devices{}, &Doctor{}, &List{}, &Local{}, &MakeDir{}, &Ping{}, &Remove{},
+		&Copy{}, &Bundle{}, &Config{}, &Devices{}, &Doctor{}, &List{}, &Local{}, &MakeDir{}, &Ping{}, &Remove{},
 		&Serve{}, &Status{}, &Transfer{Kind: Push}, &Transfer{Kind: Sync}, &Verify{}, &Version{},
 	} {
 		for _, opt := range s.options() {

@@ -16,11 +16,14 @@ func commonOptions(log *Logging, driver *Driver) []option {
 
 // generalOptions are those of every DOCA program, and the format of the log.
 func generalOptions(log *Logging, driver *Driver) []option {
-	return append(log.logOptions(),
-		option{group: DOCAFlags, name: sdkLogLevelName, value: "LEVEL", fallback: "40", json: jsonNumber,
-			words: levelNames[:], assign: into(&driver.LogLevel, parseLevel),
-			help: "The same for the driver's own messages"},
-		jsonOption())
+	return append(log.logOptions(), driverLogOption(driver), jsonOption())
+}
+
+func driverLogOption(driver *Driver) option {
+	return option{
+		group: DOCAFlags, name: sdkLogLevelName, value: "LEVEL", fallback: "40", json: jsonNumber, words: levelNames[:],
+		assign: into(&driver.LogLevel, parseLevel), help: "The same for the driver's own messages",
+	}
 }
 
 // The names of the options of the log, of which those of the levels depend on that of --quiet.

@@ -1,0 +1,48 @@
+package config
+
+import (
+	"slices"
+	"time"
+)
+
+// Bundle holds the settings of bundle.
+type Bundle struct {
+	Logging
+	Driver        Driver
+	Device        string        // as for a copy
+	Representor   string        // as for a copy
+	Peer          bool          // exchange parts with a bundle of the other side
+	Wait          time.Duration // for the peer to appear; always positive
+	ParameterFile string        // with the settings of copies here; empty: none but the machine's own
+	EventsFile    string        // JSON events of a run; empty: none
+	LogFile       string        // log of a run; empty: none
+	HideNames     bool          // of files
+	ListOnly      bool
+	Overwrite     bool
+}
+
+// Doctor returns the settings with which doctor examines this machine for the bundle.
+func (s *Bundle) Doctor() Doctor {
+	return Doctor{
+		Logging: s.Logging, Driver: s.Driver, Device: s.Device, Representor: s.Representor, Output: OutputJSON,
+	}
+}
+
+// options implements Settings.
+func (s *Bundle) options() []option {
+	json := jsonOption()
+	json.assign = into(&s.ParameterFile, parsePath)
+	return slices.Concat(s.logOptions(), []option{driverLogOption(&s.Driver), json}, driverOptions(&s.Driver), []option{
+		deviceOption(&s.Device), representorOption(&s.Representor),
+		switchOption(AddedFlags, "peer", &s.Peer,
+			"Also ask the other side for its part: run bundle with --peer on both"),
+		waitOption(&s.Wait),
+		fileOption(AddedFlags, "events-file", "FILE", &s.EventsFile,
+			"Add the JSON events of a run, the standard output of a command with -o json"),
+		fileOption(AddedFlags, "log-file", "FILE", &s.LogFile,
+			"Add the log of a run, the standard error of a command with -l TRACE"),
+		switchOption(AddedFlags, "hide-names", &s.HideNames, "Replace file names by n1, n2, ..., everywhere alike"),
+		switchOption(AddedFlags, "list", &s.ListOnly, "Only print what would be in it"),
+		switchOption(AddedFlags, "overwrite", &s.Overwrite, "Replace an existing FILE"),
+	})
+}
