@@ -4,6 +4,7 @@
  *
  * json-c, unless it is set to be strict, accepts the comments and the trailing commas that files of this kind have.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <json-c/json.h>
 #include <limits.h>
@@ -23,13 +24,30 @@ static doca_error_t read_text(FILE *file, const char *path, char *text, size_t *
 		return argp_fail(DOCA_ERROR_IO_FAILED, "%s cannot be read: %s", path, strerror(errno));
 	if (*len > MAX_FILE_SIZE)
 		return argp_fail(DOCA_ERROR_IO_FAILED, "%s is larger than %d bytes", path, MAX_FILE_SIZE);
+	text[(*len)++] = '\n'; /* for json-c a comment without it does not end */
 	return DOCA_SUCCESS;
 }
 
+/* Returns the end of the comment; NULL: there is none, or it has no end. */
+static const char *skip_comment(const char *text, const char *end)
+{
+	if (end - text < 2 || *text != '/')
+		return NULL;
+	if (text[1] == '/') {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		return newline == NULL ? end : newline;
+	}
+	const char *close = text[1] == '*' ? memmem(text + 2, (size_t)(end - text) - 2, "*/", 2) : NULL;
+	return close == NULL ? NULL : close + 2;
+}
+
+/* Or comments, which json-c accepts within the object and before it. */
 static bool only_space(const char *text, const char *end)
 {
-	while (text < end && strchr(" \t\r\n", *text) != NULL)
-		text++;
+	while (text != NULL && text < end) {
+		bool space = memchr(" \t\r\n", *text, 4) != NULL;
+		text = space ? text + 1 : skip_comment(text, end);
+	}
 	return text == end;
 }
 
