@@ -103,13 +103,15 @@ doca_error_t doca_devinfo_get_active_rate(const struct doca_devinfo *devinfo, ui
 DOCA_EXPERIMENTAL
 doca_error_t doca_devinfo_get_vhca_id(const struct doca_devinfo *devinfo, uint16_t *vhca_id);
 
-/* Whether the device is a physical, a virtual or a scalable function (PF, VF, SF). Since DOCA 3.1. */
+#if DMA_COPY_KIT_VERSION >= 301
+/* Whether the device is a physical, a virtual or a scalable function (PF, VF, SF). */
 DOCA_EXPERIMENTAL
 doca_error_t doca_devinfo_get_pci_func_type(const struct doca_devinfo *devinfo, enum doca_pci_func_type *pci_func_type);
 
-/* The number that an SF was created with; NOT_SUPPORTED for a PF or VF. Since DOCA 3.1. */
+/* The number that an SF was created with; NOT_SUPPORTED for a PF or VF. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_devinfo_get_sf_index(const struct doca_devinfo *devinfo, uint32_t *sf_index);
+#endif
 
 /* What a device can do: the out parameter is 0 or 1. */
 

@@ -3,11 +3,12 @@
  * Types that belong to no one library. Those that the device shares are in doca_abi.h.
  *
  * All headers with functions include this one, and programs rely on what DOCA's headers bring along: PRIu64, malloc,
- * memset and the like are declared wherever one of them is included.
+ * memset, assert and the like are declared wherever one of them is included.
  */
 #ifndef DOCA_TYPES_H_
 #define DOCA_TYPES_H_
 
+#include <assert.h>
 #include <inttypes.h>
 #include <linux/types.h>
 #include <stdbool.h>

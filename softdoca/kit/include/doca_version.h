@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The release of DOCA whose interface the kit has: 3.0.0. The last three digits of the patch are a build number; DOCA
- * does not use 999, which identifies the kit.
+ * The release of DOCA whose interface a program has, as doca_config.h says: 3.3.0, or another. The last three digits of
+ * the patch are a build number; DOCA does not use 999, which identifies the kit.
  */
 #ifndef DOCA_VERSION_H_
 #define DOCA_VERSION_H_
@@ -12,12 +12,48 @@
 extern "C" {
 #endif
 
+#if DMA_COPY_KIT_VERSION == 207
+#define DOCA_VERSION_MAJOR 2
+#define DOCA_VERSION_MINOR 7
+#elif DMA_COPY_KIT_VERSION == 208
+#define DOCA_VERSION_MAJOR 2
+#define DOCA_VERSION_MINOR 8
+#elif DMA_COPY_KIT_VERSION == 209
+#define DOCA_VERSION_MAJOR 2
+#define DOCA_VERSION_MINOR 9
+#elif DMA_COPY_KIT_VERSION == 210
+#define DOCA_VERSION_MAJOR 2
+#define DOCA_VERSION_MINOR 10
+#elif DMA_COPY_KIT_VERSION == 300
 #define DOCA_VERSION_MAJOR 3
 #define DOCA_VERSION_MINOR 0
+#elif DMA_COPY_KIT_VERSION == 301
+#define DOCA_VERSION_MAJOR 3
+#define DOCA_VERSION_MINOR 1
+#elif DMA_COPY_KIT_VERSION == 302
+#define DOCA_VERSION_MAJOR 3
+#define DOCA_VERSION_MINOR 2
+#elif DMA_COPY_KIT_VERSION == 303
+#define DOCA_VERSION_MAJOR 3
+#define DOCA_VERSION_MINOR 3
+#elif DMA_COPY_KIT_VERSION == 304
+#define DOCA_VERSION_MAJOR 3
+#define DOCA_VERSION_MINOR 4
+#elif DMA_COPY_KIT_VERSION == 305
+#define DOCA_VERSION_MAJOR 3
+#define DOCA_VERSION_MINOR 5
+#else
+#error "DMA_COPY_KIT_VERSION is no release that the kit has: 207 to 210, or 300 to 305"
+#endif
 #define DOCA_VERSION_PATCH 999
-#define DOCA_VERSION_STRING "3.0.0999"
 
-/* Releases as numbers that compare: of an official release (3.0.0), and of a build of one (3.0.0999). */
+/* "3.3.0999" */
+#define DOCA_VERSION_TEXT(major, minor, patch) #major "." #minor ".0" #patch
+#define DOCA_VERSION_TEXT_OF(major, minor, patch) DOCA_VERSION_TEXT(major, minor, patch)
+#define DOCA_VERSION_STRING DOCA_VERSION_TEXT_OF(DOCA_VERSION_MAJOR, DOCA_VERSION_MINOR, DOCA_VERSION_PATCH)
+#define DOCA_VER_STRING DOCA_VERSION_STRING
+
+/* Releases as numbers that compare: of an official release (3.3.0), and of a build of one (3.3.0999). */
 #define DOCA_VERSION_CALC(major, minor, patch) (((major) << 24) | ((minor) << 16) | ((patch)*1000))
 #define DOCA_VERSION_CALC_EXACT(major, minor, patch) (((major) << 24) | ((minor) << 16) | (patch))
 
@@ -34,7 +70,10 @@ static inline const char *doca_version(void)
 	return DOCA_VERSION_STRING;
 }
 
-/* What the program runs with: that of the loaded libdoca_common. */
+/*
+ * What the program runs with: the release of the loaded libdoca_common. The variable DMA_COPY_KIT_VERSION names another
+ * ("3.5").
+ */
 DOCA_EXPERIMENTAL
 const char *doca_version_runtime(void);
 

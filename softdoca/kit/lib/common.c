@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What libdoca_common exports of the lists, but for sync events. */
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "doca_buf.h"
 #include "doca_buf_inventory.h"
 #include "doca_ctx.h"
@@ -12,9 +15,21 @@
 #include "soft.h"
 #include "soft_dpa.h"
 
+static char release[16] = DOCA_VERSION_STRING;
+
+/* Once, because other threads may read what it writes. A release that is none is ignored. */
+__attribute__((constructor)) static void choose_release(void)
+{
+	const char *named = getenv("DMA_COPY_KIT_VERSION");
+	unsigned major, minor;
+	char rest;
+	if (named != NULL && sscanf(named, "%2u.%2u%c", &major, &minor, &rest) == 2)
+		snprintf(release, sizeof(release), "%u.%u.0%d", major % 100, minor % 100, DOCA_VERSION_PATCH);
+}
+
 const char *soft_doca_version_runtime(void)
 {
-	return DOCA_VERSION_STRING;
+	return release;
 }
 
 #define EXPORT_COMMON(...) __VA_ARGS__

@@ -19,6 +19,7 @@ bool fill(char *text, size_t size)
 	bool fits = strlen(copy) > 0 && UINT64_MAX > SIZE_MAX / 2;
 	memcpy(text, copy, size);
 	free(copy);
+	assert(size > 0);
 	ssize_t unused = -1;
 	return fits && unused < (ssize_t)size;
 }

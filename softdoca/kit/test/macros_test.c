@@ -19,9 +19,9 @@ _Static_assert(doca_event_invalid_handle == -1 && sizeof(doca_event_handle_t) ==
 
 _Static_assert(DOCA_VERSION_CALC(2, 9, 1) == (2 << 24) + (9 << 16) + 1000, "an official release");
 _Static_assert(DOCA_VERSION_CALC_EXACT(2, 9, 1008) == (2 << 24) + (9 << 16) + 1008, "a build");
-_Static_assert(DOCA_VERSION_EQ_CURRENT(3, 0, 0), "the kit stands for 3.0.0");
-_Static_assert(DOCA_VERSION_LTE_CURRENT(2, 7, 0) && DOCA_VERSION_LTE_CURRENT(3, 0, 0), "and is later than 2.7");
-_Static_assert(!DOCA_VERSION_LTE_CURRENT(3, 1, 0), "but earlier than 3.1");
+_Static_assert(DOCA_VERSION_EQ_CURRENT(3, 3, 0), "the kit stands for 3.3.0");
+_Static_assert(DOCA_VERSION_LTE_CURRENT(2, 7, 0) && DOCA_VERSION_LTE_CURRENT(3, 3, 0), "and is later than 2.7");
+_Static_assert(!DOCA_VERSION_LTE_CURRENT(3, 4, 0), "but earlier than 3.4");
 _Static_assert(sizeof(union doca_data) == 8 && sizeof(doca_error_t) == 4, "as in DOCA's binary interface");
 _Static_assert(DOCA_TASK_BATCH_MAX_TASKS_NUMBER_128 == 3, "an index, not a number of tasks");
 _Static_assert(sizeof(doca_be16_t) == 2 && sizeof(doca_be32_t) == 4 && sizeof(doca_be64_t) == 8, "likewise");

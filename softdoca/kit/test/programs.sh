@@ -41,6 +41,24 @@ includes() {
 	done
 }
 
+# The release that a program chooses by the directory of the pkg-config files, or when it runs.
+releases() {
+	local release options expected
+	for release in $(cd "$kit/lib/pkgconfig" && echo [0-9]*); do
+		[ "$(PKG_CONFIG_PATH=$kit/lib/pkgconfig/$release pkg-config --modversion doca-argp)" = "$release.0999" ] ||
+			fail "pkg-config for $release has another release"
+		read -r -a options <<< "$(PKG_CONFIG_PATH=$kit/lib/pkgconfig/$release pkg-config --cflags --libs doca-common)"
+		compile c -o "$out/release" "-DMAJOR=${release%.*}" "-DMINOR=${release#*.}" "$here/release_test.c" \
+			"${options[@]}" -Wl,-rpath,"$kit/lib" || fail "no program for $release"
+		expected="$release.0999 $release.0999"
+		prints "^$expected $release.0999" "DMA_COPY_KIT_VERSION=$release" "$out/release"
+		prints "^$expected 3.3.0999" "$out/release"
+		prints "^$expected 3.3.0999" DMA_COPY_KIT_VERSION=3,3 "$out/release"
+	done
+	! compile c -fsyntax-only -DMAJOR=3 -DMINOR=9 -DDMA_COPY_KIT_VERSION=309 -I"$kit/include" "$here/release_test.c" \
+		2> "$work/err" || fail "there is a release 3.9"
+}
+
 # What DOCA 2.7 called a function is a name for it while a program compiles. The list has the names.
 former_names() {
 	local name language
@@ -54,10 +72,10 @@ former_names() {
 	done
 }
 
-# $1: language, $2: program.
+# $1: language, $2: program, which is named for a release.
 build() {
-	local options
-	read -r -a options <<< "$(PKG_CONFIG_PATH=$kit/lib/pkgconfig pkg-config --cflags --libs \
+	local options release=${2#guide_}
+	read -r -a options <<< "$(PKG_CONFIG_PATH=$kit/lib/pkgconfig/${release/_/.} pkg-config --cflags --libs \
 		doca-argp doca-comch doca-dma doca-common)"
 	compile "$1" -O1 -g -o "$out/$2.$1" "$here/$2.c" "${options[@]}" -Wl,-rpath,"$kit/lib" || fail "$2 is no $1"
 }
@@ -101,6 +119,7 @@ trap 'rm -rf "$work"' EXIT
 export DMA_COPY_SOFT_DIR=$work/soft
 mkdir -m 700 "$DMA_COPY_SOFT_DIR"
 includes
+releases
 former_names
 for release in 2_7 2_10 3_3; do
 	for language in c c++; do

@@ -19,11 +19,11 @@ const (
 const CompletionWaitVariable = variablePrefix + "COMPLETION_WAIT"
 
 // otherVariables are those that are not of options: siteVariable, those of the software device
-// (softdoca/docs/SOFTDEVICE.md) and those of completion.
+// and kit (softdoca/docs) and those of completion.
 func otherVariables() []string {
 	return []string{
 		siteVariable, "DMA_COPY_SOFT_DIR", "DMA_COPY_SOFT_SIDE", "DMA_COPY_SOFT_LIMITS", "DMA_COPY_SOFT_USERS",
-		"DMA_COPY_SOFT_FUNCTIONS", "DMA_COPY_SOFT_FAULTS", "DMA_COPY_SOFT_QUIRKS",
+		"DMA_COPY_SOFT_FUNCTIONS", "DMA_COPY_SOFT_FAULTS", "DMA_COPY_SOFT_QUIRKS", "DMA_COPY_KIT_VERSION",
 		CompletionWaitVariable, "DMA_COPY_COMPLETION_DESCRIPTIONS", "DMA_COPY_ACTIVE_HELP",
 	}
 }
