@@ -13,7 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -98,7 +98,7 @@ func talk(t *testing.T, o Options, end comch.Conn) outcome {
 	if err == nil {
 		defer file.Close()
 		o.paths = simPaths(true)
-		_, err = peer{o, file, end, native.NewMemory(o.Device, o.Side, end)}.transfer(t.Context())
+		_, err = peer{o, file, end, window.NewMemory(o.Device, o.Side, end)}.transfer(t.Context())
 	}
 	return outcome{errs: map[negotiate.Side]error{o.Side: err}}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -16,9 +17,9 @@ type Link struct {
 	// here. Done is closed when either side has closed; what the peer sent before is still received.
 	Conn comch.Conn
 
-	// Memory is that of the connection, usually a native.KeptMemory, which keeps the window for the next transfer. It
+	// Memory is that of the connection, usually a window.KeptMemory, which keeps the window for the next transfer. It
 	// is used by one transfer at a time.
-	Memory native.Memory
+	Memory window.Memory
 
 	// Use is what File is to this side: job.SourceUse on the side that sends, job.TargetUse on the other one. The peer
 	// knows it, and its Link has the other value.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -21,27 +21,27 @@ import (
 type linkedPair struct {
 	*setup
 	ends   [2]*linkedEnd
-	memory [2]*native.KeptMemory
+	memory [2]*window.KeptMemory
 	opened [2]*openedMemory // what memory keeps
 }
 
 // openedMemory notes what is opened, and what the engines copy.
 type openedMemory struct {
-	native.Memory
+	window.Memory
 	windows int            // so far
-	last    *native.Window // of them
+	last    *window.Window // of them
 	moved   atomic.Int64   // bytes
 }
 
-func (m *openedMemory) Expose(ctx context.Context, l native.Layout) (*native.Window, error) {
+func (m *openedMemory) Expose(ctx context.Context, l window.Layout) (*window.Window, error) {
 	return m.note(m.Memory.Expose(ctx, l))
 }
 
-func (m *openedMemory) Open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
+func (m *openedMemory) Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
 	return m.note(m.Memory.Open(ctx, l, of))
 }
 
-func (m *openedMemory) note(w *native.Window, err error) (*native.Window, error) {
+func (m *openedMemory) note(w *window.Window, err error) (*window.Window, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *setup) connect(t testing.TB, over transport) (l *linkedPair, disconnect
 	for side, conn := range c.conns {
 		l.ends[side] = &linkedEnd{conn}
 		l.opened[side] = &openedMemory{Memory: c.memory[side]}
-		l.memory[side] = native.Keep(l.opened[side])
+		l.memory[side] = window.Keep(l.opened[side])
 		ends = append(ends, l.memory[side].Close)
 	}
 	return l, func() {

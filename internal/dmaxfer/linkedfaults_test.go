@@ -13,7 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -140,7 +140,7 @@ func TestLinkedOnlyRMAOutOfReach(t *testing.T) {
 		errs := l.copy(t.Context(), sender).errs
 		receiver := sender.Other()
 		var told *job.Error
-		if err := errs[receiver]; !errors.Is(err, job.ErrCapability) || !errors.Is(err, native.ErrUnreachable) ||
+		if err := errs[receiver]; !errors.Is(err, job.ErrCapability) || !errors.Is(err, window.ErrUnreachable) ||
 			!errors.As(err, &told) || !strings.Contains(told.Next, "--path tls") {
 			t.Errorf("the receiver: %v", err)
 		}
@@ -165,7 +165,7 @@ func (over *transport) outOfReach(others ...negotiate.Path) {
 
 // outOfReach is a memory that cannot be read from the other side.
 type outOfReach struct {
-	native.Memory
+	window.Memory
 	others job.Paths // besides rma
 }
 
@@ -174,18 +174,18 @@ func (o outOfReach) Paths(choice job.PathChoice) (job.Paths, error) {
 	return p.Intersect(o.others) | job.PathsOf(negotiate.PathRMA), err
 }
 
-func (o outOfReach) Expose(ctx context.Context, l native.Layout) (*native.Window, error) {
+func (o outOfReach) Expose(ctx context.Context, l window.Layout) (*window.Window, error) {
 	if l.Path != negotiate.PathRMA {
 		return o.Memory.Expose(ctx, l)
 	}
-	w := native.NewHostWindow(l, make([]byte, l.Length()))
+	w := window.NewHostWindow(l, make([]byte, l.Length()))
 	w.Descriptor = negotiate.AppendWorkers(nil, negotiate.Workers{Addresses: [][]byte{{1}}, Key: []byte{1}})
 	return w, nil
 }
 
-func (o outOfReach) Open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
+func (o outOfReach) Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
 	if l.Path == negotiate.PathRMA {
-		return nil, native.ErrUnreachable
+		return nil, window.ErrUnreachable
 	}
 	return o.Memory.Open(ctx, l, of)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -61,7 +62,7 @@ func newLocalCopy(o Options, files localFiles) (*localCopy, error) {
 	}
 	o.paths = job.PathsOf(negotiate.PathDMA)
 	host, dpu := comch.Pipe(localMessage)
-	memory, events := native.NewLocalMemory(o.Device), &localEvents{notify: o.Notify}
+	memory, events := window.NewLocalMemory(o.Device), &localEvents{notify: o.Notify}
 	c := &localCopy{options: o, files: files}
 
 	sends, receives := o, o

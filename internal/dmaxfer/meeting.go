@@ -9,7 +9,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -100,7 +100,7 @@ func transferOver(
 	ctx context.Context, o Options, file *job.LocalFile, conn comch.Conn, disconnect func() error,
 ) (job.Summary, error) {
 	o.Log.Debug().Int("max_message", conn.MaxMessage()).Msg("connection made")
-	summary, err := peer{o, file, conn, native.NewMemory(o.Device, o.Side, conn)}.transfer(ctx)
+	summary, err := peer{o, file, conn, window.NewMemory(o.Device, o.Side, conn)}.transfer(ctx)
 	closeErr := disconnect()
 	o.Log.Debug().Err(closeErr).Msg("connection ended")
 	if err == nil && closeErr != nil {
@@ -126,7 +126,7 @@ func TellPeer(ctx context.Context, o Options, failed error) {
 		return
 	}
 	o.paths = job.EveryPath
-	peer{o, &job.LocalFile{}, conn, native.NewMemory(o.Device, o.Side, conn)}.refuse(ctx, failed)
+	peer{o, &job.LocalFile{}, conn, window.NewMemory(o.Device, o.Side, conn)}.refuse(ctx, failed)
 	_ = disconnect() // why this side cannot start is what counts
 }
 

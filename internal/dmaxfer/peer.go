@@ -7,6 +7,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/reference"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 )
 
 // peer is one connection, and what is to be transferred over it.
@@ -14,7 +15,7 @@ type peer struct {
 	options Options
 	file    *job.LocalFile
 	conn    comch.Conn
-	memory  native.Memory
+	memory  window.Memory
 }
 
 // transfer chooses the protocol by what the peer speaks, and hands over between the two.
@@ -61,7 +62,7 @@ func (p peer) reference() reference.Config {
 func (p peer) native() native.Config { return p.options.native(p.file, p.conn, p.memory) }
 
 // native returns what the options mean for one side of a transfer in the native protocol.
-func (o *Options) native(file *job.LocalFile, conn comch.Conn, memory native.Memory) native.Config {
+func (o *Options) native(file *job.LocalFile, conn comch.Conn, memory window.Memory) native.Config {
 	return native.Config{
 		Side: o.Side, Conn: conn, Memory: memory, Paths: o.paths, Placement: o.Placement, File: file,
 		Chunk: o.Chunk, Depth: o.Depth, Lanes: o.Lanes, Digest: o.Digest, Durability: o.Durability, Expect: o.Expect,

@@ -15,8 +15,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -34,7 +34,7 @@ type linkedRun struct {
 	*attempt
 	t      *testing.T
 	steps  []linkedStep
-	memory [2]*native.KeptMemory
+	memory [2]*window.KeptMemory
 	ends   [2]*linkedEnd
 	sums   [2]job.Summary // of the last transfer
 	failed bool           // a transfer has failed
@@ -88,7 +88,7 @@ func (r *linkedRun) start() {
 	r.network = dmaxfertest.Connect(testMessage, r.delay, r.delivery)
 	for side := range r.ends {
 		r.ends[side] = &linkedEnd{r.network.Conn(negotiate.Side(side))}
-		r.memory[side] = native.Keep(r.bus.Memory(r.Seed))
+		r.memory[side] = window.Keep(r.bus.Memory(r.Seed))
 	}
 }
 
@@ -330,7 +330,7 @@ func linkedDeviceHangs(t *testing.T, what string, fast bool) {
 	}
 	inUse := 0
 	for side := range r.memory {
-		if err := r.memory[side].Close(); errors.Is(err, native.ErrMemoryInUse) {
+		if err := r.memory[side].Close(); errors.Is(err, window.ErrMemoryInUse) {
 			inUse++
 		} else if err != nil {
 			t.Errorf("the memory of the %s: %v", negotiate.Side(side), err)

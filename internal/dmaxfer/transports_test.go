@@ -10,7 +10,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/network"
@@ -29,7 +29,7 @@ type transport struct {
 // connected are both sides of a connection.
 type connected struct {
 	conns  [2]comch.Conn
-	memory [2]native.Memory
+	memory [2]window.Memory
 	close  []func() error // the last one first
 }
 
@@ -94,7 +94,7 @@ func connectDevice(t testing.TB, s *setup) (c connected) {
 	mustBeNil(t, errors.Join(err, <-accepted))
 	c.conns[negotiate.Host], c.close = conn, append(c.close, conn.Close)
 	for _, o := range []*Options{&s.host, &s.dpu} {
-		c.memory[o.Side] = native.NewMemory(o.Device, o.Side, c.conns[o.Side])
+		c.memory[o.Side] = window.NewMemory(o.Device, o.Side, c.conns[o.Side])
 	}
 	return c
 }
@@ -167,7 +167,7 @@ func pipeEnds() []*comch.PipeEnd {
 	return []*comch.PipeEnd{one, other}
 }
 
-// pathMemory is the native.Memory of a connection with one path.
+// pathMemory is the window.Memory of a connection with one path.
 type pathMemory struct {
 	path negotiate.Path
 	*ucxpath.Path
@@ -175,4 +175,4 @@ type pathMemory struct {
 
 func (m pathMemory) Paths(job.PathChoice) (job.Paths, error) { return job.PathsOf(m.path), nil }
 func (pathMemory) Check(int64, int) error                    { return nil }
-func (m pathMemory) Traits(job.Paths) native.Traits          { return m.Path.Traits() }
+func (m pathMemory) Traits(job.Paths) window.Traits          { return m.Path.Traits() }

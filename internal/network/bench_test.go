@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -34,7 +34,7 @@ func BenchmarkLanes(b *testing.B) {
 			defer both.close(b)
 			server := both.serverControl.Memory(both.server, m.Listener.settings)
 			client := both.clientControl.Memory(both.client, Settings{})
-			l := native.Layout{
+			l := window.Layout{
 				Path: of.path, Digest: digest.CRC32C, Chunk: benchChunk, Depth: benchDepth, Lanes: lanes,
 			}
 			to, err := server.Expose(b.Context(), l)

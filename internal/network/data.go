@@ -13,8 +13,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
@@ -51,17 +51,17 @@ func (c *Control) dataConnections(authenticated *secure.Conn, s Settings) (*data
 func (*dataConnections) Usable() error { return nil }
 
 // Traits implements dataPath.
-func (*dataConnections) Traits() native.Traits {
-	return native.Traits{Lanes: negotiate.MaxLanes, Sizes: sizes}
+func (*dataConnections) Traits() window.Traits {
+	return window.Traits{Lanes: negotiate.MaxLanes, Sizes: sizes}
 }
 
 // sizes are those of a window. A message between two chunks may be a change of thread on both sides, and the slots of
 // each side are at least a huge page.
-var sizes = native.Sizes{Smallest: 512 << 10, Largest: 2 << 20, Chunks: 32, Depth: 4}
+var sizes = window.Sizes{Smallest: 512 << 10, Largest: 2 << 20, Chunks: 32, Depth: 4}
 
 // Overhead returns the bytes of the buffers of the data connections. The receiver chooses their number. Without TLS
 // they have none.
-func (*dataConnections) Overhead(l native.Layout, peer negotiate.Window) int64 {
+func (*dataConnections) Overhead(l window.Layout, peer negotiate.Window) int64 {
 	if l.Path == negotiate.PathTCP {
 		return 0
 	}
@@ -125,7 +125,7 @@ func newWindow() uint64 {
 }
 
 // Expose makes the window of a receiver.
-func (d *dataConnections) Expose(ctx context.Context, l native.Layout) (*native.Window, error) {
+func (d *dataConnections) Expose(ctx context.Context, l window.Layout) (*window.Window, error) {
 	memory, err := newSlotMemory(l.Length())
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (d *dataConnections) Expose(ctx context.Context, l native.Layout) (*native.
 			return nil, errors.Join(err, memory.Close())
 		}
 	}
-	w := &native.Window{Descriptor: negotiate.AppendLanes(nil, l.Lanes, number)}
+	w := &window.Window{Descriptor: negotiate.AppendLanes(nil, l.Lanes, number)}
 	w.AddCloser(memory)
 	var engines []*receiveEngine
 	rest := memory
@@ -167,7 +167,7 @@ func (d *dataConnections) Expose(ctx context.Context, l native.Layout) (*native.
 }
 
 // Open opens the window of the receiver, for a sender.
-func (d *dataConnections) Open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
+func (d *dataConnections) Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
 	count, number, err := negotiate.Lanes(of.Descriptor, uint32(l.Depth))
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (d *dataConnections) Open(ctx context.Context, l native.Layout, of negotiat
 		closeAll(opened)
 		return nil, err
 	}
-	w := &native.Window{Slots: pump.NewSlots(slots, l.Chunk)}
+	w := &window.Window{Slots: pump.NewSlots(slots, l.Chunk)}
 	w.AddCloser(slots)
 	writers := make([]*writer, count)
 	for i, each := range opened {

@@ -13,8 +13,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -31,13 +31,13 @@ func eachPath(t *testing.T, run func(t *testing.T, path negotiate.Path)) {
 }
 
 // testLayout is that of a window with so many lanes.
-func testLayout(path negotiate.Path, lanes int) native.Layout {
-	return native.Layout{Path: path, Digest: digest.CRC32C, Chunk: testChunk, Depth: testDepth, Lanes: lanes}
+func testLayout(path negotiate.Path, lanes int) window.Layout {
+	return window.Layout{Path: path, Digest: digest.CRC32C, Chunk: testChunk, Depth: testDepth, Lanes: lanes}
 }
 
 // windows are both ends of a window on a path that has data connections.
 type windows struct {
-	sender, receiver *native.Window
+	sender, receiver *window.Window
 }
 
 // open opens a window for a copy in either direction, with as many lanes of each side.
@@ -53,7 +53,7 @@ func (m meeting) open(t testing.TB, path negotiate.Path, clientSends bool, sende
 }
 
 func openWindows(
-	t testing.TB, path negotiate.Path, from, to native.Memory, senderLanes, receiverLanes int,
+	t testing.TB, path negotiate.Path, from, to window.Memory, senderLanes, receiverLanes int,
 ) windows {
 	t.Helper()
 	var w windows

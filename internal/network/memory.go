@@ -7,35 +7,35 @@ import (
 	"sync"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
-// memory is the native.Memory of a network connection: what its data paths have in common.
+// memory is the window.Memory of a network connection: what its data paths have in common.
 type memory struct {
 	permitted job.Paths // 0: tls, or the path that the user names
 	paths     map[negotiate.Path]dataPath
 	failed    error // why there is none
 }
 
-var _ native.Buffering = (*memory)(nil)
+var _ window.Buffering = (*memory)(nil)
 
 // dataPath makes the windows of one data path of a network connection. Its methods are called as those of
-// native.Memory.
+// window.Memory.
 type dataPath interface {
 	// Usable returns why this machine cannot use the path, or nil.
 	Usable() error
 
-	Traits() native.Traits
-	Overhead(l native.Layout, peer negotiate.Window) int64 // of native.Buffering
-	Expose(ctx context.Context, l native.Layout) (*native.Window, error)
-	Open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error)
+	Traits() window.Traits
+	Overhead(l window.Layout, peer negotiate.Window) int64 // of window.Buffering
+	Expose(ctx context.Context, l window.Layout) (*window.Window, error)
+	Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error)
 }
 
 // Memory returns the memory of all transfers over the connection, which the caller has authenticated. It is called
 // once. From then on a server accepts data connections of the peer, until Close.
-func (c *Control) Memory(authenticated *secure.Conn, s Settings) native.Memory {
+func (c *Control) Memory(authenticated *secure.Conn, s Settings) window.Memory {
 	c.in.authenticated()
 	c.leave()
 	m := &memory{permitted: s.Paths, paths: make(map[negotiate.Path]dataPath)}
@@ -71,7 +71,7 @@ func (m *memory) permits(path negotiate.Path, choice job.PathChoice) bool {
 	return permitted.Has(path) && choice.Permits(path)
 }
 
-// Paths implements native.Memory.
+// Paths implements window.Memory.
 func (m *memory) Paths(choice job.PathChoice) (job.Paths, error) {
 	if m.failed != nil {
 		return 0, m.failed
@@ -104,12 +104,12 @@ func (m *memory) Paths(choice job.PathChoice) (job.Paths, error) {
 		"this machine can use none of the permitted data paths")
 }
 
-// Check implements native.Memory. What the protocol permits is no more than what memory holds.
+// Check implements window.Memory. What the protocol permits is no more than what memory holds.
 func (*memory) Check(int64, int) error { return nil }
 
-// Traits implements native.Memory.
-func (m *memory) Traits(p job.Paths) native.Traits {
-	var common native.Traits
+// Traits implements window.Memory.
+func (m *memory) Traits(p job.Paths) window.Traits {
+	var common window.Traits
 	for path, of := range m.paths {
 		if !p.Has(path) {
 			continue
@@ -134,16 +134,16 @@ func tighter(a, b int64) int64 {
 	return a
 }
 
-// Overhead implements native.Buffering.
-func (m *memory) Overhead(l native.Layout, peer negotiate.Window) int64 {
+// Overhead implements window.Buffering.
+func (m *memory) Overhead(l window.Layout, peer negotiate.Window) int64 {
 	if path := m.paths[l.Path]; path != nil {
 		return path.Overhead(l, peer)
 	}
 	return 0
 }
 
-// Expose implements native.Memory.
-func (m *memory) Expose(ctx context.Context, l native.Layout) (*native.Window, error) {
+// Expose implements window.Memory.
+func (m *memory) Expose(ctx context.Context, l window.Layout) (*window.Window, error) {
 	path, err := m.path(l)
 	if err != nil {
 		return nil, err
@@ -151,8 +151,8 @@ func (m *memory) Expose(ctx context.Context, l native.Layout) (*native.Window, e
 	return path.Expose(ctx, l)
 }
 
-// Open implements native.Memory.
-func (m *memory) Open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
+// Open implements window.Memory.
+func (m *memory) Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
 	path, err := m.path(l)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (m *memory) Open(ctx context.Context, l native.Layout, of negotiate.Window)
 	return path.Open(ctx, l, of)
 }
 
-func (m *memory) path(l native.Layout) (dataPath, error) {
+func (m *memory) path(l window.Layout) (dataPath, error) {
 	if of := m.paths[l.Path]; of != nil {
 		return of, nil
 	}

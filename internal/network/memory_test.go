@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -96,7 +96,7 @@ func TestTraitsOfThePreferredPath(t *testing.T) {
 	memory := both.clientControl.Memory(both.client, Settings{Paths: job.EveryPath})
 	alone := memory.Traits(job.PathsOf(negotiate.PathRMA))
 	got := memory.Traits(job.PathsOf(negotiate.PathRMA, negotiate.PathTLS, negotiate.PathTCP, negotiate.PathMessages))
-	if got.Sizes != alone.Sizes || alone.Sizes == (native.Sizes{}) {
+	if got.Sizes != alone.Sizes || alone.Sizes == (window.Sizes{}) {
 		t.Errorf("%+v, of rma alone %+v", got, alone)
 	}
 	if got := memory.Traits(job.PathsOf(negotiate.PathTLS, negotiate.PathMessages)); got.Sizes != sizes {
@@ -111,7 +111,7 @@ func TestBuffersOfLanes(t *testing.T) {
 	both := m.meet(t)
 	defer both.close(t)
 	server := both.serverControl.Memory(both.server, m.Listener.settings)
-	counts := server.(native.Buffering).Overhead
+	counts := server.(window.Buffering).Overhead
 	sends := testLayout(negotiate.PathTLS, 2)
 	sends.Sends, sends.Depth = true, negotiate.MaxLanes
 	of := negotiate.Window{Descriptor: negotiate.AppendLanes(nil, negotiate.MaxLanes, 1)}

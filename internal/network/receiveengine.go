@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -16,7 +16,7 @@ import (
 // connection, each into the memory of its slot, where the lane then uses it: that memory is private to this process,
 // and nothing else writes to it. Until the lane has released it, another frame for the slot breaks the protocol.
 type receiveEngine struct {
-	*native.SlotMatcher // used by the lane
+	*window.SlotMatcher // used by the lane
 
 	plain       bool // the frames are outside of TLS
 	chunk       int64
@@ -50,7 +50,7 @@ var (
 )
 
 // newReceiveEngine returns that of a lane with the memory of its slots. start must be called.
-func newReceiveEngine(l native.Layout, lane int, memory []byte, s *Settings) *receiveEngine {
+func newReceiveEngine(l window.Layout, lane int, memory []byte, s *Settings) *receiveEngine {
 	slots := l.LaneSlots(lane)
 	e := &receiveEngine{
 		renewAfter: cmp.Or(s.RenewAfter, renewAfter),
@@ -59,7 +59,7 @@ func newReceiveEngine(l native.Layout, lane int, memory []byte, s *Settings) *re
 		received: memory, occupied: make([]atomic.Bool, slots),
 		frames: make(chan received, slots), failed: make(chan struct{}),
 	}
-	e.SlotMatcher = native.NewSlotMatcher(nil, l, lane, nil)
+	e.SlotMatcher = window.NewSlotMatcher(nil, l, lane, nil)
 	return e
 }
 

@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 )
 
 // frame is the content of one slot on its way.
@@ -83,7 +83,7 @@ type sendEngine struct {
 
 var _ pump.Engine = (*sendEngine)(nil)
 
-func newSendEngine(writers []*writer, slots []byte, l native.Layout) *sendEngine {
+func newSendEngine(writers []*writer, slots []byte, l window.Layout) *sendEngine {
 	return &sendEngine{writers: writers, slots: slots, chunk: l.Chunk, sent: make(chan pump.Moved, l.Depth)}
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -297,8 +297,8 @@ type slowMemory struct {
 	release time.Duration
 }
 
-// Open implements native.Memory.
-func (m slowMemory) Open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
+// Open implements window.Memory.
+func (m slowMemory) Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
 	w, err := m.bus.Open(ctx, l, of)
 	if err == nil {
 		w.AddCloser(slowCloser(m.release))

@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -22,7 +22,7 @@ import (
 // ClientConfig is what a Client is made of.
 type ClientConfig struct {
 	Conn   comch.Conn
-	Memory func(*secure.Conn) native.Memory // of this connection only; called once, after the daemon has proved its key
+	Memory func(*secure.Conn) window.Memory // of this connection only; called once, after the daemon has proved its key
 	Key    *identity.Key                    // nil: one of its own, for a daemon that does not authenticate
 
 	// Verify returns an error unless the daemon may have this key. It must not be nil; secure.AnyKey accepts all.
@@ -72,7 +72,7 @@ type Peer struct {
 type Client struct {
 	config   ClientConfig
 	conn     comch.Conn         // of the device
-	memory   *native.KeptMemory // since the handshake
+	memory   *window.KeptMemory // since the handshake
 	exchange *exchange
 	peer     Peer
 	broken   error // why there can be no further request
@@ -119,7 +119,7 @@ func (c *Client) enter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.memory = native.Keep(c.config.Memory(conn))
+	c.memory = window.Keep(c.config.Memory(conn))
 	session, err := negotiate.NewService(negotiate.Command, negotiate.ServiceGreeting{
 		Software: c.config.Software, Name: c.config.Name, User: c.config.User,
 	}, negotiate.Limits{MaxMessage: conn.MaxMessage()})

@@ -6,7 +6,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -59,7 +59,7 @@ func (c *ServerConfig) greeting() negotiate.ServiceGreeting {
 // Incoming is a connection that a peer has made.
 type Incoming struct {
 	Conn     comch.Conn
-	Memory   func(*secure.Conn) native.Memory // of this connection only; called once, after the peer has proved its key
+	Memory   func(*secure.Conn) window.Memory // of this connection only; called once, after the peer has proved its key
 	Function string                           // whence it comes, for limits, audit and status; below
 	Side     negotiate.Side                   // of this daemon
 

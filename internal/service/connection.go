@@ -12,7 +12,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -26,7 +26,7 @@ import (
 type connection struct {
 	server   *Server
 	in       Incoming
-	memory   *native.KeptMemory // since the handshake
+	memory   *window.KeptMemory // since the handshake
 	key      identity.Public    // since the handshake
 	exchange *exchange          // since the handshake
 	log      zerolog.Logger     // with the number of the connection
@@ -220,7 +220,7 @@ func (c *connection) authenticate(ctx context.Context) error {
 		return err
 	}
 	session.Start()
-	c.memory = native.Keep(budgetedMemory{c.in.Memory(conn), c.server.memory})
+	c.memory = window.Keep(budgetedMemory{c.in.Memory(conn), c.server.memory})
 	c.key, c.exchange = conn.Peer(), newExchange(conn, session, config.Limits.IdleTimeout, c.log)
 	c.mu.Lock()
 	c.info.Fingerprint = c.key.String()

@@ -22,8 +22,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -31,45 +31,45 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// bus has the windows that the two sides of a connection share, in the memory of this process. It is the native.Memory
+// bus has the windows that the two sides of a connection share, in the memory of this process. It is the window.Memory
 // of both.
 type bus struct {
 	mu      sync.Mutex
 	windows [][]byte // the descriptor is an index
 }
 
-// Paths implements native.Memory.
+// Paths implements window.Memory.
 func (*bus) Paths(job.PathChoice) (job.Paths, error) { return job.PathsOf(negotiate.PathDMA), nil }
 
-// Check implements native.Memory.
+// Check implements window.Memory.
 func (*bus) Check(int64, int) error { return nil }
 
-// Traits implements native.Memory.
-func (*bus) Traits(job.Paths) native.Traits { return native.Traits{} }
+// Traits implements window.Memory.
+func (*bus) Traits(job.Paths) window.Traits { return window.Traits{} }
 
-// Expose implements native.Memory.
-func (b *bus) Expose(_ context.Context, l native.Layout) (*native.Window, error) {
+// Expose implements window.Memory.
+func (b *bus) Expose(_ context.Context, l window.Layout) (*window.Window, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	window := make([]byte, l.Length())
-	w := native.NewHostWindow(l, window)
+	slots := make([]byte, l.Length())
+	w := window.NewHostWindow(l, slots)
 	w.Address, w.Descriptor = 4096, []byte{byte(len(b.windows))}
-	b.windows = append(b.windows, window)
+	b.windows = append(b.windows, slots)
 	return w, nil
 }
 
-// Open implements native.Memory. Its engines copy with the CPU.
-func (b *bus) Open(_ context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
+// Open implements window.Memory. Its engines copy with the CPU.
+func (b *bus) Open(_ context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	w, own, window := &native.Window{}, make([]byte, l.Length()), b.windows[of.Descriptor[0]]
+	w, own, peers := &window.Window{}, make([]byte, l.Length()), b.windows[of.Descriptor[0]]
 	if l.Sends {
 		w.Slots = pump.NewSlots(own, l.Chunk)
 	}
 	for range l.Lanes {
-		from, to, depth := own, window, l.Depth
+		from, to, depth := own, peers, l.Depth
 		if !l.Sends {
-			from, to, depth = window, make([]byte, int64(l.Buffers)*l.Chunk), l.Buffers
+			from, to, depth = peers, make([]byte, int64(l.Buffers)*l.Chunk), l.Buffers
 			w.Buffers = append(w.Buffers, pump.NewSlots(to, l.Chunk))
 		}
 		w.Engines = append(w.Engines, pump.NewCopier(from, to, depth, l.Digest))
@@ -293,8 +293,8 @@ func (w *world) dial(function string) (raw *comch.PipeEnd, shared *bus) {
 }
 
 // fixed returns a function for the memory that does not depend on the peer.
-func fixed(m native.Memory) func(*secure.Conn) native.Memory {
-	return func(*secure.Conn) native.Memory { return m }
+func fixed(m window.Memory) func(*secure.Conn) window.Memory {
+	return func(*secure.Conn) window.Memory { return m }
 }
 
 // connect connects a client with a key.

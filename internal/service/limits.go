@@ -10,7 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -102,30 +102,30 @@ func (b *memoryBudget) inUse() int64 {
 	return b.used
 }
 
-// budgetedMemory is a native.Memory whose windows count in a budget from when they are opened until they are closed.
+// budgetedMemory is a window.Memory whose windows count in a budget from when they are opened until they are closed.
 type budgetedMemory struct {
-	native.Memory
+	window.Memory
 	budget *memoryBudget
 }
 
-// Expose implements native.Memory.
-func (m budgetedMemory) Expose(ctx context.Context, l native.Layout) (*native.Window, error) {
-	return m.within(l, negotiate.Window{}, func() (*native.Window, error) { return m.Memory.Expose(ctx, l) })
+// Expose implements window.Memory.
+func (m budgetedMemory) Expose(ctx context.Context, l window.Layout) (*window.Window, error) {
+	return m.within(l, negotiate.Window{}, func() (*window.Window, error) { return m.Memory.Expose(ctx, l) })
 }
 
-// Open implements native.Memory.
-func (m budgetedMemory) Open(ctx context.Context, l native.Layout, w negotiate.Window) (*native.Window, error) {
-	return m.within(l, w, func() (*native.Window, error) { return m.Memory.Open(ctx, l, w) })
+// Open implements window.Memory.
+func (m budgetedMemory) Open(ctx context.Context, l window.Layout, w negotiate.Window) (*window.Window, error) {
+	return m.within(l, w, func() (*window.Window, error) { return m.Memory.Open(ctx, l, w) })
 }
 
 func (m budgetedMemory) within(
-	l native.Layout, peer negotiate.Window, open func() (*native.Window, error),
-) (*native.Window, error) {
+	l window.Layout, peer negotiate.Window, open func() (*window.Window, error),
+) (*window.Window, error) {
 	bytes := l.Length()
 	if !l.Sends {
 		bytes += int64(l.Lanes) * int64(l.Buffers) * l.Chunk
 	}
-	if b, is := m.Memory.(native.Buffering); is {
+	if b, is := m.Memory.(window.Buffering); is {
 		bytes += b.Overhead(l, peer)
 	}
 	if err := m.budget.reserve(bytes); err != nil {

@@ -6,25 +6,25 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // bufferingMemory has windows without memory, and an overhead for each byte of the peer's descriptor.
-type bufferingMemory struct{ native.Memory }
+type bufferingMemory struct{ window.Memory }
 
-// Open implements native.Memory.
-func (bufferingMemory) Open(context.Context, native.Layout, negotiate.Window) (*native.Window, error) {
-	return &native.Window{}, nil
+// Open implements window.Memory.
+func (bufferingMemory) Open(context.Context, window.Layout, negotiate.Window) (*window.Window, error) {
+	return &window.Window{}, nil
 }
 
-// Expose implements native.Memory.
-func (bufferingMemory) Expose(context.Context, native.Layout) (*native.Window, error) {
-	return &native.Window{}, nil
+// Expose implements window.Memory.
+func (bufferingMemory) Expose(context.Context, window.Layout) (*window.Window, error) {
+	return &window.Window{}, nil
 }
 
-// Overhead implements native.Buffering.
-func (bufferingMemory) Overhead(_ native.Layout, peer negotiate.Window) int64 {
+// Overhead implements window.Buffering.
+func (bufferingMemory) Overhead(_ window.Layout, peer negotiate.Window) int64 {
 	return 1000 * int64(1+len(peer.Descriptor))
 }
 
@@ -32,8 +32,8 @@ func (bufferingMemory) Overhead(_ native.Layout, peer negotiate.Window) int64 {
 func TestOverheadCounts(t *testing.T) {
 	b := &memoryBudget{limit: 70_000}
 	m := budgetedMemory{bufferingMemory{}, b}
-	sends := native.Layout{Sends: true, Chunk: 4096, Depth: 4, Lanes: 2}
-	receives := native.Layout{Chunk: 4096, Depth: 4, Lanes: 2, Buffers: 2}
+	sends := window.Layout{Sends: true, Chunk: 4096, Depth: 4, Lanes: 2}
+	receives := window.Layout{Chunk: 4096, Depth: 4, Lanes: 2, Buffers: 2}
 	opened, err := m.Open(t.Context(), sends, negotiate.Window{Descriptor: make([]byte, 9)})
 	must(t, err)
 	if used := b.inUse(); used != 4*4096+10_000 {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -180,8 +180,8 @@ func (d *Daemon) serve(conn comch.Conn, function string) error {
 }
 
 // memoryOf returns the memory of a connection over a device, which does not depend on who the peer is.
-func memoryOf(device *doca.Device, side negotiate.Side, conn comch.Conn) func(*secure.Conn) native.Memory {
-	return func(*secure.Conn) native.Memory { return native.NewMemory(device, side, conn) }
+func memoryOf(device *doca.Device, side negotiate.Side, conn comch.Conn) func(*secure.Conn) window.Memory {
+	return func(*secure.Conn) window.Memory { return window.NewMemory(device, side, conn) }
 }
 
 // Close ends all connections and offers. Run must have returned. Closing twice is harmless.

@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/network"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -98,7 +98,7 @@ func (d *NetworkDaemon) turnAway() {
 func (d *NetworkDaemon) serve(control *network.Control) {
 	err := d.server.Serve(d.ctx, Incoming{
 		Conn: control, Function: control.Address(), Side: negotiate.Server,
-		Memory: func(authenticated *secure.Conn) native.Memory { return control.Memory(authenticated, d.settings) },
+		Memory: func(authenticated *secure.Conn) window.Memory { return control.Memory(authenticated, d.settings) },
 	})
 	d.log.Debug().Err(err).Str("peer", control.Address()).Msg("connection ended")
 }
@@ -156,7 +156,7 @@ func (m NetworkMeeting) dial(ctx context.Context, wait time.Duration, c ClientCo
 	c.Conn = control
 	settings := m.Settings
 	settings.Log = c.Log
-	c.Memory = func(authenticated *secure.Conn) native.Memory { return control.Memory(authenticated, settings) }
+	c.Memory = func(authenticated *secure.Conn) window.Memory { return control.Memory(authenticated, settings) }
 	return Connect(ctx, c)
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -165,7 +165,7 @@ func (c *simClient) connect() bool {
 	return false
 }
 
-func (m *simConnection) memory(seed uint64) native.Memory {
+func (m *simConnection) memory(seed uint64) window.Memory {
 	return m.bus.Memory(m.client.seed*8 + uint64(m.client.number) + seed)
 }
 

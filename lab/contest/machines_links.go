@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/network"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -85,7 +85,7 @@ func (b *machinesBench) dial(ctx context.Context, address string, path networkPa
 	}
 	return service.Connect(ctx, service.ClientConfig{
 		Conn:   control,
-		Memory: func(peer *secure.Conn) native.Memory { return control.Memory(peer, settings) },
+		Memory: func(peer *secure.Conn) window.Memory { return control.Memory(peer, settings) },
 		Verify: secure.AnyKey, Anonymous: true, Software: b.Software, Log: zerolog.Nop(),
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -28,7 +28,7 @@ type Bus struct {
 func NewBus(faults *DeviceFaults) *Bus { return &Bus{windows: map[string][]byte{}, faults: faults} }
 
 // Memory returns that of one side. Its moves are as random as seed.
-func (b *Bus) Memory(seed uint64) native.Memory { return memory{b, seed} }
+func (b *Bus) Memory(seed uint64) window.Memory { return memory{b, seed} }
 
 // ErrUnreachable is what an engine gets of memory that is gone.
 var ErrUnreachable = &doca.Error{Op: "doca_dma_task_memcpy", Code: doca.CodeIOFailed}
@@ -103,7 +103,7 @@ func (b *Bus) release(descriptor string) {
 	delete(b.windows, descriptor)
 }
 
-// memory is the native.Memory of one side.
+// memory is the window.Memory of one side.
 type memory struct {
 	*Bus
 	seed uint64
@@ -113,20 +113,20 @@ func (m memory) Paths(job.PathChoice) (job.Paths, error) { return job.PathsOf(ne
 
 func (m memory) Check(int64, int) error { return nil }
 
-func (m memory) Traits(job.Paths) native.Traits { return native.Traits{} }
+func (m memory) Traits(job.Paths) window.Traits { return window.Traits{} }
 
-func (m memory) Expose(_ context.Context, l native.Layout) (*native.Window, error) {
+func (m memory) Expose(_ context.Context, l window.Layout) (*window.Window, error) {
 	if err := m.faults.Open("window"); err != nil {
 		return nil, err
 	}
-	window := make([]byte, l.Length())
-	w := native.NewHostWindow(l, window)
+	slots := make([]byte, l.Length())
+	w := window.NewHostWindow(l, slots)
 	m.mu.Lock()
 	m.exposed++
 	w.Descriptor = negotiate.AppendConsumers(nil, []uint32{m.exposed})
 	descriptor := string(w.Descriptor)
 	m.mu.Unlock()
-	m.Put(descriptor, window)
+	m.Put(descriptor, slots)
 	if l.Path == negotiate.PathDMA {
 		w.Address = 0x10000
 	}
@@ -134,8 +134,8 @@ func (m memory) Expose(_ context.Context, l native.Layout) (*native.Window, erro
 	return w, nil
 }
 
-func (m memory) Open(_ context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
-	w := &native.Window{}
+func (m memory) Open(_ context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
+	w := &window.Window{}
 	own := make([]byte, l.Length())
 	if l.Sends {
 		w.Slots = pump.NewSlots(own, l.Chunk)

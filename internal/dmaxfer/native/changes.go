@@ -4,6 +4,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -59,7 +60,7 @@ func (t *terms) logPeer(peer negotiate.Hello) {
 }
 
 // logWindow says that this side's end of the window is open.
-func (t *terms) logWindow(w *Window) {
+func (t *terms) logWindow(w *window.Window) {
 	event := t.config.Log.Debug()
 	if event == nil {
 		return

@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -20,7 +21,7 @@ import (
 type Config struct {
 	Side      negotiate.Side
 	Conn      comch.Conn
-	Memory    Memory
+	Memory    window.Memory
 	Paths     job.Paths // that this side can and will use
 	Placement Placement // nil: lanes are not pinned to CPUs
 	File      *job.LocalFile
@@ -101,7 +102,7 @@ func (c *Config) Hello() negotiate.Hello {
 }
 
 // traits returns those of this side's device.
-func (c *Config) traits() Traits { return c.Memory.Traits(c.Paths) }
+func (c *Config) traits() window.Traits { return c.Memory.Traits(c.Paths) }
 
 // digest is at least that of the expected content.
 func (c *Config) digest() digest.Algorithm {

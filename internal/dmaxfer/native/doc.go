@@ -5,7 +5,7 @@
 //
 //	Run ─ HELLO ─ plan ─┬─ role ─┬─ sender    source ─► entries ─► feed ─► lanes ─► slots ─► [engine ─►] window
 //	                    │        └─ receiver  entries ─► planner; window ─► [engine ─►] buffers ─► lanes ─► target
-//	                    └─ window: exposed by its owner, opened by the peer; by DMA (dma.go) or producers (fast.go)
+//	                    └─ window: exposed by its owner, opened by the peer
 //
 // The state of negotiate.NativeSession is the only state of the session. The life of an entry:
 //

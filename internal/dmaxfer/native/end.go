@@ -9,6 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -68,7 +69,7 @@ func (t *transfer) beatDuringCommit(ctx context.Context) error {
 // last messages, and the device notices the loss of the peer before the control channel does: so does a look for memory
 // of a peer that was killed. It returns nil if there is no reason to end.
 func (t *transfer) explain(ctx context.Context, err error) error {
-	if job.MayFollowLoss(err) || errors.Is(err, ErrUnreachable) {
+	if job.MayFollowLoss(err) || errors.Is(err, window.ErrUnreachable) {
 		return t.awaitCause(ctx, err)
 	}
 	return err
@@ -352,7 +353,9 @@ func (t *transfer) release(failed error) released {
 	var errs []error
 	var kept job.Kept
 	if t.opened != nil && t.defect.Load() == nil {
-		t.opened.clean = t.opened.clean || failed == nil
+		if failed == nil {
+			t.opened.Clean()
+		}
 		if err := t.opened.Close(); err != nil {
 			errs = append(errs, fmt.Errorf("releasing the window: %w", err))
 		}

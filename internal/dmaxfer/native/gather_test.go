@@ -13,18 +13,19 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // countingMemory is the Memory of a device that counts the tasks of its engines, and the ranges that they copy.
 type countingMemory struct {
-	Memory
+	window.Memory
 	tasks, ranges atomic.Int64
 }
 
 // Open implements Memory.
-func (c *countingMemory) Open(ctx context.Context, l Layout, of negotiate.Window) (*Window, error) {
+func (c *countingMemory) Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
 	w, err := c.Memory.Open(ctx, l, of)
 	if err != nil {
 		return nil, err
@@ -83,10 +84,10 @@ func gatheredMeeting(t *testing.T, list int, faults string, a digest.Algorithm) 
 	for _, p := range []*party{m.sender, m.receiver} {
 		p.config.Chunk, p.config.Depth, p.config.Digest = 64<<10, 32, a
 	}
-	counts := &countingMemory{Memory: NewMemory(dpu, negotiate.DPU, nil)}
-	m.memory = func(side negotiate.Side) Memory {
+	counts := &countingMemory{Memory: window.NewMemory(dpu, negotiate.DPU, nil)}
+	m.memory = func(side negotiate.Side) window.Memory {
 		if side == negotiate.Host {
-			return NewMemory(host, negotiate.Host, nil)
+			return window.NewMemory(host, negotiate.Host, nil)
 		}
 		return counts
 	}

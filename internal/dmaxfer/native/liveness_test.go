@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -110,7 +111,7 @@ func TestSlowChunk(t *testing.T) {
 			from.Put("/src", "content")
 			m := newMeeting(t, from, newTarget())
 			shared := &sharedMemory{closed: &m.closed}
-			m.memory = func(negotiate.Side) Memory { return slowMemory{shared, carries} }
+			m.memory = func(negotiate.Side) window.Memory { return slowMemory{shared, carries} }
 			m.run()
 			if carries {
 				must(t, errors.Join(m.sender.err, m.receiver.err))
@@ -128,18 +129,18 @@ type slowMemory struct {
 }
 
 // Expose implements Memory.
-func (s slowMemory) Expose(ctx context.Context, l Layout) (*Window, error) {
+func (s slowMemory) Expose(ctx context.Context, l window.Layout) (*window.Window, error) {
 	w, err := s.sharedMemory.Expose(ctx, l)
 	return s.slowed(w), err
 }
 
 // Open implements Memory.
-func (s slowMemory) Open(ctx context.Context, l Layout, of negotiate.Window) (*Window, error) {
+func (s slowMemory) Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
 	w, err := s.sharedMemory.Open(ctx, l, of)
 	return s.slowed(w), err
 }
 
-func (s slowMemory) slowed(w *Window) *Window {
+func (s slowMemory) slowed(w *window.Window) *window.Window {
 	for i, engine := range w.Engines {
 		w.Engines[i] = &slowEngine{Engine: engine}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -78,7 +79,7 @@ type meeting struct {
 	alter            func(message []byte) // may change a message on its way; may be nil
 
 	// memory returns the device of a side. If nil, there is none.
-	memory func(of negotiate.Side) Memory
+	memory func(of negotiate.Side) window.Memory
 	closed atomic.Int64 // windows of the DPU, without memory
 
 	mu       sync.Mutex
@@ -295,22 +296,22 @@ func (*sharedMemory) Paths(job.PathChoice) (job.Paths, error) {
 func (*sharedMemory) Check(int64, int) error { return nil }
 
 // Traits implements Memory.
-func (*sharedMemory) Traits(job.Paths) Traits { return Traits{} }
+func (*sharedMemory) Traits(job.Paths) window.Traits { return window.Traits{} }
 
 // Expose implements Memory.
-func (s *sharedMemory) Expose(_ context.Context, l Layout) (*Window, error) {
+func (s *sharedMemory) Expose(_ context.Context, l window.Layout) (*window.Window, error) {
 	s.window = make([]byte, l.Length())
-	w := NewHostWindow(l, s.window)
+	w := window.NewHostWindow(l, s.window)
 	w.Address, w.Descriptor = 4096, []byte("window")
 	return w, nil
 }
 
 // Open implements Memory. Its engines copy with the CPU.
-func (s *sharedMemory) Open(_ context.Context, l Layout, _ negotiate.Window) (*Window, error) {
+func (s *sharedMemory) Open(_ context.Context, l window.Layout, _ negotiate.Window) (*window.Window, error) {
 	if s.late {
 		time.Sleep(time.Second) // virtual
 	}
-	w, own := &Window{}, make([]byte, l.Length())
+	w, own := &window.Window{}, make([]byte, l.Length())
 	w.AddCloser(s)
 	if l.Sends {
 		w.Slots = pump.NewSlots(own, l.Chunk)

@@ -9,6 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -29,7 +30,7 @@ type receiver struct {
 	gate    *commitGate
 	end     *conclusion
 
-	window *Window        // once it is open
+	window *window.Window // once it is open
 	due    bool           // entries were announced; of a single file: it has been planned
 	lanes  *pump.Receiver // nil: not started yet
 	ended  bool           // the lanes have been told that no unit follows
@@ -82,7 +83,7 @@ func (r *receiver) runPlanner(ctx context.Context, call, planned func() error) {
 }
 
 // windowOpened implements role.
-func (r *receiver) windowOpened(ctx context.Context, w *Window) error {
+func (r *receiver) windowOpened(ctx context.Context, w *window.Window) error {
 	r.window = w
 	return r.start(ctx)
 }

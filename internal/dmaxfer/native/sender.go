@@ -10,6 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -66,7 +67,7 @@ func (s *sender) begin(ctx context.Context) error {
 }
 
 // windowOpened implements role. It starts the lanes.
-func (s *sender) windowOpened(_ context.Context, w *Window) error {
+func (s *sender) windowOpened(_ context.Context, w *window.Window) error {
 	ctx := s.working
 	s.lanes = pump.NewSender(pump.SenderConfig{
 		Feed: s.feed, Slots: w.Slots, Engines: w.Engines,
@@ -352,8 +353,8 @@ func (s *sender) settle(error) (kept job.Kept, err error) {
 func (s *sender) abandon(error) job.Kept { return job.Kept{} }
 
 // closeWindow releases a window as soon as nothing moves any more, so that a failure is one of the transfer.
-func closeWindow(w *Window) error {
-	w.clean = true
+func closeWindow(w *window.Window) error {
+	w.Clean()
 	if err := w.Close(); err != nil {
 		return fmt.Errorf("releasing the window: %w", err)
 	}

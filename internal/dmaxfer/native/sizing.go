@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -90,15 +91,15 @@ const (
 // bytes.
 var (
 	// distantSizes are for an engine that copies with another processor.
-	distantSizes = Sizes{Smallest: 64 << 10, Largest: distantChunk, Chunks: 256, Depth: distantDepth}
+	distantSizes = window.Sizes{Smallest: 64 << 10, Largest: distantChunk, Chunks: 256, Depth: distantDepth}
 
 	// cachedSizes are for an engine that copies with this processor. A slot is occupied until its chunk is
 	// acknowledged.
-	cachedSizes = Sizes{Smallest: 64 << 10, Largest: 512 << 10, Chunks: 256, Depth: 16}
+	cachedSizes = window.Sizes{Smallest: 64 << 10, Largest: 512 << 10, Chunks: 256, Depth: 16}
 
 	// sharedSizes are for such an engine where the lanes of both sides share the CPUs: a slot is soon vacant where the
 	// sides alternate on a CPU, and each message may be a change of thread.
-	sharedSizes = Sizes{Smallest: 64 << 10, Largest: 1 << 20, Chunks: 128, Depth: 4}
+	sharedSizes = window.Sizes{Smallest: 64 << 10, Largest: 1 << 20, Chunks: 128, Depth: 4}
 )
 
 // DefaultWindow is how many bytes the DPU registers with hardware if neither chunk nor depth is given, the device
@@ -112,7 +113,7 @@ func slowWork(bytes int64) time.Duration {
 
 // sizing is what chunk and depth are chosen by, apart from the file.
 type sizing struct {
-	Traits
+	window.Traits
 	shared bool // lanes of both sides share the CPUs
 }
 
@@ -123,9 +124,9 @@ func (c *Config) sizing() sizing {
 }
 
 // suitable returns the sizes that the side which does not initiate chooses.
-func (s sizing) suitable() Sizes {
+func (s sizing) suitable() window.Sizes {
 	switch {
-	case s.Sizes != (Sizes{}):
+	case s.Sizes != (window.Sizes{}):
 		return s.Sizes
 	case s.Distant:
 		return distantSizes
@@ -162,8 +163,11 @@ func (c *Config) chunk(size int64, s sizing) uint32 {
 func (c *Config) slowestLimit() int64 {
 	limit := max(c.Bandwidth, 0)
 	for _, l := range c.Limiters {
-		if l.Limit() != rate.Inf {
-			limit = least(limit, max(int64(l.Limit()), 1))
+		if l.Limit() == rate.Inf {
+			continue
+		}
+		if own := max(int64(l.Limit()), 1); limit == 0 || own < limit {
+			limit = own
 		}
 	}
 	return limit
@@ -186,7 +190,11 @@ func (c *Config) depth(size int64, chunk uint32, s sizing) uint32 {
 	if wanted == 0 {
 		wanted = c.suitableDepth(size, int64(chunk), s)
 	}
-	return uint32(least(wanted, negotiate.MaxDepth, s.Deepest))
+	wanted = min(wanted, negotiate.MaxDepth)
+	if s.Deepest > 0 {
+		wanted = min(wanted, s.Deepest)
+	}
+	return uint32(wanted)
 }
 
 func (c *Config) suitableDepth(size, chunk int64, s sizing) int64 {
@@ -198,7 +206,7 @@ func (c *Config) suitableDepth(size, chunk int64, s sizing) int64 {
 		return largest
 	}
 	rounds := int64(fewestRounds)
-	if !s.Distant && s.Sizes == (Sizes{}) {
+	if !s.Distant && s.Sizes == (window.Sizes{}) {
 		rounds = cachedRounds
 	}
 	return min(max(size/chunk/rounds, fewestSlots), largest)

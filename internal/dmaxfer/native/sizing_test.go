@@ -8,6 +8,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -51,7 +52,7 @@ func TestSmallFilesGetSmallWindows(t *testing.T) {
 				c.config.Side, c.config.Chunk, c.config.Depth, c.size, depth, chunk)
 		}
 	}
-	distant := sizing{Traits: Traits{Distant: true}}
+	distant := sizing{Traits: window.Traits{Distant: true}}
 	for size, want := range map[int64][2]uint32{
 		unknown: {1 << 20, 32}, 2 << 20: {64 << 10, 8}, 1 << 30: {1 << 20, 32},
 	} {
@@ -59,7 +60,9 @@ func TestSmallFilesGetSmallWindows(t *testing.T) {
 			t.Errorf("a distant device and %d bytes: %d slots of %d bytes", size, depth, chunk)
 		}
 	}
-	connected := sizing{Traits: Traits{Sizes: Sizes{Smallest: 512 << 10, Largest: 2 << 20, Chunks: 32, Depth: 4}}}
+	connected := sizing{Traits: window.Traits{
+		Sizes: window.Sizes{Smallest: 512 << 10, Largest: 2 << 20, Chunks: 32, Depth: 4},
+	}}
 	for size, want := range map[int64][2]uint32{
 		unknown: {2 << 20, 4}, 1: {512 << 10, 4}, 32 << 20: {1 << 20, 4}, math.MaxInt64: {2 << 20, 4},
 	} {
@@ -74,7 +77,7 @@ func TestSmallFilesGetSmallWindows(t *testing.T) {
 			t.Errorf("lanes that share CPUs and %d bytes: %d slots of %d bytes", size, depth, chunk)
 		}
 	}
-	if got, _ := dpu.window(unknown, sizing{Traits: Traits{Largest: 100_000}}); got != 64<<10 {
+	if got, _ := dpu.window(unknown, sizing{Traits: window.Traits{Largest: 100_000}}); got != 64<<10 {
 		t.Errorf("a device that copies 100,000 bytes at once gets slots of %d", got)
 	}
 }
@@ -132,7 +135,8 @@ func TestBuffersOfALane(t *testing.T) {
 		"shared memory":           {negotiate.DPU, negotiate.PathRMA, digest.CRC32C, false, 1},
 		"shared memory, in order": {negotiate.DPU, negotiate.PathRMA, digest.SHA256, false, 8},
 	} {
-		config := &Config{Side: c.side, File: &job.LocalFile{}, Memory: device{traits: Traits{Distant: c.distant}}}
+		memory := device{traits: window.Traits{Distant: c.distant}}
+		config := &Config{Side: c.side, File: &job.LocalFile{}, Memory: memory}
 		agreed := terms{config: config, plan: negotiate.Plan{
 			Sender: c.side.Other(), Path: c.path, Depth: 8, Chunk: 4096, Digest: c.digest,
 		}}
@@ -144,11 +148,11 @@ func TestBuffersOfALane(t *testing.T) {
 
 // device is the Memory of a device that only has traits.
 type device struct {
-	Memory
-	traits Traits
+	window.Memory
+	traits window.Traits
 }
 
-func (d device) Traits(job.Paths) Traits { return d.traits }
+func (d device) Traits(job.Paths) window.Traits { return d.traits }
 
 // fewCPUs is the Placement of a process with no more CPUs than lanes.
 type fewCPUs struct{ pump.Pinning }
@@ -189,7 +193,7 @@ func TestPinning(t *testing.T) {
 		"a stream's side": {plan: plan, size: large, placement: fewCPUs{}, stream: true},
 	} {
 		agreed := terms{plan: c.plan, config: &Config{
-			Placement: c.placement, Memory: device{traits: Traits{Distant: c.distant}},
+			Placement: c.placement, Memory: device{traits: window.Traits{Distant: c.distant}},
 			File: &job.LocalFile{Stream: c.stream},
 		}}
 		if got := agreed.pinning(c.size); (got != nil) != c.pinned {
@@ -205,7 +209,7 @@ func TestPinning(t *testing.T) {
 func TestLanesOfAConnection(t *testing.T) {
 	for limit, want := range map[int64]int{0: MaxLanes, 1: 1, 2: 2, 64: MaxLanes} {
 		agreed := terms{
-			config: &Config{File: &job.LocalFile{}, Memory: device{traits: Traits{Lanes: limit}}},
+			config: &Config{File: &job.LocalFile{}, Memory: device{traits: window.Traits{Lanes: limit}}},
 			plan:   negotiate.Plan{Path: negotiate.PathFast, Depth: 8, Chunk: 4096, Digest: digest.CRC32C},
 		}
 		if got := agreed.layout().Lanes; got != want {
@@ -222,7 +226,7 @@ func TestDepthOfADevice(t *testing.T) {
 		if asked == 3 {
 			want = 3
 		}
-		if got := c.depth(0, 4096, sizing{Traits: Traits{Deepest: 5}}); got != want {
+		if got := c.depth(0, 4096, sizing{Traits: window.Traits{Deepest: 5}}); got != want {
 			t.Errorf("%d slots were asked for: got %d", asked, got)
 		}
 	}
@@ -239,7 +243,7 @@ func TestLanesOfConnectionsFollowThePlan(t *testing.T) {
 	} {
 		for _, path := range []negotiate.Path{negotiate.PathTLS, negotiate.PathTCP} {
 			plan.Path, plan.Sender, plan.Chunk, plan.Depth = path, negotiate.Client, 4096, 4
-			layouts := map[negotiate.Side]Layout{}
+			layouts := map[negotiate.Side]window.Layout{}
 			for side, stream := range map[negotiate.Side]bool{
 				negotiate.Client: plan.StreamSource, negotiate.Server: plan.StreamTarget,
 			} {

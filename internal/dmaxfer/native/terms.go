@@ -10,6 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
@@ -104,8 +105,8 @@ func (t *terms) inOrder() bool {
 // need not has each lane write one chunk while the engine fetches the next. Where the lane fetches it itself, which is
 // on a host that has the window, where the sender sends, and over memory that both sides map, it reuses one buffer.
 // Where content arrives over connections it stays in the memory of its slot, and there is no buffer.
-func (t *terms) layout() Layout {
-	l := Layout{
+func (t *terms) layout() window.Layout {
+	l := window.Layout{
 		Path: t.plan.Path, Sends: t.sends(), Digest: t.plan.Digest,
 		Chunk: int64(t.plan.Chunk), Depth: int(t.plan.Depth),
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -63,10 +64,10 @@ type transfer struct {
 	config   *Config
 	terms    *terms // the plan is set by the agreement
 	session  *negotiate.NativeSession
-	trace    job.Trace // of the session's messages
-	role     role      // nil until the agreement
-	opened   *Window   // set by the job that opens it; released after all jobs have returned
-	lent     semaphore // held unless the owner waits and changes nothing meanwhile
+	trace    job.Trace      // of the session's messages
+	role     role           // nil until the agreement
+	opened   *window.Window // set by the job that opens it; released after all jobs have returned
+	lent     semaphore      // held unless the owner waits and changes nothing meanwhile
 	watch    liveness
 	seen     standstill
 	carried  func() int64 // Window.Carried of what is opened; nil before, or if nothing counts
@@ -124,7 +125,7 @@ type role interface {
 	begin(ctx context.Context) error
 
 	// windowOpened is called once this side's end of the window is open, and is the role's to close early.
-	windowOpened(ctx context.Context, w *Window) error
+	windowOpened(ctx context.Context, w *window.Window) error
 
 	// take does what a message of the peer asks of this role.
 	take(ctx context.Context, step negotiate.NativeStep) error
@@ -354,7 +355,7 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 		return t.begin(ctx, step.Plan)
 	case negotiate.WindowOpened:
 		of := step.Window // step itself stays on the stack
-		t.openWindow(ctx, func(l Layout) (*Window, error) { return t.config.Memory.Open(ctx, l, of) })
+		t.openWindow(ctx, func(l window.Layout) (*window.Window, error) { return t.config.Memory.Open(ctx, l, of) })
 		return nil
 	case negotiate.PeerBeat:
 		if t.session.State() != negotiate.Ready || t.session.Transfers() == 0 { // after it there is no work
@@ -405,7 +406,7 @@ func (t *transfer) begin(ctx context.Context, plan negotiate.Plan) error {
 		return err
 	}
 	if t.ownsWindow() {
-		t.openWindow(ctx, func(l Layout) (*Window, error) { return t.config.Memory.Expose(ctx, l) })
+		t.openWindow(ctx, func(l window.Layout) (*window.Window, error) { return t.config.Memory.Expose(ctx, l) })
 	}
 	return nil
 }
@@ -414,7 +415,7 @@ func (t *transfer) ownsWindow() bool { return t.config.Side == t.terms.plan.Wind
 
 // openWindow opens this side's end of the window in a job: a device may take its time to register memory, or wait for
 // the peer, and meanwhile both sides send heartbeats. The window's owner then tells the peer where it is.
-func (t *transfer) openWindow(ctx context.Context, open func(Layout) (*Window, error)) {
+func (t *transfer) openWindow(ctx context.Context, open func(window.Layout) (*window.Window, error)) {
 	layout := t.terms.layout()
 	t.run(func() func() error {
 		w, err := open(layout)
@@ -426,7 +427,7 @@ func (t *transfer) openWindow(ctx context.Context, open func(Layout) (*Window, e
 	})
 }
 
-func (t *transfer) windowOpened(ctx context.Context, w *Window) error {
+func (t *transfer) windowOpened(ctx context.Context, w *window.Window) error {
 	if t.ownsWindow() {
 		message, err := t.session.Window(w.Address, w.Descriptor)
 		if err != nil {
@@ -458,7 +459,7 @@ func (t *transfer) notOpened(ctx context.Context, err error) error {
 		return job.NewError(job.ErrIdle, err, "check the other side",
 			"timeout: no message from the %s, and its window cannot be opened", t.config.Side.Other())
 	}
-	if errors.Is(err, ErrUnreachable) {
+	if errors.Is(err, window.ErrUnreachable) {
 		return job.NewError(job.ErrCapability, err,
 			"use --path tls, or check the RDMA devices and --net-devices of both sides with dma-copy devices",
 			"path %s: %v", t.terms.plan.Path, err)
@@ -470,7 +471,7 @@ func (t *transfer) notOpened(ctx context.Context, err error) error {
 // What a stream has delivered so far cannot be read again.
 func (t *transfer) mayUseOtherPath(err error) bool {
 	others := t.config.Paths.Alternatives(t.terms.plan.Path).Intersect(pathsOf(t.session.Peer().Flags))
-	return permanent(err) && others != 0 && !t.terms.plan.StreamSource
+	return window.IsOutOfReach(err) && others != 0 && !t.terms.plan.StreamSource
 }
 
 // outOfReach returns the error for a path that both sides leave.

@@ -11,6 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -55,7 +56,7 @@ type noWindow struct{ *sharedMemory }
 
 var errNoWindow = errors.New("no memory for the window")
 
-func (noWindow) Open(context.Context, Layout, negotiate.Window) (*Window, error) {
+func (noWindow) Open(context.Context, window.Layout, negotiate.Window) (*window.Window, error) {
 	time.Sleep(time.Second)
 	return nil, errNoWindow
 }
@@ -68,7 +69,7 @@ func TestUnchangedFileWithoutWindow(t *testing.T) {
 	newMeeting(t, from, to).mustSucceed()
 	m, shared := newMeeting(t, from, to), &sharedMemory{}
 	m.receiver.search.Overwrite = true
-	m.memory = func(side negotiate.Side) Memory {
+	m.memory = func(side negotiate.Side) window.Memory {
 		if side == negotiate.Host {
 			return shared
 		}

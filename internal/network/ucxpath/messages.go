@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
@@ -65,7 +65,7 @@ type receiver struct {
 	chunk   int64
 	lane    int
 	lanes   int
-	matcher *native.SlotMatcher
+	matcher *window.SlotMatcher
 
 	events chan ucx.Event // a slot is in it once at most, and an event of a message that was refused
 	failed chan error     // why there are no more events; once
@@ -74,12 +74,12 @@ type receiver struct {
 
 var _ pump.Engine = (*receiver)(nil)
 
-func newReceiver(w *ucx.Worker, arrived, private []byte, l native.Layout, lane int) *receiver {
+func newReceiver(w *ucx.Worker, arrived, private []byte, l window.Layout, lane int) *receiver {
 	r := &receiver{
 		worker: w, arrived: arrived, chunk: l.Chunk, lane: lane, lanes: l.Lanes,
 		events: make(chan ucx.Event, l.LaneSlots(lane)+1), failed: make(chan error, 1),
 	}
-	r.matcher = native.NewSlotMatcher(private, l, lane, r.free)
+	r.matcher = window.NewSlotMatcher(private, l, lane, r.free)
 	return r
 }
 

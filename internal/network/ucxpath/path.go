@@ -12,14 +12,14 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
 // Path makes the windows of one data path of one connection. Its methods are called by one goroutine at a time, as
-// those of native.Memory are.
+// those of window.Memory are.
 type Path struct {
 	path negotiate.Path
 	with Config
@@ -173,14 +173,14 @@ func (p *Path) transports() ([]string, error) {
 // time the fewer messages there are between the copies: in shared memory, where nothing is in flight, fewer slots
 // suffice, whose pages have to be accessed for the first time; over TCP the sizes are those of the path tcp.
 var (
-	sizes       = native.Sizes{Smallest: 64 << 10, Largest: 512 << 10, Chunks: 256, Depth: 16}
-	sharedSizes = native.Sizes{Smallest: 64 << 10, Largest: 1 << 20, Chunks: 128, Depth: 4}
-	tcpSizes    = native.Sizes{Smallest: 512 << 10, Largest: 2 << 20, Chunks: 32, Depth: 4}
+	sizes       = window.Sizes{Smallest: 64 << 10, Largest: 512 << 10, Chunks: 256, Depth: 16}
+	sharedSizes = window.Sizes{Smallest: 64 << 10, Largest: 1 << 20, Chunks: 128, Depth: 4}
+	tcpSizes    = window.Sizes{Smallest: 512 << 10, Largest: 2 << 20, Chunks: 32, Depth: 4}
 )
 
-// Traits are those of native.Memory. A device that reads by itself is another processor than this one.
-func (p *Path) Traits() native.Traits {
-	t := native.Traits{Lanes: negotiate.MaxLanes, Sizes: sizes}
+// Traits are those of window.Memory. A device that reads by itself is another processor than this one.
+func (p *Path) Traits() window.Traits {
+	t := window.Traits{Lanes: negotiate.MaxLanes, Sizes: sizes}
 	switch {
 	case p.hasRDMA():
 		t.Distant = p.path == negotiate.PathRMA
@@ -195,9 +195,9 @@ func (p *Path) Traits() native.Traits {
 // endpointMemory is about what UCX has of an endpoint over TCP, in bytes.
 const endpointMemory = 128 << 10
 
-// Overhead is that of native.Buffering: the buffers of this side's workers, and the endpoints of a sender of messages,
+// Overhead is that of window.Buffering: the buffers of this side's workers, and the endpoints of a sender of messages,
 // whose number the receiver chooses.
-func (p *Path) Overhead(l native.Layout, peer negotiate.Window) int64 {
+func (p *Path) Overhead(l window.Layout, peer negotiate.Window) int64 {
 	lanes := int64(l.Lanes)
 	if p.path == negotiate.PathRMA && l.Sends {
 		lanes = 1
@@ -218,7 +218,7 @@ func (p *Path) workerMemory() int64 {
 }
 
 // Expose makes the window: a receiver's slots for messages, or a sender's memory to be read.
-func (p *Path) Expose(_ context.Context, l native.Layout) (*native.Window, error) {
+func (p *Path) Expose(_ context.Context, l window.Layout) (*window.Window, error) {
 	if p.path == negotiate.PathMessages {
 		return p.build(l, exposeSlots)
 	}
@@ -226,7 +226,7 @@ func (p *Path) Expose(_ context.Context, l native.Layout) (*native.Window, error
 }
 
 // Open opens the peer's window: to send to a receiver's slots, or to read a sender's memory.
-func (p *Path) Open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
+func (p *Path) Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
 	workers, err := negotiate.DecodeWorkers(of.Descriptor, p.path, uint32(l.Depth))
 	if err != nil {
 		return nil, err
@@ -240,19 +240,19 @@ func (p *Path) Open(ctx context.Context, l native.Layout, of negotiate.Window) (
 // builder makes one window.
 type builder struct {
 	*resources
-	layout    native.Layout
-	window    *native.Window
+	layout    window.Layout
+	window    *window.Window
 	reachTime time.Duration
 }
 
 // build returns a window that owns everything that was opened for it.
-func (p *Path) build(l native.Layout, fill func(*builder) error) (*native.Window, error) {
+func (p *Path) build(l window.Layout, fill func(*builder) error) (*window.Window, error) {
 	opened, err := p.openContext()
 	if err != nil {
 		return nil, err
 	}
 	b := &builder{
-		resources: newResources(opened), layout: l, window: &native.Window{}, reachTime: p.with.ReachTime,
+		resources: newResources(opened), layout: l, window: &window.Window{}, reachTime: p.with.ReachTime,
 	}
 	b.window.AddCloser(b.resources)
 	if err := fill(b); err != nil {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
@@ -94,8 +94,8 @@ func setPorts(p *Path, ports ...ucx.Port) {
 }
 
 // layoutOf returns the layout of one side, with two lanes.
-func layoutOf(path negotiate.Path, sends bool) native.Layout {
-	l := native.Layout{Path: path, Sends: sends, Digest: digest.CRC32C, Chunk: 64 << 10, Depth: 5, Lanes: 2}
+func layoutOf(path negotiate.Path, sends bool) window.Layout {
+	l := window.Layout{Path: path, Sends: sends, Digest: digest.CRC32C, Chunk: 64 << 10, Depth: 5, Lanes: 2}
 	if !sends {
 		l.Buffers = 3
 	}
@@ -106,7 +106,7 @@ func layoutOf(path negotiate.Path, sends bool) native.Layout {
 type sides struct {
 	*testing.T
 	path             negotiate.Path
-	sender, receiver *native.Window
+	sender, receiver *window.Window
 }
 
 func must(t *testing.T, err error) {
@@ -132,7 +132,7 @@ func open(t *testing.T, path negotiate.Path, over []string) *sides {
 	return s
 }
 
-func (s *sides) expose(over []string) *native.Window {
+func (s *sides) expose(over []string) *window.Window {
 	s.Helper()
 	layout := layoutOf(s.path, s.path == negotiate.PathRMA)
 	w, err := New(s.path, Config{UCX: ucx.Settings{Transports: over}}).Expose(s.Context(), layout)
@@ -141,7 +141,7 @@ func (s *sides) expose(over []string) *native.Window {
 	return w
 }
 
-func windowOf(w *native.Window, path negotiate.Path) negotiate.Window {
+func windowOf(w *window.Window, path negotiate.Path) negotiate.Window {
 	l := layoutOf(path, true)
 	return negotiate.Window{Address: w.Address, Length: uint64(l.Length()), Descriptor: w.Descriptor}
 }
@@ -230,7 +230,7 @@ func TestUnreachable(t *testing.T) {
 			must(t, gone.Close())
 			reader := New(s.path, Config{UCX: ucx.Settings{Transports: over}})
 			w, err := reader.Open(t.Context(), layoutOf(s.path, false), of)
-			if w != nil || !errors.Is(err, native.ErrUnreachable) {
+			if w != nil || !errors.Is(err, window.ErrUnreachable) {
 				t.Errorf("%v, %v", w, err)
 			}
 		})
@@ -262,7 +262,7 @@ func TestFirstReadEnds(t *testing.T) {
 		reach, limit time.Duration
 		want         error
 	}{
-		{time.Millisecond, time.Minute, native.ErrUnreachable}, {time.Hour, time.Second, enough},
+		{time.Millisecond, time.Minute, window.ErrUnreachable}, {time.Hour, time.Second, enough},
 	} {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), c.limit, enough)
 		w, err := New(negotiate.PathRMA, Config{
@@ -363,7 +363,7 @@ func TestMessagesWithoutACommonTransport(t *testing.T) {
 	of := windowOf(s.expose([]string{"tcp"}), s.path)
 	sender := New(s.path, Config{UCX: ucx.Settings{Transports: []string{"posix"}}})
 	w, err := sender.Open(t.Context(), layoutOf(s.path, true), of)
-	if w != nil || !errors.Is(err, native.ErrUnreachable) {
+	if w != nil || !errors.Is(err, window.ErrUnreachable) {
 		t.Errorf("%v, %v", w, err)
 	}
 }
@@ -388,7 +388,7 @@ func TestTraits(t *testing.T) {
 		path    negotiate.Path
 		ports   []ucx.Port
 		distant bool
-		sizes   native.Sizes
+		sizes   window.Sizes
 	}{
 		{negotiate.PathMessages, nil, false, tcpSizes},
 		{negotiate.PathMessages, []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}, false, sizes},

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
@@ -66,8 +66,8 @@ func (b *builder) openMemory(ctx context.Context, from negotiate.Workers, addres
 }
 
 // copyFrom gives each lane buffers, into which it copies from the mapped window of the sender.
-func (b *builder) copyFrom(window []byte) {
-	copying := native.NewHostWindow(b.layout, window)
+func (b *builder) copyFrom(mapped []byte) {
+	copying := window.NewHostWindow(b.layout, mapped)
 	b.window.Buffers, b.window.Engines = copying.Buffers, copying.Engines
 }
 
@@ -136,4 +136,4 @@ func firstRead(ctx context.Context, reader *engine) error {
 
 // unreachable returns the error for a window that cannot be read or written from here. It does not mean that the peer
 // is gone, which the control connection tells.
-func unreachable(err error) error { return fmt.Errorf("%w: %v", native.ErrUnreachable, err) }
+func unreachable(err error) error { return fmt.Errorf("%w: %v", window.ErrUnreachable, err) }

@@ -1,4 +1,4 @@
-package native
+package window
 
 import (
 	"bytes"
@@ -54,7 +54,7 @@ func (k *KeptMemory) Expose(ctx context.Context, l Layout) (*Window, error) {
 func (k *KeptMemory) Open(ctx context.Context, l Layout, of negotiate.Window) (*Window, error) {
 	of.Descriptor = slices.Clone(of.Descriptor)
 	w, err := k.lend(l, of, func() (*Window, error) { return k.Memory.Open(ctx, l, of) })
-	if err != nil && permanent(err) {
+	if err != nil && IsOutOfReach(err) {
 		k.mu.Lock()
 		k.refused |= job.PathsOf(l.Path)
 		k.mu.Unlock()
@@ -62,9 +62,9 @@ func (k *KeptMemory) Open(ctx context.Context, l Layout, of negotiate.Window) (*
 	return w, err
 }
 
-// permanent reports whether the peer's window is not within reach, as that of a host whose memory the device may not
+// IsOutOfReach reports whether the peer's window is not within reach, as that of a host whose memory the device may not
 // import: another attempt would fail, too.
-func permanent(err error) bool {
+func IsOutOfReach(err error) bool {
 	return errors.Is(err, doca.CodeNotPermitted) || errors.Is(err, doca.CodeNotSupported) ||
 		errors.Is(err, ErrUnreachable)
 }

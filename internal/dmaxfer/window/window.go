@@ -1,4 +1,4 @@
-package native
+package window
 
 import (
 	"context"
@@ -99,9 +99,13 @@ type Window struct {
 	// does not end by itself.
 	Ended func() bool
 
-	clean  bool // nothing of the transfer is left in it; set before it is closed
+	clean  bool
 	opened []io.Closer
 }
+
+// Clean says that the transfer has left nothing in the window, so that it can serve another one. It is called before
+// Close.
+func (w *Window) Clean() { w.clean = true }
 
 // Lend returns a window with the same memory and engines, of which Close closes nothing before something is added.
 func (w *Window) Lend() *Window {
