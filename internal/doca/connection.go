@@ -104,6 +104,10 @@ func (c *Connection) Send(ctx context.Context, message []byte) error {
 	if len(message) < 1 || len(message) > c.maxMessage {
 		return fmt.Errorf("message of %d bytes, not 1 to %d: %w", len(message), c.maxMessage, CodeInvalidValue)
 	}
+	return c.send(ctx, message)
+}
+
+func (c *Connection) send(ctx context.Context, message []byte) error {
 	s := &send{connection: c, message: append([]byte(nil), message...), result: make(chan error, 1)}
 	c.endpoint.do(func() { c.endpoint.enqueue(s) })
 	select {

@@ -165,6 +165,9 @@ func (e *endpoint) tryDisconnect(c *Connection) error {
 		return nil
 	}
 	if err := e.abi.ChannelDisconnect(e.channel, c.handle); err != nil {
+		if isAgain(err) {
+			e.agains++
+		}
 		return err
 	}
 	e.disconnected(c.handle, ErrClosed)
