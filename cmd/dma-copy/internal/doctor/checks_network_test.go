@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -180,6 +181,7 @@ func TestListenIsCheckedBesideADevice(t *testing.T) {
 	m.inventory = func() (inventory.Inventory, error) { return inventory.Inventory{}, errors.New("no driver") }
 	m.leftovers = func() ([]string, error) { return nil, nil }
 	m.partials = func() ([]disk.Leftover, error) { return nil, nil }
+	m.root = fstest.MapFS{}
 	s.Driver.Name, s.Device = config.DriverDOCA, "b1:00.1"
 	var out bytes.Buffer
 	err := writeFindings(&out, examine(m, s), s)

@@ -33,7 +33,9 @@ func examine(m machine, s config.Doctor) []finding {
 func examineDevices(m machine, s config.Doctor) []finding {
 	installed, installErr := m.installation()
 	found, driverErr := m.inventory()
-	findings := []finding{checkInstall(installed, installErr, s), checkDriver(found.Driver, driverErr, installErr, s)}
+	findings := []finding{
+		checkMode(m.root), checkInstall(installed, installErr, s), checkDriver(found.Driver, driverErr, installErr, s),
+	}
 	if driverErr == nil {
 		findings = append(findings, checkTimeModel(found.Driver)...)
 		findings = append(findings, checkDevices(found.Devices, s))

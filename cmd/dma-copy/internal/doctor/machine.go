@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"errors"
+	"io/fs"
 	"net/netip"
 	"os"
 	"os/user"
@@ -31,6 +32,7 @@ type machine struct {
 	mayLockAny   func() bool            // the limit does not bind this process
 	verbs        func() []string        // the device files of RDMA
 	accessible   func(path string) error
+	root         fs.FS // all files
 	placement    func() (placement.Machine, error)
 	user         func() account
 	leftovers    func() ([]string, error)
@@ -63,6 +65,7 @@ func thisMachine(s config.Doctor) machine {
 		accessible: func(path string) error {
 			return unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK|unix.W_OK, unix.AT_EACCESS)
 		},
+		root:      os.DirFS("/"),
 		placement: placement.ThisMachine,
 		user:      currentUser,
 		leftovers: func() ([]string, error) { return findLeftovers(".") },
