@@ -16,7 +16,6 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/bundle"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/doctor"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exchange"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
@@ -152,8 +151,8 @@ func bundleParts(
 			return inventory.Write(w, found, config.OutputJSON)
 		})
 	})
-	add("doctor.json", "findings of doctor --probe", func(w io.Writer) error {
-		return doctor.Run(w, s.Doctor())
+	add("doctor.json", "findings of doctor, with -p also of --probe", func(w io.Writer) error {
+		return runDoctor(ctx, streams, w, s.Doctor(), log)
 	})
 	for _, of := range []string{configCopy, "serve"} {
 		add("config-"+of+".txt", "settings of "+of+" with their origin; keys left out", func(w io.Writer) error {

@@ -24,7 +24,8 @@ type Bundle struct {
 // Doctor returns the settings with which doctor examines this machine for the bundle.
 func (s *Bundle) Doctor() Doctor {
 	return Doctor{
-		Logging: s.Logging, Driver: s.Driver, Device: s.Device, Representor: s.Representor, Output: OutputJSON,
+		Logging: s.Logging, Driver: s.Driver, Device: s.Device, Representor: s.Representor, Probe: s.Device != "",
+		Output: OutputJSON,
 	}
 }
 

@@ -22,8 +22,12 @@ func (s *Doctor) options() []option {
 		[]option{deviceOption(&s.Device), representorOption(&s.Representor)},
 		placementOptions(&s.Placement),
 		[]option{switchOption(AddedFlags, "peer", &s.Peer,
-			"Also check for the peer of -p's device; software device only, since on hardware the "+
-				"probe would use up the peer's waiting session")},
+			"Also check for the peer of -p's device, on the software device only: on hardware that would use up the "+
+				"peer's waiting session. With --probe on both sides, also try what needs both"),
+			switchOption(AddedFlags, "probe", &s.Probe,
+				"Also try on the device each thing that this program assumes of it; writes nothing but its own memory"),
+			durationOption(AddedFlags, "wait", &s.Wait, "30s", parsePositiveDuration,
+				"With --probe and --peer: timeout for the other side to run the same command")},
 		s.Network.options(),
 		[]option{
 			idleTimeoutOption(&s.IdleTimeout,

@@ -88,7 +88,9 @@ type Doctor struct {
 	Device      string // as for a copy
 	Representor string // as for a copy
 	Placement   placement.Wish
-	Peer        bool          // also check for the other side
+	Peer        bool          // also check for the other side, or with Probe try what needs it
+	Probe       bool          // try what is assumed of the device
+	Wait        time.Duration // for the other side, with Probe and Peer
 	Network                   // checked with DriverUCX, TrafficClass also with Listen
 	IdleTimeout time.Duration // of copies, from which Network's acknowledgements are derived
 	Keys        string

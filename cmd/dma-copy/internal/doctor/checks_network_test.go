@@ -136,7 +136,7 @@ func TestNetworkChecks(t *testing.T) {
 		m, s := networkMachine(), networkSettings()
 		tc.change(&m, &s)
 		var out bytes.Buffer
-		err := writeFindings(&out, examine(m, s), s)
+		err := writeFindings(&out, examine(m, s), nil, nil, s)
 		if report.ExitCode(err) != tc.code || !strings.Contains(out.String(), tc.line) {
 			t.Errorf("%s: %v, printed\n%s\nlacks %q", name, err, out.String(), tc.line)
 		}
@@ -169,7 +169,7 @@ ok    port: [::]:7483 is free
 ok    keys: this machine's own, and 2 trusted ones, in /etc/dma-copy
 ok    user: someone (1), groups 
 `
-	if err := writeFindings(&out, examine(m, s), s); err != nil || out.String() != want {
+	if err := writeFindings(&out, examine(m, s), nil, nil, s); err != nil || out.String() != want {
 		t.Errorf("%v, printed\n%s", err, out.String())
 	}
 }
@@ -184,7 +184,7 @@ func TestListenIsCheckedBesideADevice(t *testing.T) {
 	m.root = fstest.MapFS{}
 	s.Driver.Name, s.Device = config.DriverDOCA, "b1:00.1"
 	var out bytes.Buffer
-	err := writeFindings(&out, examine(m, s), s)
+	err := writeFindings(&out, examine(m, s), nil, nil, s)
 	if err == nil {
 		t.Error("no error without a driver")
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/probe"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -402,7 +403,7 @@ func TestCheckPeer(t *testing.T) {
 func TestExitCodeOfFirstFailure(t *testing.T) {
 	var out strings.Builder
 	all := []finding{ok("a"), warn("b", "b"), fail("", "c").exitingWith(exit.Peer), fail("", "d")}
-	err := writeFindings(&out, all, config.Doctor{})
+	err := writeFindings(&out, all, nil, nil, config.Doctor{})
 	if want := "ok    a\nwarn  b  -- b\nFAIL  c\nFAIL  d\n"; out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
@@ -410,13 +411,45 @@ func TestExitCodeOfFirstFailure(t *testing.T) {
 		report.ExitCode(err) != exit.Peer {
 		t.Errorf("error %v, exit code %d", err, report.ExitCode(err))
 	}
-	if err := writeFindings(&out, []finding{ok("a"), warn("b", "b")}, config.Doctor{}); err != nil {
+	if err := writeFindings(&out, []finding{ok("a"), warn("b", "b")}, nil, nil, config.Doctor{}); err != nil {
 		t.Errorf("warnings end with %v", err)
 	}
 }
 
+func TestResultsOfProbes(t *testing.T) {
+	probes := []probe.Result{
+		{Name: "a", Verdict: probe.AsAssumed, Found: "yes"},
+		{Name: "b", Verdict: probe.Differs, Found: "no", Assumption: "b holds", Source: "a guide", Means: "do c"},
+		{Name: "d", Verdict: probe.NotTried, Found: "no time"},
+	}
+	var out strings.Builder
+	err := writeFindings(&out, []finding{ok("x")}, probes, nil, config.Doctor{})
+	want := `ok    x
+as assumed          a: yes
+differs             b: no; assumed: b holds (a guide)  -- do c
+could not be tried  d: no time
+`
+	if out.String() != want || report.ExitCode(err) != exit.Device ||
+		err.Error() != "the device is not as assumed in 1 of 3 probes: see the lines with differs" {
+		t.Errorf("printed\n%s\nerror %v", out.String(), err)
+	}
+	out.Reset()
+	absent := fail("", "x").exitingWith(exit.Peer)
+	err = writeFindings(&out, []finding{absent}, probes, nil, config.Doctor{Quiet: true})
+	if report.ExitCode(err) != exit.Peer || out.String() != "FAIL  x\n"+strings.SplitAfter(want, "\n")[2] {
+		t.Errorf("quiet: printed\n%s\nerror %v", out.String(), err)
+	}
+	for _, want := range []error{nil, errors.New("nobody came")} {
+		got := writeFindings(&out, nil, append(probes[:1:1], probes[2]), want, config.Doctor{})
+		if got != want {
+			t.Errorf("what could not be tried ends with %v, want %v", got, want)
+		}
+	}
+}
+
 func TestFindingsOnAFullDisk(t *testing.T) {
-	if err := writeFindings(fullDisk{}, []finding{ok("a")}, config.Doctor{}); !errors.Is(err, syscall.ENOSPC) {
+	err := writeFindings(fullDisk{}, []finding{ok("a")}, nil, nil, config.Doctor{})
+	if !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,7 +1,8 @@
 // Package doctor checks the requirements of a copy on this machine and says how to meet them.
 //
 // A check judges what a machine, a value that tests can build, says about itself; each finding is one line with a fix.
-// Nothing here changes anything, connects to a peer or moves data.
+// Nothing here changes anything, connects to a peer or moves data; package probe does, for results that are printed
+// here.
 package doctor
 
 import (
@@ -9,12 +10,21 @@ import (
 	"io"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/probe"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// Run examines this machine, prints the findings as the settings ask for, and returns an error if one has failed.
-func Run(w io.Writer, s config.Doctor) error { return writeFindings(w, examine(thisMachine(s), s), s) }
+// Run examines this machine, makes the probes unless they are nil, and prints what both have found. It returns an error
+// if a check has failed or the device is not as assumed, and otherwise the error of the probes.
+func Run(w io.Writer, s config.Doctor, probes func() ([]probe.Result, error)) error {
+	findings := examine(thisMachine(s), s)
+	if probes == nil {
+		return writeFindings(w, findings, nil, nil, s)
+	}
+	results, err := probes()
+	return writeFindings(w, findings, results, err, s)
+}
 
 // examine runs every check, in the order in which problems are best fixed.
 func examine(m machine, s config.Doctor) []finding {
@@ -54,7 +64,7 @@ func examineDevices(m machine, s config.Doctor) []finding {
 	}
 	findings = append(findings, checkLeftovers(m))
 	findings = append(findings, checkPartials(m)...)
-	if s.Peer && driverErr == nil {
+	if s.Peer && !s.Probe && driverErr == nil {
 		findings = append(findings, checkPeer(m, found, s))
 	}
 	return findings

@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/probe"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -66,47 +69,65 @@ func (f finding) String() string {
 
 // document is the output of doctor -o json, described by docs/doctor.schema.json. Fields are only ever added.
 type document struct {
-	Version  int       `json:"v"`    // changes only if a field is removed or changes its meaning
-	Code     int       `json:"code"` // the exit code
-	Findings []finding `json:"findings"`
+	Version  int            `json:"v"`    // changes only if a field is removed or changes its meaning
+	Code     int            `json:"code"` // the exit code
+	Findings []finding      `json:"findings"`
+	Probes   []probe.Result `json:"probes,omitempty"` // with --probe
 }
 
-// writeFindings prints the findings and returns an error if some failed.
-func writeFindings(w io.Writer, findings []finding, s config.Doctor) error {
-	var failed []finding
-	for _, f := range findings {
-		if f.Verdict == verdictFail {
-			failed = append(failed, f)
-		}
+// writeFindings prints findings and results of probes. It returns an error if some failed or differ, otherwise failure,
+// which is that of the probes.
+func writeFindings(w io.Writer, findings []finding, probes []probe.Result, failure error, s config.Doctor) error {
+	failed := selectOnly(findings, func(f finding) bool { return f.Verdict == verdictFail })
+	differing := selectOnly(probes, func(r probe.Result) bool { return r.Verdict == probe.Differs })
+	switch {
+	case len(failed) > 0:
+		failure = exit.Errorf(failed[0].Code, "", "%d of %d checks failed: see the lines with FAIL", len(failed),
+			len(findings))
+	case len(differing) > 0:
+		failure = exit.Errorf(exit.Device, "",
+			"the device is not as assumed in %d of %d probes: see the lines with differs", len(differing),
+			len(probes))
 	}
-	code, shown := exit.OK, findings
-	if len(failed) > 0 {
-		code = failed[0].Code
-	}
+	shown := document{1, report.ExitCode(failure), append([]finding{}, findings...), probes}
 	if s.Quiet {
-		shown = failed
+		shown.Findings, shown.Probes = append([]finding{}, failed...), differing
 	}
-	if err := writeShown(w, shown, code, s.Output); err != nil {
+	if err := shown.write(w, s.Output); err != nil {
 		return fmt.Errorf("print the findings: %w", err)
 	}
-	if len(failed) > 0 {
-		return exit.Errorf(code, "", "%d of %d checks failed: see the lines with FAIL", len(failed), len(findings))
-	}
-	return nil
+	return failure
 }
 
-// writeShown prints findings as text or JSON. code is the exit code.
-func writeShown(w io.Writer, findings []finding, code int, form config.OutputForm) error {
+// selectOnly returns the elements that are wanted.
+func selectOnly[T any](all []T, wanted func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !wanted(one) })
+}
+
+// write prints the document as text or JSON.
+func (d document) write(w io.Writer, form config.OutputForm) error {
 	if form == config.OutputJSON {
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
-		return encoder.Encode(document{1, code, append([]finding{}, findings...)})
+		return encoder.Encode(d)
 	}
 	var text strings.Builder
-	for _, f := range findings {
+	for _, f := range d.Findings {
 		fmt.Fprintln(&text, f)
+	}
+	for _, r := range d.Probes {
+		fmt.Fprintln(&text, probeLine(r))
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// probeLine returns the line of a probe, which has all that a report of a difference needs.
+func probeLine(r probe.Result) string {
+	line := fmt.Sprintf("%-18s  %s: %s", r.Verdict, r.Name, r.Found)
+	if r.Verdict == probe.Differs {
+		line += fmt.Sprintf("; assumed: %s (%s)  -- %s", r.Assumption, r.Source, r.Means)
+	}
+	return line
 }

@@ -1,0 +1,202 @@
+//go:build cgo
+
+package probe
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/doca/docatest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+const (
+	hostFunction = "0000:b1:00.1"
+	dpuFunction  = "0000:03:00.1"
+
+	victimVariable = "PROBE_TEST_VICTIM"
+)
+
+func TestMain(m *testing.M) {
+	if device := os.Getenv(victimVariable); device != "" {
+		os.Exit(beVictim(device))
+	}
+	docatest.Main(m)
+}
+
+// beVictim is the process that is killed.
+func beVictim(device string) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		cancel()
+	}()
+	driver, err := doca.Open(doca.Options{Choice: doca.ChooseSoft})
+	if err != nil {
+		return 1
+	}
+	opened, err := driver.OpenDevice(device)
+	if err != nil {
+		return 1
+	}
+	o := Options{Device: opened}
+	if opened.Info().IsDPU() {
+		o.Side, o.Representor = negotiate.DPU, hostFunction
+	}
+	if Victim(ctx, o) != nil {
+		return 1
+	}
+	return 0
+}
+
+// both makes all probes of both sides in this process, and returns the results of each.
+func both(t *testing.T, settings map[string]string) (results [2][]Result) {
+	t.Helper()
+	t.Setenv("DMA_COPY_SOFT_DIR", t.TempDir())
+	for name, value := range settings {
+		t.Setenv(name, value)
+	}
+	driver, err := doca.Open(doca.Options{Choice: doca.ChooseSoft})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	for side, name := range map[negotiate.Side]string{negotiate.Host: hostFunction, negotiate.DPU: dpuFunction} {
+		device, err := driver.OpenDevice(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Options{
+			Side: side, Device: device, Peer: true, Wait: time.Minute, Log: zerolog.Nop(),
+			Victim: func() *exec.Cmd {
+				command := exec.Command("/proc/self/exe")
+				command.Env = append(os.Environ(), victimVariable+"="+name)
+				return command
+			},
+		}
+		if side == negotiate.DPU {
+			o.Representor = hostFunction
+		}
+		running.Go(func() {
+			var err error
+			if results[side], err = Run(t.Context(), o); err != nil {
+				t.Errorf("%s: %v", side, err)
+			}
+			if err := device.Close(); err != nil {
+				t.Errorf("%s: %v", side, err)
+			}
+		})
+	}
+	running.Wait()
+	if err := driver.Close(); err != nil {
+		t.Error(err)
+	}
+	return results
+}
+
+// differing returns what has another verdict than as assumed, by name. Both sides have to agree about what both have.
+func differing(t *testing.T, settings map[string]string) map[string]Result {
+	t.Helper()
+	found := map[string]Result{}
+	for side, results := range both(t, settings) {
+		for i := range register {
+			a := &register[i]
+			at := slices.IndexFunc(results, func(r Result) bool { return r.Name == a.name })
+			if expected := a.together || a.runsOn(negotiate.Side(side)); expected != (at >= 0) {
+				t.Errorf("%s: %s has a result: %t", negotiate.Side(side), a.name, at >= 0)
+			}
+			if at >= 0 && results[at].Verdict != AsAssumed {
+				found[a.name] = results[at]
+			}
+		}
+	}
+	return found
+}
+
+func TestSoftwareDeviceIsAsAssumed(t *testing.T) {
+	for name, result := range differing(t, nil) {
+		t.Errorf("%s: %s: %s", name, result.Verdict, result.Found)
+	}
+}
+
+// seen are the probes that differ with a quirk, and what the finding says.
+var seen = map[string]map[string]string{
+	"disconnect_event":      {"disconnect-silently": "raises an event"},
+	"disconnect_again":      {"disconnect-at-once": "AGAIN"},
+	"dead_peer_unnoticed":   {"server-dies": "does not show"},
+	"large_messages":        {"message-too-large": "then fails"},
+	"comch_no_notification": {"channel-notification": "NOT_SUPPORTED"},
+	"start_aborts":          {"no-server": "CONNECTION_ABORTED"},
+}
+
+// unseen are the quirks that no probe shows, and why.
+var unseen = map[string]string{
+	"selective_swallow":        "the program never uses the mode SELECTIVE",
+	"dead_clients_count":       "as many clients as max_clients, 512 by default, would have to die",
+	"late_copy":                "the C layer keeps each message until it is sent, so that nothing can change it",
+	"optimized_reports_stall":  "no task of the program has OPTIMIZE_REPORTS",
+	"idle_alloc_crash":         "to see it is to crash; the C layer looks at the state before it allocates a task",
+	"stop_in_send_error_crash": "to see it is to crash; the program stops no context in a callback",
+	"untold_clients":           "the C layer tells a server of each client that has left",
+	"late_disconnect_crash":    "to see it is to crash; the C layer ends a connection while it is valid",
+}
+
+func TestQuirksAreSeen(t *testing.T) {
+	source, err := os.ReadFile("../../../../softdoca/device/quirk.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, match := range regexp.MustCompile(`\[SOFT_\w+\] = "(\w+)"`).FindAllStringSubmatch(string(source), -1) {
+		quirk := match[1]
+		want, isSeen := seen[quirk]
+		if _, isUnseen := unseen[quirk]; isSeen == isUnseen {
+			t.Errorf("%s is in one of two tables: seen %t, unseen %t", quirk, isSeen, isUnseen)
+		}
+		if !isSeen {
+			continue
+		}
+		t.Run(quirk, func(t *testing.T) {
+			checkFound(t, differing(t, map[string]string{"DMA_COPY_SOFT_QUIRKS": quirk}), want)
+		})
+	}
+}
+
+// checkFound compares the probes that differ with those that have to.
+func checkFound(t *testing.T, found map[string]Result, want map[string]string) {
+	t.Helper()
+	for name, result := range found {
+		text, expected := want[name]
+		if !expected || result.Verdict != Differs || !strings.Contains(result.Found, text) || result.Means == "" {
+			t.Errorf("%s: %s: %s", name, result.Verdict, result.Found)
+		}
+	}
+	for name := range want {
+		if _, is := found[name]; !is {
+			t.Errorf("%s is as assumed", name)
+		}
+	}
+}
+
+func TestLimitsAreSeen(t *testing.T) {
+	for limits, want := range map[string]map[string]string{
+		"pin_files=0":          {"mapped-file": ""},
+		"max_buf_size=1048576": {"task-size": "1048576, published are 2097152"},
+		"max_buf_list_len=1,max_msg_size=2048,max_dma_tasks=16": {
+			"source-lists": "no lists", "message-size": "2048", "tasks-in-flight": "at most 16",
+		},
+	} {
+		t.Run(limits, func(t *testing.T) {
+			checkFound(t, differing(t, map[string]string{"DMA_COPY_SOFT_LIMITS": limits}), want)
+		})
+	}
+}
