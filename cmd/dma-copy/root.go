@@ -97,7 +97,8 @@ func newRootCommand(
 // commands are those below the root, in the order of the help.
 func commands() []command {
 	return []command{
-		bundleCommand(), completionCommand(), configCommand(), devicesCommand(), doctorCommand(), keysCommand(),
+		benchCommand(), bundleCommand(), completionCommand(), configCommand(), devicesCommand(), doctorCommand(),
+		keysCommand(),
 		localCommand(), lsCommand(), mkdirCommand(), pingCommand(), pullCommand(), pushCommand(), rmCommand(),
 		serveCommand(), statusCommand(), syncCommand(), verifyCommand(), versionCommand(),
 	}

@@ -3,6 +3,9 @@ package negotiate
 // measureVersion is the first version of the service protocol that has MEASURE.
 const measureVersion = 2
 
+// BenchServerName is the Comch server name for measurements between two commands, apart from that of copies.
+const BenchServerName = "dma copy bench"
+
 // MeasureRequest is the content of a MEASURE: a copy from memory to memory, of which nothing is read or stored.
 type MeasureRequest struct {
 	Direction CopyDirection

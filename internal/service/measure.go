@@ -17,11 +17,11 @@ import (
 
 // This file has the measurements of both sides: copies from memory to memory, which are made as those of files.
 
-// The limits of one measurement on the daemon.
-const (
-	longestMeasurement = 10 * time.Second
-	largestMeasured    = 64 << 20 // bytes of the window
-)
+// MostMeasured is how many bytes the window of a measurement may have: those of the largest that copies choose.
+const MostMeasured = 64 << 20
+
+// longestMeasurement is what one measurement may take on the daemon.
+const longestMeasurement = 10 * time.Second
 
 var errLongMeasurement = job.NewError(job.ErrLimit, nil, "measure for a shorter time",
 	"a measurement took longer than the daemon's limit of %s", longestMeasurement)
@@ -99,10 +99,10 @@ func (c *connection) authorizeMeasure(r negotiate.MeasureRequest) ([]*rate.Limit
 	case !s.config.MeasuresOnly && !slices.ContainsFunc(visible, may):
 		return nil, job.NewError(ErrRefused, nil, "ask for the right on the daemon's side",
 			"this key may not %s any share, so it may not measure a %s", verbs[needed], r.Direction)
-	case window > largestMeasured:
+	case window > MostMeasured:
 		return nil, job.NewError(job.ErrLimit, nil, "choose smaller --chunks or --depths",
 			"a window of %s exceeds the daemon's limit of %s", quantity.Bytes(uint64(window)),
-			quantity.Bytes(largestMeasured))
+			quantity.Bytes(MostMeasured))
 	case c.in.Side != negotiate.Server && !s.config.Copy.Path.Permits(r.Path):
 		return nil, job.NewError(job.ErrCapability, nil, "leave out --path",
 			"the daemon does not permit the path %s", r.Path)

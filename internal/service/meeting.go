@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -204,6 +205,7 @@ type Meeting struct {
 	Side        negotiate.Side // of Device
 	Representor string         // on the DPU: the host function whose daemon is wanted
 	Wait        time.Duration  // for the daemon to appear, and on the DPU also for other commands to end
+	Name        string         // of the Comch server on the DPU; empty: negotiate.ServiceName
 }
 
 // Dial connects to a daemon. Conn and Memory of the config are not used. Besides the errors of Connect there are those
@@ -213,7 +215,7 @@ func Dial(ctx context.Context, m Meeting, c ClientConfig) (*Client, error) {
 	if m.Side == negotiate.DPU {
 		return m.offer(ctx, c)
 	}
-	dialer := comch.NewDialer(m.Device, negotiate.ServiceName, comch.Within(m.Wait))
+	dialer := comch.NewDialer(m.Device, cmp.Or(m.Name, negotiate.ServiceName), comch.Within(m.Wait))
 	conn, err := dialer.Dial(ctx)
 	for err == nil {
 		c.Conn, c.Memory = conn, memoryOf(m.Device, m.Side, conn)
@@ -226,6 +228,24 @@ func Dial(ctx context.Context, m Meeting, c ClientConfig) (*Client, error) {
 		conn, err = dialer.Redial(ctx)
 	}
 	return nil, err
+}
+
+// ServeOne serves one command on the host, which looks for m.Name, to its end. It is called on the DPU. Besides the
+// errors of Serve there are those of comch.Offer.
+func (s *Server) ServeOne(ctx context.Context, m Meeting) error {
+	conn, disconnect, err := comch.Offer{
+		Device: m.Device, Representor: m.Representor, Names: []string{m.Name},
+		Busy: func() {
+			s.config.Log.Info().Str("representor", m.Representor).Msg("waiting for another command like this to end")
+		},
+	}.AcceptOne(ctx, comch.Within(m.Wait))
+	if err != nil {
+		return err
+	}
+	err = s.Serve(ctx, Incoming{
+		Conn: conn, Memory: memoryOf(m.Device, m.Side, conn), Function: m.Representor, Side: m.Side,
+	})
+	return errors.Join(err, disconnect())
 }
 
 // offer waits for the daemon on the host.

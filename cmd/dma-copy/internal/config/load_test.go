@@ -30,6 +30,7 @@ var samples = map[string][][3]string{
 	"idle-timeout":    {{"1s", "2s", "3s"}},
 	"chunk":           {{"1K", "2K", "3K"}},
 	"depth":           {{"1", "2", "3"}},
+	"lanes":           {{"1", "2", "3"}},
 	"log-format":      {{"text", "json", "auto"}},
 	"overwrite":       {{"true", "false", "true"}, {"false", "true", "false"}},
 	"ignore-existing": {{"true", "false", "true"}, {"false", "true", "false"}},
@@ -162,7 +163,8 @@ func TestVariableNames(t *testing.T) {
 	want := strings.Fields(`DMA_COPY_LOG_LEVEL DMA_COPY_LOG_FORMAT DMA_COPY_SDK_LOG_LEVEL DMA_COPY_JSON
 		DMA_COPY_PCI_ADDR DMA_COPY_DEV_PCI
 		DMA_COPY_REP_PCI DMA_COPY_FILE DMA_COPY_DRIVER DMA_COPY_REQUIRE_HW DMA_COPY_DOCA_LIBDIR
-		DMA_COPY_ROLE DMA_COPY_CHUNK DMA_COPY_DEPTH DMA_COPY_PATH DMA_COPY_NUMA DMA_COPY_CORES DMA_COPY_WAIT
+		DMA_COPY_ROLE DMA_COPY_CHUNK DMA_COPY_DEPTH DMA_COPY_LANES DMA_COPY_PATH
+		DMA_COPY_NUMA DMA_COPY_CORES DMA_COPY_WAIT
 		DMA_COPY_TIMEOUT DMA_COPY_MAX_DURATION DMA_COPY_MAX_BYTES DMA_COPY_MAX_HOLES DMA_COPY_IDLE_TIMEOUT
 		DMA_COPY_OVERWRITE DMA_COPY_IGNORE_EXISTING DMA_COPY_BACKUP DMA_COPY_PROTOCOL DMA_COPY_OUTPUT DMA_COPY_PROGRESS
 		DMA_COPY_EVENTS DMA_COPY_QUIET DMA_COPY_DIGEST DMA_COPY_EXPECT DMA_COPY_WITH DMA_COPY_VERIFY

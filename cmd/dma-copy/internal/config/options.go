@@ -58,8 +58,8 @@ var (
 func everyOption() []option {
 	var table []option
 	for _, s := range []Settings{
-		&Copy{}, &Bundle{}, &Config{}, &Devices{}, &Doctor{}, &List{}, &Local{}, &MakeDir{}, &Ping{}, &Remove{},
-		&Serve{}, &Status{}, &Transfer{Kind: Push}, &Transfer{Kind: Sync}, &Verify{}, &Version{},
+		&Copy{}, &Bench{}, &Bundle{}, &Config{}, &Devices{}, &Doctor{}, &List{}, &Local{}, &MakeDir{}, &Ping{},
+		&Remove{}, &Serve{}, &Status{}, &Transfer{Kind: Push}, &Transfer{Kind: Sync}, &Verify{}, &Version{},
 	} {
 		for _, opt := range s.options() {
 			if _, known := optionByName(table, opt.name); !known {

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -58,6 +59,53 @@ func (s *Ping) options() []option {
 		quietOption(&s.Quiet, "Print errors only, unless -o json is given"),
 		s.Network.trafficClassOption(),
 	}, s.Contact.options())
+}
+
+// options implements Settings.
+func (s *Bench) options() []option {
+	lists := func(name, value, fallback string, assign func(string) error, help string) option {
+		return option{
+			group: AddedFlags, name: name, value: value, fallback: fallback, json: jsonText, assign: assign, help: help,
+		}
+	}
+	return slices.Concat(commonOptions(&s.Logging, &s.Driver), s.Reach.options(), []option{
+		lists("chunks", "SIZE,...", "64KiB,256KiB,1MiB,2MiB", into(&s.Chunks, parseList(parseChunk)),
+			"Bytes per DMA task, rounded down to a power of two"),
+		lists("depths", "COUNT,...", "1,4,16,32", into(&s.Depths, parseList(parseCount(1, negotiate.MaxDepth))),
+			"Chunks in flight"),
+		lists("lane-counts", "COUNT,...", "1,2", into(&s.Lanes, parseList(parseCount(1, mostLanes))),
+			"Engines of each side, at most one for each chunk in flight"),
+		durationOption(AddedFlags, "each", &s.Each, "200ms", parseEach,
+			"Time of one measurement, 1ms to 5s; there are about a hundred by default"),
+		pathOption(AddedFlags, &s.Path, "Measure this path only; auto is dma and fast over a device, and tls to "+
+			"another machine", everyPath()),
+		{group: AddedFlags, name: "file", short: "f", value: "FILE", offers: FileValues, flagOnly: true,
+			json: jsonNone, assign: into(&s.File, parsePath),
+			help: "Also copy FILE as push would; needs a directory on the other side: -f DIR of its bench, or that " +
+				"in PEER, such as :inbox/"},
+		fileOption(AddedFlags, "plot", "FILE", &s.Plot, "Write a drawing of the results, as SVG"),
+		outputOption(&s.Output, "Results as text, or as one JSON object, on stdout"),
+		quietOption(&s.Quiet, "Print errors only, unless -o json is given"),
+		s.Network.trafficClassOption(),
+	}, s.Contact.options())
+}
+
+// parseChunk accepts the sizes that a chunk can have.
+func parseChunk(text string) (int64, error) {
+	size, err := parseSize(text)
+	if err == nil && (size < negotiate.MinChunk || size > negotiate.MaxChunk) {
+		return 0, fmt.Errorf("not a chunk; give 4KiB to 1GiB")
+	}
+	return size, err
+}
+
+// parseEach accepts what a daemon permits, with time to spare.
+func parseEach(text string) (time.Duration, error) {
+	d, err := parseDuration(text)
+	if err == nil && (d < time.Millisecond || d > 5*time.Second) {
+		return 0, fmt.Errorf("not from 1ms to 5s; give a time such as 200ms")
+	}
+	return d, err
 }
 
 // options implements Settings.

@@ -114,6 +114,24 @@ type Ping struct {
 	Quiet  bool // print no text
 }
 
+// Bench holds the settings of bench.
+type Bench struct {
+	Contact
+	Daemon bool         // the peer is a daemon, otherwise another bench
+	Remote share.Remote // the daemon, with the directory of the copy of File in a share if there is one
+	Logging
+	Reach
+	Chunks []int64 // bytes
+	Depths []int
+	Lanes  []int
+	Each   time.Duration // of a measurement
+	Path   PathChoice
+	File   string // to be copied, too, on the DPU the directory for the copy; empty: none
+	Plot   string // file; empty: none
+	Output OutputForm
+	Quiet  bool // print no text
+}
+
 // Verify holds the settings of verify.
 type Verify struct {
 	Logging

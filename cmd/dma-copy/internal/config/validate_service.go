@@ -247,6 +247,35 @@ func (s *Ping) SetPeer(args []string) error {
 	return validateSide(s.Role, s.Representor)
 }
 
+// SetPeer sets the daemon from the arguments of the command. Without one, the peer is another bench.
+func (s *Bench) SetPeer(args []string) error {
+	switch {
+	case len(args) == 0:
+		return s.Path.validateForDevice()
+	case len(args) > 1:
+		return exit.Usagef("unexpected argument %s: dma-copy bench takes one PEER or none", quote.Text(args[1]))
+	}
+	s.Daemon = true
+	var err error
+	if s.File == "" {
+		s.Remote, err = parsePeer(args[0])
+	} else if s.Remote, _, err = share.ParseRemote(args[0]); err == nil && s.Remote.Share == "" {
+		err = exit.Usagef("--file needs the directory of a share for the copy: give PEER as :SHARE or :SHARE/PATH")
+	}
+	if err != nil {
+		return err
+	}
+	return validateSide(s.Role, s.Representor)
+}
+
+// ValidateFor checks the settings against the kind of connection, as that of a Transfer.
+func (s *Bench) ValidateFor(network bool) error {
+	if network {
+		return s.Network.validatePath(s.Path)
+	}
+	return s.Path.validateForDevice()
+}
+
 // parsePeer parses the name of a daemon, with or without a colon, or the address of one on another machine.
 func parsePeer(text string) (share.Remote, error) {
 	if strings.HasPrefix(text, share.Scheme) {

@@ -398,7 +398,7 @@ func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 		}
 	}
 	if busy := s.Shares.Busiest(); s.Shares[busy] > 0 {
-		line.Bottleneck = stageKey(busy)
+		line.Bottleneck = StageKey(busy)
 	}
 	return line
 }
@@ -435,11 +435,11 @@ func (p Path) role() string {
 	if p.Local {
 		return "local"
 	}
-	return roleOf(p.Side)
+	return RoleOf(p.Side)
 }
 
-// roleOf returns the side: as --role spells it, or of a network connection.
-func roleOf(side negotiate.Side) string {
+// RoleOf returns the side: as --role spells it, or of a network connection.
+func RoleOf(side negotiate.Side) string {
 	switch side {
 	case negotiate.Host:
 		return string(config.RoleHost)
@@ -456,10 +456,10 @@ func stagesOf(shares pump.Shares) map[string]float64 {
 	}
 	stages := map[string]float64{}
 	for stage, share := range shares {
-		stages[stageKey(pump.Stage(stage))] = share
+		stages[StageKey(pump.Stage(stage))] = share
 	}
 	return stages
 }
 
-// stageKey returns the stage's name in the events.
-func stageKey(stage pump.Stage) string { return strings.ReplaceAll(stage.String(), " ", "_") }
+// StageKey returns the stage's name in the events.
+func StageKey(stage pump.Stage) string { return strings.ReplaceAll(stage.String(), " ", "_") }

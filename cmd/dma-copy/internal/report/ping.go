@@ -66,7 +66,7 @@ func (r *PingReporter) Event(e ping.Event) {
 		r.events.write("hello", helloOf(r.path, "ping", e.Version, ""))
 	case ping.Text:
 		if e.Text != "" {
-			r.events.write("text", textEvent{roleOf(e.From), strings.ToValidUTF8(e.Text, "\uFFFD")})
+			r.events.write("text", textEvent{RoleOf(e.From), strings.ToValidUTF8(e.Text, "\uFFFD")})
 			r.printf("%s says: %s\n", e.From, quote.Printable(e.Text))
 		}
 	}

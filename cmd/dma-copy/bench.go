@@ -1,0 +1,361 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/ping"
+	"github.com/dma-copy/dma-copy/internal/secure"
+	"github.com/dma-copy/dma-copy/internal/service"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+func benchCommand() command {
+	var s config.Bench
+	return command{
+		name:    "bench",
+		summary: "Measure, and recommend settings for a card",
+		takes:   []string{"[PEER]"},
+		about: `Copies from memory to memory, in both directions, as a copy of files does but
+without reading, digests and storing, and prints the throughput for each chunk,
+depth and number of lanes, by DMA and over producers and consumers. It ends
+with the cheapest settings that reach 95 % of the best throughput, as flags and
+for a parameter file. Figures of the software device mean nothing for a card.
+
+Without PEER, run it on both sides, as a copy; nobody is authenticated. The
+host measures and prints, with its own flags; the DPU serves it. With PEER, a
+daemon (dma-copy serve) is the other side, within its limits, and the key must
+be allowed to copy. PEER is as for ping, with --file also :SHARE[/PATH].
+`,
+		examples: `host$ dma-copy bench -p b1:00.1
+dpu$  dma-copy bench -p 03:00.1 -r b1:00.1
+host$ dma-copy bench : --path dma --chunks 1MiB,2MiB --plot bench.svg
+host$ dma-copy bench -f image.bin :inbox/
+`,
+		complete: peerArgument,
+		settings: &s,
+		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
+			err := s.SetPeer(args)
+			if err == nil {
+				err = runBench(ctx, streams, s, log)
+			}
+			report.LogReworded(log, err)
+			return err
+		},
+	}
+}
+
+func runBench(ctx context.Context, streams streams, s config.Bench, log zerolog.Logger) error {
+	ctx, cancel := limitTime(ctx, s.Timeout)
+	defer cancel()
+	waits := waitOutput(streams, s.Output, s.Quiet, log)
+	b := &benchRun{settings: s, streams: streams, log: log, at: placeOf(s.Remote)}
+	if s.Daemon {
+		s.Remote.Share, s.Remote.Path = "", ""
+		daemon := reach{Contact: s.Contact, Reach: s.Reach, daemon: s.Remote, waits: waits, validate: s.ValidateFor}
+		return report.InRequest("measurement", withDaemon(ctx, streams, daemon, log, b.measure))
+	}
+	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
+	on, err := openSide(s.Driver, chosen, log)
+	if err != nil {
+		return on.end(err)
+	}
+	wait := report.WaitForCommand(on.side, hostFunction(on, s.Representor), "dma-copy bench", s.Wait)
+	stop := sync.OnceFunc(report.Waiting(wait, waits, progressRequests(ctx)))
+	meeting := service.Meeting{
+		Device: on.device, Side: on.side, Representor: s.Representor, Wait: s.Wait, Name: negotiate.BenchServerName,
+	}
+	if on.side == negotiate.DPU {
+		err = b.serve(ctx, on, meeting, stop)
+	} else {
+		err = b.call(ctx, on, meeting, stop)
+	}
+	stop()
+	if err != nil {
+		err = withSide(on.side, wait.Explain(err))
+	}
+	return on.end(err)
+}
+
+// benchShare is the share of a bench on the DPU that has --file.
+const benchShare = "bench"
+
+// benchRun is one run of bench.
+type benchRun struct {
+	settings config.Bench
+	streams  streams
+	log      zerolog.Logger
+	at       negotiate.Place // of the copy of --file
+	report   bench.Report
+}
+
+// call measures, on the host, with a bench on the DPU.
+func (b *benchRun) call(ctx context.Context, on side, m service.Meeting, stop func()) error {
+	b.at.Share = benchShare
+	client, err := service.Dial(ctx, m, service.ClientConfig{
+		Verify: secure.AnyKey, Anonymous: true, Software: softwareName(), Name: machineName(), User: userName(),
+		IdleTimeout: b.settings.IdleTimeout, Log: b.log,
+	})
+	stop()
+	if err != nil {
+		return err
+	}
+	err = b.measure(ctx, contact{side: on, client: client, path: pathOf(on, b.settings.Driver)})
+	return errors.Join(err, closeUnlessHung(err, client.Close))
+}
+
+// served counts what a bench on the DPU has been asked for.
+type served struct {
+	service.Observers
+	stop    func() // ends the report of the wait
+	count   int
+	bytes   int64
+	machine string
+}
+
+// Authenticated implements service.Observer.
+func (s *served) Authenticated(session service.Session) {
+	s.stop()
+	s.machine = session.Machine
+}
+
+// Ended implements service.Observer. There is one connection, with one request at a time.
+func (s *served) Ended(r service.Record) {
+	if r.Operation == service.Measure {
+		s.count++
+		s.bytes += r.Bytes
+	}
+}
+
+// serve is the other side of a bench on the host.
+func (b *benchRun) serve(ctx context.Context, on side, m service.Meeting, stop func()) error {
+	if b.settings.Plot != "" {
+		return exit.Usagef("--plot is for the side that measures: give it to dma-copy bench on the host")
+	}
+	key, err := identity.Generate()
+	if err != nil {
+		return err
+	}
+	seen := &served{stop: stop}
+	c := service.ServerConfig{
+		Key: key, AuthNone: true, MeasuresOnly: true, Name: machineName(), User: userName(), Observer: seen, Log: b.log,
+		Limits: service.Limits{IdleTimeout: b.settings.IdleTimeout},
+		Copy: dmaxfer.Options{
+			Path: pathChoices[b.settings.Path], Placement: placement.Lanes{}, Software: softwareName(),
+			ExitCode: report.ExitCode,
+		},
+	}
+	if b.settings.File != "" {
+		c.Shares = []share.Share{{Name: benchShare, Path: b.settings.File, Access: share.ReadWrite}}
+	}
+	server, err := service.NewServer(c)
+	if err == nil {
+		err = server.ServeOne(ctx, m)
+	}
+	if err != nil {
+		return err
+	}
+	if b.settings.Output == config.OutputJSON {
+		return json.NewEncoder(b.streams.stdout).Encode(map[string]any{
+			"v": 1, "software": softwareName(), "side": "dpu", "measurements": seen.count, "bytes": seen.bytes,
+		})
+	}
+	if b.settings.Quiet {
+		return nil
+	}
+	_, err = fmt.Fprintf(b.streams.stdout, "%d measurements with %s; its dma-copy bench prints the results\n",
+		seen.count, cmp.Or(seen.machine, "the host"))
+	return err
+}
+
+// measure measures everything, and reports it.
+func (b *benchRun) measure(ctx context.Context, c contact) error {
+	var plot *fileio.Replacement
+	if b.settings.Plot != "" {
+		var err error
+		if plot, err = fileio.Create(b.settings.Plot, true); err != nil {
+			return err
+		}
+		defer plot.Discard()
+	}
+	b.report = bench.Report{
+		Version: 1, Software: softwareName(), Side: report.RoleOf(c.side.side), Driver: c.path.Driver,
+		Hardware: c.path.Hardware, Peer: c.client.Peer().Software,
+		Results: []bench.Result{}, Skipped: []bench.Skipped{},
+	}
+	if err := b.roundTrips(ctx, c); err != nil {
+		return err
+	}
+	if b.settings.File != "" {
+		if err := b.wholeCopy(ctx, c); err != nil {
+			return err
+		}
+	}
+	if err := b.copies(ctx, c); err != nil {
+		return err
+	}
+	b.report.Recommended = bench.Recommend(b.report.Results)
+	if plot != nil {
+		err := bench.WriteSVG(plot, b.report.Results)
+		if err == nil {
+			err = plot.Commit(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case b.settings.Output == config.OutputJSON:
+		return b.report.WriteJSON(b.streams.stdout)
+	case b.settings.Quiet:
+		return nil
+	}
+	return b.report.WriteText(b.streams.stdout)
+}
+
+// roundTrips measures those over the control channel.
+func (b *benchRun) roundTrips(ctx context.Context, c contact) error {
+	times := make([]time.Duration, 200)
+	for i := range times {
+		var err error
+		if times[i], err = c.client.Ping(ctx, make([]byte, 64)); err != nil {
+			return err
+		}
+	}
+	s := ping.Summarize(times)
+	b.report.Control = &bench.RoundTrips{
+		Count: s.Count, Min: s.Min.Seconds(), Median: s.Median.Seconds(), P99: s.P99.Seconds(),
+	}
+	return nil
+}
+
+// copies measures the copies from memory to memory.
+func (b *benchRun) copies(ctx context.Context, c contact) error {
+	s := b.settings
+	paths := []negotiate.Path{negotiate.PathDMA, negotiate.PathFast}
+	if c.device == nil {
+		paths = []negotiate.Path{negotiate.PathTLS}
+	}
+	if s.Path != config.PathAuto {
+		paths = []negotiate.Path{pathNamed(s.Path)}
+	}
+	plan := bench.Plan{Chunks: s.Chunks, Depths: s.Depths, Lanes: s.Lanes, Window: service.MostMeasured, Each: s.Each}
+	var unavailable error
+	for _, path := range paths {
+		for _, direction := range []negotiate.CopyDirection{negotiate.CopyPush, negotiate.CopyPull} {
+			from := c.side.side
+			if direction == negotiate.CopyPull {
+				from = from.Other()
+			}
+			results, err := plan.Run(ctx, report.RoleOf(from), path.String(), b.measurer(c, path, direction))
+			if skipped, is := errors.AsType[*bench.Unavailable](err); is {
+				unavailable = skipped.Err
+				reason := report.Sentence(withSide(c.side.side, unavailable))
+				b.report.Skipped = append(b.report.Skipped, bench.Skipped{
+					From: report.RoleOf(from), Path: path.String(), Reason: reason,
+				})
+			} else if err != nil {
+				return err
+			}
+			b.report.Results = append(b.report.Results, results...)
+			if s.Output == config.OutputText && !s.Quiet && len(results) > 0 {
+				bench.WriteTable(b.streams.stdout, results)
+			}
+		}
+	}
+	if len(b.report.Results) > 0 {
+		return nil
+	}
+	return cmp.Or(unavailable, exit.Usagef("no chunk of --chunks fits %d bytes in flight with one of --depths and "+
+		"--lane-counts: choose smaller ones", service.MostMeasured))
+}
+
+// measurer returns what makes the measurements on a path in a direction.
+func (b *benchRun) measurer(c contact, path negotiate.Path, direction negotiate.CopyDirection) bench.Measurer {
+	return func(ctx context.Context, of bench.Case, bytes int64) (bench.Measured, error) {
+		summary, err := c.client.Measure(ctx, negotiate.MeasureRequest{
+			Direction: direction, Path: path, Lanes: uint8(of.Lanes), Chunk: uint32(of.Chunk), Depth: uint32(of.Depth),
+			Size: uint64(bytes),
+		}, b.options(c))
+		refused, isRefused := errors.AsType[*negotiate.Refusal](err)
+		lacking := errors.Is(err, job.ErrCapability) || errors.Is(err, negotiate.ErrNoPath)
+		if lacking || isRefused && !refused.Final {
+			err = &bench.Unavailable{Err: err}
+		}
+		return bench.Measured{Chunk: summary.Chunk, Depth: summary.Depth, Elapsed: summary.Elapsed}, err
+	}
+}
+
+// options returns those of every copy.
+func (b *benchRun) options(c contact) dmaxfer.Options {
+	return dmaxfer.Options{
+		Side: c.side.side, Placement: placement.Lanes{}, IdleTimeout: b.settings.IdleTimeout, Log: b.log,
+		Software: softwareName(), ExitCode: report.ExitCode,
+	}
+}
+
+// wholeCopy copies a file as push does, under a name that is new there, and removes the copy.
+func (b *benchRun) wholeCopy(ctx context.Context, c contact) error {
+	o, at := b.options(c), b.at
+	o.File, o.Path, o.Digest = b.settings.File, pathChoices[b.settings.Path], digest.CRC32C
+	o.Durability, o.NoResume = negotiate.DurabilityFull, true
+	name := "dma-copy-bench-" + rand.Text()[:12]
+	at.Path = path.Join(at.Path, name)
+	local, err := filepath.Abs(o.File)
+	if err != nil {
+		return err
+	}
+	s, err := c.client.Push(ctx, service.CopyRequest{Options: o, Place: at, Local: local, Daemon: b.settings.Remote})
+	if refused, is := errors.AsType[*negotiate.Refusal](err); is && !b.settings.Daemon && !refused.Final {
+		return exit.Errorf(int(refused.Code), "give -f DIR to dma-copy bench on the DPU, too, or leave out -f",
+			"the DPU has no directory for the copy of --file")
+	}
+	if err != nil {
+		return err
+	}
+	stage := s.Shares.Busiest()
+	share := s.Shares[stage]
+	seconds := max(s.Elapsed, 1).Seconds()
+	b.report.File = &bench.File{
+		Path: o.File, Bytes: s.Size, Seconds: seconds, Rate: float64(s.Size) / seconds,
+		Limit: report.StageKey(stage), Part: share, Most: report.MostTime(stage, share, c.side.side),
+	}
+	return c.client.Remove(ctx, negotiate.RemoveRequest{Place: b.at, Paths: []string{name}, Files: true},
+		func(_ string, result negotiate.Removal) error {
+			if result.Code != 0 {
+				return fmt.Errorf("cannot remove the copy %s: %s", at.Path, result.Text)
+			}
+			return nil
+		})
+}
+
+// pathNamed returns the path of a choice that names one.
+func pathNamed(choice config.PathChoice) negotiate.Path {
+	path := negotiate.PathDMA
+	for !pathChoices[choice].Permits(path) {
+		path++
+	}
+	return path
+}

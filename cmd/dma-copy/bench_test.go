@@ -1,0 +1,56 @@
+//go:build cgo
+
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+)
+
+// The schema describes all that a report may have, and the little that the DPU has.
+func TestBenchSchema(t *testing.T) {
+	of := bench.Case{From: "host", Path: "dma", Chunk: 4096, Depth: 8, Lanes: 2}
+	results := []bench.Result{{Case: of, Bytes: 1 << 20, Seconds: 0.5, Rate: 2 << 20, Latency: 1e-4}}
+	r := bench.Report{
+		Version: 1, Software: "dma-copy 1", Side: "host", Driver: "soft", Peer: "dma-copy 2", Results: results,
+		Control:     &bench.RoundTrips{Count: 200, Min: 1e-6, Median: 2e-6, P99: 3e-6},
+		Skipped:     []bench.Skipped{{From: "dpu", Path: "fast", Reason: "it lacks that"}},
+		File:        &bench.File{Path: "file", Bytes: 1, Seconds: 1, Rate: 1, Limit: "peer", Part: 0.5, Most: "x"},
+		Recommended: bench.Recommend(results),
+	}
+	var text strings.Builder
+	must(t, r.WriteJSON(&text))
+	document := checkDocument(t, "bench.schema.json", text.String())
+	if chosen := document["recommended"].(map[string]any); fmt.Sprint(chosen["depth"]) != "8" {
+		t.Errorf("recommends %v", chosen)
+	}
+	served := `{"v": 1, "software": "dma-copy 1", "side": "dpu", "measurements": 1, "bytes": 9}`
+	checkDocument(t, "bench.schema.json", served)
+}
+
+// What cannot be measured is refused before anything is.
+func TestBenchIsRefused(t *testing.T) {
+	useSoftDevice(t, "all")
+	t.Chdir(t.TempDir())
+	for line, want := range map[string]string{
+		"bench --path tls": "--path tls is for daemons on other machines",
+		"bench a b":        "dma-copy bench takes one PEER or none",
+		"bench : -f x":     "--file needs the directory of a share for the copy",
+		"bench --each 6s":  "--each \"6s\": not from 1ms to 5s",
+		"bench --chunks 1": "not a chunk; give 4KiB to 1GiB",
+		"bench -p 03:00.1 -r b1:00.1 --driver soft --plot x": "--plot is for the side that measures",
+	} {
+		got := invoke(nil, words(line)...)
+		if report.ExitCode(got.err) != 3 || !strings.Contains(fmt.Sprint(got.err), want) {
+			t.Errorf("%s: %v", line, got.err)
+		}
+	}
+	if left, _ := filepath.Glob("*"); len(left) > 0 {
+		t.Errorf("left %q", left)
+	}
+}

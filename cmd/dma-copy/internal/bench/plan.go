@@ -1,0 +1,127 @@
+// Package bench says what dma-copy bench measures, which settings follow from that, and writes both as text, JSON and
+// SVG. It knows no device: the caller makes each measurement.
+package bench
+
+import (
+	"context"
+	"time"
+)
+
+// Case is one copy from memory to memory.
+type Case struct {
+	From  string `json:"from"`  // role of the sender, as "host"
+	Path  string `json:"path"`  // that carries the content
+	Chunk int64  `json:"chunk"` // bytes, at most
+	Depth int    `json:"depth"` // chunks in flight, at most
+	Lanes int    `json:"lanes"` // of each side, at most one for each chunk in flight
+}
+
+// Plan is what is measured: all combinations.
+type Plan struct {
+	From, Paths   []string
+	Chunks        []int64
+	Depths, Lanes []int
+	Window        int64         // bytes of chunks in flight, at most
+	Each          time.Duration // about what one measurement takes
+}
+
+// Measured is what a Measurer has found: chunk and depth are those that both sides have used.
+type Measured struct {
+	Chunk   int64
+	Depth   int
+	Elapsed time.Duration
+}
+
+// Measurer copies so many bytes. An error that is an *Unavailable is about this sender and path only.
+type Measurer func(ctx context.Context, c Case, bytes int64) (Measured, error)
+
+// Unavailable is the error of a path that one of the sides cannot or may not use.
+type Unavailable struct{ Err error }
+
+// Error implements error.
+func (u *Unavailable) Error() string { return u.Err.Error() }
+
+// Unwrap returns the reason.
+func (u *Unavailable) Unwrap() error { return u.Err }
+
+// Result is one measurement.
+type Result struct {
+	Case
+	Bytes   int64   `json:"bytes"`
+	Seconds float64 `json:"seconds"`
+	Rate    float64 `json:"bytes_per_second"`
+	Latency float64 `json:"chunk_seconds"` // mean time of a chunk from its announcement to its acknowledgement
+}
+
+// Skipped is a sender and a path that could not be measured.
+type Skipped struct {
+	From   string `json:"from"`
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
+// largestMeasurement bounds what one measurement copies, in bytes.
+const largestMeasurement = 1 << 40
+
+// mostAttempts is how often a case is measured at most, because the copy before was slower and the time too short.
+const mostAttempts = 3
+
+// Run measures all cases of one sender and path. It fails with an *Unavailable, and the results so far, if one of these
+// cannot be measured.
+func (p Plan) Run(ctx context.Context, from, path string, measure Measurer) ([]Result, error) {
+	var results []Result
+	seen := map[Case]bool{}
+	for _, chunk := range p.Chunks {
+		for _, depth := range p.Depths {
+			for _, lanes := range p.Lanes {
+				if lanes > depth || chunk*int64(depth) > p.Window {
+					continue
+				}
+				r, err := p.one(ctx, Case{from, path, chunk, depth, lanes}, seen, measure)
+				if err != nil {
+					return results, err
+				}
+				if r.Bytes > 0 {
+					results = append(results, r)
+				}
+			}
+		}
+	}
+	return results, nil
+}
+
+// one measures a case for about the time of the plan, after a shorter copy that opens the window and shows how much
+// that is. It returns nothing if the device's limits make the case one that has been measured.
+func (p Plan) one(ctx context.Context, c Case, seen map[Case]bool, measure Measurer) (r Result, err error) {
+	window := c.Chunk * int64(c.Depth)
+	first, err := measure(ctx, c, 2*window)
+	if err != nil {
+		return r, err
+	}
+	c.Chunk, c.Depth = first.Chunk, first.Depth
+	if seen[c] || c.Lanes > c.Depth {
+		return r, nil
+	}
+	seen[c] = true
+	r = resultOf(c, 2*window, first)
+	for range mostAttempts {
+		chunks := int64(r.Rate*p.Each.Seconds()) / c.Chunk
+		bytes := min(max(chunks, 2*int64(c.Depth)), largestMeasurement/c.Chunk) * c.Chunk
+		m, err := measure(ctx, c, bytes)
+		if err != nil {
+			return Result{}, err
+		}
+		if r = resultOf(c, bytes, m); m.Elapsed >= p.Each/2 {
+			break
+		}
+	}
+	return r, nil
+}
+
+func resultOf(c Case, bytes int64, m Measured) Result {
+	seconds := max(m.Elapsed, 1).Seconds()
+	return Result{
+		Case: c, Bytes: bytes, Seconds: seconds, Rate: float64(bytes) / seconds,
+		Latency: seconds * float64(c.Depth) / (float64(bytes) / float64(c.Chunk)), // Little's law
+	}
+}

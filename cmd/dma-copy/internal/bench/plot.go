@@ -1,0 +1,83 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// The sizes of a plot, in pixels.
+const (
+	panelWidth, panelHeight = 460, 260
+	panelLeft, panelTop     = 50, 40
+	plotWidth, plotHeight   = 290, 170
+)
+
+// lineColours tell the chunks apart.
+var lineColours = []string{"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f"}
+
+// WriteSVG draws the throughput by depth: a panel for each sender and path, and a line for each chunk, of the number of
+// lanes with the most.
+func WriteSVG(w io.Writer, results []Result) error {
+	var panels [][]Result
+	highest, deepest := 1.0, 2
+	for i, r := range results {
+		if i == 0 || r.From != results[i-1].From || r.Path != results[i-1].Path {
+			panels = append(panels, nil)
+		}
+		panels[len(panels)-1] = append(panels[len(panels)-1], r)
+		highest, deepest = max(highest, r.Rate), max(deepest, r.Depth)
+	}
+	var svg strings.Builder
+	fmt.Fprintf(&svg, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" `+
+		`font-size="11"><rect width="100%%" height="100%%" fill="white"/>`+"\n", panelWidth, panelHeight*len(panels))
+	for i, panel := range panels {
+		fmt.Fprintf(&svg, `<g transform="translate(%d %d)">`+"\n", panelLeft, i*panelHeight+panelTop)
+		drawPanel(&svg, panel, highest, float64(bits.Len(uint(deepest))))
+		svg.WriteString("</g>\n")
+	}
+	svg.WriteString("</svg>\n")
+	_, err := io.WriteString(w, svg.String())
+	return err
+}
+
+// drawPanel draws the results of one sender and path. The depths have a logarithmic scale up to widest.
+func drawPanel(svg *strings.Builder, panel []Result, highest, widest float64) {
+	x := func(depth int) float64 { return plotWidth * float64(bits.Len(uint(depth))) / widest }
+	y := func(rate float64) float64 { return plotHeight * (1 - rate/highest) }
+	fmt.Fprintf(svg, `<text y="-12" font-size="13">from the %s by %s: GB/s by depth</text>`+"\n", panel[0].From,
+		panel[0].Path)
+	for step := range 5 {
+		rate := highest * float64(step) / 4
+		fmt.Fprintf(svg, `<path d="M0 %.1fH%d" stroke="#ddd"/><text x="-6" y="%.1f" text-anchor="end">%s</text>`+"\n",
+			y(rate), plotWidth, y(rate)+4, gigabytes(rate))
+	}
+	best := map[int64]map[int]float64{} // by chunk and depth
+	var chunks []int64
+	for _, r := range panel {
+		if best[r.Chunk] == nil {
+			best[r.Chunk], chunks = map[int]float64{}, append(chunks, r.Chunk)
+		}
+		best[r.Chunk][r.Depth] = max(best[r.Chunk][r.Depth], r.Rate)
+	}
+	marked := map[int]bool{}
+	for i, chunk := range chunks {
+		colour := lineColours[i%len(lineColours)]
+		var points []string
+		for _, depth := range slices.Sorted(maps.Keys(best[chunk])) {
+			points = append(points, fmt.Sprintf("%.1f,%.1f", x(depth), y(best[chunk][depth])))
+			if !marked[depth] {
+				marked[depth] = true
+				fmt.Fprintf(svg, `<text x="%.1f" y="%d" text-anchor="middle">%d</text>`+"\n", x(depth), plotHeight+16,
+					depth)
+			}
+		}
+		fmt.Fprintf(svg, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`, strings.Join(points, " "),
+			colour)
+		fmt.Fprintf(svg, `<text x="%d" y="%d" fill="%s">%s</text>`+"\n", plotWidth+10, 12+16*i, colour,
+			sizeText(chunk))
+	}
+}

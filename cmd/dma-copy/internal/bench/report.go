@@ -1,0 +1,140 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dma-copy/dma-copy/internal/quantity"
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// Report is the output of bench -o json, described by docs/bench.schema.json. Fields are only ever added.
+type Report struct {
+	Version     int          `json:"v"` // changes only if a field is removed or changes its meaning
+	Software    string       `json:"software"`
+	Side        string       `json:"side"` // role of this side
+	Driver      string       `json:"driver"`
+	Hardware    bool         `json:"hardware"`
+	Peer        string       `json:"peer,omitempty"` // software of the other side
+	Control     *RoundTrips  `json:"control,omitempty"`
+	Results     []Result     `json:"results"`
+	Skipped     []Skipped    `json:"skipped"`
+	File        *File        `json:"file,omitempty"`
+	Recommended *Recommended `json:"recommended,omitempty"`
+}
+
+// RoundTrips are those over the control channel.
+type RoundTrips struct {
+	Count  int     `json:"round_trips"`
+	Min    float64 `json:"min_seconds"`
+	Median float64 `json:"median_seconds"`
+	P99    float64 `json:"p99_seconds"`
+}
+
+// File is a whole copy, with everything that the copy of a file has.
+type File struct {
+	Path    string  `json:"path"`
+	Bytes   int64   `json:"bytes"`
+	Seconds float64 `json:"seconds"`
+	Rate    float64 `json:"bytes_per_second"`
+	Limit   string  `json:"limit"`       // the stage with most of the time of this side's lanes
+	Part    float64 `json:"limit_share"` // of that time
+	Most    string  `json:"-"`           // both for people
+}
+
+// WriteJSON writes the report as one object.
+func (r *Report) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(r)
+}
+
+// WriteTable writes the results of one sender and path: a row for each chunk and number of lanes, and a column for each
+// depth.
+func WriteTable(w io.Writer, results []Result) {
+	var depths []int
+	type row struct {
+		chunk int64
+		lanes int
+	}
+	var rows []row
+	rates, latency := map[Case]float64{}, map[row]float64{}
+	for _, r := range results {
+		at := row{r.Chunk, r.Lanes}
+		if !slices.Contains(depths, r.Depth) {
+			depths = append(depths, r.Depth)
+		}
+		if !slices.Contains(rows, at) {
+			rows = append(rows, at)
+			latency[at] = r.Latency
+		}
+		rates[r.Case], latency[at] = r.Rate, min(latency[at], r.Latency)
+	}
+	slices.Sort(depths)
+	first := results[0]
+	text := fmt.Sprintf("from the %s by %s, GB/s at a depth of\n%10s %5s", first.From, first.Path, "chunk", "lanes")
+	for _, depth := range depths {
+		text += fmt.Sprintf(" %7d", depth)
+	}
+	text += "  least latency\n"
+	for _, at := range rows {
+		text += fmt.Sprintf("%10s %5d", sizeText(at.chunk), at.lanes)
+		for _, depth := range depths {
+			cell := "-"
+			if rate, measured := rates[Case{first.From, first.Path, at.chunk, depth, at.lanes}]; measured {
+				cell = gigabytes(rate)
+			}
+			text += fmt.Sprintf(" %7s", cell)
+		}
+		text += fmt.Sprintf("  %10.1f us\n", latency[at]*1e6)
+	}
+	fmt.Fprintln(w, text)
+}
+
+// sizeText returns a size as the flags take it. It is a multiple of a KiB.
+func sizeText(bytes int64) string {
+	if bytes%(1<<20) == 0 {
+		return fmt.Sprintf("%dMiB", bytes>>20)
+	}
+	return fmt.Sprintf("%dKiB", bytes>>10)
+}
+
+func gigabytes(rate float64) string { return fmt.Sprintf("%.2f", rate/1e9) }
+
+// WriteText writes what follows the tables. Errors are those of w.
+func (r *Report) WriteText(w io.Writer) error {
+	var text strings.Builder
+	for _, s := range r.Skipped {
+		fmt.Fprintf(&text, "from the %s by %s: not measured: %s\n", s.From, s.Path, quote.Printable(s.Reason))
+	}
+	if c := r.Control; c != nil {
+		fmt.Fprintf(&text, "control channel: %s, min %.1f us, median %.1f us, p99 %.1f us\n",
+			quantity.Count(c.Count, "round trip"), c.Min*1e6, c.Median*1e6, c.P99*1e6)
+	}
+	if f := r.File; f != nil {
+		fmt.Fprintf(&text, "copy of %s: %s in %.2f s, %s GB/s, most of this side's time: %s\n",
+			quote.Printable(f.Path), quantity.Bytes(uint64(f.Bytes)), f.Seconds, gigabytes(f.Rate), f.Most)
+	}
+	if m := r.Recommended; m != nil {
+		for _, from := range slices.Sorted(maps.Keys(m.Rates)) {
+			fmt.Fprintf(&text, "from the %s: %s GB/s with the settings below, at best %s GB/s\n", from,
+				gigabytes(m.Rates[from]), gigabytes(m.Best[from]))
+		}
+		for _, form := range []string{
+			"recommended flags       --path %s --chunk %s --depth %d --lanes %d\n",
+			`in the parameter file   "path": "%s", "chunk": "%s", "depth": %d, "lanes": %d` + "\n",
+		} {
+			fmt.Fprintf(&text, form, m.Path, sizeText(m.Chunk), m.Depth, m.Lanes)
+		}
+	}
+	if !r.Hardware && !strings.HasPrefix(r.Driver, "network") {
+		text.WriteString("These figures are those of the software device here: they mean nothing for a card.\n")
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
