@@ -86,6 +86,7 @@ enum doca_task_submit_flag {
 	DOCA_TASK_SUBMIT_FLAG_NONE = 0,
 	DOCA_TASK_SUBMIT_FLAG_FLUSH = 1,
 	DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS = 2,
+	DOCA_TASK_SUBMIT_FLAG_RANGE_PROFILING_REQUESTED = 4, /* of 3.5; the number was not seen */
 };
 
 /* Sizes of a batch, for libraries that have batches. */

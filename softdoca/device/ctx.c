@@ -285,10 +285,12 @@ doca_error_t soft_doca_task_submit(struct doca_task *task)
 	return submit(task, false);
 }
 
-/* Every submission is flushed at once; late reports are a quirk. */
+/* Every submission is flushed at once; late reports are a quirk; there is no profile. */
 doca_error_t soft_doca_task_submit_ex(struct doca_task *task, uint32_t flags)
 {
-	if ((flags & ~(uint32_t)(DOCA_TASK_SUBMIT_FLAG_FLUSH | DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS)) != 0)
+	const uint32_t known = DOCA_TASK_SUBMIT_FLAG_FLUSH | DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS |
+			       DOCA_TASK_SUBMIT_FLAG_RANGE_PROFILING_REQUESTED;
+	if ((flags & ~known) != 0)
 		return DOCA_ERROR_INVALID_VALUE;
 	return submit(task, (flags & DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS) != 0);
 }

@@ -173,10 +173,11 @@ static void tasks_keep_a_context_from_idle(void)
 	fake->submit_result = DOCA_ERROR_AGAIN;
 	CHECK_RESULT(DOCA_ERROR_AGAIN, soft_doca_task_submit(task));
 	fake->submit_result = DOCA_SUCCESS;
-	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_task_submit_ex(task, 4));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_task_submit_ex(task, 8));
 	soft_doca_task_set_user_data(task, (union doca_data){.u64 = 13});
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_task_try_submit(task));
-	CHECK_OK(soft_doca_task_submit_ex(task, DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS));
+	CHECK_OK(soft_doca_task_submit_ex(task, DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS |
+							DOCA_TASK_SUBMIT_FLAG_RANGE_PROFILING_REQUESTED));
 	CHECK_RESULT(DOCA_ERROR_BAD_STATE, soft_doca_task_submit(task));
 	CHECK_OK(soft_doca_pe_get_num_inflight_tasks(pe, &inflight));
 	CHECK(inflight == 1);
