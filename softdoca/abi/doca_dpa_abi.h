@@ -25,6 +25,10 @@ typedef uint64_t doca_dpa_dev_notification_completion_t;
 typedef uint64_t doca_dpa_dev_completion_element_t;
 typedef uint64_t doca_dpa_dev_comch_consumer_completion_element_t;
 
+/* An array of buffers, and one of them. */
+typedef uint64_t doca_dpa_dev_buf_arr_t;
+typedef uint64_t doca_dpa_dev_buf_t;
+
 /* An address in the DPA's memory. */
 typedef uint64_t doca_dpa_dev_uintptr_t;
 
@@ -78,8 +82,10 @@ struct doca_dpa_app {
 
 /* ---- objects ---- */
 
+struct doca_buf_arr;
 struct doca_comch_msgq;
 struct doca_dpa_eu_affinity;
 struct doca_dpa_notification_completion;
+struct doca_gpu_buf_arr;
 
 #endif

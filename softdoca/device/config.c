@@ -26,6 +26,7 @@ const struct soft_limits soft_default_limits = {
 	.task_latency_us = 0,
 	.pin_files = 1,
 	.remote_mapping = 1,
+	.dpa_kernel_ms = 12000,
 	.sync_wait_ms = 0,
 	.move_bytes = 1,
 };

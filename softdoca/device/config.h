@@ -32,6 +32,7 @@ struct soft_limits {
 	uint64_t task_latency_us;     /* minimum time from submission to completion of a memcpy task: 0 */
 	uint64_t pin_files;           /* 0: registering a file mapping fails with DRIVER, as a long-term pin may: 1 */
 	uint64_t remote_mapping;      /* 0: never map a peer's memory, always go through the kernel: 1 */
+	uint64_t dpa_kernel_ms;       /* time after which a kernel of a DPA is ended; 0: never: 12000 */
 	uint64_t sync_wait_ms;        /* time after which a direct wait for a sync event fails; 0: never: 0 */
 
 	/* The time model of the DMA engine (schedule.h). All 0: none, tasks are as fast as their copies. */

@@ -145,6 +145,7 @@ static const struct limit limit_table[] = {
 	LIMIT(task_latency_us, 0, 60 * 1000 * 1000),
 	LIMIT(pin_files, 0, 1),
 	LIMIT(remote_mapping, 0, 1),
+	LIMIT(dpa_kernel_ms, 0, 24 * 60 * 60 * 1000),
 	LIMIT(sync_wait_ms, 0, 24 * 60 * 60 * 1000),
 	LIMIT(dma_latency_ns, 0, 60ULL * 1000 * 1000 * 1000),
 	LIMIT(dma_task_mb_per_s, 0, 10 * 1000 * 1000),

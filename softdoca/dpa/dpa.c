@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dpa.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "config.h"
 #include "error.h"
 #include "sizes.h"
 #include "soft_dpa.h"
@@ -210,6 +212,16 @@ doca_error_t soft_doca_dpa_peek_at_last_error(const struct doca_dpa *dpa)
 	bool failed = dpa->failed;
 	soft_dpa_unlock();
 	return failed ? DOCA_ERROR_BAD_STATE : DOCA_SUCCESS;
+}
+
+/* In whole seconds, so that no program is ended sooner than it expects. Without a limit it is the largest number. */
+doca_error_t soft_doca_dpa_get_kernel_max_run_time(const struct doca_dpa *dpa, unsigned long long *value)
+{
+	if (dpa == NULL || value == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	uint64_t ms = soft_limits()->dpa_kernel_ms;
+	*value = ms == 0 ? ULLONG_MAX : ms / 1000;
+	return DOCA_SUCCESS;
 }
 
 static doca_error_t answer(const struct doca_dpa *dpa, unsigned int *value, unsigned int known)

@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "config.h"
 #include "error.h"
+#include "now.h"
 #include "sizes.h"
 #include "soft_dpa.h"
 
@@ -14,6 +16,8 @@ static _Thread_local struct soft_kernel *current;
 enum soft_kernel_end soft_kernel_run(struct soft_kernel *kernel, void (*body)(void *arg), void *arg)
 {
 	struct soft_kernel *const outer = current;
+	uint64_t limit_ms = soft_limits()->dpa_kernel_ms;
+	kernel->deadline = limit_ms == 0 ? UINT64_MAX : soft_now_ns() + limit_ms * 1000000;
 	current = kernel;
 	int end = setjmp(kernel->end);
 	if (end == SOFT_KERNEL_RETURNED)
@@ -36,6 +40,12 @@ struct soft_kernel *soft_kernel_enter(const char *function)
 	soft_dpa_lock();
 	if (kernel->stopping != NULL && *kernel->stopping) {
 		soft_dpa_unlock();
+		longjmp(kernel->end, SOFT_KERNEL_ABORTED);
+	}
+	if (kernel->deadline != UINT64_MAX && soft_now_ns() > kernel->deadline) {
+		soft_kernel_error(kernel, "a kernel ran longer than %llu ms (limit dpa_kernel_ms)",
+				  (unsigned long long)soft_limits()->dpa_kernel_ms);
+		soft_kernel_leave(kernel);
 		longjmp(kernel->end, SOFT_KERNEL_ABORTED);
 	}
 	return kernel;
@@ -88,6 +98,12 @@ static void end_kernel(const char *function, enum soft_kernel_end end)
 void soft_doca_dpa_dev_thread_reschedule(void)
 {
 	end_kernel("doca_dpa_dev_thread_reschedule", SOFT_KERNEL_RESCHEDULED);
+}
+
+/* As the thread's next activation, at once. */
+void soft_doca_dpa_dev_thread_retrigger(void)
+{
+	end_kernel("doca_dpa_dev_thread_retrigger", SOFT_KERNEL_RETRIGGERED);
 }
 
 void soft_doca_dpa_dev_thread_finish(void)

@@ -15,8 +15,9 @@
 enum soft_kernel_end {
 	SOFT_KERNEL_RETURNED,
 	SOFT_KERNEL_RESCHEDULED,
+	SOFT_KERNEL_RETRIGGERED,
 	SOFT_KERNEL_FINISHED,
-	SOFT_KERNEL_ABORTED, /* its thread is being stopped, or it is a call that used a function of threads */
+	SOFT_KERNEL_ABORTED, /* its thread is being stopped, it ran too long, or it is a call that left a thread */
 };
 
 struct soft_kernel {
@@ -24,6 +25,7 @@ struct soft_kernel {
 	bool of_thread; /* else a remote procedure call */
 	uint64_t local_storage;
 	const bool *stopping; /* of the thread, under the lock: the next device function does not return; may be NULL */
+	uint64_t deadline;    /* by soft_now_ns; UINT64_MAX: none */
 	unsigned idle_polls;  /* in a row that found nothing, up to SOFT_IDLE_POLLS */
 	char error[160];      /* to be logged without the lock, at this level */
 	uint32_t error_level;
@@ -37,7 +39,8 @@ enum soft_kernel_end soft_kernel_run(struct soft_kernel *kernel, void (*body)(vo
 
 /*
  * Takes the lock and returns the kernel that runs on this thread. NULL, without the lock: the caller is not code of a
- * DPA. Does not return if the thread is being stopped, so that a kernel that polls can be stopped.
+ * DPA. Does not return if the thread is being stopped, so that a kernel that polls can be stopped, nor after the
+ * deadline.
  */
 struct soft_kernel *soft_kernel_enter(const char *function);
 

@@ -167,19 +167,32 @@ const char *soft_mapping_copy(const struct doca_dpa *dpa, struct soft_place to, 
 	return result == DOCA_SUCCESS ? NULL : "the memory could not be accessed";
 }
 
-/* ---- device functions ---- */
+/* ---- loads and stores ---- */
 
-/* Memory of another process has no address here. */
+/*
+ * The memory of an import stays mapped until the import is destroyed, also if its exporter has ended the access: loads
+ * and stores ask nobody.
+ */
+void *soft_mapping_pointer(const struct doca_dpa *dpa, struct soft_place place, size_t len)
+{
+	const struct doca_mmap *mmap = find_mmap(dpa, place.mmap);
+	if (mmap == NULL || !covers(mmap, dpa, place.addr, len))
+		return NULL;
+	if (mmap->import == NULL)
+		return (void *)(uintptr_t)place.addr;
+	uint8_t *mapped = soft_import_map(mmap->import);
+	return mapped == NULL ? NULL : mapped + (place.addr - (uintptr_t)mmap->addr);
+}
+
 doca_dpa_dev_uintptr_t soft_doca_dpa_dev_mmap_get_external_ptr(doca_dpa_dev_mmap_t mmap_handle, uint64_t addr)
 {
 	struct soft_kernel *kernel = soft_kernel_enter("doca_dpa_dev_mmap_get_external_ptr");
 	if (kernel == NULL)
 		return 0;
-	const struct doca_mmap *mmap = find_mmap(kernel->dpa, mmap_handle);
-	bool usable = mmap != NULL && mmap->import == NULL && covers(mmap, kernel->dpa, addr, 1);
-	if (!usable)
+	void *pointer = soft_mapping_pointer(kernel->dpa, (struct soft_place){mmap_handle, addr}, 1);
+	if (pointer == NULL)
 		soft_kernel_error(kernel, "doca_dpa_dev_mmap_get_external_ptr of an address that is in no started "
-					  "memory map of this process");
+					  "memory map, or in an import that cannot be mapped");
 	soft_kernel_leave(kernel);
-	return usable ? addr : 0;
+	return (uintptr_t)pointer;
 }

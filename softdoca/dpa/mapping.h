@@ -5,11 +5,17 @@
 
 #include "dpa.h"
 
-/* One end of a copy. */
+/* Memory as its owner knows it. */
 struct soft_place {
 	doca_dpa_dev_mmap_t mmap;
 	uint64_t addr;
 };
+
+/*
+ * Returns where code of this process finds len bytes, also of imported memory if that is mapped here; NULL: the place
+ * is not within a started memory map of the DPA's device, or cannot be mapped. Called with the lock held.
+ */
+void *soft_mapping_pointer(const struct doca_dpa *dpa, struct soft_place place, size_t len);
 
 /*
  * Copies len bytes between memory maps of the DPA's device. Returns NULL, or why it failed; the destination may then

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <time.h>
 
-#define KIND_BITS 3
+#define KIND_BITS 4
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, soft_object) objects = LIST_HEAD_INITIALIZER(objects);
@@ -28,7 +28,7 @@ bool soft_dpa_wait(pthread_cond_t *condition, uint64_t deadline)
 	return pthread_cond_timedwait(condition, &lock, &until) == 0;
 }
 
-/* Half a billion objects of a process have different handles. */
+/* A quarter of a billion objects of a process have different handles. */
 void soft_object_add(struct soft_object *object, enum soft_object_kind kind, void *owner)
 {
 	object->kind = kind;

@@ -31,6 +31,7 @@ enum soft_object_kind {
 	SOFT_OBJECT_CONSUMER_COMPLETION,
 	SOFT_OBJECT_COMPLETION,
 	SOFT_OBJECT_NOTIFICATION,
+	SOFT_OBJECT_BUF_ARRAY,
 };
 
 /* A part of everything that has a handle. */

@@ -36,7 +36,9 @@ static void run_kernel(struct doca_dpa_thread *thread)
 	soft_dpa_unlock();
 	enum soft_kernel_end end = soft_kernel_run(&kernel, call_kernel, thread);
 	soft_dpa_lock();
-	thread->state = end == SOFT_KERNEL_RESCHEDULED ? SOFT_THREAD_ARMED : SOFT_THREAD_FINISHED;
+	bool goes_on = end == SOFT_KERNEL_RESCHEDULED || end == SOFT_KERNEL_RETRIGGERED;
+	thread->state = goes_on ? SOFT_THREAD_ARMED : SOFT_THREAD_FINISHED;
+	thread->activated |= end == SOFT_KERNEL_RETRIGGERED;
 	pthread_cond_broadcast(&thread->changed);
 }
 

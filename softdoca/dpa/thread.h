@@ -5,7 +5,8 @@
  *
  *   IDLE ── thread_start ──► INERT ── thread_run ──► ARMED ── activated ──► RUNNING ── finish, return ──► FINISHED
  *     ▲                                                ▲                       │
- *     │                                                └── thread_reschedule ──┘
+ *     │                                                └── thread_reschedule, ──┘
+ *     │                                                    thread_retrigger, which also activates it
  *     └── thread_stop, from any state: a kernel that runs ends in the next device function that it calls
  *
  * What activates a thread: an arrival at a completion context that names the thread and has been armed, by its start or

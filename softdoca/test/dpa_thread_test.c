@@ -21,6 +21,7 @@ void polling(uint64_t completion);
 void silent(uint64_t arg);
 void held(uint64_t arg);
 void stores(uint64_t arg);
+void retriggered(uint64_t arg);
 
 void rescheduled(uint64_t arg)
 {
@@ -72,6 +73,15 @@ void stores(uint64_t arg)
 	soft_doca_dpa_dev_thread_finish();
 }
 
+/* Until it has run that often. */
+void retriggered(uint64_t arg)
+{
+	if (atomic_fetch_add(&runs, 1) + 1 < arg)
+		soft_doca_dpa_dev_thread_retrigger();
+	soft_doca_dpa_dev_thread_reschedule();
+	atomic_store(&beyond_the_end, true);
+}
+
 DPA_KIT_APP(test_app)
 DPA_KIT_RPC(run_body, uint64_t, uint64_t)
 DPA_KIT_KERNEL(rescheduled)
@@ -81,6 +91,7 @@ DPA_KIT_KERNEL(polling)
 DPA_KIT_KERNEL(silent)
 DPA_KIT_KERNEL(held)
 DPA_KIT_KERNEL(stores)
+DPA_KIT_KERNEL(retriggered)
 
 /* ---- tests ---- */
 
@@ -230,6 +241,22 @@ static void a_rescheduled_thread_runs_again(void)
 	close_waker(&waker);
 }
 
+static void a_retriggered_thread_activates_itself(void)
+{
+	struct waker waker;
+	open_waker(&waker, retriggered, 100);
+	CHECK_OK(soft_doca_dpa_thread_run(waker.thread));
+	activate(&waker);
+	await_runs(100);
+	await(waker.thread, SOFT_THREAD_ARMED);
+	activate(&waker);
+	await_runs(101);
+	await(waker.thread, SOFT_THREAD_ARMED);
+	CHECK(atomic_load(&runs) == 101);
+	CHECK_DPA_OK(waker.dpa);
+	close_waker(&waker);
+}
+
 /* It is kept until the thread is run. */
 static void an_early_activation_is_kept(void)
 {
@@ -308,6 +335,65 @@ static void a_polling_kernel_can_be_stopped(void)
 	CHECK_DPA_OK(waker.dpa);
 	CHECK_OK(soft_doca_dpa_completion_destroy(completion));
 	close_waker(&waker);
+}
+
+static uint64_t poll_for_ever(void *completion)
+{
+	polling(*(const doca_dpa_dev_completion_t *)completion);
+	return 0;
+}
+
+static unsigned long long max_run_time(const struct doca_dpa *dpa)
+{
+	unsigned long long seconds;
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_dpa_get_kernel_max_run_time(dpa, NULL));
+	CHECK_OK(soft_doca_dpa_get_kernel_max_run_time(dpa, &seconds));
+	return seconds;
+}
+
+/* Of a thread, and of a call. */
+static void a_kernel_that_runs_too_long_is_ended(void)
+{
+	struct waker waker;
+	struct doca_dpa_completion *completion;
+	doca_dpa_dev_completion_t handle;
+	uint64_t result;
+	fixture_close(&fixture);
+	fixture_open(&fixture, "dpa_kernel_ms=1");
+	open_waker(&waker, finished, 0);
+	CHECK(max_run_time(waker.dpa) == 0);
+	CHECK_OK(soft_doca_dpa_completion_create(waker.dpa, 4, &completion));
+	CHECK_OK(soft_doca_dpa_completion_start(completion));
+	CHECK_OK(soft_doca_dpa_completion_get_dpa_handle(completion, &handle));
+	CHECK_OK(soft_doca_dpa_thread_stop(waker.thread));
+	CHECK_OK(soft_doca_dpa_thread_set_func_arg(waker.thread, FUNC(polling), handle));
+	CHECK_OK(soft_doca_dpa_thread_start(waker.thread));
+	CHECK_OK(soft_doca_dpa_thread_run(waker.thread));
+	soft_dpa_lock();
+	soft_thread_activate(waker.thread); /* a call could run too long, too */
+	soft_dpa_unlock();
+	await(waker.thread, SOFT_THREAD_FINISHED);
+	CHECK_DPA_FAILED(waker.dpa);
+	CHECK_RESULT(DOCA_ERROR_DRIVER, dpa_call(waker.dpa, FUNC(run_body), &result, (uint64_t)(uintptr_t)poll_for_ever,
+						 (uint64_t)(uintptr_t)&handle));
+	CHECK_OK(soft_doca_dpa_completion_destroy(completion));
+	close_waker(&waker);
+	fixture_close(&fixture);
+	fixture_open(&fixture, NULL);
+}
+
+static void the_limit_is_known(void)
+{
+	struct doca_dpa *dpa = dpa_open();
+	CHECK(max_run_time(dpa) == 12);
+	dpa_close(dpa);
+	fixture_close(&fixture);
+	fixture_open(&fixture, "dpa_kernel_ms=0");
+	dpa = dpa_open();
+	CHECK(max_run_time(dpa) > UINT32_MAX);
+	dpa_close(dpa);
+	fixture_close(&fixture);
+	fixture_open(&fixture, NULL);
 }
 
 /* Only a kernel that calls no device function cannot; the stop gives up, and can be repeated. */
@@ -404,10 +490,13 @@ int main(void)
 	RUN(configuration_is_checked);
 	RUN(a_unit_can_be_chosen);
 	RUN(a_rescheduled_thread_runs_again);
+	RUN(a_retriggered_thread_activates_itself);
 	RUN(an_early_activation_is_kept);
 	RUN(activations_of_a_running_thread_are_one);
 	RUN(a_finished_thread_stays_finished);
 	RUN(a_polling_kernel_can_be_stopped);
+	RUN(a_kernel_that_runs_too_long_is_ended);
+	RUN(the_limit_is_known);
 	RUN(a_silent_kernel_is_reported);
 	RUN(local_storage_is_the_threads);
 	RUN(notifications_are_checked);

@@ -67,6 +67,10 @@ doca_error_t doca_dpa_get_dpa_handle(struct doca_dpa *dpa, doca_dpa_dev_t *handl
 DOCA_EXPERIMENTAL
 doca_error_t doca_dpa_peek_at_last_error(const struct doca_dpa *dpa);
 
+/* Seconds after which a kernel that was not left is ended, as an error of the DPA's code. */
+DOCA_EXPERIMENTAL
+doca_error_t doca_dpa_get_kernel_max_run_time(const struct doca_dpa *dpa, unsigned long long *value);
+
 DOCA_EXPERIMENTAL
 doca_error_t doca_dpa_get_core_num(struct doca_dpa *dpa, unsigned int *num_cores);
 

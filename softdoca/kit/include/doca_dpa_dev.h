@@ -35,6 +35,12 @@ extern "C" {
 DOCA_STABLE
 void doca_dpa_dev_thread_reschedule(void);
 
+#if DMA_COPY_KIT_VERSION >= 305
+/* Leaves the kernel, which runs again at once, from its beginning. */
+DOCA_STABLE
+void doca_dpa_dev_thread_retrigger(void);
+#endif
+
 /* Leaves the kernel for good, as returning from it does. */
 DOCA_STABLE
 void doca_dpa_dev_thread_finish(void);

@@ -11,9 +11,32 @@
 extern "C" {
 #endif
 
-/* A pointer to the address, which must lie in the memory map, for loads and stores. 0 for imported memory. */
+/*
+ * A pointer to the address, which must lie in the memory map, for loads and stores. Imported memory is mapped if its
+ * exporter allocated it in a memfd; the pointer of any other is 0, with an error.
+ */
 DOCA_STABLE
 doca_dpa_dev_uintptr_t doca_dpa_dev_mmap_get_external_ptr(doca_dpa_dev_mmap_t mmap_handle, uint64_t addr);
+
+/* ---- buffers of an array (doca_buf_array.h) ---- */
+
+/* 0, with an error, if the array has no such index. */
+DOCA_STABLE
+doca_dpa_dev_buf_t doca_dpa_dev_buf_array_get_buf(doca_dpa_dev_buf_arr_t buf_arr, const uint64_t buf_idx);
+
+/* As the process that owns the memory knows it. */
+DOCA_STABLE
+uintptr_t doca_dpa_dev_buf_get_addr(doca_dpa_dev_buf_t buf);
+
+DOCA_STABLE
+uint64_t doca_dpa_dev_buf_get_len(doca_dpa_dev_buf_t buf);
+
+DOCA_STABLE
+doca_dpa_dev_mmap_t doca_dpa_dev_buf_get_mmap(doca_dpa_dev_buf_t buf);
+
+/* As doca_dpa_dev_mmap_get_external_ptr of its address. */
+DOCA_STABLE
+doca_dpa_dev_uintptr_t doca_dpa_dev_buf_get_external_ptr(doca_dpa_dev_buf_t buf);
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,13 @@
 extern "C" {
 #endif
 
-#if DMA_COPY_KIT_VERSION == 207
+#if DMA_COPY_KIT_VERSION == 205
+#define DOCA_VERSION_MAJOR 2
+#define DOCA_VERSION_MINOR 5
+#elif DMA_COPY_KIT_VERSION == 206
+#define DOCA_VERSION_MAJOR 2
+#define DOCA_VERSION_MINOR 6
+#elif DMA_COPY_KIT_VERSION == 207
 #define DOCA_VERSION_MAJOR 2
 #define DOCA_VERSION_MINOR 7
 #elif DMA_COPY_KIT_VERSION == 208
@@ -43,7 +49,7 @@ extern "C" {
 #define DOCA_VERSION_MAJOR 3
 #define DOCA_VERSION_MINOR 5
 #else
-#error "DMA_COPY_KIT_VERSION is no release that the kit has: 207 to 210, or 300 to 305"
+#error "DMA_COPY_KIT_VERSION is no release that the kit has: 205 to 210, or 300 to 305"
 #endif
 #define DOCA_VERSION_PATCH 999
 

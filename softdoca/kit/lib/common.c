@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "doca_buf.h"
+#include "doca_buf_array.h"
 #include "doca_buf_inventory.h"
 #include "doca_ctx.h"
 #include "doca_dev.h"

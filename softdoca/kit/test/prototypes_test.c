@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every function of the lists is declared in a header of the kit, with exactly the type that its list gives it. This is
- * checked while it compiles.
+ * Every function of the lists is declared in a header of the kit, with exactly the type that its list gives it, in the
+ * newest release. This is checked while it compiles.
  */
+#define DMA_COPY_KIT_VERSION 305
 #include "doca_argp.h"
 #include "doca_buf.h"
+#include "doca_buf_array.h"
 #include "doca_buf_inventory.h"
 #include "doca_comch.h"
 #include "doca_comch_consumer.h"
