@@ -36,7 +36,6 @@ type conversation struct {
 	conn    comch.Conn
 	asks    half          // this side is the command
 	answers half          // this side is the daemon
-	watch   *controlWatch // of the control channel; nil: no producers and consumers so far
 	scratch []byte        // a message to be sent, reused
 	payload []byte        // of a PING, reused
 	heard   atomic.Uint64 // messages of the peer
@@ -96,9 +95,6 @@ func (c *conversation) converse(ctx context.Context) error {
 	if mayFollowLoss(err) {
 		err = c.explain(ctx, err)
 	}
-	if c.watch != nil {
-		c.watch.close()
-	}
 	for _, h := range []*half{&c.asks, &c.answers} {
 		if h.fast == nil {
 			continue
@@ -143,18 +139,14 @@ func (c *conversation) receive(ctx context.Context) (arrival, error) {
 		first = last
 	}
 	if first != nil {
-		return first.receive(ctx, c.watch)
+		return first.receive(ctx)
 	}
 	return c.receiveControl(ctx)
 }
 
 // receiveControl is receive for the control channel alone.
 func (c *conversation) receiveControl(ctx context.Context) (received arrival, err error) {
-	if c.watch != nil {
-		received.message, err = c.watch.await(ctx)
-	} else {
-		received.message, err = c.conn.Recv(ctx)
-	}
+	received.message, err = c.conn.Recv(ctx)
 	received.at = time.Now()
 	return received, err
 }
@@ -299,9 +291,6 @@ func (c *conversation) openFast(ctx context.Context, h *half, of negotiate.Side,
 	}
 	if size > limit {
 		return tooLarge(of, size, int(limit), "producers and consumers")
-	}
-	if c.watch == nil {
-		c.watch = watchControl(ctx, c.conn)
 	}
 	fast, err := openFastPath(ctx, c.options.Device, c.conn, negotiate.ServicePingHeader+int(size))
 	if err != nil {

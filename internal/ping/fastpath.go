@@ -96,7 +96,7 @@ func (f *fastPath) send(ctx context.Context, message []byte) error {
 }
 
 // receive returns the next message, of the consumer or of the control channel.
-func (f *fastPath) receive(ctx context.Context, control *controlWatch) (arrival, error) {
+func (f *fastPath) receive(ctx context.Context) (arrival, error) {
 	if f.inUse >= 0 {
 		offset := f.inUse
 		f.inUse = -1
@@ -105,19 +105,18 @@ func (f *fastPath) receive(ctx context.Context, control *controlWatch) (arrival,
 		}
 	}
 	for len(f.unread) == 0 {
-		quiet := control.quiet()
-		if quiet.Err() != nil && ctx.Err() == nil {
-			message, err := control.await(ctx)
-			return arrival{message: message, at: time.Now()}, err
+		if message, received := f.conn.TryRecv(); received {
+			return arrival{message: message, at: time.Now()}, nil
 		}
-		n, err := f.consumer.Reap(quiet, f.arrived[:])
-		if err != nil && quiet.Err() == nil {
+		select {
+		case <-f.conn.Done():
+			message, err := f.conn.Recv(ctx) // the last messages, and then why the connection has ended
+			return arrival{message: message, at: time.Now()}, err
+		default:
+		}
+		if err := f.await(ctx); err != nil {
 			return arrival{}, err
 		}
-		if ctx.Err() != nil {
-			return arrival{}, context.Cause(ctx)
-		}
-		f.unread = f.arrived[:n]
 	}
 	first := f.unread[0]
 	f.unread = f.unread[1:]
@@ -127,6 +126,33 @@ func (f *fastPath) receive(ctx context.Context, control *controlWatch) (arrival,
 	f.inUse = int64(first.Tag)
 	message := f.posted.Bytes()[f.inUse : f.inUse+first.Length]
 	return arrival{message: message, at: time.Now(), fast: true}, nil
+}
+
+// await waits until there is something at the consumer, or perhaps in the control channel.
+func (f *fastPath) await(ctx context.Context) error {
+	waiting, wake := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-f.conn.Arrived():
+		case <-f.conn.Done():
+		case <-waiting.Done():
+		}
+		wake()
+	}()
+	n, err := f.consumer.Reap(waiting, f.arrived[:])
+	woken := waiting.Err() != nil
+	wake()
+	<-watched
+	f.unread = f.arrived[:n]
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case woken:
+		return nil
+	}
+	return err
 }
 
 // close ends what open has started, also in part. The memory stays if the device may still use it.
