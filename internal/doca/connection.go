@@ -41,8 +41,8 @@ type Connection struct {
 func newConnection(e *endpoint, handle cabi.Connection) *Connection {
 	return &Connection{
 		endpoint: e, handle: handle, maxMessage: e.maxMessage,
-		// A poll that began with space for one message may bring a batch.
-		inbox:   make(chan []byte, e.inboxCap+4*pollBatch),
+		// A poll that began with space for one message may bring a batch, and a progress DOCA's queue.
+		inbox:   make(chan []byte, e.inboxCap+pollBatch+e.queue),
 		arrived: make(chan struct{}, 1),
 		ended:   make(chan struct{}),
 		peers:   consumerList{changed: make(chan struct{})},

@@ -55,6 +55,7 @@ type endpoint struct {
 	waiter     *waiter
 	clients    int // as in ChannelConfig
 	inboxCap   int
+	queue      int // messages of a connection in DOCA
 	sendLimit  int // messages in flight of one connection
 	maxMessage int
 	finished   chan struct{} // closed when run has returned; cause is valid from then on
@@ -109,7 +110,8 @@ func (d *Device) openEndpoint(rep cabi.Rep, name string, config ChannelConfig) (
 	}
 	return &endpoint{
 		abi: d.abi, channel: channel, waiter: waiter,
-		clients: config.Clients, inboxCap: unread, sendLimit: config.sendLimit(), maxMessage: config.MaxMessage,
+		clients: config.Clients, inboxCap: unread, queue: config.ReceiveQueue, sendLimit: config.sendLimit(),
+		maxMessage:  config.MaxMessage,
 		finished:    make(chan struct{}),
 		connections: map[cabi.Connection]*Connection{},
 		sends:       map[uint64]*send{},

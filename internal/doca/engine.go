@@ -2,6 +2,7 @@ package doca
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -115,7 +116,8 @@ func (e *Engine) Submit(copies []Copy) (int, error) {
 		}
 	}
 	n, err := submitAny(e.submitBatch, e.Inflight)
-	if err == nil && n < len(copies) {
+	failed := errors.Is(err, CodeBadState) && len(e.arrived) > 0 // its completion is there
+	if failed || err == nil && n < len(copies) {
 		err = ErrQueueFull
 	}
 	return n, err

@@ -3,9 +3,12 @@
 #include "comch_connection.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +21,7 @@
 #include "pe.h"
 #include "quirk.h"
 #include "remote_wire.h"
+#include "socket.h"
 #include "soft.h"
 
 /* DOCA's events are opaque and have no content. */
@@ -32,6 +36,8 @@ struct doca_comch_event_consumer {
 };
 
 static struct doca_comch_event_consumer consumer_event;
+
+static enum soft_job_result send_more(struct soft_job *job);
 
 static bool watch(struct doca_comch_connection *connection, int operation, uint32_t events)
 {
@@ -48,7 +54,9 @@ struct doca_comch_connection *soft_connection_open(struct soft_endpoint *endpoin
 	connection->state = SOFT_CONNECTION_GREETING;
 	connection->fd = fd;
 	connection->fault = DOCA_ERROR_CONNECTION_ABORTED;
-	STAILQ_INIT(&connection->unsent);
+	STAILQ_INIT(&connection->sends);
+	pthread_mutex_init(&connection->lock, NULL);
+	connection->job.run = send_more;
 	connection->fast = soft_fast_open(endpoint->ctx.dev, endpoint->wakeup, endpoint->new_consumer != NULL);
 	if (connection->fast == NULL)
 		goto free_connection;
@@ -61,6 +69,7 @@ close_fast:
 	soft_fast_close(connection->fast);
 	soft_fast_unref(connection->fast);
 free_connection:
+	pthread_mutex_destroy(&connection->lock);
 	free(connection);
 close_fd:
 	close(fd);
@@ -80,6 +89,7 @@ static void close_socket(struct doca_comch_connection *connection)
 
 void soft_connection_release(struct doca_comch_connection *connection)
 {
+	soft_job_stop(&connection->job);
 	close_socket(connection);
 	soft_fast_close(connection->fast);
 	TAILQ_REMOVE(&connection->endpoint->connections, connection, link);
@@ -92,6 +102,7 @@ void soft_connection_release(struct doca_comch_connection *connection)
 void soft_connection_free(struct doca_comch_connection *connection)
 {
 	soft_fast_unref(connection->fast);
+	pthread_mutex_destroy(&connection->lock);
 	free(connection);
 }
 
@@ -123,7 +134,7 @@ void soft_connection_established(struct doca_comch_connection *connection, const
 {
 	uint32_t own = connection->endpoint->max_msg_size;
 	connection->max_msg_size = peer->value < own ? peer->value : own;
-	connection->credits = connection->peer_queue_size = peer->credits;
+	connection->allowed = connection->peer_queue_size = peer->credits;
 	connection->granted = connection->endpoint->recv_queue_size;
 	connection->state = SOFT_CONNECTION_OPEN;
 	soft_fast_up(connection->fast);
@@ -133,6 +144,7 @@ void soft_connection_close(struct doca_comch_connection *connection)
 {
 	if (connection->state != SOFT_CONNECTION_OPEN)
 		return;
+	soft_job_stop(&connection->job);
 	connection->state = SOFT_CONNECTION_CLOSING;
 	soft_fast_down(connection->fast, connection->fault);
 	soft_pe_notify(connection->endpoint->ctx.pe);
@@ -148,14 +160,7 @@ bool soft_connection_is_of(const struct doca_comch_connection *connection, const
 	return false;
 }
 
-/* ---- what a connection does by itself ---- */
-
-static bool fails_to_send(struct doca_comch_connection *connection)
-{
-	if (connection->blocked)
-		watch(connection, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
-	return false;
-}
+/* ---- what a connection sends; with its lock ---- */
 
 /* The frame of a new consumer carries the descriptor of its lane. */
 static bool send_notice(struct doca_comch_connection *connection, const struct soft_notice *notice)
@@ -167,14 +172,12 @@ static bool send_notice(struct doca_comch_connection *connection, const struct s
 	size_t len = notice->expired ? sizeof(packet.frame) : sizeof(packet);
 	packet.frame = soft_frame_make(notice->expired ? SOFT_FRAME_EXPIRED : SOFT_FRAME_CONSUMER, notice->id, 0);
 	if (!remote_send(connection->fd, &packet, len, &notice->lane, notice->expired ? 0 : 1)) {
-		soft_send_blocked(connection);
-		return fails_to_send(connection);
+		soft_send_refused(connection);
+		return false;
 	}
 	soft_fast_notice_sent(connection->fast);
 	return true;
 }
-
-/* ---- credits ---- */
 
 uint32_t soft_connection_take_owed(struct doca_comch_connection *connection)
 {
@@ -195,36 +198,67 @@ static bool send_credit(struct doca_comch_connection *connection)
 	struct soft_frame frame = soft_frame_make(SOFT_FRAME_CREDIT, 0, 0);
 	frame.credits = connection->owed;
 	if (!soft_frame_send(connection->fd, &frame)) {
-		soft_send_blocked(connection);
-		return fails_to_send(connection);
+		soft_send_refused(connection);
+		return false;
 	}
 	soft_connection_take_owed(connection);
 	return true;
 }
 
-/* False if the peer grants more than its receive queue holds: a protocol violation. */
-static bool take_credits(struct doca_comch_connection *connection, const struct soft_frame *frame)
-{
-	if (frame->credits > connection->peer_queue_size - connection->credits)
-		return false;
-	connection->credits += frame->credits;
-	return true;
-}
-
 /* Credits come first, because a peer may wait for them. Notices come before messages, which may refer to them. */
-static bool send_what_fits(struct doca_comch_connection *connection)
+static bool send_one(struct doca_comch_connection *connection)
 {
+	if (connection->send_failed || soft_fault_muted())
+		return false;
 	if (owes_credit(connection))
 		return send_credit(connection);
-	if (soft_fast_grant_registration(connection->fast))
-		return true;
 	const struct soft_notice *notice = soft_fast_oldest_notice(connection->fast);
 	if (notice != NULL)
 		return send_notice(connection, notice);
-	if (STAILQ_EMPTY(&connection->unsent) || connection->credits == 0)
-		return false;
-	return soft_send_oldest(connection) || fails_to_send(connection);
+	return connection->unsent != NULL && soft_send_next(connection);
 }
+
+/* Returns whether anything was sent; sets full if not all was. */
+static bool send_what_fits(struct doca_comch_connection *connection)
+{
+	bool moved = false;
+	connection->full = false;
+	while (send_one(connection))
+		moved = true;
+	return moved;
+}
+
+/* ---- when it sends ---- */
+
+bool soft_connection_flush(struct doca_comch_connection *connection)
+{
+	pthread_mutex_lock(&connection->lock);
+	bool moved = send_what_fits(connection), full = connection->full;
+	pthread_mutex_unlock(&connection->lock);
+	connection->blocked = full;
+	if (full) {
+		watch(connection, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
+		soft_job_start(&connection->job);
+	}
+	return moved;
+}
+
+/* The job of an OPEN connection. The program's engine is woken, because tasks may have completed. */
+static enum soft_job_result send_more(struct soft_job *job)
+{
+	struct doca_comch_connection *connection =
+		(struct doca_comch_connection *)((char *)job - offsetof(struct doca_comch_connection, job));
+	pthread_mutex_lock(&connection->lock);
+	bool moved = send_what_fits(connection), full = connection->full;
+	pthread_mutex_unlock(&connection->lock);
+	if (moved)
+		eventfd_write(connection->endpoint->wakeup, 1);
+	if (!full)
+		return SOFT_JOB_DONE;
+	return moved ? SOFT_JOB_MOVED : SOFT_JOB_WAITS;
+}
+
+/* ---- what a connection does by itself ---- */
 
 /*
  * Tasks whose messages fit into the socket still succeed, the others fail: a peer that does not receive cannot delay
@@ -232,9 +266,12 @@ static bool send_what_fits(struct doca_comch_connection *connection)
  */
 static void close_step(struct doca_comch_connection *connection)
 {
-	if (!STAILQ_EMPTY(&connection->unsent) && soft_send_oldest(connection))
-		return;
-	if (STAILQ_EMPTY(&connection->unsent)) {
+	pthread_mutex_lock(&connection->lock);
+	while (connection->unsent != NULL && soft_send_next(connection))
+		;
+	bool all_sent = connection->unsent == NULL;
+	pthread_mutex_unlock(&connection->lock);
+	if (all_sent) {
 		struct soft_frame bye = soft_frame_make(SOFT_FRAME_BYE, 0, 0);
 		soft_frame_send(connection->fd, &bye);
 	}
@@ -254,10 +291,8 @@ static bool expire_one(struct doca_comch_connection *connection, uint32_t id)
 
 static void closed_step(struct doca_comch_connection *connection)
 {
-	if (!STAILQ_EMPTY(&connection->unsent)) {
-		soft_send_fail_oldest(connection);
+	if (soft_send_complete_oldest(connection))
 		return;
-	}
 	soft_connection_hold(connection);
 	if (!expire_one(connection, SOFT_NO_ID)) {
 		connection->state = SOFT_CONNECTION_GONE;
@@ -266,18 +301,22 @@ static void closed_step(struct doca_comch_connection *connection)
 	soft_connection_unhold(connection);
 }
 
-static bool has_to_send(const struct doca_comch_connection *connection)
+/* A blocked connection has to wait for its socket, but tasks that were sent complete. */
+static bool is_open_due(struct doca_comch_connection *connection)
 {
-	return (!STAILQ_EMPTY(&connection->unsent) && connection->credits > 0) || soft_fast_is_due(connection->fast) ||
-	       owes_credit(connection);
+	pthread_mutex_lock(&connection->lock);
+	bool complete = soft_send_is_complete(connection);
+	bool sends = connection->unsent != NULL || owes_credit(connection) || soft_fast_is_due(connection->fast);
+	bool can_send = !connection->blocked && !connection->send_failed && !soft_fault_muted();
+	pthread_mutex_unlock(&connection->lock);
+	return complete || (sends && can_send);
 }
 
-bool soft_connection_is_due(const struct doca_comch_connection *connection)
+bool soft_connection_is_due(struct doca_comch_connection *connection)
 {
 	switch (connection->state) {
 	case SOFT_CONNECTION_OPEN:
-		return !soft_fault_muted() && has_to_send(connection) && !connection->blocked &&
-		       !connection->send_failed;
+		return is_open_due(connection);
 	case SOFT_CONNECTION_CLOSING:
 	case SOFT_CONNECTION_CLOSED:
 		return true;
@@ -286,11 +325,17 @@ bool soft_connection_is_due(const struct doca_comch_connection *connection)
 	}
 }
 
+static bool do_open_due(struct doca_comch_connection *connection)
+{
+	return soft_send_complete_oldest(connection) || soft_fast_grant_registration(connection->fast) ||
+	       soft_connection_flush(connection);
+}
+
 bool soft_connection_do_due(struct doca_comch_connection *connection)
 {
 	switch (connection->state) {
 	case SOFT_CONNECTION_OPEN:
-		return send_what_fits(connection);
+		return do_open_due(connection);
 	case SOFT_CONNECTION_CLOSING:
 		close_step(connection);
 		return true;
@@ -315,6 +360,7 @@ static void connection_lost(struct doca_comch_connection *connection, doca_error
 		connection->endpoint->role->not_greeted(connection);
 		return;
 	}
+	soft_job_stop(&connection->job);
 	close_socket(connection);
 	connection->state = SOFT_CONNECTION_CLOSED;
 	connection->fault = fault;
@@ -322,13 +368,41 @@ static void connection_lost(struct doca_comch_connection *connection, doca_error
 	connection->endpoint->role->lost(connection);
 }
 
+/* False if the peer grants more than its receive queue holds: a protocol violation. */
+static bool take_credits(struct doca_comch_connection *connection, const struct soft_frame *frame)
+{
+	pthread_mutex_lock(&connection->lock);
+	bool valid = frame->credits <= connection->sent + connection->peer_queue_size - connection->allowed;
+	pthread_mutex_unlock(&connection->lock);
+	if (valid)
+		connection->allowed += frame->credits;
+	return valid;
+}
+
+/*
+ * A message for which the receive queue had no space waited in the socket. If its sender has ended meanwhile, its task
+ * has failed there, and it is dropped.
+ */
+static bool has_space(struct doca_comch_connection *connection)
+{
+	pthread_mutex_lock(&connection->lock);
+	bool space = connection->granted > 0;
+	pthread_mutex_unlock(&connection->lock);
+	return space || !soft_socket_hung_up(connection->fd);
+}
+
 static void deliver(struct doca_comch_connection *connection, uint32_t len)
 {
 	struct soft_endpoint *endpoint = connection->endpoint;
+	if (!has_space(connection))
+		return;
+	connection->received++;
+	pthread_mutex_lock(&connection->lock);
 	connection->counters.recv_messages++;
 	connection->counters.recv_bytes += len;
 	connection->granted--;
 	connection->owed++;
+	pthread_mutex_unlock(&connection->lock);
 	endpoint->received(&recv_event, endpoint->packet + sizeof(struct soft_frame), len, connection);
 }
 
@@ -353,7 +427,7 @@ static void drop_peer_consumer(struct doca_comch_connection *connection, uint32_
 static bool is_message(const struct doca_comch_connection *connection, const struct soft_frame *frame)
 {
 	return frame->type == SOFT_FRAME_MESSAGE && frame->value != 0 &&
-	       frame->value <= connection->endpoint->max_msg_size && connection->granted > 0;
+	       frame->value <= connection->endpoint->max_msg_size;
 }
 
 /*
@@ -401,12 +475,26 @@ static bool ignores_dead_peer(struct doca_comch_connection *connection)
 	    !soft_has_quirk(SOFT_DEAD_PEER_UNNOTICED))
 		return false;
 	watch(connection, EPOLL_CTL_DEL, 0);
+	pthread_mutex_lock(&connection->lock);
 	connection->send_failed = true;
+	pthread_mutex_unlock(&connection->lock);
 	return true;
+}
+
+/* One progress delivers a receive queue at most, because new messages could only follow when it is empty. */
+static bool had_its_share(struct doca_comch_connection *connection)
+{
+	uint64_t round = soft_pe_rounds(connection->endpoint->ctx.pe);
+	if (connection->round != round)
+		connection->received = 0;
+	connection->round = round;
+	return connection->received >= connection->endpoint->recv_queue_size;
 }
 
 bool soft_connection_receive(struct doca_comch_connection *connection)
 {
+	if (had_its_share(connection))
+		return false;
 	const struct soft_endpoint *endpoint = connection->endpoint;
 	struct soft_frame frame;
 	int lane = -1;
@@ -446,7 +534,9 @@ doca_error_t soft_doca_comch_connection_update_info(struct doca_comch_connection
 		return DOCA_ERROR_INVALID_VALUE;
 	if (comch_connection->state != SOFT_CONNECTION_OPEN)
 		return DOCA_ERROR_CONNECTION_ABORTED;
+	pthread_mutex_lock(&comch_connection->lock);
 	comch_connection->snapshot = comch_connection->counters;
+	pthread_mutex_unlock(&comch_connection->lock);
 	return DOCA_SUCCESS;
 }
 

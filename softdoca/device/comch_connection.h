@@ -13,9 +13,11 @@
 #ifndef DMA_COPY_SOFT_COMCH_CONNECTION_H
 #define DMA_COPY_SOFT_COMCH_CONNECTION_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <sys/queue.h>
 
+#include "background.h"
 #include "comch_wire.h"
 #include "doca_abi.h"
 
@@ -40,19 +42,29 @@ struct doca_comch_connection {
 	struct soft_fast *fast;
 	int fd;             /* -1 from CLOSED on */
 	bool blocked;       /* the socket is full: waits for EPOLLOUT */
-	bool send_failed;   /* nothing can be sent any more, but messages from the peer may still be unread */
 	doca_error_t fault; /* result of tasks that can no longer be sent */
 	uint32_t max_msg_size;
 	uint32_t peer_queue_size;
-	uint32_t credits;    /* messages that may be sent, up to peer_queue_size */
-	uint32_t granted;    /* messages that the peer may send */
-	uint32_t owed;       /* messages that the program has taken, not yet granted again */
+	uint64_t allowed;    /* messages that have space in the peer's receive queue, counted from the first */
+	uint64_t round;      /* of the last message, see soft_pe_rounds */
+	uint32_t received;   /* messages in that round */
 	bool asked_to_close; /* disconnected once, see SOFT_DISCONNECT_AGAIN */
 	bool unannounced;    /* its end is no event */
 	bool told;           /* the program has disconnected it, see SOFT_UNTOLD_CLIENTS */
 	size_t holds;        /* allocated tasks, and callbacks on the stack: the memory stays while there are any */
-	STAILQ_HEAD(, doca_comch_task_send) unsent;
+
+	/* While the connection is OPEN, the background thread sends, too. */
+	pthread_mutex_t lock;                      /* guards what follows, up to job */
+	STAILQ_HEAD(, doca_comch_task_send) sends; /* submitted and not completed, in order */
+	struct doca_comch_task_send *unsent;       /* the first of them that is not sent; NULL: all are */
+	uint64_t sent;                             /* messages */
+	uint32_t owed;                             /* messages that the program has taken, not yet granted again */
+	int64_t granted;  /* messages that the peer may still send; negative: it has sent more, which waited outside */
+	bool full;        /* the socket did not accept the last frame */
+	bool send_failed; /* nothing can be sent any more, but messages from the peer may still be unread */
 	struct soft_message_counters counters;
+	struct soft_job job;
+
 	struct soft_message_counters snapshot; /* of the last update_info */
 	union doca_data user_data;
 };
@@ -84,11 +96,17 @@ void soft_connection_close(struct doca_comch_connection *connection);
 /* Reports whether the program may use the connection with this endpoint. The pointer may be any. */
 bool soft_connection_is_of(const struct doca_comch_connection *connection, const struct soft_endpoint *endpoint);
 
-/* Returns the credits that the next frame must grant, and counts them as granted. */
+/*
+ * Sends what fits into the socket of an OPEN connection; the rest is sent later, in progress or in the background.
+ * Returns whether anything was sent.
+ */
+bool soft_connection_flush(struct doca_comch_connection *connection);
+
+/* Returns the credits that the next frame must grant, and counts them as granted. With the lock. */
 uint32_t soft_connection_take_owed(struct doca_comch_connection *connection);
 
 /* Reports whether there is work that no descriptor announces. */
-bool soft_connection_is_due(const struct doca_comch_connection *connection);
+bool soft_connection_is_due(struct doca_comch_connection *connection);
 
 /* Does one such piece of work. False if nothing was done: the socket is full. */
 bool soft_connection_do_due(struct doca_comch_connection *connection);

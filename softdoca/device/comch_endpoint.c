@@ -182,7 +182,7 @@ bool soft_endpoint_progress(struct doca_ctx *ctx)
 uint64_t soft_endpoint_ready_at(const struct doca_ctx *ctx)
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)ctx;
-	const struct doca_comch_connection *connection;
+	struct doca_comch_connection *connection;
 	for (connection = TAILQ_FIRST(&endpoint->connections); connection != NULL;
 	     connection = TAILQ_NEXT(connection, link)) {
 		if (soft_connection_is_due(connection))

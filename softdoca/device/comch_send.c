@@ -3,6 +3,7 @@
 #include "comch_send.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -102,13 +103,23 @@ doca_error_t soft_send_validate(const struct doca_task *task)
 	return send->connection->state == SOFT_CONNECTION_OPEN ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
 }
 
-/* The queue is as long as the pool, so it is never full. After the end of its connection the program keeps the task. */
+/*
+ * The message is sent at once if it fits into the socket. The queue is as long as the pool, so it is never full. After
+ * the end of its connection the program keeps the task.
+ */
 doca_error_t soft_send_submit(struct doca_task *task)
 {
 	struct doca_comch_task_send *send = (struct doca_comch_task_send *)task;
-	if (send->connection->state != SOFT_CONNECTION_OPEN)
-		return send->connection->fault;
-	STAILQ_INSERT_TAIL(&send->connection->unsent, send, queued);
+	struct doca_comch_connection *connection = send->connection;
+	if (connection->state != SOFT_CONNECTION_OPEN)
+		return connection->fault;
+	pthread_mutex_lock(&connection->lock);
+	STAILQ_INSERT_TAIL(&connection->sends, send, queued);
+	if (connection->unsent == NULL)
+		connection->unsent = send;
+	pthread_mutex_unlock(&connection->lock);
+	if (!soft_has_quirk(SOFT_LATE_COPY))
+		soft_connection_flush(connection);
 	return DOCA_SUCCESS;
 }
 
@@ -133,19 +144,12 @@ void soft_send_ended(struct doca_task *task)
 	endpoint->failing = false;
 }
 
-static void complete_oldest(struct doca_comch_connection *connection, doca_error_t status)
-{
-	struct doca_comch_task_send *send = STAILQ_FIRST(&connection->unsent);
-	STAILQ_REMOVE_HEAD(&connection->unsent, queued);
-	soft_task_complete(&send->task, status);
-}
-
 /* ETOOMANYREFS: too many descriptors of this user are in flight. */
-void soft_send_blocked(struct doca_comch_connection *connection)
+void soft_send_refused(struct doca_comch_connection *connection)
 {
-	connection->blocked =
+	connection->full =
 		errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM || errno == EINTR || errno == ETOOMANYREFS;
-	connection->send_failed = !connection->blocked;
+	connection->send_failed = !connection->full;
 }
 
 /* Returns SUCCESS, or the code of a message that is never sent. */
@@ -162,34 +166,60 @@ static doca_error_t prepare(struct doca_comch_task_send *send)
 	return send->fault;
 }
 
-bool soft_send_oldest(struct doca_comch_connection *connection)
+/* The peer's receive queue does not bound what is sent, but what completes: the rest waits in the socket. */
+static bool send_message(struct doca_comch_connection *connection, struct doca_comch_task_send *task)
 {
-	struct doca_comch_task_send *oldest = STAILQ_FIRST(&connection->unsent);
-	const struct soft_frame *frame = oldest->frame;
-	doca_error_t result = prepare(oldest);
-	if (result != DOCA_SUCCESS) {
-		complete_oldest(connection, result);
-		return true;
-	}
-	if (soft_fault_muted() || connection->credits == 0)
-		return false;
+	struct soft_frame *frame = task->frame;
 	size_t size = sizeof(*frame) + frame->value;
-	oldest->frame->credits = connection->owed;
+	if (soft_fault_muted())
+		return false;
+	frame->credits = connection->owed;
 	if (send(connection->fd, frame, size, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)size) {
-		soft_send_blocked(connection);
+		soft_send_refused(connection);
 		return false;
 	}
 	soft_connection_take_owed(connection);
-	connection->credits--;
+	task->number = ++connection->sent;
 	connection->counters.sent_messages++;
 	connection->counters.sent_bytes += frame->value;
-	complete_oldest(connection, DOCA_SUCCESS);
 	return true;
 }
 
-void soft_send_fail_oldest(struct doca_comch_connection *connection)
+bool soft_send_next(struct doca_comch_connection *connection)
 {
-	complete_oldest(connection, connection->fault);
+	struct doca_comch_task_send *next = connection->unsent;
+	next->result = prepare(next);
+	if (next->result == DOCA_SUCCESS && !send_message(connection, next))
+		return false;
+	connection->unsent = STAILQ_NEXT(next, queued);
+	return true;
+}
+
+bool soft_send_is_complete(const struct doca_comch_connection *connection)
+{
+	const struct doca_comch_task_send *oldest = STAILQ_FIRST(&connection->sends);
+	if (oldest == NULL || oldest == connection->unsent)
+		return false;
+	return oldest->result != DOCA_SUCCESS || oldest->number <= connection->allowed;
+}
+
+bool soft_send_complete_oldest(struct doca_comch_connection *connection)
+{
+	pthread_mutex_lock(&connection->lock);
+	struct doca_comch_task_send *oldest = STAILQ_FIRST(&connection->sends);
+	bool complete = soft_send_is_complete(connection);
+	bool ends = complete || (oldest != NULL && connection->state == SOFT_CONNECTION_CLOSED);
+	if (ends) {
+		if (!complete)
+			oldest->result = connection->fault;
+		if (connection->unsent == oldest)
+			connection->unsent = STAILQ_NEXT(oldest, queued);
+		STAILQ_REMOVE_HEAD(&connection->sends, queued);
+	}
+	pthread_mutex_unlock(&connection->lock);
+	if (ends)
+		soft_task_complete(&oldest->task, oldest->result);
+	return ends;
 }
 
 doca_error_t soft_doca_comch_server_task_send_alloc_init(struct doca_comch_server *comch_server,

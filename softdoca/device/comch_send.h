@@ -20,6 +20,8 @@ struct doca_comch_task_send {
 	const void *late;         /* the message, not yet copied; NULL: copied */
 	bool counted;             /* among the messages of this process, and fault is set */
 	doca_error_t fault;       /* injected */
+	doca_error_t result;      /* once sent, or found impossible to send */
+	uint64_t number;          /* of the message on its connection, from 1, if it was sent */
 	bool oversized;           /* longer than the limit and accepted, see SOFT_LARGE_MESSAGES */
 };
 
@@ -33,16 +35,23 @@ doca_error_t soft_send_submit(struct doca_task *task);
 void soft_send_ended(struct doca_task *task);
 void soft_send_release(struct doca_task *task);
 
+/* With the lock of the connection: */
+
 /*
- * Sends the oldest unsent task and completes it. False if the peer's receive queue is full, or the socket did not
- * accept it: see blocked and send_failed.
+ * Sends the first unsent message, or finds that it never can be sent. False if the socket did not accept it: see full
+ * and send_failed.
  */
-bool soft_send_oldest(struct doca_comch_connection *connection);
+bool soft_send_next(struct doca_comch_connection *connection);
 
 /* The socket has just refused a frame; errno says why. */
-void soft_send_blocked(struct doca_comch_connection *connection);
+void soft_send_refused(struct doca_comch_connection *connection);
 
-/* Completes the oldest unsent task with the connection's fault. */
-void soft_send_fail_oldest(struct doca_comch_connection *connection);
+/* Reports whether the oldest task can complete: the peer's receive queue has space for its message, or it failed. */
+bool soft_send_is_complete(const struct doca_comch_connection *connection);
+
+/* Without it: */
+
+/* Completes the oldest task if it can, or with the connection's fault if the connection has ended. False: neither. */
+bool soft_send_complete_oldest(struct doca_comch_connection *connection);
 
 #endif

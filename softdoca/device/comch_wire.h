@@ -12,9 +12,11 @@
  *   EXPIRED id                          ◄──► EXPIRED  id
  *   BYE                                 ◄──► BYE                                        the last frame of its sender
  *
- * Credits: every frame grants its receiver a number of messages that it may send. HELLO and WELCOME grant the whole
- * receive queue. Messages that the program has taken from the queue are granted again by the next MESSAGE, or by a
- * CREDIT once they are half of the queue. So a receiver that does not progress holds at most a queue of messages.
+ * Credits: every frame grants its receiver space in the receive queue of its sender for a number of messages. HELLO and
+ * WELCOME grant the whole queue. Messages that the program has taken from the queue are granted again by the next
+ * MESSAGE, or by a CREDIT once they are half of the queue. A message may be sent before there is space for it, because
+ * its sender may not progress again; it then waits in the socket. The task completes when there is space. If the sender
+ * ends before, the receiver drops the message.
  */
 #ifndef DMA_COPY_SOFT_COMCH_WIRE_H
 #define DMA_COPY_SOFT_COMCH_WIRE_H
@@ -26,7 +28,7 @@
 #include "doca_abi.h"
 
 #define SOFT_FRAME_MAGIC 0x436d6f43U
-#define SOFT_FRAME_VERSION 3
+#define SOFT_FRAME_VERSION 4
 
 enum soft_frame_type {
 	SOFT_FRAME_HELLO = 1,

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "background.h"
 #include "config.h"
 #include "dev.h"
 #include "error.h"
@@ -251,6 +252,7 @@ doca_error_t soft_ensure_configured(void)
 
 void soft_unconfigure(void)
 {
+	soft_background_end();
 	struct soft_config *old = soft_config_take();
 	int closed = -1;
 	while (old != NULL) {

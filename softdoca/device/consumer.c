@@ -63,6 +63,7 @@ static void abandon_memory(struct doca_comch_consumer *consumer)
 
 void soft_consumer_free_pool(struct doca_comch_consumer *consumer)
 {
+	pthread_mutex_destroy(&consumer->lock);
 	free(consumer->tasks);
 	free(consumer->imm);
 	free(consumer->packet);
@@ -74,8 +75,10 @@ doca_error_t soft_consumer_make_pool(struct doca_comch_consumer *consumer)
 {
 	size_t imm_len = consumer->imm_data_len;
 	STAILQ_INIT(&consumer->pool);
+	STAILQ_INIT(&consumer->refused);
 	STAILQ_INIT(&consumer->unposted);
 	STAILQ_INIT(&consumer->posted);
+	pthread_mutex_init(&consumer->lock, NULL);
 	consumer->tasks = calloc(consumer->num_tasks, sizeof(*consumer->tasks));
 	consumer->imm = calloc(consumer->num_tasks, imm_len + 1);
 	consumer->packet = malloc(sizeof(struct soft_delivery) + imm_len);
@@ -206,6 +209,7 @@ static doca_error_t consumer_start(struct doca_ctx *ctx)
 static void consumer_stopping(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
+	soft_job_stop(&consumer->job);
 	shutdown(consumer->lane, SHUT_RDWR);
 	(void)unshare_memory(consumer);
 	if (consumer->announcement == NULL) {
@@ -255,13 +259,20 @@ static bool flush(struct doca_comch_consumer *consumer)
 	if (consumer->export != NULL)
 		return unshare_memory(consumer);
 	struct post_queue *queue = STAILQ_EMPTY(&consumer->posted) ? &consumer->unposted : &consumer->posted;
-	struct doca_comch_consumer_task_post_recv *task = STAILQ_FIRST(queue);
+	struct doca_comch_consumer_task_post_recv *task = soft_consumer_take(consumer, queue);
 	if (task == NULL)
 		return false;
-	STAILQ_REMOVE_HEAD(queue, queued);
 	soft_task_complete(&task->task, soft_member_is_up(&consumer->member) ? DOCA_ERROR_SHUTDOWN
 									     : soft_member_fault(&consumer->member));
 	return true;
+}
+
+static bool fail_refused(struct doca_comch_consumer *consumer)
+{
+	struct doca_comch_consumer_task_post_recv *task = soft_consumer_take(consumer, &consumer->refused);
+	if (task != NULL)
+		soft_task_complete(&task->task, DOCA_ERROR_INVALID_VALUE);
+	return task != NULL;
 }
 
 static bool consumer_progress(struct doca_ctx *ctx)
@@ -270,9 +281,11 @@ static bool consumer_progress(struct doca_ctx *ctx)
 	soft_member_clear_wakeup(&consumer->member);
 	if (ctx->state == DOCA_CTX_STATE_STARTING)
 		return finish_start(consumer);
+	if (fail_refused(consumer))
+		return true;
 	if (ctx->state == DOCA_CTX_STATE_STOPPING)
 		return flush(consumer);
-	if (soft_consumer_receive(consumer) || soft_consumer_post_oldest(consumer))
+	if (soft_consumer_receive(consumer) || soft_consumer_post(consumer))
 		return true;
 	if (soft_member_is_up(&consumer->member))
 		return false;
@@ -282,12 +295,12 @@ static bool consumer_progress(struct doca_ctx *ctx)
 
 static uint64_t consumer_ready_at(const struct doca_ctx *ctx)
 {
-	const struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
-	bool unposted = !STAILQ_EMPTY(&consumer->unposted);
-	bool work = unposted && !consumer->blocked;
-	if (ctx->state == DOCA_CTX_STATE_STOPPING)
-		work = unposted || !STAILQ_EMPTY(&consumer->posted) || consumer->export != NULL;
-	return work ? 0 : UINT64_MAX;
+	struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
+	pthread_mutex_lock(&consumer->lock);
+	bool inflight = !STAILQ_EMPTY(&consumer->unposted) || !STAILQ_EMPTY(&consumer->posted);
+	pthread_mutex_unlock(&consumer->lock);
+	bool flushes = ctx->state == DOCA_CTX_STATE_STOPPING && (inflight || consumer->export != NULL);
+	return flushes || !STAILQ_EMPTY(&consumer->refused) ? 0 : UINT64_MAX;
 }
 
 /* ---- functions of DOCA ---- */
@@ -334,6 +347,7 @@ doca_error_t soft_doca_comch_consumer_create(struct doca_comch_connection *comch
 	atomic_fetch_add(&buf_mmap->consumers, 1);
 	created->mmap = buf_mmap;
 	created->lane = -1;
+	created->job.run = soft_consumer_post_more;
 	created->leave = leave_connection;
 	soft_ctx_init(&created->ctx, &consumer_class, fast->dev);
 	*consumer = created;

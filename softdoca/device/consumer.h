@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Consumers. Progress posts a task: its buffer becomes a slot for the peer's producers. Their deliveries complete the
+ * Consumers. Submission posts a task: its buffer becomes a slot for the peer's producers. Their deliveries complete the
  * posted tasks in order.
  */
 #ifndef DMA_COPY_SOFT_CONSUMER_H
 #define DMA_COPY_SOFT_CONSUMER_H
 
+#include <pthread.h>
+
+#include "background.h"
 #include "ctx.h"
 #include "doca_abi.h"
 #include "fast.h"
@@ -40,7 +43,11 @@ struct doca_comch_consumer {
 	struct doca_comch_consumer_task_post_recv *tasks;
 	uint8_t *imm;
 	uint8_t *packet; /* the delivery being received */
-	struct post_queue pool, unposted, posted;
+	struct post_queue pool;
+	struct post_queue refused; /* cannot be posted: they fail in the next progress */
+	pthread_mutex_t lock;      /* guards the next two: the background thread posts, too */
+	struct post_queue unposted, posted;
+	struct soft_job job;
 };
 
 static inline struct doca_comch_consumer *soft_consumer_of(const struct doca_ctx *ctx)
@@ -62,8 +69,17 @@ doca_error_t soft_consumer_submit(struct doca_task *task);
 void soft_consumer_ended(struct doca_task *task);
 void soft_consumer_release(struct doca_task *task);
 
-/* Posts the oldest submitted task, or fails it. False if there is none, or the lane is full. */
-bool soft_consumer_post_oldest(struct doca_comch_consumer *consumer);
+/*
+ * Posts what fits into the lane; the rest is posted later, in progress or in the background. Returns whether any was.
+ */
+bool soft_consumer_post(struct doca_comch_consumer *consumer);
+
+/* The job of a consumer. */
+enum soft_job_result soft_consumer_post_more(struct soft_job *job);
+
+/* Takes the oldest task of the queue, if there is one. */
+struct doca_comch_consumer_task_post_recv *soft_consumer_take(struct doca_comch_consumer *consumer,
+							      struct post_queue *queue);
 
 /* Handles one delivery, or the end of the lane. False if there was nothing to do. */
 bool soft_consumer_receive(struct doca_comch_consumer *consumer);

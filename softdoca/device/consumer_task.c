@@ -3,6 +3,8 @@
 #include "consumer.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -45,16 +47,6 @@ doca_error_t soft_consumer_validate(const struct doca_task *task)
 }
 
 /* ---- tasks ---- */
-
-/* The queue is as deep as the pool, so it cannot be full. */
-doca_error_t soft_consumer_submit(struct doca_task *task)
-{
-	struct doca_comch_consumer_task_post_recv *post = (struct doca_comch_consumer_task_post_recv *)task;
-	post->producer_id = SOFT_NO_ID;
-	post->imm_len = 0;
-	STAILQ_INSERT_TAIL(&soft_consumer_of(task->ctx)->unposted, post, queued);
-	return DOCA_SUCCESS;
-}
 
 void soft_consumer_release(struct doca_task *task)
 {
@@ -127,27 +119,6 @@ struct doca_task *soft_doca_comch_consumer_task_post_recv_as_task(struct doca_co
 
 /* ---- slots ---- */
 
-static void watch_lane(struct doca_comch_consumer *consumer)
-{
-	soft_pe_watch(consumer->ctx.pe, consumer->lane, consumer->blocked ? EPOLLIN | EPOLLOUT : EPOLLIN);
-}
-
-static void set_blocked(struct doca_comch_consumer *consumer, bool blocked)
-{
-	if (consumer->blocked == blocked)
-		return;
-	consumer->blocked = blocked;
-	watch_lane(consumer);
-}
-
-static bool can_post(struct doca_comch_consumer *consumer)
-{
-	if (STAILQ_EMPTY(&consumer->unposted) || consumer->lane_over)
-		return false;
-	set_blocked(consumer, !soft_lane_writable(consumer->lane));
-	return !consumer->blocked;
-}
-
 static struct soft_slot slot_of(const struct doca_buf *buf)
 {
 	if (buf == NULL)
@@ -155,23 +126,80 @@ static struct soft_slot slot_of(const struct doca_buf *buf)
 	return (struct soft_slot){.addr = (uintptr_t)buf->data + buf->data_len, .capacity = soft_buf_tailroom(buf)};
 }
 
-/* A buffer that cannot be posted fails alone: producers do not see it. */
-bool soft_consumer_post_oldest(struct doca_comch_consumer *consumer)
+/* With the lock. If the lane has ended, receiving from it says so. */
+static void post_oldest(struct doca_comch_consumer *consumer)
 {
-	if (!can_post(consumer))
-		return false;
 	struct doca_comch_consumer_task_post_recv *task = STAILQ_FIRST(&consumer->unposted);
-	STAILQ_REMOVE_HEAD(&consumer->unposted, queued);
-	if (soft_consumer_validate(&task->task) != DOCA_SUCCESS) {
-		soft_task_complete(&task->task, DOCA_ERROR_INVALID_VALUE);
-		return true;
-	}
 	struct soft_slot slot = slot_of(task->buf);
+	STAILQ_REMOVE_HEAD(&consumer->unposted, queued);
 	task->capacity = slot.capacity;
 	STAILQ_INSERT_TAIL(&consumer->posted, task, queued);
-	if (send(consumer->lane, &slot, sizeof(slot), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(slot))
-		soft_ctx_fail(&consumer->ctx);
-	return true;
+	(void)send(consumer->lane, &slot, sizeof(slot), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* Returns how many tasks were posted; sets *full if not all were. */
+static unsigned post_what_fits(struct doca_comch_consumer *consumer, bool *full)
+{
+	unsigned posted = 0;
+	pthread_mutex_lock(&consumer->lock);
+	for (; !STAILQ_EMPTY(&consumer->unposted) && soft_lane_writable(consumer->lane); posted++)
+		post_oldest(consumer);
+	*full = !STAILQ_EMPTY(&consumer->unposted);
+	pthread_mutex_unlock(&consumer->lock);
+	return posted;
+}
+
+bool soft_consumer_post(struct doca_comch_consumer *consumer)
+{
+	bool full;
+	if (consumer->lane_over)
+		return false;
+	unsigned posted = post_what_fits(consumer, &full);
+	if (full != consumer->blocked)
+		soft_pe_watch(consumer->ctx.pe, consumer->lane, full ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	consumer->blocked = full;
+	if (full)
+		soft_job_start(&consumer->job);
+	return posted > 0;
+}
+
+enum soft_job_result soft_consumer_post_more(struct soft_job *job)
+{
+	bool full;
+	unsigned posted = post_what_fits(
+		(struct doca_comch_consumer *)((char *)job - offsetof(struct doca_comch_consumer, job)), &full);
+	if (!full)
+		return SOFT_JOB_DONE;
+	return posted > 0 ? SOFT_JOB_MOVED : SOFT_JOB_WAITS;
+}
+
+/* A buffer that cannot be posted fails alone: producers do not see it. The queues are as deep as the pool. */
+doca_error_t soft_consumer_submit(struct doca_task *task)
+{
+	struct doca_comch_consumer *consumer = soft_consumer_of(task->ctx);
+	struct doca_comch_consumer_task_post_recv *post = (struct doca_comch_consumer_task_post_recv *)task;
+	post->producer_id = SOFT_NO_ID;
+	post->imm_len = 0;
+	if (soft_consumer_validate(task) != DOCA_SUCCESS) {
+		STAILQ_INSERT_TAIL(&consumer->refused, post, queued);
+		return DOCA_SUCCESS;
+	}
+	pthread_mutex_lock(&consumer->lock);
+	STAILQ_INSERT_TAIL(&consumer->unposted, post, queued);
+	pthread_mutex_unlock(&consumer->lock);
+	soft_consumer_post(consumer);
+	return DOCA_SUCCESS;
+}
+
+struct doca_comch_consumer_task_post_recv *soft_consumer_take(struct doca_comch_consumer *consumer,
+							      struct post_queue *queue)
+{
+	pthread_mutex_lock(&consumer->lock);
+	struct doca_comch_consumer_task_post_recv *task = STAILQ_FIRST(queue);
+	if (task != NULL)
+		STAILQ_REMOVE_HEAD(queue, queued);
+	pthread_mutex_unlock(&consumer->lock);
+	return task;
 }
 
 /* ---- deliveries ---- */
@@ -184,9 +212,11 @@ static bool makes_sense(const struct soft_delivery *delivery)
 }
 
 /* Checks the peer's delivery against the oldest posted task. */
-static bool credible(const struct doca_comch_consumer *consumer, const struct soft_delivery *delivery, size_t len)
+static bool credible(struct doca_comch_consumer *consumer, const struct soft_delivery *delivery, size_t len)
 {
+	pthread_mutex_lock(&consumer->lock);
 	const struct doca_comch_consumer_task_post_recv *task = STAILQ_FIRST(&consumer->posted);
+	pthread_mutex_unlock(&consumer->lock);
 	return makes_sense(delivery) && len >= sizeof(*delivery) && task != NULL &&
 	       delivery->imm_len <= consumer->imm_data_len && len - sizeof(*delivery) == delivery->imm_len &&
 	       delivery->len <= task->capacity;
@@ -195,8 +225,7 @@ static bool credible(const struct doca_comch_consumer *consumer, const struct so
 /* Appends the data to the buffer's. */
 static void take_delivery(struct doca_comch_consumer *consumer, const struct soft_delivery *delivery)
 {
-	struct doca_comch_consumer_task_post_recv *task = STAILQ_FIRST(&consumer->posted);
-	STAILQ_REMOVE_HEAD(&consumer->posted, queued);
+	struct doca_comch_consumer_task_post_recv *task = soft_consumer_take(consumer, &consumer->posted);
 	if (task->buf != NULL)
 		task->buf->data_len += delivery->len;
 	task->producer_id = delivery->producer_id;
@@ -209,6 +238,7 @@ static void take_delivery(struct doca_comch_consumer *consumer, const struct sof
 static bool lane_ended(struct doca_comch_consumer *consumer)
 {
 	consumer->lane_over = true;
+	soft_job_stop(&consumer->job);
 	soft_pe_unwatch(consumer->ctx.pe, consumer->lane);
 	if (consumer->ctx.state != DOCA_CTX_STATE_RUNNING)
 		return false;

@@ -62,7 +62,10 @@ struct soft_ctx_class {
 	/* Called first by doca_task_try_submit: INVALID_VALUE for a task that could only fail. */
 	doca_error_t (*validate)(const struct doca_task *task);
 
-	/* Queues the task: SUCCESS, or AGAIN if the queue is full. State and ownership have been checked. */
+	/*
+	 * Executes the task, if no older one has to wait, and queues it for its completion: SUCCESS, or AGAIN if the
+	 * queue is full. Calls no callback. State and ownership have been checked.
+	 */
 	doca_error_t (*submit)(struct doca_task *task);
 
 	/* The task has completed: calls the program's success or error callback. */

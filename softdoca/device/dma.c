@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DMA contexts and their memcpy tasks. Progress executes the oldest task if it is due. A failed task stops its context,
- * as on hardware; the tasks behind it are flushed to the error callback, one per progress. With a time model the
- * device's clock decides when a task is due; a task that is due before an older one waits for it.
+ * DMA contexts and their memcpy tasks. Submission executes a task; progress completes the oldest one if it is due. A
+ * failed task stops its context, as on hardware: the tasks behind it are not executed, and flushed to the error
+ * callback. With a time model the device's clock decides when a task is due; a task that is due before an older one
+ * waits for it.
  */
 #include "dma.h"
 
 #include <stdlib.h>
 
+#include "buf.h"
 #include "config.h"
 #include "ctx.h"
 #include "error.h"
@@ -23,6 +25,8 @@ struct doca_dma {
 	struct doca_dma_task_memcpy *pool; /* num_tasks of them, while not IDLE */
 	struct doca_task *free;
 	struct doca_task *oldest, *newest; /* submitted, in order */
+	bool failed;                       /* a task has failed: no more are executed */
+	char detail[SOFT_DETAIL_SIZE];     /* why, until that task completes; else empty */
 };
 
 _Static_assert(offsetof(struct doca_dma, ctx) == 0, "a context is cast to its DMA");
@@ -44,6 +48,8 @@ static doca_error_t dma_start(struct doca_ctx *ctx)
 	if (soft_limits()->move_bytes == 0)
 		soft_log(DOCA_LOG_LEVEL_WARNING,
 			 "NO BYTES ARE MOVED: move_bytes=0 has every copy succeed and do nothing");
+	dma->failed = false;
+	dma->detail[0] = '\0';
 	dma->pool = calloc(dma->num_tasks, sizeof(*dma->pool));
 	if (dma->pool == NULL)
 		return DOCA_ERROR_INITIALIZATION;
@@ -124,6 +130,12 @@ static uint64_t dma_ready_at(const struct doca_ctx *ctx)
 	return ctx->state == DOCA_CTX_STATE_RUNNING ? ((struct doca_dma_task_memcpy *)dma->oldest)->due_at : 0;
 }
 
+static void restore_detail(struct doca_dma *dma)
+{
+	soft_restore_detail(dma->detail);
+	dma->detail[0] = '\0';
+}
+
 static bool dma_progress(struct doca_ctx *ctx)
 {
 	struct doca_dma *dma = dma_of(ctx);
@@ -131,8 +143,12 @@ static bool dma_progress(struct doca_ctx *ctx)
 	if (at == UINT64_MAX || (at != 0 && soft_now_ns() < at))
 		return false;
 	struct doca_dma_task_memcpy *task = pop_next(dma);
-	doca_error_t status = ctx->state == DOCA_CTX_STATE_RUNNING ? soft_dma_execute(task) : DOCA_ERROR_IO_FAILED;
 	soft_dma_leave_clock(task);
+	doca_error_t status = ctx->state == DOCA_CTX_STATE_RUNNING ? task->result : DOCA_ERROR_IO_FAILED;
+	if (status == DOCA_SUCCESS)
+		task->dst->data_len = task->data_len;
+	else if (dma->detail[0] != '\0')
+		restore_detail(dma);
 	soft_task_complete(&task->base, status);
 	return true;
 }
@@ -143,12 +159,26 @@ static doca_error_t dma_validate(const struct doca_task *task)
 	return soft_dma_check((const struct doca_dma_task_memcpy *)task, &total);
 }
 
+/* The program reads the detail of a failure when it sees the completion. */
+static void execute(struct doca_dma_task_memcpy *task)
+{
+	struct doca_dma *dma = dma_of(task->base.ctx);
+	task->result = DOCA_ERROR_IO_FAILED;
+	if (dma->failed)
+		return;
+	soft_dma_execute(task);
+	dma->failed = task->result != DOCA_SUCCESS;
+	if (dma->failed)
+		soft_copy_last_detail(dma->detail, sizeof(dma->detail));
+}
+
 /* The queue is as deep as the pool, so it cannot be full. */
 static doca_error_t dma_submit(struct doca_task *task)
 {
 	struct doca_dma *dma = dma_of(task->ctx);
 	struct doca_dma_task_memcpy *memcpy_task = (struct doca_dma_task_memcpy *)task;
 	memcpy_task->due_at = soft_dma_due_at(memcpy_task);
+	execute(memcpy_task);
 	task->next = NULL;
 	if (dma->oldest == NULL)
 		dma->oldest = task;

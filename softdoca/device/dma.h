@@ -10,7 +10,9 @@ struct doca_dma_task_memcpy {
 	const struct doca_buf *src;
 	struct doca_buf *dst;
 	uint64_t due_at;
-	bool clocked; /* counted by the device's clock */
+	bool clocked;        /* counted by the device's clock */
+	doca_error_t result; /* from submission on, until the task is due */
+	size_t data_len;     /* of the destination's data then */
 };
 
 _Static_assert(offsetof(struct doca_dma_task_memcpy, base) == 0, "a task is cast to its memcpy");
@@ -19,10 +21,10 @@ _Static_assert(offsetof(struct doca_dma_task_memcpy, base) == 0, "a task is cast
 doca_error_t soft_dma_check(const struct doca_dma_task_memcpy *task, size_t *total);
 
 /*
- * Appends the source's bytes to the destination's data, whose length grows only when all of them have arrived. With
- * move_bytes=0 only the length grows. IO_FAILED, or the code of an injected fault.
+ * Copies the source's bytes behind the destination's data, whose length grows when the task completes, and sets the
+ * result and that length. With move_bytes=0 nothing is copied. IO_FAILED, or the code of an injected fault.
  */
-doca_error_t soft_dma_execute(struct doca_dma_task_memcpy *task);
+void soft_dma_execute(struct doca_dma_task_memcpy *task);
 
 /*
  * Returns when a task that is being submitted completes, in CLOCK_MONOTONIC nanoseconds; 0: at once, without reading

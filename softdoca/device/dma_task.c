@@ -158,18 +158,19 @@ static doca_error_t copy_bufs(const struct doca_dma_task_memcpy *task)
 	return DOCA_SUCCESS;
 }
 
-doca_error_t soft_dma_execute(struct doca_dma_task_memcpy *task)
+void soft_dma_execute(struct doca_dma_task_memcpy *task)
 {
+	task->result = soft_fault_memcpy();
+	if (task->result != DOCA_SUCCESS)
+		return;
 	size_t total;
-	doca_error_t fault = soft_fault_memcpy();
-	if (fault != DOCA_SUCCESS)
-		return fault;
-	if (soft_dma_check(task, &total) != DOCA_SUCCESS)
-		return DOCA_ERROR_IO_FAILED;
-	if (soft_limits()->move_bytes != 0 && copy_bufs(task) != DOCA_SUCCESS)
-		return DOCA_ERROR_IO_FAILED;
-	task->dst->data_len += total;
-	return DOCA_SUCCESS;
+	if (soft_dma_check(task, &total) != DOCA_SUCCESS) {
+		task->result = DOCA_ERROR_IO_FAILED;
+		return;
+	}
+	task->data_len = task->dst->data_len + total;
+	if (soft_limits()->move_bytes != 0)
+		task->result = copy_bufs(task);
 }
 
 /* ---- when a task is done ---- */

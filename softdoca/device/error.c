@@ -9,7 +9,7 @@
 
 /* ---- detail ---- */
 
-static char last_detail[512];
+static char last_detail[SOFT_DETAIL_SIZE];
 static pthread_mutex_t detail_lock = PTHREAD_MUTEX_INITIALIZER; /* guards it */
 
 void soft_detail(const char *format, ...)
@@ -32,11 +32,16 @@ void soft_copy_last_detail(char *text, size_t size)
 	pthread_mutex_unlock(&detail_lock);
 }
 
-void soft_clear_detail(void)
+void soft_restore_detail(const char *text)
 {
 	pthread_mutex_lock(&detail_lock);
-	last_detail[0] = '\0';
+	snprintf(last_detail, sizeof(last_detail), "%s", text);
 	pthread_mutex_unlock(&detail_lock);
+}
+
+void soft_clear_detail(void)
+{
+	soft_restore_detail("");
 }
 
 const char *soft_last_detail(void)

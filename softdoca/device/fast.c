@@ -364,6 +364,13 @@ void soft_member_clear_wakeup(struct soft_member *member)
 		atomic_store(&member->woken, false);
 }
 
+void soft_member_wake(struct soft_member *member)
+{
+	pthread_mutex_lock(&member->fast->lock);
+	wake_member(member);
+	pthread_mutex_unlock(&member->fast->lock);
+}
+
 bool soft_member_is_up(const struct soft_member *member)
 {
 	return atomic_load(&member->fast->up);

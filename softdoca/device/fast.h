@@ -120,6 +120,9 @@ void soft_member_leave(struct soft_member *member);
 doca_error_t soft_member_activate(struct soft_member *member, struct doca_pe *pe);
 void soft_member_deactivate(struct soft_member *member, struct doca_pe *pe);
 
+/* There is work for its progress. Any thread may call. */
+void soft_member_wake(struct soft_member *member);
+
 /* Called first in every progress: clears the wakeup before the member checks what has changed. */
 void soft_member_clear_wakeup(struct soft_member *member);
 

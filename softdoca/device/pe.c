@@ -38,6 +38,7 @@ struct doca_pe {
 	bool armed;
 	enum doca_pe_event_mode mode;
 	bool progressing;
+	uint64_t rounds;     /* calls of doca_pe_progress */
 	unsigned idle_polls; /* calls in a row that found nothing, up to SOFT_IDLE_POLLS */
 	struct doca_ctx *contexts;
 	struct doca_ctx *next_ctx; /* served next; NULL: the first of the list */
@@ -138,6 +139,11 @@ void soft_pe_disconnect(struct doca_ctx *ctx)
 	ctx->pe = NULL;
 }
 
+uint64_t soft_pe_rounds(const struct doca_pe *pe)
+{
+	return pe->rounds;
+}
+
 bool soft_pe_progressing(const struct doca_pe *pe)
 {
 	return pe->progressing;
@@ -148,6 +154,14 @@ static size_t count_contexts(const struct doca_pe *pe)
 	size_t n = 0;
 	for (const struct doca_ctx *ctx = pe->contexts; ctx != NULL; ctx = ctx->next)
 		n++;
+	return n;
+}
+
+static size_t count_inflight(const struct doca_pe *pe)
+{
+	size_t n = 0;
+	for (const struct doca_ctx *ctx = pe->contexts; ctx != NULL; ctx = ctx->next)
+		n += ctx->inflight_tasks;
 	return n;
 }
 
@@ -247,15 +261,34 @@ void soft_pe_polled(struct doca_pe *pe, bool moved)
 		sched_yield();
 }
 
+/*
+ * Does all that is ready, until every context in turn finds nothing. The bound is for callbacks that submit tasks which
+ * complete at once, and for peers that send faster than the program receives.
+ */
+static bool serve_contexts(struct doca_pe *pe)
+{
+	size_t budget = count_inflight(pe) + SOFT_PROGRESS_EVENTS;
+	bool moved = false;
+	for (size_t idle = 0; idle < count_contexts(pe) && budget > 0;) {
+		if (!soft_ctx_progress(next_context(pe))) {
+			idle++;
+			continue;
+		}
+		moved = true;
+		idle = 0;
+		budget--;
+	}
+	return moved;
+}
+
 /* DOCA forbids progress inside a callback; here it does nothing. */
 uint8_t soft_doca_pe_progress(struct doca_pe *pe)
 {
 	if (pe == NULL || pe->progressing || drops_events(pe))
 		return 0;
 	pe->progressing = true;
-	bool moved = false;
-	for (size_t n = count_contexts(pe); n > 0 && !moved; n--)
-		moved = soft_ctx_progress(next_context(pe));
+	pe->rounds++;
+	bool moved = serve_contexts(pe);
 	pe->progressing = false;
 	soft_pe_notify(pe);
 	soft_pe_polled(pe, moved);
@@ -319,9 +352,6 @@ doca_error_t soft_doca_pe_get_num_inflight_tasks(const struct doca_pe *pe, size_
 {
 	if (pe == NULL || num_inflight_tasks == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	size_t n = 0;
-	for (const struct doca_ctx *ctx = pe->contexts; ctx != NULL; ctx = ctx->next)
-		n += ctx->inflight_tasks;
-	*num_inflight_tasks = n;
+	*num_inflight_tasks = count_inflight(pe);
 	return DOCA_SUCCESS;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Producers. A submitted task has a reserved slot of its consumer; progress writes the bytes into the consumer's
- * memory, oldest task first.
+ * Producers. A submitted task has a reserved slot of its consumer; submission writes the bytes into the consumer's
+ * memory, unless an older task has still to be written.
  */
 #define _GNU_SOURCE
 #include "producer.h"
 
+#include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +60,7 @@ static doca_error_t producer_validate(const struct doca_task *task)
 
 void soft_producer_free_pool(struct doca_comch_producer *producer)
 {
+	pthread_mutex_destroy(&producer->lock);
 	free(producer->tasks);
 	free(producer->imm);
 	producer->tasks = NULL;
@@ -67,7 +70,11 @@ void soft_producer_free_pool(struct doca_comch_producer *producer)
 doca_error_t soft_producer_make_pool(struct doca_comch_producer *producer, uint32_t imm_capacity)
 {
 	STAILQ_INIT(&producer->pool);
-	STAILQ_INIT(&producer->unsent);
+	STAILQ_INIT(&producer->sends);
+	producer->unsent = NULL;
+	producer->broken = false;
+	producer->retry_at = 0;
+	pthread_mutex_init(&producer->lock, NULL);
 	producer->imm_capacity = imm_capacity;
 	producer->tasks = calloc(producer->num_tasks, sizeof(*producer->tasks));
 	producer->imm = calloc(producer->num_tasks, (size_t)producer->imm_capacity + 1);
@@ -98,10 +105,10 @@ static doca_error_t producer_start(struct doca_ctx *ctx)
 	return result;
 }
 
-/* From now on progress flushes the tasks. */
+/* From now on progress flushes the tasks that are not executed. */
 static void producer_stopping(struct doca_ctx *ctx)
 {
-	soft_producer_of(ctx)->retry_at = 0;
+	soft_job_stop(&soft_producer_of(ctx)->job);
 }
 
 static bool producer_quiet(const struct doca_ctx *ctx)
@@ -113,6 +120,7 @@ static bool producer_quiet(const struct doca_ctx *ctx)
 static void producer_idle(struct doca_ctx *ctx)
 {
 	struct doca_comch_producer *producer = soft_producer_of(ctx);
+	soft_job_stop(&producer->job);
 	soft_producer_free_pool(producer);
 	soft_member_deactivate(&producer->member, ctx->pe);
 }
@@ -129,60 +137,113 @@ void soft_producer_ended(struct doca_task *task)
 									   task->user_data, producer->ctx.user_data);
 }
 
-static void complete(struct doca_comch_producer_task_send *task, doca_error_t status)
-{
-	STAILQ_REMOVE_HEAD(&soft_producer_of(task->task.ctx)->unsent, queued);
-	soft_lane_unref(task->lane);
-	task->lane = NULL;
-	soft_task_complete(&task->task, status);
-}
+/* ---- execution; with the lock ---- */
 
-static doca_error_t execute(const struct doca_comch_producer_task_send *task)
+/* Sets the result. False: the lane is full. An injected fault may be AGAIN, too. */
+static bool execute(struct doca_comch_producer_task_send *task)
 {
 	const struct doca_comch_producer *producer = soft_producer_of(task->task.ctx);
 	const void *bytes = task->buf == NULL ? NULL : task->buf->data;
-	if (producer_validate(&task->task) == DOCA_SUCCESS)
-		return soft_lane_deliver(task->lane, producer->member.id, bytes, data_len(task), task->imm,
-					 task->imm_len);
-	soft_lane_cancel(task->lane);
-	return DOCA_ERROR_INVALID_VALUE;
+	task->result = task->fault;
+	if (task->result == DOCA_SUCCESS)
+		task->result = producer_validate(&task->task);
+	if (task->result != DOCA_SUCCESS) {
+		soft_lane_cancel(task->lane);
+		return true;
+	}
+	task->result =
+		soft_lane_deliver(task->lane, producer->member.id, bytes, data_len(task), task->imm, task->imm_len);
+	return task->result != DOCA_ERROR_AGAIN;
 }
 
-static void fail_oldest(struct doca_comch_producer_task_send *task, doca_error_t status)
+/* False: there is none, or its lane is full. */
+static bool execute_next(struct doca_comch_producer *producer)
 {
-	soft_lane_cancel(task->lane);
-	complete(task, status);
+	struct doca_comch_producer_task_send *next = producer->broken ? NULL : producer->unsent;
+	if (next == NULL || !execute(next))
+		return false;
+	producer->broken = next->result == DOCA_ERROR_IO_FAILED;
+	producer->unsent = STAILQ_NEXT(next, queued);
+	return true;
+}
+
+/* ---- when it executes ---- */
+
+/* Returns whether any task was executed; sets *full if not all were. */
+static bool execute_what_fits(struct doca_comch_producer *producer, bool *full)
+{
+	bool moved = false;
+	pthread_mutex_lock(&producer->lock);
+	while (execute_next(producer))
+		moved = true;
+	*full = producer->unsent != NULL && !producer->broken;
+	pthread_mutex_unlock(&producer->lock);
+	return moved;
 }
 
 /*
  * A lane is full when its consumer has not progressed for hundreds of messages. The producers of a side share it, so
  * none can watch it; they retry after a pause.
  */
-static bool send_oldest(struct doca_comch_producer *producer)
+static bool send_what_fits(struct doca_comch_producer *producer)
 {
-	struct doca_comch_producer_task_send *task = STAILQ_FIRST(&producer->unsent);
-	if (task == NULL || soft_now_ns() < producer->retry_at)
-		return false;
-	if (task->fault != DOCA_SUCCESS) {
-		fail_oldest(task, task->fault);
-		return true;
+	bool full = producer->retry_at != 0 && soft_now_ns() < producer->retry_at, moved = false;
+	if (!full) {
+		moved = execute_what_fits(producer, &full);
+		producer->retry_at = full ? soft_now_ns() + SOFT_FULL_LANE_NS : 0;
 	}
-	doca_error_t status = execute(task);
-	producer->retry_at = status == DOCA_ERROR_AGAIN ? soft_now_ns() + SOFT_FULL_LANE_NS : 0;
-	if (status == DOCA_ERROR_AGAIN)
-		return false;
-	complete(task, status);
-	return true;
+	if (full)
+		soft_job_start(&producer->job);
+	return moved;
 }
 
-/* A live consumer loses nothing but the reservations. */
-static bool flush(struct doca_comch_producer *producer)
+/* The job of a producer. Its engine is woken, because tasks complete. */
+static enum soft_job_result send_more(struct soft_job *job)
 {
-	struct doca_comch_producer_task_send *task = STAILQ_FIRST(&producer->unsent);
+	struct doca_comch_producer *producer =
+		(struct doca_comch_producer *)((char *)job - offsetof(struct doca_comch_producer, job));
+	bool full;
+	bool moved = execute_what_fits(producer, &full);
+	if (moved)
+		soft_member_wake(&producer->member);
+	if (!full)
+		return SOFT_JOB_DONE;
+	return moved ? SOFT_JOB_MOVED : SOFT_JOB_WAITS;
+}
+
+/* ---- completion ---- */
+
+/* Takes the oldest task, if it is executed or any is taken; else NULL. */
+static struct doca_comch_producer_task_send *take_oldest(struct doca_comch_producer *producer, bool any, bool *executed)
+{
+	pthread_mutex_lock(&producer->lock);
+	struct doca_comch_producer_task_send *oldest = STAILQ_FIRST(&producer->sends);
+	*executed = oldest != producer->unsent;
+	if (!*executed && !any)
+		oldest = NULL;
+	if (oldest != NULL)
+		STAILQ_REMOVE_HEAD(&producer->sends, queued);
+	if (oldest != NULL && !*executed)
+		producer->unsent = STAILQ_NEXT(oldest, queued);
+	pthread_mutex_unlock(&producer->lock);
+	return oldest;
+}
+
+/* A live consumer loses nothing but the reservations of tasks that are flushed. */
+static bool complete_oldest(struct doca_comch_producer *producer, bool flushes)
+{
+	bool executed;
+	struct doca_comch_producer_task_send *task = take_oldest(producer, flushes, &executed);
 	if (task == NULL)
 		return false;
-	fail_oldest(task,
-		    soft_member_is_up(&producer->member) ? DOCA_ERROR_SHUTDOWN : soft_member_fault(&producer->member));
+	if (!executed) {
+		soft_lane_cancel(task->lane);
+		task->result = soft_member_is_up(&producer->member) ? DOCA_ERROR_SHUTDOWN
+								    : soft_member_fault(&producer->member);
+	}
+	soft_lane_unref(task->lane);
+	task->lane = NULL;
+	soft_task_complete(&task->task, task->result);
 	return true;
 }
 
@@ -190,21 +251,29 @@ static bool producer_progress(struct doca_ctx *ctx)
 {
 	struct doca_comch_producer *producer = soft_producer_of(ctx);
 	soft_member_clear_wakeup(&producer->member);
+	if (complete_oldest(producer, ctx->state == DOCA_CTX_STATE_STOPPING))
+		return true;
 	if (ctx->state == DOCA_CTX_STATE_STOPPING)
-		return flush(producer);
+		return false;
 	if (soft_member_is_up(&producer->member))
-		return send_oldest(producer);
+		return producer->retry_at != 0 && send_what_fits(producer);
 	soft_ctx_fail(ctx);
 	return true;
 }
 
 static uint64_t producer_ready_at(const struct doca_ctx *ctx)
 {
-	const struct doca_comch_producer *producer = soft_producer_of(ctx);
-	return STAILQ_EMPTY(&producer->unsent) ? UINT64_MAX : producer->retry_at;
+	struct doca_comch_producer *producer = soft_producer_of(ctx);
+	pthread_mutex_lock(&producer->lock);
+	bool inflight = !STAILQ_EMPTY(&producer->sends);
+	bool executed = inflight && STAILQ_FIRST(&producer->sends) != producer->unsent;
+	pthread_mutex_unlock(&producer->lock);
+	if (executed || (inflight && ctx->state == DOCA_CTX_STATE_STOPPING))
+		return 0;
+	return inflight ? producer->retry_at : UINT64_MAX;
 }
 
-/* ---- tasks ---- */
+/* ---- submission ---- */
 
 /*
  * AGAIN until the consumer has posted a buffer that is not reserved. Programs retry without progress in between, so
@@ -226,7 +295,12 @@ static doca_error_t producer_submit(struct doca_task *task)
 	}
 	send->lane = lane;
 	send->fault = soft_fault_completion();
-	STAILQ_INSERT_TAIL(&producer->unsent, send, queued);
+	pthread_mutex_lock(&producer->lock);
+	STAILQ_INSERT_TAIL(&producer->sends, send, queued);
+	if (producer->unsent == NULL)
+		producer->unsent = send;
+	pthread_mutex_unlock(&producer->lock);
+	send_what_fits(producer);
 	return DOCA_SUCCESS;
 }
 
@@ -351,6 +425,7 @@ doca_error_t soft_doca_comch_producer_create(struct doca_comch_connection *comch
 		return result;
 	}
 	created->leave = leave_connection;
+	created->job.run = send_more;
 	soft_ctx_init(&created->ctx, &producer_class, fast->dev);
 	*producer = created;
 	return DOCA_SUCCESS;

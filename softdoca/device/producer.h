@@ -3,6 +3,9 @@
 #ifndef DMA_COPY_SOFT_PRODUCER_H
 #define DMA_COPY_SOFT_PRODUCER_H
 
+#include <pthread.h>
+
+#include "background.h"
 #include "ctx.h"
 #include "doca_abi.h"
 #include "fast.h"
@@ -16,6 +19,7 @@ struct doca_comch_producer_task_send {
 	uint32_t imm_len;
 	struct soft_lane *lane; /* while submitted */
 	doca_error_t fault;     /* injected */
+	doca_error_t result;    /* once executed */
 };
 
 STAILQ_HEAD(send_queue, doca_comch_producer_task_send);
@@ -31,8 +35,13 @@ struct doca_comch_producer {
 	struct doca_comch_producer_task_send *tasks;
 	uint8_t *imm;
 	uint32_t imm_capacity; /* of one task */
-	uint64_t retry_at;     /* when to retry, because the lane of the oldest task was full; 0: at once */
-	struct send_queue pool, unsent;
+	uint64_t retry_at; /* when progress retries, because the lane of the first unsent task was full; 0: at once */
+	struct send_queue pool;
+	pthread_mutex_t lock;    /* guards what follows, up to job: the background thread sends, too */
+	struct send_queue sends; /* submitted and not completed, in order */
+	struct doca_comch_producer_task_send *unsent; /* the first of them that is not executed; NULL: all are */
+	bool broken;                                  /* a task has failed with IO_FAILED: no more are executed */
+	struct soft_job job;
 };
 
 static inline struct doca_comch_producer *soft_producer_of(const struct doca_ctx *ctx)

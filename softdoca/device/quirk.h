@@ -18,7 +18,7 @@ enum soft_quirk {
 	SOFT_DEAD_PEER_UNNOTICED,      /* a client does not notice that its server died: sends stay in flight */
 	SOFT_DEAD_CLIENTS_COUNT,       /* clients that died stay counted against max_clients */
 	SOFT_LARGE_MESSAGES,           /* messages over the limit are accepted, and then fail */
-	SOFT_LATE_COPY,                /* a message is read when it is sent, not when its task is allocated */
+	SOFT_LATE_COPY,                /* a message is read and sent by progress, not read when its task is allocated */
 	SOFT_OPTIMIZED_REPORTS_STALL,  /* completions with OPTIMIZE_REPORTS wait for a later task without it */
 	SOFT_IDLE_ALLOC_CRASH,         /* a send task of a client that does not run kills the process */
 	SOFT_STOP_IN_SEND_ERROR_CRASH, /* doca_ctx_stop inside a send's error callback kills the process */

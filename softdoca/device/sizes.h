@@ -46,6 +46,13 @@
  */
 #define SOFT_IDLE_POLLS 32
 
+/* Events and completions that one call of doca_pe_progress delivers at most, in addition to the tasks in flight. */
+#define SOFT_PROGRESS_EVENTS 1024
+
+/* How long the background thread pauses between tries: after one that moved something, and at most. */
+#define SOFT_JOB_PAUSE_NS 1000000ull
+#define SOFT_JOB_LONGEST_PAUSE_NS 16000000ull
+
 /* How long a producer waits before it tries again to send to a consumer whose socket is full. */
 #define SOFT_FULL_LANE_NS 1000000ull
 

@@ -39,17 +39,17 @@ static void cpu_idle(struct doca_ctx *ctx)
 static bool cpu_progress(struct doca_ctx *ctx)
 {
 	struct soft_msgq_producer *producer = producer_of(ctx);
-	struct doca_comch_producer_task_send *task = STAILQ_FIRST(&producer->base.unsent);
+	struct doca_comch_producer_task_send *task = STAILQ_FIRST(&producer->base.sends);
 	if (task == NULL)
 		return false;
-	STAILQ_REMOVE_HEAD(&producer->base.unsent, queued);
+	STAILQ_REMOVE_HEAD(&producer->base.sends, queued);
 	soft_task_complete(&task->task, task->fault);
 	return true;
 }
 
 static uint64_t cpu_ready_at(const struct doca_ctx *ctx)
 {
-	return STAILQ_EMPTY(&producer_of(ctx)->base.unsent) ? UINT64_MAX : 0;
+	return STAILQ_EMPTY(&producer_of(ctx)->base.sends) ? UINT64_MAX : 0;
 }
 
 static doca_error_t cpu_validate(const struct doca_task *task)
@@ -88,7 +88,7 @@ static doca_error_t cpu_submit(struct doca_task *task)
 	if (send->fault == DOCA_SUCCESS)
 		result = deliver(send);
 	if (result == DOCA_SUCCESS)
-		STAILQ_INSERT_TAIL(&producer_of(task->ctx)->base.unsent, send, queued);
+		STAILQ_INSERT_TAIL(&producer_of(task->ctx)->base.sends, send, queued);
 	return result;
 }
 

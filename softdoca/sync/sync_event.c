@@ -17,8 +17,11 @@
 struct doca_sync_event *soft_sync_new(void)
 {
 	struct doca_sync_event *event = calloc(1, sizeof(*event));
-	if (event != NULL)
-		soft_ctx_init(&event->ctx, &soft_sync_class, NULL);
+	if (event == NULL)
+		return NULL;
+	soft_ctx_init(&event->ctx, &soft_sync_class, NULL);
+	pthread_mutex_init(&event->lock, NULL);
+	event->job.run = soft_sync_execute_more;
 	return event;
 }
 
@@ -78,6 +81,7 @@ doca_error_t soft_doca_sync_event_destroy(struct doca_sync_event *event)
 	release_dev(event->import_dev);
 	release_dev(event->publisher.dev);
 	release_dev(event->subscriber.dev);
+	pthread_mutex_destroy(&event->lock);
 	free(event);
 	return DOCA_SUCCESS;
 }

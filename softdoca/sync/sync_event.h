@@ -9,9 +9,11 @@
 #ifndef DMA_COPY_SOFT_SYNC_EVENT_H
 #define DMA_COPY_SOFT_SYNC_EVENT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "background.h"
 #include "ctx.h"
 #include "remote_wire.h"
 
@@ -81,8 +83,13 @@ struct doca_sync_event {
 	struct doca_dev *import_dev;
 
 	struct soft_sync_tasks tasks[SOFT_SYNC_KINDS];
+	unsigned idle_polls; /* progress calls in a row that found a wait unsatisfied */
+
+	pthread_mutex_t lock;              /* guards what follows, up to job: the background thread executes, too */
 	struct doca_task *oldest, *newest; /* submitted, in order */
-	unsigned idle_polls;               /* progress calls in a row that found a wait unsatisfied */
+	struct doca_task *unexecuted;      /* the first of them that is not executed; NULL: all are */
+	bool failed;                       /* a task has failed: no more are executed */
+	struct soft_job job;
 };
 
 _Static_assert(offsetof(struct doca_sync_event, ctx) == 0, "a context is cast to its event");
@@ -116,5 +123,8 @@ doca_error_t soft_sync_add(struct doca_sync_event *event, uint64_t value, uint64
 /* ---- as a context (sync_task.c) ---- */
 
 extern const struct soft_ctx_class soft_sync_class;
+
+/* The job of an event. */
+enum soft_job_result soft_sync_execute_more(struct soft_job *job);
 
 #endif

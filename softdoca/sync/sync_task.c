@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sync events as contexts, and their tasks. Progress executes the oldest task; a wait that is not satisfied holds back
- * the tasks behind it. A failed task stops the context; the tasks behind it are flushed to the error callback, one per
- * progress.
+ * Sync events as contexts, and their tasks. Submission executes a task, unless a wait before it is not satisfied: the
+ * background thread and progress go on with both when it is. A failed task stops the context; the tasks behind it are
+ * not executed, and flushed to the error callback.
  */
+#include <pthread.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "error.h"
@@ -19,6 +21,7 @@ struct soft_sync_task {
 	enum soft_sync_kind kind;
 	uint64_t value, mask;
 	uint64_t *result;
+	doca_error_t outcome; /* once executed */
 };
 
 /* DOCA has one type for each kind. */
@@ -78,15 +81,16 @@ static doca_error_t sync_start(struct doca_ctx *ctx)
 	}
 	if (result != DOCA_SUCCESS)
 		free_pools(event);
+	event->failed = false;
 	return result;
 }
 
 /* ---- stop ---- */
 
-/* From now on progress flushes the tasks. */
+/* From now on progress flushes the tasks that are not executed. */
 static void sync_stopping(struct doca_ctx *ctx)
 {
-	(void)ctx;
+	soft_job_stop(&event_of(ctx)->job);
 }
 
 static bool sync_quiet(const struct doca_ctx *ctx)
@@ -98,6 +102,7 @@ static bool sync_quiet(const struct doca_ctx *ctx)
 /* An export that an importer holds back is ended by the next start, or when the event is destroyed. */
 static void sync_idle(struct doca_ctx *ctx)
 {
+	soft_job_stop(&event_of(ctx)->job);
 	free_pools(event_of(ctx));
 	(void)soft_sync_end_export(event_of(ctx));
 }
@@ -169,25 +174,87 @@ static doca_error_t execute(struct doca_sync_event *event, const struct soft_syn
 	return DOCA_ERROR_UNEXPECTED;
 }
 
-/* ---- progress ---- */
-
-static doca_error_t sync_submit(struct doca_task *task)
+/* With the lock. False: there is no task to execute, or a wait is not satisfied. */
+static bool execute_next(struct doca_sync_event *event)
 {
-	struct doca_sync_event *event = event_of(task->ctx);
+	struct soft_sync_task *task = event->failed ? NULL : (struct soft_sync_task *)event->unexecuted;
+	if (task == NULL)
+		return false;
+	task->outcome = execute(event, task);
+	if (task->outcome == DOCA_ERROR_AGAIN)
+		return false;
+	event->failed = task->outcome != DOCA_SUCCESS;
+	event->unexecuted = task->base.next;
+	return true;
+}
+
+/* Returns whether any task was executed; sets *waits if a wait holds back the rest. */
+static bool execute_tasks(struct doca_sync_event *event, bool *waits)
+{
+	bool moved = false;
+	pthread_mutex_lock(&event->lock);
+	while (execute_next(event))
+		moved = true;
+	*waits = event->unexecuted != NULL && !event->failed;
+	pthread_mutex_unlock(&event->lock);
+	return moved;
+}
+
+enum soft_job_result soft_sync_execute_more(struct soft_job *job)
+{
+	bool waits;
+	bool moved =
+		execute_tasks((struct doca_sync_event *)((char *)job - offsetof(struct doca_sync_event, job)), &waits);
+	if (!waits)
+		return SOFT_JOB_DONE;
+	return moved ? SOFT_JOB_MOVED : SOFT_JOB_WAITS;
+}
+
+/* ---- submission and progress ---- */
+
+static void append(struct doca_sync_event *event, struct doca_task *task)
+{
+	pthread_mutex_lock(&event->lock);
 	task->next = NULL;
 	if (event->oldest == NULL)
 		event->oldest = task;
 	else
 		event->newest->next = task;
 	event->newest = task;
+	if (event->unexecuted == NULL)
+		event->unexecuted = task;
+	pthread_mutex_unlock(&event->lock);
+}
+
+static doca_error_t sync_submit(struct doca_task *task)
+{
+	struct doca_sync_event *event = event_of(task->ctx);
+	bool waits;
+	append(event, task);
+	execute_tasks(event, &waits);
+	if (waits)
+		soft_job_start(&event->job);
 	return DOCA_SUCCESS;
 }
 
-static void pop_oldest(struct doca_sync_event *event)
+/* Takes the oldest task if it is executed, or fails it if it is flushed; else NULL. */
+static struct soft_sync_task *take_oldest(struct doca_sync_event *event, bool flushes)
 {
+	pthread_mutex_lock(&event->lock);
 	struct doca_task *task = event->oldest;
-	event->oldest = task->next;
-	task->next = NULL;
+	bool executed = task != event->unexecuted;
+	if (!executed && !flushes)
+		task = NULL;
+	if (task != NULL) {
+		event->oldest = task->next;
+		if (!executed)
+			event->unexecuted = task->next;
+		task->next = NULL;
+	}
+	pthread_mutex_unlock(&event->lock);
+	if (task != NULL && !executed)
+		((struct soft_sync_task *)task)->outcome = DOCA_ERROR_IO_FAILED;
+	return (struct soft_sync_task *)task;
 }
 
 /* The process that updates the counter may need the CPU. */
@@ -200,31 +267,30 @@ static void note_idle_poll(struct doca_sync_event *event)
 static bool sync_progress(struct doca_ctx *ctx)
 {
 	struct doca_sync_event *event = event_of(ctx);
-	struct doca_task *task = event->oldest;
-	if (task == NULL)
-		return false;
-	doca_error_t status = DOCA_ERROR_IO_FAILED;
+	bool waits = false;
 	if (ctx->state == DOCA_CTX_STATE_RUNNING)
-		status = execute(event, (const struct soft_sync_task *)task);
-	if (status == DOCA_ERROR_AGAIN) {
+		execute_tasks(event, &waits);
+	struct soft_sync_task *task = take_oldest(event, ctx->state == DOCA_CTX_STATE_STOPPING);
+	if (task != NULL)
+		soft_task_complete(&task->base, task->outcome);
+	else if (waits)
 		note_idle_poll(event);
-		return false;
-	}
-	pop_oldest(event);
-	soft_task_complete(task, status);
-	return true;
+	return task != NULL;
 }
 
 /* No descriptor announces that another process has updated the counter, so a wait is looked at again and again. */
 static uint64_t sync_ready_at(const struct doca_ctx *ctx)
 {
 	struct doca_sync_event *event = (struct doca_sync_event *)ctx;
-	const struct soft_sync_task *task = (const struct soft_sync_task *)event->oldest;
-	if (task == NULL)
+	bool waits = false;
+	if (ctx->state == DOCA_CTX_STATE_RUNNING)
+		execute_tasks(event, &waits);
+	pthread_mutex_lock(&event->lock);
+	bool inflight = event->oldest != NULL, executed = event->oldest != event->unexecuted;
+	pthread_mutex_unlock(&event->lock);
+	if (!inflight)
 		return UINT64_MAX;
-	bool waits = ctx->state == DOCA_CTX_STATE_RUNNING && is_wait(task) && task_error(task) == NULL &&
-		     check_wait(event, task) == DOCA_ERROR_AGAIN;
-	return waits ? soft_now_ns() + SOFT_SYNC_POLL_NS : 0;
+	return executed || !waits ? 0 : soft_now_ns() + SOFT_SYNC_POLL_NS;
 }
 
 /* The callback is called last: it may free the task, submit it again, or stop the context. */

@@ -339,7 +339,7 @@ static void a_peer_that_does_not_receive(void)
 	end_close(&server);
 }
 
-/* It does not read credits either, so the server has none left. */
+/* It does not read credits either. Its messages wait in the socket until the program takes them. */
 static void a_peer_that_sends_too_much(void)
 {
 	struct end server;
@@ -358,8 +358,12 @@ static void a_peer_that_sends_too_much(void)
 	for (; message.number < 4; message.number++)
 		write_packet(fd, &message, sizeof(message));
 	settle_one(&server);
-	CHECK(server.received == 3 && server.disconnects == 1);
+	CHECK(server.received == 4 && server.disconnects == 0);
+	for (; message.number < 8; message.number++)
+		write_packet(fd, &message, sizeof(message));
 	close(fd);
+	settle_one(&server);
+	CHECK(server.received == 4 && server.disconnects == 1); /* there was no space before it left */
 	end_close(&server);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ends of consumers, producers and their connections, orderly and not. */
 #define _GNU_SOURCE
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -41,20 +42,34 @@ static void a_consumer_stops_with_buffers_posted(void)
 	settle_pair();
 	for (unsigned i = 0; i < 3; i++)
 		CHECK_OK(produce(&pair.producer, id, 10 * i, 10, NULL, 0));
-	CHECK(soft_doca_pe_progress(pair.producer.pe));
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(pair.consumer.ctx));
-	/* The first message was delivered; for the other two the consumer is gone; the buffers are released. */
-	while (soft_doca_pe_progress(pair.producer.pe))
-		;
-	CHECK(pair.producer.completed == 1 && pair.producer.failed == 2);
-	CHECK(pair.producer.last_failure == DOCA_ERROR_CONNECTION_RESET);
-	CHECK(fast_state(&pair.producer) == DOCA_CTX_STATE_RUNNING);
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, produce(&pair.producer, id, 0, 10, NULL, 0));
 	settle_pair();
-	CHECK(pair.consumer.completed == 1 && pair.consumer.failed == 3 &&
+	CHECK(pair.producer.completed == 3 && fast_state(&pair.producer) == DOCA_CTX_STATE_RUNNING);
+	CHECK(pair.consumer.completed == 3 && pair.consumer.failed == 1 &&
 	      pair.consumer.last_failure == DOCA_ERROR_SHUTDOWN);
 	CHECK(fast_state(&pair.consumer) == DOCA_CTX_STATE_IDLE && pair.server.expired_consumers == 1);
-	CHECK(pair.consumer.memory[10] == 0);
+	CHECK(pair.consumer.memory[30] == 0);
+	pair_close();
+}
+
+/* Messages that have not fitted into the lane find the consumer gone. */
+static void a_consumer_stops_while_messages_wait(void)
+{
+	pair_open();
+	uint32_t id = consumer_id(&pair.consumer);
+	for (unsigned i = 0; i < FAST_TASKS; i++)
+		CHECK_OK(post(&pair.consumer, i, 1));
+	for (unsigned i = 0; i < FAST_TASKS; i++) {
+		while (produce(&pair.producer, id, i, 1, NULL, 0) == DOCA_ERROR_AGAIN)
+			;
+	}
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(pair.consumer.ctx));
+	while (pair.producer.completed + pair.producer.failed < FAST_TASKS)
+		settle_pair();
+	CHECK(pair.producer.failed > 0 && pair.producer.last_failure == DOCA_ERROR_CONNECTION_RESET);
+	CHECK(pair.consumer.completed == pair.producer.completed);
+	CHECK(fast_state(&pair.producer) == DOCA_CTX_STATE_RUNNING);
 	pair_close();
 }
 
@@ -126,12 +141,37 @@ static void a_producer_stops_with_tasks(void)
 	CHECK_OK(produce(&pair.producer, id, 0, 10, NULL, 0));
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(pair.producer.ctx));
 	settle_pair();
-	CHECK(pair.producer.failed == 1 && pair.producer.last_failure == DOCA_ERROR_SHUTDOWN &&
-	      pair.consumer.completed == 0);
+	CHECK(pair.producer.completed == 1 && pair.consumer.completed == 1); /* it was delivered when submitted */
 	CHECK_OK(soft_doca_ctx_start(pair.producer.ctx));
+	CHECK_OK(post(&pair.consumer, 0, 10));
 	CHECK_OK(produce(&pair.producer, id, 0, 10, NULL, 0));
 	settle_pair();
-	CHECK(pair.consumer.completed == 1);
+	CHECK(pair.consumer.completed == 2);
+	pair_close();
+}
+
+/* Messages that have not fitted into the lane are flushed, and their slots can be used again. */
+static void a_producer_stops_while_messages_wait(void)
+{
+	pair_open();
+	uint32_t id = consumer_id(&pair.consumer);
+	for (unsigned i = 0; i < FAST_TASKS; i++)
+		CHECK_OK(post(&pair.consumer, i, 1));
+	for (unsigned i = 0; i < FAST_TASKS; i++) {
+		while (produce(&pair.producer, id, i, 1, NULL, 0) == DOCA_ERROR_AGAIN)
+			;
+	}
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(pair.producer.ctx));
+	settle_pair();
+	unsigned flushed = pair.producer.failed;
+	CHECK(flushed > 0 && pair.producer.last_failure == DOCA_ERROR_SHUTDOWN);
+	CHECK(pair.producer.completed == FAST_TASKS - flushed && pair.consumer.completed == FAST_TASKS - flushed);
+	CHECK_OK(soft_doca_ctx_start(pair.producer.ctx));
+	for (unsigned i = 0; i < flushed; i++) {
+		CHECK_OK(produce(&pair.producer, id, i, 1, NULL, 0));
+		settle_pair();
+	}
+	CHECK(pair.consumer.completed == FAST_TASKS);
 	pair_close();
 }
 
@@ -143,7 +183,7 @@ static void what_was_delivered_outlives_the_peer(void)
 	settle_pair();
 	CHECK_OK(produce(&pair.producer, consumer_id(&pair.consumer), 0, 10, NULL, 0));
 	CHECK_OK(post(&pair.consumer, 10, 10));
-	CHECK(soft_doca_pe_progress(pair.consumer.pe) && soft_doca_pe_progress(pair.producer.pe));
+	CHECK(soft_doca_pe_progress(pair.producer.pe));
 	CHECK(pair.producer.completed == 1 && pair.consumer.completed == 0);
 	CHECK_OK(soft_doca_ctx_stop(pair.producer.ctx));
 	CHECK_OK(soft_doca_comch_server_disconnect(pair.server.server, pair.server.connection));
@@ -184,8 +224,8 @@ static void be_a_consumer(void)
 		settle_fast(&client, NULL, &consumer, NULL);
 }
 
-/* Opens a server and a producer, and submits a message to the consumer of another process, which is returned. */
-static pid_t produce_for_child(void)
+/* Opens a server and a producer, and waits until the consumer of another process, which is returned, has posted. */
+static pid_t open_for_child(void)
 {
 	struct end *server = &pair.server;
 	server_open(server);
@@ -196,8 +236,11 @@ static pid_t produce_for_child(void)
 	fixture_wait(server->pe, has_consumer, server);
 	producer_open(&pair.producer, server);
 	CHECK_OK(soft_doca_ctx_start(pair.producer.ctx));
-	while (produce(&pair.producer, server->consumer_id, 0, 10, NULL, 0) == DOCA_ERROR_AGAIN)
-		;
+	struct soft_lane *lane = soft_lane_find(server->connection->fast, server->consumer_id);
+	while (soft_lane_reserve(lane, 10, 0) == DOCA_ERROR_AGAIN)
+		sched_yield();
+	soft_lane_cancel(lane);
+	soft_lane_unref(lane);
 	return child;
 }
 
@@ -219,13 +262,10 @@ static void kill_child(pid_t child)
 static void a_consumer_is_killed(void)
 {
 	struct fast_end *producer = &pair.producer;
-	pid_t child = produce_for_child();
-	while (producer->completed == 0)
-		soft_doca_pe_progress(producer->pe);
-	while (produce(producer, pair.server.consumer_id, 0, 10, NULL, 0) == DOCA_ERROR_AGAIN)
-		;
+	pid_t child = open_for_child();
+	CHECK_OK(produce(producer, pair.server.consumer_id, 0, 10, NULL, 0));
 	kill_child(child);
-	CHECK(producer->failed == 1 && producer->last_failure == DOCA_ERROR_CONNECTION_RESET);
+	CHECK(producer->completed == 1 && producer->failed == 0);
 }
 
 /* Its memory has not been opened before; the message waits until the process is continued. */
@@ -233,8 +273,9 @@ static void a_consumer_is_stopped_before_the_first_message(void)
 {
 	struct fast_end *producer = &pair.producer;
 	int status;
-	pid_t child = produce_for_child();
+	pid_t child = open_for_child();
 	CHECK(kill(child, SIGSTOP) == 0 && waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
+	CHECK_OK(produce(producer, pair.server.consumer_id, 0, 10, NULL, 0));
 	for (unsigned i = 0; i < 2; i++)
 		CHECK(!soft_doca_pe_progress(producer->pe) && producer->completed == 0 && producer->failed == 0);
 	CHECK(kill(child, SIGCONT) == 0);
@@ -249,9 +290,11 @@ int main(void)
 	fixture_open(&fixture, NULL);
 	RUN(disconnecting_waits_for_the_fast_path);
 	RUN(a_consumer_stops_with_buffers_posted);
+	RUN(a_consumer_stops_while_messages_wait);
 	RUN(tasks_are_freed_before_the_stop);
 	RUN(buffers_wait_for_a_copy_under_way);
 	RUN(a_producer_stops_with_tasks);
+	RUN(a_producer_stops_while_messages_wait);
 	RUN(what_was_delivered_outlives_the_peer);
 	RUN(a_consumer_is_killed);
 	RUN(a_consumer_is_stopped_before_the_first_message);

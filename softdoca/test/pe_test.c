@@ -2,6 +2,7 @@
 /* The progress engine: the order of contexts, and notification. */
 #include "../device/now.h"
 #include "../device/pe.h"
+#include "../device/sizes.h"
 #include "fake_ctx.h"
 
 /* ---- progress ---- */
@@ -12,6 +13,13 @@ static void refuse_to_nest(struct fake_ctx *fake)
 	CHECK_RESULT(DOCA_ERROR_IN_USE, soft_doca_pe_destroy(fake->ctx.pe));
 }
 
+static void another_event(struct fake_ctx *fake)
+{
+	refuse_to_nest(fake);
+	fake->has_event = true;
+}
+
+/* One progress does what is ready, in turn, but ends even if there is always more. */
 static void contexts_are_served_in_turn(void)
 {
 	struct doca_pe *pe = pe_create();
@@ -19,14 +27,19 @@ static void contexts_are_served_in_turn(void)
 	for (int i = 0; i < 3; i++) {
 		fakes[i] = fake_ctx_in(pe, DOCA_CTX_STATE_RUNNING);
 		fakes[i]->on_event = refuse_to_nest;
+		fakes[i]->has_event = true;
 	}
-	for (int i = 0; i < 30; i++) {
-		for (int j = 0; j < 3; j++)
-			fakes[j]->has_event = true;
-		CHECK(soft_doca_pe_progress(pe) == 1);
+	CHECK(soft_doca_pe_progress(pe) == 1 && soft_doca_pe_progress(pe) == 0);
+	for (int i = 0; i < 3; i++) {
+		CHECK(fakes[i]->events == 1);
+		fakes[i]->on_event = another_event;
+		fakes[i]->has_event = true;
 	}
-	for (int i = 0; i < 3; i++)
-		CHECK(fakes[i]->events == 10);
+	CHECK(soft_doca_pe_progress(pe) == 1);
+	for (int i = 0; i < 3; i++) {
+		CHECK(fakes[i]->events >= SOFT_PROGRESS_EVENTS / 3);
+		fakes[i]->has_event = false;
+	}
 	for (int i = 0; i < 3; i++)
 		bring_to_idle(pe, fakes[i]);
 	CHECK_RESULT(DOCA_ERROR_IN_USE, soft_doca_pe_destroy(pe));
@@ -68,8 +81,6 @@ static void stop_and_destroy_inside_callbacks(void)
 	fake->on_event = stop_now;
 	fake->on_change = destroy_when_idle;
 	fake->has_event = true;
-	CHECK(soft_doca_pe_progress(pe) == 1);
-	CHECK(fake->ctx.state == DOCA_CTX_STATE_STOPPING);
 	CHECK(soft_doca_pe_progress(pe) == 1);
 	CHECK_OK(soft_doca_pe_destroy(pe));
 }

@@ -318,9 +318,9 @@ static void stop_when_send_fails(void)
 	CHECK_OK(soft_doca_ctx_start(server.ctx));
 	soft_doca_ctx_start(client.ctx);
 	settle_both(&client, &server);
-	CHECK_OK(send_number(&server, 0, 8));
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(client.ctx));
 	settle_one(&client);
+	CHECK_OK(send_number(&server, 0, 8));
 	for (unsigned i = 0; i < 10; i++)
 		soft_doca_pe_progress(server.pe);
 }

@@ -2,6 +2,7 @@
 /* Sync events as contexts: their tasks, alone and in order, and how the engine learns of an update. */
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 #include "../device/ctx.h"
@@ -167,13 +168,12 @@ static void every_kind_completes(void)
 	submit_get(&s, &got, 3);
 	submit_wait(&s, 0x36, 0xff, 4);
 	submit_wait_neq(&s, 0x1200, 0xffff, 5);
-	CHECK(s.counter == 0); /* nothing happens before progress */
-	for (unsigned done = 1; done <= 5; done++) {
-		CHECK(soft_doca_pe_progress(s.pe) == 1);
-		CHECK(s.num_calls == done);
+	CHECK(s.counter == 0x1236 && before == 0x1234 && got == 0x1236); /* without progress */
+	CHECK(s.num_calls == 0);
+	CHECK(soft_doca_pe_progress(s.pe) == 1);
+	CHECK(s.num_calls == 5);
+	for (unsigned done = 1; done <= 5; done++)
 		expect_call(&s, done - 1, done, false, DOCA_SUCCESS);
-	}
-	CHECK(s.counter == 0x1236 && before == 0x1234 && got == 0x1236);
 	CHECK(soft_doca_pe_progress(s.pe) == 0);
 	subject_close(&s);
 }
@@ -189,12 +189,26 @@ static void tasks_are_done_in_order(void)
 	submit_get(&s, &got, 3);
 	for (int i = 0; i < 100; i++)
 		CHECK(soft_doca_pe_progress(s.pe) == 0);
-	CHECK(s.num_calls == 0 && s.counter == 0);
-	s.counter = 9;
+	CHECK(s.num_calls == 0 && __atomic_load_n(&s.counter, __ATOMIC_SEQ_CST) == 0);
+	__atomic_store_n(&s.counter, 9, __ATOMIC_SEQ_CST);
 	progress_until_idle(&s);
 	CHECK(s.num_calls == 3 && got == 9);
 	for (unsigned i = 0; i < 3; i++)
 		expect_call(&s, i, i + 1, false, DOCA_SUCCESS);
+	subject_close(&s);
+}
+
+/* Hardware looks at the counter, whether or not the program does. */
+static void a_wait_ends_without_progress(void)
+{
+	struct subject s;
+	subject_open(&s);
+	submit_wait(&s, 9, ALL, 1);
+	submit_set(&s, 10, 2);
+	__atomic_store_n(&s.counter, 9, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&s.counter, __ATOMIC_SEQ_CST) != 10)
+		sched_yield();
+	CHECK(s.num_calls == 0 && soft_doca_pe_progress(s.pe) == 1 && s.num_calls == 2);
 	subject_close(&s);
 }
 
@@ -313,8 +327,6 @@ static void a_failed_task_stops_the_context(void)
 	submit_set(&s, 1, 2);
 	CHECK(soft_doca_pe_progress(s.pe) == 1);
 	expect_call(&s, 0, 1, true, DOCA_ERROR_IO_FAILED);
-	CHECK(state_of(&s) == DOCA_CTX_STATE_STOPPING);
-	progress_until_idle(&s);
 	expect_call(&s, 1, 2, true, DOCA_ERROR_IO_FAILED);
 	CHECK(s.counter == 0 && state_of(&s) == DOCA_CTX_STATE_IDLE);
 	CHECK_OK(soft_doca_ctx_start(s.ctx));
@@ -394,7 +406,7 @@ static void a_stop_flushes_waits(void)
 	soft_doca_task_free(freed); /* in flight, so it returns to its pool when it is flushed */
 	CHECK(soft_doca_pe_progress(s.pe) == 0);
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(s.ctx));
-	CHECK(soft_doca_pe_progress(s.pe) == 1 && soft_doca_pe_progress(s.pe) == 1);
+	CHECK(soft_doca_pe_progress(s.pe) == 1);
 	CHECK(soft_doca_pe_progress(s.pe) == 0 && state_of(&s) == DOCA_CTX_STATE_STOPPING);
 	expect_call(&s, 0, 1, true, DOCA_ERROR_IO_FAILED);
 	expect_call(&s, 1, 2, true, DOCA_ERROR_IO_FAILED);
@@ -442,6 +454,7 @@ int main(void)
 	setup_configure(NULL);
 	RUN(every_kind_completes);
 	RUN(tasks_are_done_in_order);
+	RUN(a_wait_ends_without_progress);
 	RUN(a_pool_has_as_many_tasks_as_configured);
 	RUN(a_task_can_be_used_again);
 	RUN(values_can_be_read_and_changed);

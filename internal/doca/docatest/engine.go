@@ -146,7 +146,7 @@ func takesWhatFits(b *bench) {
 	}
 }
 
-// Hardware may move bytes at any time, but completions appear only when the program polls.
+// Bytes may move at any time, but completions appear only when the program polls.
 func movesWhenReaped(b *bench) {
 	dpu := b.dpu()
 	source, target := b.allocRandom(dpu, page, doca.LocalRead), b.alloc(dpu, page, doca.LocalWrite)
@@ -154,9 +154,6 @@ func movesWhenReaped(b *bench) {
 	b.submitAll(engine, batch(source, target, 4))
 	if engine.Inflight() != 4 {
 		b.Errorf("%d copies are in flight, not 4", engine.Inflight())
-	}
-	if !b.driver.Hardware() {
-		b.mustEqual(target.Bytes(), make([]byte, page))
 	}
 	b.mustSucceed(b.reap(engine, 4), 4)
 	if n, err := engine.Reap(b.context(), make([]doca.Completion, 1)); n != 0 || err != nil {

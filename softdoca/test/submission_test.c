@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A submitted task is executed without doca_pe_progress of its engine, also if it did not fit at once. */
+#include <sched.h>
+
+#include "fast_pair.h"
+
+static void a_message_goes(void)
+{
+	struct end client, server;
+	open_both(&client, &server);
+	CHECK_OK(send_number(&client, 0, 16));
+	settle_one(&server);
+	CHECK(server.received == 1 && client.sent == 0);
+	settle_one(&client);
+	CHECK(client.sent == 1);
+	close_both(&client, &server);
+}
+
+/* A quarter of the messages fills the socket. Another program's CPU may be needed for the rest. */
+static void more_messages_than_the_socket_holds_go(void)
+{
+	struct end client, server;
+	open_both(&client, &server);
+	for (uint32_t i = 0; i < NUM_SENDS; i++)
+		CHECK_OK(send_number(&client, i, 4080));
+	while (server.received < NUM_SENDS) {
+		if (!soft_doca_pe_progress(server.pe))
+			sched_yield();
+	}
+	CHECK(client.sent == 0);
+	CHECK_OK(soft_doca_pe_request_notification(client.pe));
+	CHECK(fixture_readable(client.pe, 0));
+	settle_both(&client, &server);
+	CHECK(client.sent == NUM_SENDS);
+	close_both(&client, &server);
+}
+
+/* The receive queue bounds what completes, not what goes. */
+static void messages_beyond_the_receive_queue_go(void)
+{
+	struct end client, server;
+	server_open(&server);
+	client_open(&client);
+	CHECK_OK(soft_doca_comch_server_set_recv_queue_size(server.server, 2));
+	CHECK_OK(soft_doca_ctx_start(server.ctx));
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
+	settle_both(&client, &server);
+	for (uint32_t i = 0; i < 10; i++)
+		CHECK_OK(send_number(&client, i, 16));
+	CHECK(soft_doca_pe_progress(client.pe) && client.sent == 2);
+	settle_one(&server);
+	CHECK(server.received == 10 && client.sent == 2);
+	settle_one(&client);
+	CHECK(client.sent == 10);
+	close_both(&client, &server);
+}
+
+/* Neither the slots of the consumer nor the deliveries of the producer fit into the lane. */
+static void more_buffers_than_the_lane_holds_are_posted_and_filled(void)
+{
+	pair_open();
+	for (unsigned i = 0; i < FAST_TASKS; i++)
+		CHECK_OK(post(&pair.consumer, i, 1));
+	for (unsigned i = 0; i < FAST_TASKS; i++) {
+		while (produce(&pair.producer, consumer_id(&pair.consumer), i, 1, NULL, 0) == DOCA_ERROR_AGAIN)
+			sched_yield();
+	}
+	while (pair.consumer.completed < FAST_TASKS) {
+		if (!soft_doca_pe_progress(pair.consumer.pe))
+			sched_yield();
+	}
+	CHECK(memcmp(pair.consumer.memory, pair.producer.memory, FAST_TASKS) == 0 && pair.producer.completed == 0);
+	CHECK(soft_doca_pe_progress(pair.producer.pe) == 1 && pair.producer.completed == FAST_TASKS);
+	pair_close();
+}
+
+int main(void)
+{
+	fixture_open(&fixture, NULL);
+	RUN(a_message_goes);
+	RUN(more_messages_than_the_socket_holds_go);
+	RUN(messages_beyond_the_receive_queue_go);
+	RUN(more_buffers_than_the_lane_holds_are_posted_and_filled);
+	fixture_close(&fixture);
+	return 0;
+}
