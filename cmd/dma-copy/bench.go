@@ -75,7 +75,7 @@ func runBench(ctx context.Context, streams streams, s config.Bench, log zerolog.
 	if s.Daemon {
 		s.Remote.Share, s.Remote.Path = "", ""
 		daemon := reach{Contact: s.Contact, Reach: s.Reach, daemon: s.Remote, waits: waits, validate: s.ValidateFor}
-		return report.InRequest("measurement", withDaemon(ctx, streams, daemon, log, b.measure))
+		return report.InRequest(measurement, withDaemon(ctx, streams, daemon, log, b.measure))
 	}
 	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
 	on, err := openSide(s.Driver, chosen, log)
@@ -94,10 +94,13 @@ func runBench(ctx context.Context, streams streams, s config.Bench, log zerolog.
 	}
 	stop()
 	if err != nil {
-		err = withSide(on.side, wait.Explain(err))
+		err = report.InRequest(measurement, withSide(on.side, wait.Explain(err)))
 	}
 	return on.end(err)
 }
+
+// measurement is what errors of the connection call what bench does.
+const measurement = "measurement"
 
 // benchShare is the share of a bench on the DPU that has --file.
 const benchShare = "bench"

@@ -190,7 +190,7 @@ func needsNative(err error) bool {
 
 // requestLost reports whether the connection was lost during a request other than a copy.
 func requestLost(err error) bool {
-	return ofType[*requestError](err) && oneOf(comch.ErrPeerLost, negotiate.ErrPeerLost)(err)
+	return ofType[*requestError](err) && oneOf(comch.ErrPeerLost, negotiate.ErrPeerLost, negotiate.ErrServiceLost)(err)
 }
 
 // ofRequest says which request the loss of the connection ended.
