@@ -32,7 +32,9 @@ cd "$here"
 echo "prototypes: ok"
 PACKAGES=doca-common build_and_run macros_test macros_test.c
 PACKAGES=doca-common build_and_run macros_dpu_test macros_test.c -DDOCA_ARCH_DPU -DWANT_DPU
-PACKAGES=doca-common build_and_run log_test log_test.c capture.c
+for about in log clock mmap_advise; do
+	PACKAGES=doca-common build_and_run "${about}_test" "${about}_test.c" capture.c
+done
 # The DPA's code has another language standard, no experimental functions, and is a file of its own.
 "${CC:-gcc}" -std=c11 -g -Wall -Wextra -Werror "${sanitizers[@]}" -I"$kit/include" -c -o "$out/dpa_test_dev.o" \
 	dpa_test_dev.c

@@ -4,6 +4,7 @@
 #include <doca_buf.h>
 #include <doca_buf_array.h>
 #include <doca_buf_inventory.h>
+#include <doca_clock.h>
 #include <doca_comch.h>
 #include <doca_comch_consumer.h>
 #include <doca_comch_msgq.h>
@@ -15,6 +16,7 @@
 #include <doca_error.h>
 #include <doca_log.h>
 #include <doca_mmap.h>
+#include <doca_mmap_advise.h>
 #include <doca_pe.h>
 #include <doca_sync_event.h>
 #include <doca_version.h>
