@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,28 +60,19 @@ type PeerError struct{ Text string }
 // Error quotes the text in ASCII.
 func (e *PeerError) Error() string { return "the peer answered: " + quote.Printable(e.Text) }
 
-// turn is who makes requests.
+// Conversation is one side of the questions over one connection. It is used by one goroutine at a time. Its turns:
 //
 //	DPU:   asking ── pass ──► answering ── the peer passes ──► over
 //	host:  answering ── the peer passes ──► asking ── pass ──► over
 //
-// A pass is an empty question. Each turn begins with the GREETINGs of its session.
-type turn uint8
-
-const (
-	asking turn = iota
-	answering
-	over
-)
-
-// Conversation is one side of the questions over one connection. It is used by one goroutine at a time.
+// A pass is an empty question. Each turn has a session of its own, which begins with GREETINGs and keeps the order.
 type Conversation struct {
 	options Options
 	conn    comch.Conn
 	end     func() error
-	turn    turn
-	session *negotiate.Service // of this turn
+	session *negotiate.Service
 	trace   job.Trace
+	over    bool
 }
 
 // Meet waits for the peer and connects to it. Errors are those of comch, negotiate and doca.
@@ -111,99 +103,91 @@ func dial(ctx context.Context, o Options) (*Conversation, error) {
 	return nil, err
 }
 
+// begin begins the first turn.
 func begin(ctx context.Context, o Options, conn comch.Conn, end func() error) (*Conversation, error) {
-	c := &Conversation{options: o, conn: conn, end: end, turn: asking}
+	c := &Conversation{options: o, conn: conn, end: end}
+	role := negotiate.Command
 	if o.Side == negotiate.Host {
-		c.turn = answering
+		role = negotiate.Daemon
 	}
-	if err := c.greet(ctx); err != nil {
+	if err := c.greet(ctx, role); err != nil {
 		return nil, errors.Join(err, end())
 	}
 	return c, nil
 }
 
-// greet begins the session of this turn.
-func (c *Conversation) greet(ctx context.Context) (err error) {
-	role := negotiate.Command
-	if c.turn == answering {
-		role = negotiate.Daemon
-	}
+// greet begins the session of a turn: the side that asks is the command.
+func (c *Conversation) greet(ctx context.Context, role negotiate.ServiceRole) (err error) {
 	limits := negotiate.Limits{MaxMessage: c.conn.MaxMessage()}
 	if c.session, err = negotiate.NewService(role, negotiate.ServiceGreeting{}, limits); err != nil {
 		return err
 	}
 	c.trace = job.Trace{Log: c.options.Log.With().Stringer("as", role).Logger(), Protocol: "service"}
 	if greeting := c.session.Start(); greeting != nil {
-		if err := c.send(ctx, greeting); err != nil {
-			return err
-		}
+		err = c.send(ctx, greeting, nil)
 	}
-	_, err = c.receive(ctx, negotiate.Greeted)
+	if err == nil {
+		_, err = c.receive(ctx, negotiate.Greeted)
+	}
 	return err
 }
 
-func (c *Conversation) send(ctx context.Context, message []byte) error {
+// send sends a message, unless the session has refused to make it.
+func (c *Conversation) send(ctx context.Context, message []byte, err error) error {
+	if err != nil {
+		return err
+	}
 	c.trace.Sent(message, c.session.State())
 	return c.conn.Send(ctx, message)
 }
 
-// receive returns the next message of the peer, which must be of one kind.
-func (c *Conversation) receive(ctx context.Context, want negotiate.Event) (negotiate.ServicePing, error) {
-	silent := job.NewError(job.ErrIdle, nil, "check the other side", "timeout: no message from the %s for %s",
-		c.options.Side.Other(), c.options.Idle)
-	waiting, cancel := context.WithTimeoutCause(ctx, c.options.Idle, silent)
+// receive returns the text of the next message of the peer, which must be of one kind.
+func (c *Conversation) receive(ctx context.Context, want negotiate.Event) ([]byte, error) {
+	waiting, cancel := context.WithTimeoutCause(ctx, c.options.Idle, job.NewError(job.ErrIdle, nil,
+		"check the other side", "timeout: no message from the %s for %s", c.options.Side.Other(), c.options.Idle))
 	defer cancel()
 	message, err := c.conn.Recv(waiting)
 	if err != nil {
-		return negotiate.ServicePing{}, err
+		return nil, err
 	}
 	step, err := c.session.Receive(message)
 	c.trace.Received(message, c.session.State())
 	if step.Reply != nil {
-		if sendErr := c.send(ctx, step.Reply); err == nil {
-			err = sendErr
-		}
+		err = errors.Join(err, c.send(ctx, step.Reply, nil))
 	}
 	if err == nil && (step.Event != want || want != negotiate.Greeted && step.Ping.Kind != negotiate.PingText) {
 		err = &negotiate.Error{
 			State: c.session.State(), Message: negotiate.TypeOf(message), Err: negotiate.ErrOutOfOrder,
 		}
 	}
-	return step.Ping, err
+	return step.Ping.Payload, err
 }
 
 // Turns calls ask in this side's turn, in which it may call Ask, and handle for each question in the peer's turn. Both
-// sides call it, once, with a different order of the turns. An error ends it; then the peer has one, too, after Close.
+// sides call it, once, and only Close after it. An error ends it; then the peer has one, too, after Close.
 func (c *Conversation) Turns(ctx context.Context, ask func(context.Context) error, handle Handler) error {
-	for {
-		var err error
-		switch c.turn {
-		case asking:
-			if err = ask(ctx); err == nil {
-				_, err = c.request(ctx, "")
+	roles := []negotiate.ServiceRole{negotiate.Command, negotiate.Daemon}
+	if c.options.Side == negotiate.Host {
+		slices.Reverse(roles)
+	}
+	for i, role := range roles {
+		if i > 0 {
+			if err := c.greet(ctx, role); err != nil {
+				return err
 			}
-		case answering:
-			err = c.answer(ctx, handle)
-		case over:
-			return nil
 		}
-		if err == nil {
-			err = c.next(ctx)
+		var err error
+		if role == negotiate.Daemon {
+			err = c.answer(ctx, handle)
+		} else if err = ask(ctx); err == nil {
+			_, err = c.request(ctx, "")
 		}
 		if err != nil {
 			return err
 		}
 	}
-}
-
-// next begins the turn after this one.
-func (c *Conversation) next(ctx context.Context) error {
-	if isFirst := (c.turn == asking) == (c.options.Side == negotiate.DPU); !isFirst {
-		c.turn = over
-		return nil
-	}
-	c.turn = asking + answering - c.turn
-	return c.greet(ctx)
+	c.over = true
+	return nil
 }
 
 // Swap hands own, a report of at most MaxAnswer bytes, to the peer, and returns the peer's. Both sides call it, with
@@ -225,8 +209,8 @@ func (c *Conversation) Swap(ctx context.Context, name string, own []byte) (peers
 // Ask asks the peer and returns its answer, any text of at most MaxAnswer bytes. A *PeerError is an answer, too: other
 // questions may follow. Any other error ends the conversation.
 func (c *Conversation) Ask(ctx context.Context, question string) ([]byte, error) {
-	if c.turn != asking || question == "" || len(question) > MaxQuestion {
-		return nil, fmt.Errorf("a question of %d bytes in the wrong turn or length", len(question))
+	if question == "" || len(question) > MaxQuestion {
+		return nil, fmt.Errorf("a question of %d bytes, not 1 to %d", len(question), MaxQuestion)
 	}
 	var answer []byte
 	for total := -1; len(answer) != total; {
@@ -252,50 +236,42 @@ func (c *Conversation) Ask(ctx context.Context, question string) ([]byte, error)
 // request makes one round trip.
 func (c *Conversation) request(ctx context.Context, text string) ([]byte, error) {
 	message, err := c.session.Ping(nil, []byte(text), negotiate.PingText)
-	if err != nil {
+	if err := c.send(ctx, message, err); err != nil {
 		return nil, err
 	}
-	if err := c.send(ctx, message); err != nil {
-		return nil, err
-	}
-	pong, err := c.receive(ctx, negotiate.RoundTrip)
-	return pong.Payload, err
+	return c.receive(ctx, negotiate.RoundTrip)
 }
 
 // answer serves the questions of the peer until it passes.
 func (c *Conversation) answer(ctx context.Context, handle Handler) error {
-	var last given
+	last := given{limit: min(negotiate.MaxPingText, c.conn.MaxMessage()-negotiate.ServicePingHeader) - pieceHeader}
 	for {
-		ping, err := c.receive(ctx, negotiate.Pinged)
+		text, err := c.receive(ctx, negotiate.Pinged)
 		if err != nil {
 			return err
 		}
 		var reply string
-		passes := len(ping.Payload) == 0
+		passes := len(text) == 0
 		if !passes {
-			limit := min(negotiate.MaxPingText, c.conn.MaxMessage()-negotiate.ServicePingHeader) - pieceHeader
-			reply = last.piece(ctx, string(ping.Payload), limit, handle)
+			reply = last.piece(ctx, string(text), handle)
 		}
 		message, err := c.session.Pong(nil, []byte(reply))
-		if err == nil {
-			err = c.send(ctx, message)
-		}
-		if err != nil || passes {
+		if err := c.send(ctx, message, err); err != nil || passes {
 			return err
 		}
 	}
 }
 
-// given is the answer to the last question, of which rest is still to be asked for.
+// given is the answer to the last question.
 type given struct {
+	limit    int // bytes of a piece
 	question string
 	answer   []byte
-	sent     int
+	sent     int // bytes of answer
 }
 
-// piece returns the reply to a request: the next piece, of at most limit bytes, with the length of the whole answer in
-// front.
-func (g *given) piece(ctx context.Context, request string, limit int, handle Handler) string {
+// piece returns the reply to a request: the length of the whole answer, and its next piece.
+func (g *given) piece(ctx context.Context, request string, handle Handler) string {
 	offset, question, _ := strings.Cut(request, " ")
 	if offset == "0" {
 		answer, err := handle(ctx, question)
@@ -303,25 +279,23 @@ func (g *given) piece(ctx context.Context, request string, limit int, handle Han
 			err = fmt.Errorf("the answer has %d bytes, limit %d, or is no text", len(answer), MaxAnswer)
 		}
 		if err != nil {
-			*g = given{}
 			return errorHeader + "\n" + err.Error()
 		}
-		*g = given{question: question, answer: answer}
+		g.question, g.answer, g.sent = question, answer, 0
 	} else if question != g.question || offset != strconv.Itoa(g.sent) || g.sent == len(g.answer) {
 		return errorHeader + "\nnot the rest of the last answer"
 	}
-	end := min(g.sent+limit, len(g.answer))
+	start, end := g.sent, min(g.sent+g.limit, len(g.answer))
 	for end < len(g.answer) && !utf8.RuneStart(g.answer[end]) {
 		end--
 	}
-	text := g.answer[g.sent:end]
 	g.sent = end
-	return fmt.Sprintf("%d\n%s", len(g.answer), text)
+	return fmt.Sprintf("%d\n%s", len(g.answer), g.answer[start:end])
 }
 
 // Close ends the connection. After Turns the host, which has the last answer, ends it first.
 func (c *Conversation) Close() error {
-	if c.turn == over && c.options.Side == negotiate.DPU {
+	if c.over && c.options.Side == negotiate.DPU {
 		select {
 		case <-c.conn.Done():
 		case <-time.After(job.PartingTime):

@@ -124,7 +124,7 @@ func TestHostilePieces(t *testing.T) {
 						return
 					}
 					if message, err := host.session.Pong(nil, []byte(piece)); err == nil {
-						_ = host.send(t.Context(), message)
+						_ = host.send(t.Context(), message, nil)
 					}
 				}
 			}()

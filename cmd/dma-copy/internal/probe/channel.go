@@ -3,156 +3,134 @@ package probe
 import (
 	"context"
 	"errors"
-	"fmt"
+	"os/exec"
+	"sync"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
-	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
-// The probes of the control channel that need one side. Their server names are those of no copy.
+// The probes of the control channel that need one side, and what is killed. The server names are those of no copy.
 const (
 	probeName   = "dma copy probe"
 	nobodysName = "dma copy probe nobody"
 	victimName  = "dma copy probe victim"
 )
 
-const (
-	publishedMessage = 4080 // bytes
-	retryPause       = 20 * time.Millisecond
-)
-
-func messageSize(t *trial) (string, error) {
-	return published("bytes of a message", uint64(t.Device.Info().MaxMessage), publishedMessage)
+func messageSize(t *trial) string {
+	return t.published("bytes of a message", uint64(t.Device.Info().MaxMessage), 4080)
 }
 
-func queues(t *trial) (string, error) {
-	info := t.Device.Info()
-	found := fmt.Sprintf("receive queue of %s, %s to send",
-		quantity.Count(int(info.MaxReceiveQueue), "message"), quantity.Count(int(info.MaxSends), "task"))
-	if info.MaxReceiveQueue < 64 || info.MaxSends < 64 {
-		return "", differs("%s", found)
-	}
-	return found, nil
+func (t *trial) representor() *doca.Representor {
+	rep, err := t.Device.OpenRepresentor(t.Representor)
+	t.need(err)
+	t.use(rep.Close)
+	return rep
 }
 
 // server offers a name to the host function, on the DPU.
-func (t *trial) server(name string) (*doca.Server, error) {
-	rep, err := t.Device.OpenRepresentor(t.Representor)
-	if err != nil {
-		return nil, err
-	}
-	t.use(rep.Close)
+func (t *trial) server(rep *doca.Representor, name string) *doca.Server {
 	server, err := t.Device.Listen(rep, name, doca.ChannelConfig{})
-	if err == nil {
-		t.use(server.Close)
-	}
-	return server, err
-}
-
-// channelNotifies arms the engine of a server or a client.
-func channelNotifies(t *trial) (string, error) {
-	var err error
-	if server, failed := t.server(probeName); failed == nil {
-		err = server.TryArming()
-	} else if client, failedToo := t.client(nobodysName); failedToo == nil {
-		err = client.TryArming()
-	} else {
-		return "", errors.Join(failed, failedToo)
-	}
-	if err != nil {
-		return "", differs("%s", firstLine(err))
-	}
-	return "the engine of the channel can be armed", nil
-}
-
-func serverName(t *trial) (string, error) {
-	if _, err := t.server(probeName); err != nil {
-		return "", err
-	}
-	if _, err := t.server(probeName); !errors.Is(err, doca.CodeAlreadyExist) {
-		return "", differs("a second server of the same name: %v", err)
-	}
-	return "a second server of the same name is refused", nil
-}
-
-func teardownOrder(t *trial) (string, error) {
-	rep, err := t.Device.OpenRepresentor(t.Representor)
-	if err != nil {
-		return "", err
-	}
-	t.use(rep.Close)
-	server, err := t.Device.Listen(rep, probeName, doca.ChannelConfig{})
-	if err != nil {
-		return "", err
-	}
+	t.need(err)
 	t.use(server.Close)
-	if err := rep.Close(); !errors.Is(err, doca.CodeInUse) {
-		return "", differs("the representor of a server closes: %v", err)
-	}
-	return "the representor of a server does not close before it", nil
+	return server
 }
 
 // client is a client for a server of the DPU, on the host.
-func (t *trial) client(name string) (*doca.Client, error) {
+func (t *trial) client(name string) *doca.Client {
 	client, err := t.Device.NewClient(name, doca.ChannelConfig{})
-	if err == nil {
-		t.use(client.Close)
-	}
-	return client, err
+	t.need(err)
+	t.use(client.Close)
+	return client
 }
 
-func noServer(t *trial) (string, error) {
-	client, err := t.client(nobodysName)
-	if err != nil {
-		return "", err
+func channelNotifies(t *trial) string {
+	if t.Side == negotiate.DPU {
+		t.check(t.server(t.representor(), probeName).TryArming())
+	} else {
+		t.check(t.client(nobodysName).TryArming())
 	}
+	return "the engine of the channel can be armed"
+}
+
+func serverName(t *trial) string {
+	rep := t.representor()
+	t.server(rep, probeName)
+	second, err := t.Device.Listen(rep, probeName, doca.ChannelConfig{})
+	if err == nil {
+		t.use(second.Close)
+	}
+	if !errors.Is(err, doca.CodeAlreadyExist) {
+		t.differs("a second server of the same name: %v", err)
+	}
+	return "a second server of the same name is refused"
+}
+
+func teardownOrder(t *trial) string {
+	rep := t.representor()
+	t.server(rep, probeName)
+	if err := rep.Close(); !errors.Is(err, doca.CodeInUse) {
+		t.differs("the representor of a server closes: %v", err)
+	}
+	return "the representor of a server does not close before it"
+}
+
+func noServer(t *trial) string {
 	ctx, cancel := context.WithTimeout(t.ctx, noticeTime)
 	defer cancel()
-	_, err = client.Connect(ctx)
-	_, hasReason := errors.AsType[*doca.Error](err)
-	switch {
-	case err == nil:
-		return "", differs("a client connects without a server")
-	case ctx.Err() != nil:
-		return "", differs("no answer within %s", noticeTime)
-	case hasReason || !errors.Is(err, doca.ErrNoServer):
-		return "", differs("%s", firstLine(err))
+	_, err := t.client(nobodysName).Connect(ctx)
+	if _, hasReason := errors.AsType[*doca.Error](err); hasReason || !errors.Is(err, doca.ErrNoServer) {
+		t.differs("it ends with: %v", err)
 	}
-	return "the client returns to idle", nil
+	return "the client returns to idle"
 }
 
-// connect tries until a server of that name accepts this host, or ctx ends.
-func (t *trial) connect(ctx context.Context, name string) (*doca.Connection, error) {
-	client, err := t.client(name)
-	if err != nil {
-		return nil, err
-	}
+// connect tries until a server of that name accepts this host.
+func (t *trial) connect(ctx context.Context, name string) *doca.Connection {
+	client := t.client(name)
 	for {
 		conn, err := client.Connect(ctx)
 		if err == nil {
-			return conn, nil
+			return conn
 		}
 		select {
 		case <-ctx.Done():
-			return nil, err
-		case <-time.After(retryPause):
+			t.need(err)
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
 // Victim has a connection, as a server of the DPU or a client on the host, until ctx ends or the process is killed.
 func Victim(ctx context.Context, o Options) error {
-	t := &trial{run: &run{Options: o}, base: ctx, ctx: ctx}
-	var err error
-	if o.Side == negotiate.DPU {
-		_, err = t.server(victimName)
-	} else {
-		_, err = t.connect(ctx, victimName)
-	}
-	if err == nil {
-		<-ctx.Done()
-	}
+	t := &trial{run: &run{Options: o}}
+	_, err := t.guarded(ctx, 2*probeTime, func() string {
+		if o.Side == negotiate.DPU {
+			t.server(t.representor(), victimName)
+		} else {
+			t.connect(t.ctx, victimName)
+		}
+		<-t.ctx.Done()
+		return ""
+	})
 	return errors.Join(err, t.close())
+}
+
+// startVictim starts a victim, and returns what kills it.
+func (t *trial) startVictim() (kill func() error) {
+	command := t.Victim()
+	_, err := command.StdinPipe() // with this process it ends, and so does the victim
+	t.need(err)
+	t.need(command.Start())
+	kill = sync.OnceValue(func() error {
+		_ = command.Process.Kill() // it may have ended
+		err := command.Wait()
+		if _, ended := errors.AsType[*exec.ExitError](err); ended {
+			err = nil
+		}
+		return err
+	})
+	t.use(kill)
+	return kill
 }

@@ -1,128 +1,77 @@
 package probe
 
 import (
-	"context"
 	"errors"
-	"fmt"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
 // The probes of producers and consumers. Either side can be the one that receives.
 
-// consume opens a consumer over memory of its own, with one buffer of that size posted unless that is 0.
-func (t *trial) consume(conn *doca.Connection, size int64) (*doca.Consumer, *doca.Region, error) {
-	region, err := t.region(max(size, 1), doca.LocalWrite|doca.RemoteWrite)
-	if err != nil {
-		return nil, nil, err
-	}
+// consume opens a consumer over memory of its own, with one buffer posted unless size is 0, and returns what waits for
+// the message and returns its bytes.
+func (t *trial) consume(conn *doca.Connection, size int64) (received func() []byte) {
+	region := t.region(max(size, 1), doca.LocalWrite|doca.RemoteWrite)
 	consumer, err := conn.NewConsumer(t.ctx, region, doca.ConsumerConfig{Depth: 1})
-	if err != nil {
-		return nil, nil, err
-	}
+	t.check(err)
 	t.use(consumer.Close)
 	if size > 0 {
-		if _, err = consumer.Post([]doca.Receive{{Length: size}}); err == nil {
-			_, err = consumer.Push(make([]doca.Received, 1))
-		}
+		_, err = consumer.Post([]doca.Receive{{Length: size}})
+		t.check(err)
+		_, err = consumer.Push(make([]doca.Received, 1))
+		t.check(err)
 	}
-	return consumer, region, err
+	return func() []byte {
+		var got [1]doca.Received
+		_, err := consumer.Reap(t.ctx, got[:])
+		t.check(errors.Join(err, got[0].Err))
+		return region.Bytes()[:got[0].Length]
+	}
 }
 
-// consumed waits for the message and returns its bytes.
-func consumed(ctx context.Context, consumer *doca.Consumer, region *doca.Region) ([]byte, error) {
-	var got [1]doca.Received
-	if _, err := consumer.Reap(ctx, got[:]); err != nil {
-		return nil, err
-	}
-	return region.Bytes()[:got[0].Length], got[0].Err
-}
-
-// produce opens a producer, and has it send a message to the only consumer of the peer.
-func (t *trial) produce(ctx context.Context, conn *doca.Connection, size int64) ([]byte, error) {
-	ids, err := conn.AwaitPeerConsumers(ctx, 1)
-	if err != nil {
-		return nil, err
-	}
-	source, err := t.region(size, doca.LocalRead)
-	if err != nil {
-		return nil, err
-	}
-	fill(source.Bytes(), 3)
+// producer opens a producer, and returns it with a message to the only consumer of the peer.
+func (t *trial) producer(conn *doca.Connection, size int64) (*doca.Producer, []doca.FastMessage) {
+	ids, err := conn.AwaitPeerConsumers(t.ctx, 1)
+	t.check(err)
+	source := t.region(size, doca.LocalRead)
+	fill(source.Bytes(), producersSeed)
 	producer, err := conn.NewProducer(1)
-	if err != nil {
-		return nil, err
-	}
+	t.check(err)
 	t.use(producer.Close)
-	if _, err := producer.SendWait(ctx, []doca.FastMessage{{To: ids[0], Source: source, Length: size}}); err != nil {
-		return nil, err
-	}
-	var done [1]doca.Completion
-	if _, err := producer.Reap(ctx, done[:]); err != nil {
-		return nil, err
-	}
-	return source.Bytes(), done[0].Err
+	return producer, []doca.FastMessage{{To: ids[0], Source: source, Length: size}}
 }
 
-func fastPath(t *trial) (string, error) {
-	_, conn, err := t.link()
-	if err != nil {
-		return "", err
+func (t *trial) produce(conn *doca.Connection, size int64) {
+	producer, message := t.producer(conn, size)
+	_, err := producer.SendWait(t.ctx, message)
+	t.check(err)
+	var done [1]doca.Completion
+	_, err = producer.Reap(t.ctx, done[:])
+	t.check(errors.Join(err, done[0].Err))
+}
+
+func fastPath(t *trial) string {
+	_, conn := t.link()
+	want := make([]byte, smallSize)
+	fill(want, producersSeed)
+	received := t.consume(conn, smallSize)
+	t.ask("produce %d", smallSize)
+	t.same(received(), want)
+	t.ask("consume %d", smallSize)
+	t.produce(conn, smallSize)
+	if t.ask("consumed") != sum(want) {
+		t.differs("the host receives other bytes")
 	}
-	consumer, region, err := t.consume(conn, smallSize)
-	if err != nil {
-		return "", differs("a consumer: %s", firstLine(err))
-	}
-	if _, err := t.ask("produce %d", smallSize); err != nil {
-		return "", differs("%s", firstLine(err))
-	}
-	got, err := consumed(t.ctx, consumer, region)
-	if err == nil {
-		want := make([]byte, smallSize)
-		fill(want, 3)
-		err = same(got, want)
-	}
-	if err == nil {
-		_, err = t.ask("consume %d", smallSize)
-	}
-	if err != nil {
-		return "", differs("%s", firstLine(err))
-	}
-	sent, err := t.produce(t.ctx, conn, smallSize)
-	if err != nil {
-		return "", differs("%s", firstLine(err))
-	}
-	if received, err := t.ask("consumed"); received != sum(sent) || err != nil {
-		return "", differs("the host receives %q, error %v", received, err)
-	}
-	return fmt.Sprintf("%d bytes in each direction", smallSize), nil
+	return "64 KiB in each direction"
 }
 
 // noBuffer sends to a consumer that has posted none.
-func noBuffer(t *trial) (string, error) {
-	_, conn, err := t.link()
-	if err != nil {
-		return "", err
+func noBuffer(t *trial) string {
+	_, conn := t.link()
+	t.ask("consume")
+	producer, message := t.producer(conn, 1)
+	if n, err := producer.Send(message); n != 0 || !errors.Is(err, doca.ErrQueueFull) {
+		t.differs("it accepts %d messages: %v", n, err)
 	}
-	if _, err := t.ask("consume"); err != nil {
-		return "", err
-	}
-	ids, err := conn.AwaitPeerConsumers(t.ctx, 1)
-	if err != nil {
-		return "", err
-	}
-	source, err := t.region(1, doca.LocalRead)
-	if err != nil {
-		return "", err
-	}
-	producer, err := conn.NewProducer(1)
-	if err != nil {
-		return "", err
-	}
-	t.use(producer.Close)
-	n, err := producer.Send([]doca.FastMessage{{To: ids[0], Source: source, Length: 1}})
-	if n != 0 || !errors.Is(err, doca.ErrQueueFull) {
-		return "", differs("it accepts %d messages: %v", n, err)
-	}
-	return "the producer's submission is refused with AGAIN", nil
+	return "the producer's submission is refused with AGAIN"
 }

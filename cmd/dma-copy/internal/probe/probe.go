@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -23,13 +25,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// The times of the probes: of all together, once the peer is there; of one of them; of what is expected to happen in
-// one, such as that the end of a peer shows; and the time that a call into the device has to return after its probe.
+// The times of the probes: of all together, once the peer is there; of one of them; of an answer of the host; and of
+// what is expected to happen, such as that the end of a peer shows. A call that takes twice as long has hung.
 const (
 	allTime    = 40 * time.Second
-	probeTime  = 8 * time.Second
+	probeTime  = 12 * time.Second
+	answerTime = 6 * time.Second
 	noticeTime = 4 * time.Second
-	returnTime = 4 * time.Second
 )
 
 // Options describe one side.
@@ -42,8 +44,7 @@ type Options struct {
 	Met         func()        // called when it is there; nil: not wanted
 	Log         zerolog.Logger
 
-	// Victim returns a process that calls Victim, to be killed, and ends with its standard input; nil: deaths are not
-	// tried.
+	// Victim returns a process that calls Victim, to be killed, and ends with its standard input. Not nil with Peer.
 	Victim func() *exec.Cmd
 }
 
@@ -68,40 +69,19 @@ type Result struct {
 	Source     string  `json:"source"` // the document
 }
 
-func (a *assumption) result(found string, err error) Result {
-	r := Result{a.name, AsAssumed, found, "", a.claim, a.where, a.source}
-	if differs, is := errors.AsType[*difference](err); is {
-		r.Verdict, r.Found, r.Means = Differs, differs.text, a.means
-	} else if err != nil {
-		r.Verdict, r.Found = NotTried, err.Error()
+func (a *assumption) result(verdict Verdict, found string) Result {
+	r := Result{a.name, verdict, quote.Printable(found), "", a.claim, a.where, a.source}
+	if verdict == Differs {
+		r.Means = a.means
 	}
-	r.Found = quote.Printable(r.Found)
 	return r
 }
-
-// difference is the error of a probe that has found something else than was assumed. Any other error is why it could
-// not be tried.
-type difference struct{ text string }
-
-func (d *difference) Error() string { return d.text }
-
-func differs(format string, args ...any) error { return &difference{fmt.Sprintf(format, args...)} }
-
-// at says where a difference was found; other errors stay.
-func at(err error, format string, args ...any) error {
-	if found, is := errors.AsType[*difference](err); is {
-		return differs("%s: %s", fmt.Sprintf(format, args...), found)
-	}
-	return err
-}
-
-// errSkipped is why a probe is not tried although its side and its peer are there.
-var errSkipped = errors.New("a call of an earlier probe has not returned")
 
 // run is one run of the probes of a side.
 type run struct {
 	Options
 	peer    *exchange.Conversation // nil: not there
+	lost    error                  // the end of the conversation
 	results []Result
 	hung    error
 }
@@ -111,35 +91,25 @@ type run struct {
 // did not return, and the device must not be closed.
 func Run(ctx context.Context, o Options) ([]Result, error) {
 	r := &run{Options: o}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	r.probe(ctx, func(a *assumption) bool { return !a.together && a.runsOn(o.Side) })
 	if !o.Peer || r.hung != nil {
 		return r.results, r.hung
 	}
 	err := r.meet(ctx)
-	missing := err
-	if r.peer == nil {
-		missing = errors.New("the other side did not run this command")
+	missing := "the other side did not run this command"
+	if r.peer != nil && err != nil {
+		missing = err.Error()
 	}
 	for i := range register { // those that meet has no results of
-		if register[i].together && !r.has(register[i].name) {
-			r.results = append(r.results, register[i].result("", missing))
+		a := &register[i]
+		if a.together && !slices.ContainsFunc(r.results, func(r Result) bool { return r.Name == a.name }) {
+			r.results = append(r.results, a.result(NotTried, missing))
 		}
 	}
 	if r.hung != nil {
 		err = job.Hung(err)
 	}
 	return r.results, err
-}
-
-func (r *run) has(name string) bool {
-	for i := range r.results {
-		if r.results[i].Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // probe makes the chosen probes.
@@ -150,74 +120,104 @@ func (r *run) probe(ctx context.Context, chosen func(*assumption) bool) {
 		if !chosen(a) {
 			continue
 		}
-		found, err := "", fmt.Errorf("the probes before took %s", allTime)
+		result := a.result(NotTried, fmt.Sprintf("the probes before took %s", allTime))
 		if time.Now().Before(limit) {
-			found, err = r.try(ctx, a)
+			result = a.result(r.try(ctx, a))
 		}
-		result := a.result(found, err)
 		r.Log.Info().Str("probe", a.name).Str("verdict", string(result.Verdict)).Str("found", result.Found).Msg("probe")
 		r.results = append(r.results, result)
 	}
 }
 
-// try makes one probe.
-func (r *run) try(ctx context.Context, a *assumption) (string, error) {
-	patience := probeTime + returnTime
-	if a.together {
-		patience += probeTime + returnTime // of the answer of the host, which the conversation has to have
-	}
-	return r.guarded(ctx, patience, func(limited context.Context) (string, error) {
-		t := &trial{run: r, base: ctx, ctx: limited}
-		found, err := a.probe(t)
-		failed := t.close()
-		if a.together && failed == nil {
-			_, failed = r.peer.Ask(ctx, "end")
+// try makes one probe, and releases what that has used on both sides.
+func (r *run) try(ctx context.Context, a *assumption) (Verdict, string) {
+	t := &trial{run: r, base: ctx}
+	found, err := t.guarded(ctx, probeTime, func() string { return a.probe(t) })
+	_, failed := t.guarded(ctx, probeTime, func() string {
+		t.need(t.close())
+		if a.together {
+			t.ask("end")
 		}
-		if failed != nil {
-			err = differs("%s; then not all that was in use was released: %s", a.result(found, err).Found, failed)
-		}
-		return found, err
+		return ""
 	})
+	switch different, is := errors.AsType[*difference](err); {
+	case is:
+		return Differs, different.text
+	case err == nil && failed != nil:
+		return Differs, found + "; then not all that was in use was released: " + failed.Error()
+	case err != nil:
+		return NotTried, err.Error()
+	}
+	return AsAssumed, found
 }
 
-// guarded makes a call, for probeTime, in a goroutine of its own, which a device that hangs for the patience may keep.
-func (r *run) guarded(
-	ctx context.Context, patience time.Duration, call func(context.Context) (string, error),
-) (string, error) {
-	if r.hung != nil {
-		return "", errSkipped
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("it took more than %s", probeTime))
-	defer cancel()
-	type outcome struct {
-		text string
-		err  error
-	}
-	ended := make(chan outcome, 1)
-	go func() {
-		var o outcome
-		defer func() { ended <- o }()
-		defer job.Recover(&o.err)
-		o.text, o.err = call(ctx)
-	}()
-	select {
-	case o := <-ended:
-		if defect := job.DefectIn(o.err); defect != nil {
-			r.hung, o.err = o.err, differs("%s", defect)
-		}
-		return o.text, o.err
-	case <-time.After(patience):
-		r.hung = job.ErrHung
-		return "", differs("a call into the device did not return")
-	}
-}
-
-// trial is one probe while it runs.
+// trial is one probe while it runs. Its methods need and check, and those that use them, end the goroutine's call.
 type trial struct {
 	*run
 	base context.Context // of the run
 	ctx  context.Context // of this probe
 	used []func() error  // to be closed, the last first
+}
+
+// stop is the panic by which a probe ends. A *difference is a finding, any other error why it could not be tried.
+type stop struct{ err error }
+
+type difference struct{ text string }
+
+func (d *difference) Error() string { return d.text }
+
+// differs ends the probe with a finding.
+func (t *trial) differs(format string, args ...any) {
+	panic(stop{&difference{fmt.Sprintf(format, args...)}})
+}
+
+// check ends the probe with a finding if there is an error, of which it has the first line.
+func (t *trial) check(err error) {
+	if err != nil {
+		line, _, _ := strings.Cut(err.Error(), "\n")
+		t.differs("%s", line)
+	}
+}
+
+// need ends the probe if there is an error, which is not about what is tried.
+func (t *trial) need(err error) {
+	if err != nil {
+		panic(stop{err})
+	}
+}
+
+// guarded makes a call in a goroutine of its own, which a device that hangs may keep.
+func (t *trial) guarded(ctx context.Context, limit time.Duration, call func() string) (string, error) {
+	if t.hung != nil {
+		return "", errors.New("a call of an earlier probe has not returned")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took more than %s", limit))
+	defer cancel()
+	t.ctx = ctx
+	var text string
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		defer func() { ended <- err }()
+		defer job.Recover(&err)
+		text = call()
+	}()
+	var err error
+	select {
+	case err = <-ended:
+	case <-time.After(2 * limit):
+		t.hung = job.ErrHung
+		return "", &difference{"a call into the device did not return"}
+	}
+	defect := job.DefectIn(err)
+	if defect == nil {
+		return text, err
+	}
+	if stopped, is := defect.Value.(stop); is {
+		return "", stopped.err
+	}
+	t.hung = err
+	return "", &difference{err.Error()}
 }
 
 // use has something closed when the probe ends.

@@ -4,6 +4,8 @@ package probe
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -134,7 +136,7 @@ var seen = map[string]map[string]string{
 	"disconnect_event":      {"disconnect-silently": "raises an event"},
 	"disconnect_again":      {"disconnect-at-once": "AGAIN"},
 	"dead_peer_unnoticed":   {"server-dies": "does not show"},
-	"large_messages":        {"message-too-large": "then fails"},
+	"large_messages":        {"message-too-large": "then ends with"},
 	"comch_no_notification": {"channel-notification": "NOT_SUPPORTED"},
 	"start_aborts":          {"no-server": "CONNECTION_ABORTED"},
 }
@@ -183,6 +185,58 @@ func checkFound(t *testing.T, found map[string]Result, want map[string]string) {
 	for name := range want {
 		if _, is := found[name]; !is {
 			t.Errorf("%s is as assumed", name)
+		}
+	}
+}
+
+func TestOtherQuirksAreNotSeen(t *testing.T) {
+	quirks := strings.Join(slices.Collect(maps.Keys(unseen)), ",")
+	checkFound(t, differing(t, map[string]string{"DMA_COPY_SOFT_QUIRKS": quirks}), nil)
+}
+
+// Faults are findings, and nothing is left open after them.
+func TestFaultsAreSeen(t *testing.T) {
+	found := differing(t, map[string]string{"DMA_COPY_SOFT_FAULTS": "seed=1,reorder=8"})
+	checkFound(t, found, map[string]string{"completion-order": "completes as number"})
+	for fault, text := range map[string]string{
+		"flip=9": "is wrong", "fail_memcpy=2:IO_FAILED": "IO_FAILED", "refuse=doca_mmap_start:9:DRIVER": "DRIVER",
+		"refuse=doca_comch_consumer_create:1:DRIVER": "doca_comch_consumer_create",
+	} {
+		found := differing(t, map[string]string{"DMA_COPY_SOFT_FAULTS": fault})
+		if all := fmt.Sprint(found); len(found) != 1 || !strings.Contains(all, text) {
+			t.Errorf("%s: found %s", fault, all)
+		}
+	}
+}
+
+// What the other side says is bounded and checked, and asks for nothing that is not there.
+func TestHostilePeer(t *testing.T) {
+	sides := docatest.OpenSides(t, "")
+	s := &service{trial: trial{run: &run{Options: Options{Side: negotiate.Host, Device: sides.Host}}}}
+	for _, question := range []string{
+		"", "nonsense", "sum", "unexport", "kill", "consumed", "wait", "hangup", "echo", "take 5", "send 1",
+		"produce 1", "consume 1", "results", "export-read 0", "export-read 1048576", "export-read -1",
+		"export-read 99999999999999999999",
+	} {
+		if answer, err := s.answer(t.Context(), question); err == nil {
+			t.Errorf("%q: answer %q", question, answer)
+		}
+	}
+	if s.hung != nil {
+		t.Error(s.hung)
+	}
+	results := `[{"name":"task-size","verdict":"differs"},{"name":"new","verdict":"differs"},` +
+		`{"name":"messages","verdict":"fine","found":"\u001b[2J"},` +
+		`{"name":"import-read","verdict":"differs","found":"x"}]`
+	for answer, valid := range map[string]bool{results: true, `{"name":`: false, `{}`: false} {
+		if err := s.take([]byte(answer)); (err == nil) != valid {
+			t.Errorf("%s: error %v", answer, err)
+		}
+	}
+	for i, want := range []string{"import-read differs x", `messages could not be tried \x1b[2J`} {
+		got := s.results[i]
+		if fmt.Sprintf("%s %s %s", got.Name, got.Verdict, got.Found) != want || len(s.results) != 2 {
+			t.Errorf("results %v, want %s", s.results, want)
 		}
 	}
 }

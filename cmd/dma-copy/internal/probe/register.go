@@ -8,7 +8,7 @@ type assumption struct {
 	on       sides  // which can try it alone
 	together bool   // or it needs both; the DPU makes the probe
 
-	probe  func(*trial) (found string, err error)
+	probe  func(*trial) (found string)
 	where  string // packages below internal/ that assume it
 	source string
 	claim  string
@@ -26,15 +26,6 @@ const (
 const together = true
 
 func (a *assumption) runsOn(side negotiate.Side) bool { return a.on&(1<<side) != 0 }
-
-func isTogether(name string) bool {
-	for i := range register {
-		if register[i].name == name {
-			return register[i].together
-		}
-	}
-	return false
-}
 
 // Documents that several assumptions come from.
 const (
@@ -59,7 +50,7 @@ var register = [...]assumption{
 	{"alignment", host | dpu, !together, alignment, "dmaxfer/pump", "DOCA DMA guide, which names no alignment",
 		"addresses and lengths of a task need no alignment",
 		"small and odd files fail: use --path fast, and please report it"},
-	{"tasks-in-flight", host | dpu, !together, manyInFlight, "doca, dmaxfer/native", reports,
+	{"tasks-in-flight", host | dpu, !together, tasksInFlight, "doca, dmaxfer/native", reports,
 		"128 tasks are in flight at once",
 		"give a smaller --depth; copies may be slower"},
 	{"completion-order", host | dpu, !together, completionOrder, "none", guideDMA + " from 3.2 on",
@@ -92,9 +83,6 @@ var register = [...]assumption{
 	{"message-size", host | dpu, !together, messageSize, "negotiate", "public programs for BlueField",
 		"a message has at most 4080 bytes",
 		"messages have at most the size that the device reports; nothing to do if both sides report the same"},
-	{"queue-size", host | dpu, !together, queues, "doca", guideComch,
-		"receive queue and send tasks are at least 64",
-		"the channel is slower"},
 	{"no-server", host, !together, noServer, "comch", guideComch,
 		"a client without a server returns to idle, with no error",
 		"the host waits for the DPU all the same, but messages name another cause"},
@@ -117,7 +105,7 @@ var register = [...]assumption{
 	{"import-permissions", 0, together, importReadOnly, "dmaxfer/native", guideCore,
 		"memory that is exported for reading cannot be written by the DPU",
 		"a DPU could change the source of a copy; please report it"},
-	{"export-ends", 0, together, revoked, "dmaxfer/native, dmaxfer/reference", guideCore,
+	{"export-ends", 0, together, exportEnds, "dmaxfer/native, dmaxfer/reference", guideCore,
 		"an export ends with the registration",
 		"a peer could access memory after its copy; please report it"},
 	{"messages", 0, together, messages, "comch", guideComch,

@@ -18,120 +18,107 @@ type service struct {
 	trial
 	memory   *doca.Region     // exported last
 	last     *doca.Connection // dialed last
-	received func(context.Context) ([]byte, error)
+	received func() []byte
 	kill     func() error
 }
 
-// maxNumber is more than the DPU of this program has in any question.
-const maxNumber = 1 << 20
-
-var errNothing = errors.New("there is nothing that this is about")
-
-// answer is the exchange.Handler.
+// answer is the exchange.Handler. A number in a question is at most 2^20, more than this program has in any.
 func (s *service) answer(ctx context.Context, question string) ([]byte, error) {
-	if s.Side == negotiate.DPU {
-		if question != "results" {
-			return nil, fmt.Errorf("the DPU does not know %q", question)
-		}
-		return s.given()
-	}
 	word, argument, _ := strings.Cut(question, " ")
-	number, err := strconv.ParseInt("0"+argument, 10, 64)
-	if err != nil || number > maxNumber {
-		return nil, fmt.Errorf("%q is no number up to %d", argument, maxNumber)
+	number, err := strconv.ParseUint("0"+argument, 10, 20)
+	if err != nil {
+		return nil, err
 	}
-	text, err := s.guarded(ctx, probeTime+returnTime, func(ctx context.Context) (string, error) {
-		s.ctx = ctx
-		return s.do(word, number)
-	})
+	if s.Side == negotiate.DPU {
+		if word != "results" {
+			return nil, errors.New("the DPU has results only")
+		}
+		return json.Marshal(s.results)
+	}
+	text, err := s.guarded(ctx, answerTime, func() string { return s.do(word, int64(number)) })
 	return []byte(text), err
 }
 
-// do does what a question is about.
-func (s *service) do(word string, number int64) (string, error) {
+// do does what a question is about, on the host.
+func (s *service) do(word string, number int64) string {
 	switch word {
 	case "end":
-		err := s.close()
+		s.need(s.close())
 		s.memory, s.last, s.received, s.kill = nil, nil, nil, nil
-		return "", err
 	case "export-read":
 		return s.export(number, doca.RemoteRead)
 	case "export-write":
 		return s.export(number, doca.RemoteWrite)
 	case "dial":
-		return "", s.dial(probeName)
+		s.dial(probeName)
 	case "dial-victim":
-		return "", s.dial(victimName)
+		s.dial(victimName)
 	case "victim":
-		kill, err := s.startVictim()
-		s.kill = kill
-		return "", err
+		s.kill = s.startVictim()
+	default:
+		return s.doMore(word, number)
 	}
+	return ""
+}
+
+// doMore does what is about something that an earlier question has left.
+func (s *service) doMore(word string, number int64) string {
 	switch {
 	case word == "sum" && s.memory != nil:
-		return sum(s.memory.Bytes()), nil
+		return sum(s.memory.Bytes())
 	case word == "unexport" && s.memory != nil:
 		memory := s.memory
 		s.memory = nil
-		return "", memory.Close()
+		s.need(memory.Close())
 	case word == "kill" && s.kill != nil:
-		return "", s.kill()
+		s.need(s.kill())
 	case word == "consumed" && s.received != nil:
-		bytes, err := s.received(s.ctx)
-		return sum(bytes), err
+		return sum(s.received())
 	case s.last != nil:
-		return "", s.doOnLink(word, number)
+		s.doOnLink(word, number)
+	default:
+		s.need(fmt.Errorf("unknown question %q", word))
 	}
-	return "", fmt.Errorf("%q: %w", word, errNothing)
+	return ""
 }
 
-// doOnLink does what a question about the last connection is about.
-func (s *service) doOnLink(word string, number int64) error {
+// doOnLink does what is about the last connection.
+func (s *service) doOnLink(word string, number int64) {
 	switch word {
 	case "wait":
-		return notices(s.ctx, s.last)
+		s.need(notices(s.ctx, s.last))
 	case "hangup":
-		return s.last.Close()
+		s.need(s.last.Close())
 	case "echo":
 		message, err := s.last.Recv(s.ctx)
-		if err != nil {
-			return err
-		}
-		return s.last.Send(s.ctx, message)
+		s.need(err)
+		s.need(s.last.Send(s.ctx, message))
 	case "take":
-		return takeMessages(s.ctx, s.last, int(number))
+		s.need(takeMessages(s.ctx, s.last, int(number)))
 	case "send":
-		return sendMessages(s.ctx, s.last, int(number))
+		s.need(sendMessages(s.ctx, s.last, int(number)))
 	case "produce":
-		_, err := s.produce(s.ctx, s.last, number)
-		return err
+		s.produce(s.last, number)
 	case "consume":
-		consumer, region, err := s.consume(s.last, number)
-		s.received = func(ctx context.Context) ([]byte, error) { return consumed(ctx, consumer, region) }
-		return err
+		s.received = s.consume(s.last, number)
+	default:
+		s.need(fmt.Errorf("unknown question %q", word))
 	}
-	return fmt.Errorf("%q: %w", word, errNothing)
 }
 
 // export registers memory for the DPU, with the bytes of hostsBytes.
-func (s *service) export(size int64, access doca.Access) (string, error) {
-	region, err := s.region(size, access)
-	if err != nil {
-		return "", err
-	}
-	fill(region.Bytes(), hostsSeed)
-	descriptor, err := region.Export()
-	if err != nil {
-		return "", err
-	}
-	s.memory = region
-	text, err := json.Marshal(exported{region.Address(), descriptor})
-	return string(text), err
+func (s *service) export(size int64, access doca.Access) string {
+	s.memory = s.region(size, access)
+	fill(s.memory.Bytes(), hostsSeed)
+	descriptor, err := s.memory.Export()
+	s.need(err)
+	text, err := json.Marshal(exported{s.memory.Address(), descriptor})
+	s.need(err)
+	return string(text)
 }
 
-func (s *service) dial(name string) (err error) {
+func (s *service) dial(name string) {
 	ctx, cancel := context.WithTimeout(s.ctx, noticeTime)
 	defer cancel()
-	s.last, err = s.connect(ctx, name)
-	return err
+	s.last = s.connect(ctx, name)
 }
