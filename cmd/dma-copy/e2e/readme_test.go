@@ -103,12 +103,13 @@ func panesOf(block string) (panes []pane) {
 
 // readmeSession has the shells of the two sides, which keep their directory and variables from block to block.
 type readmeSession struct {
-	dir    string
-	port   string
-	shells map[string]*shell
+	dir     string
+	changes *strings.Replacer // of the commands of a page
+	shells  map[string]*shell
 }
 
-func newReadmeSession(t *testing.T) *readmeSession {
+// newReadmeSession returns a session in which the commands of a page are changed: pairs of old and new texts.
+func newReadmeSession(t *testing.T, changes ...string) *readmeSession {
 	t.Helper()
 	dir := t.TempDir()
 	variables, err := prepareDirs(dir)
@@ -120,7 +121,10 @@ func newReadmeSession(t *testing.T) *readmeSession {
 		"DMA_COPY_WAIT=1m",        // the commands of both sides start at once, and so before a daemon listens
 		"DMA_COPY_PROGRESS=never", // how often it is printed depends on the speed of the machine
 	})
-	s := &readmeSession{dir: dir, port: fmt.Sprint(port), shells: map[string]*shell{}}
+	s := &readmeSession{
+		dir: dir, changes: strings.NewReplacer(append(changes, "7483", fmt.Sprint(port))...),
+		shells: map[string]*shell{},
+	}
 	for _, side := range []string{"host", "dpu"} {
 		s.shells[side] = startShell(t, dir, environment)
 	}
@@ -153,7 +157,7 @@ func (s *readmeSession) run(t *testing.T, panes []pane) {
 func (s *readmeSession) runPane(p *pane) error {
 	for i := range p.commands {
 		command := &p.commands[i]
-		line := strings.ReplaceAll(command.typed, "7483", s.port)
+		line := s.changes.Replace(command.typed)
 		code, output, err := s.shells[p.side].run(line)
 		if err != nil || code != 0 {
 			return fmt.Errorf("%s$ %s: exit code %d, error %v\n%s", p.side, line, code, err, output)
