@@ -3,6 +3,7 @@
 package dmaxfer
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -10,6 +11,27 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
+
+// A side that measures touches no file, whatever its peer sends.
+func TestLinkedMeasurementOfFiles(t *testing.T) {
+	eachWay(t, func(t *testing.T, l *linkedPair, sender negotiate.Side) {
+		from, to := l.files(sender)
+		t.Chdir(t.TempDir())
+		to.Measure = 1 << 20
+		must(t, os.Mkdir(from.File, 0o750))
+		jobtest.WriteFile(t, filepath.Join(from.File, "a"), "content")
+		for side, err := range l.copy(t.Context(), sender).errs {
+			if err == nil {
+				t.Errorf("the %s has copied a directory", side)
+			}
+		}
+		must(t, os.RemoveAll(from.File))
+		jobtest.WriteFile(t, from.File, "content")
+		l.mustCopy(t, sender)
+		jobtest.MustHold(t, ".")
+		jobtest.MustHold(t, filepath.Dir(to.File))
+	})
+}
 
 // A measurement moves all bytes through the window, in the chunks and by the engines that it was asked for, and touches
 // no file. The next one with the same values finds the window open.
