@@ -30,11 +30,15 @@ static struct channel *channel_of(const struct doca_comch_connection *peer)
 	return data.ptr;
 }
 
+/* A client may be sent a message before its start has returned. */
 static void on_message(struct doca_comch_event_msg_recv *event, uint8_t *message, uint32_t len,
 		       struct doca_comch_connection *peer)
 {
 	(void)event;
-	const struct listener *listener = &channel_of(peer)->listener;
+	struct channel *channel = channel_of(peer);
+	if (channel->client != NULL)
+		channel->peer = peer;
+	const struct listener *listener = &channel->listener;
 	if (listener->message != NULL)
 		listener->message(listener->user, message, len);
 }
