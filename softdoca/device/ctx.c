@@ -64,8 +64,10 @@ doca_error_t soft_ctx_fini(struct doca_ctx *ctx)
 
 void soft_ctx_running(struct doca_ctx *ctx)
 {
-	if (ctx->state == DOCA_CTX_STATE_STARTING)
-		enter_state(ctx, DOCA_CTX_STATE_RUNNING);
+	if (ctx->state != DOCA_CTX_STATE_STARTING)
+		return;
+	soft_pe_started(ctx->pe);
+	enter_state(ctx, DOCA_CTX_STATE_RUNNING);
 }
 
 /* A failed start goes from STARTING to IDLE, which programs understand as "could not connect". */

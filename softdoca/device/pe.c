@@ -39,6 +39,7 @@ struct doca_pe {
 	enum doca_pe_event_mode mode;
 	bool progressing;
 	uint64_t rounds;     /* calls of doca_pe_progress */
+	bool started;        /* see soft_pe_started, in the last of them */
 	unsigned idle_polls; /* calls in a row that found nothing, up to SOFT_IDLE_POLLS */
 	struct doca_ctx *contexts;
 	struct doca_ctx *next_ctx; /* served next; NULL: the first of the list */
@@ -137,6 +138,11 @@ void soft_pe_disconnect(struct doca_ctx *ctx)
 	if (pe->next_ctx == ctx)
 		pe->next_ctx = ctx->next;
 	ctx->pe = NULL;
+}
+
+void soft_pe_started(struct doca_pe *pe)
+{
+	pe->started = true;
 }
 
 uint64_t soft_pe_rounds(const struct doca_pe *pe)
@@ -269,7 +275,8 @@ static bool serve_contexts(struct doca_pe *pe)
 {
 	size_t budget = count_inflight(pe) + SOFT_PROGRESS_EVENTS;
 	bool moved = false;
-	for (size_t idle = 0; idle < count_contexts(pe) && budget > 0;) {
+	pe->started = false;
+	for (size_t idle = 0; idle < count_contexts(pe) && budget > 0 && !pe->started;) {
 		if (!soft_ctx_progress(next_context(pe))) {
 			idle++;
 			continue;

@@ -22,6 +22,9 @@ void soft_pe_polled(struct doca_pe *pe, bool moved);
 /* Removes the context from its engine, if it has one. */
 void soft_pe_disconnect(struct doca_ctx *ctx);
 
+/* A context has become RUNNING: progress returns, so that the program sees it before its first events. */
+void soft_pe_started(struct doca_pe *pe);
+
 /* Returns the number of calls of doca_pe_progress, up to and with the one that runs. */
 uint64_t soft_pe_rounds(const struct doca_pe *pe);
 
