@@ -116,7 +116,10 @@ uint32_t soft_fast_drop_lane(struct soft_fast *fast, uint32_t id);
 doca_error_t soft_member_join(struct soft_member *member, struct soft_fast *fast, enum soft_member_kind kind);
 void soft_member_leave(struct soft_member *member);
 
-/* From start to idle. INVALID_VALUE: consumer events are not registered. NOT_CONNECTED: the connection has ended. */
+/*
+ * From start to idle. INVALID_VALUE: the server has not registered consumer events. NOT_CONNECTED: the connection has
+ * ended.
+ */
 doca_error_t soft_member_activate(struct soft_member *member, struct doca_pe *pe);
 void soft_member_deactivate(struct soft_member *member, struct doca_pe *pe);
 
