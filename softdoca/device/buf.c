@@ -438,11 +438,11 @@ static bool data_in_buf(const struct doca_buf *buf)
 	return offset <= buf->len && buf->data_len <= buf->len - offset;
 }
 
-/* An import belongs to one function of the DPU, but all functions reach the same engine. */
+/* An import belongs to one function of its side, but all functions reach the same engine. */
 static bool reachable(const struct doca_mmap *mmap, const struct doca_dev *dev)
 {
 	if (mmap->import != NULL)
-		return dev->info->side == SOFT_DPU;
+		return dev->info->side == mmap->devs[0]->info->side;
 	return mmap->started && soft_mmap_has_dev(mmap, dev);
 }
 

@@ -30,7 +30,7 @@ static bool suitable(const struct doca_mmap *mmap, const struct doca_dev *dev)
 static doca_error_t share_memory(struct doca_comch_consumer *consumer)
 {
 	const struct doca_mmap *mmap = consumer->mmap;
-	struct soft_range range = {mmap->addr, mmap->len, DOCA_ACCESS_FLAG_PCI_READ_WRITE};
+	struct soft_range range = {mmap->addr, mmap->len, DOCA_ACCESS_FLAG_PCI_READ_WRITE, false};
 	doca_error_t result = soft_export_open(&range, &consumer->export);
 	if (result != DOCA_SUCCESS)
 		return result;

@@ -14,6 +14,10 @@
 
 enum soft_side { SOFT_HOST, SOFT_DPU };
 
+/* Report whether memory maps of this side can be exported over PCI, and exports of the other be imported here. */
+bool soft_side_exports(enum soft_side side);
+bool soft_side_imports(enum soft_side side);
+
 struct doca_devinfo {
 	enum soft_side side;
 	enum doca_pci_func_type kind;

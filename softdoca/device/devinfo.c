@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dev.h"
+#include "quirk.h"
 #include "soft.h"
 
 /* ---- Addresses and names ---- */
@@ -120,15 +121,32 @@ doca_error_t soft_doca_devinfo_rep_cap_is_filter_net_supported(const struct doca
 	return is_on_side(devinfo, SOFT_DPU, filter_net_supported);
 }
 
+/* Either side exports to the other, unless a quirk says otherwise. */
+bool soft_side_exports(enum soft_side side)
+{
+	return !soft_has_quirk(side == SOFT_HOST ? SOFT_NO_HOST_EXPORT : SOFT_NO_DPU_EXPORT);
+}
+
+bool soft_side_imports(enum soft_side side)
+{
+	return soft_side_exports(side == SOFT_HOST ? SOFT_DPU : SOFT_HOST);
+}
+
 doca_error_t soft_doca_mmap_cap_is_export_pci_supported(const struct doca_devinfo *devinfo, uint8_t *mmap_export)
 {
-	return is_on_side(devinfo, SOFT_HOST, mmap_export);
+	if (devinfo == NULL || mmap_export == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	*mmap_export = soft_side_exports(devinfo->side);
+	return DOCA_SUCCESS;
 }
 
 doca_error_t soft_doca_mmap_cap_is_create_from_export_pci_supported(const struct doca_devinfo *devinfo,
 								    uint8_t *from_export)
 {
-	return is_on_side(devinfo, SOFT_DPU, from_export);
+	if (devinfo == NULL || from_export == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	*from_export = soft_side_imports(devinfo->side);
+	return DOCA_SUCCESS;
 }
 
 /* ---- an Ethernet port of 200 Gb/s without an IPv4 address ---- */

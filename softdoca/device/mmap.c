@@ -56,19 +56,30 @@ static void adopt_import(struct doca_mmap *mmap, struct soft_import *import, con
 	mmap->permissions = range->permissions;
 }
 
+static doca_error_t import_from_other_side(const void *desc, size_t len, const struct doca_dev *dev,
+					   struct soft_import **import, struct soft_range *range)
+{
+	doca_error_t result = soft_import_open(desc, len, import, range);
+	if (result != DOCA_SUCCESS || range->of_dpu != (dev->info->side == SOFT_DPU))
+		return result;
+	soft_import_close(*import);
+	soft_detail("memory is imported by the side that did not export it");
+	return DOCA_ERROR_NOT_SUPPORTED;
+}
+
 doca_error_t soft_doca_mmap_create_from_export(const union doca_data *user_data, const void *export_desc,
 					       size_t export_desc_len, struct doca_dev *dev, struct doca_mmap **mmap)
 {
 	if (export_desc == NULL || export_desc_len == 0 || dev == NULL || mmap == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (dev->info->side != SOFT_DPU)
+	if (!soft_side_imports(dev->info->side))
 		return DOCA_ERROR_NOT_SUPPORTED;
 	struct doca_mmap *created = new_mmap();
 	if (created == NULL)
 		return DOCA_ERROR_NO_MEMORY;
 	struct soft_import *import;
 	struct soft_range range;
-	doca_error_t result = soft_import_open(export_desc, export_desc_len, &import, &range);
+	doca_error_t result = import_from_other_side(export_desc, export_desc_len, dev, &import, &range);
 	if (result != DOCA_SUCCESS) {
 		free(created);
 		return result;
@@ -214,10 +225,11 @@ doca_error_t soft_doca_mmap_export_pci(struct doca_mmap *mmap, const struct doca
 		return DOCA_ERROR_NOT_PERMITTED;
 	if (!soft_mmap_has_dev(mmap, dev))
 		return DOCA_ERROR_NOT_FOUND;
-	if (dev->info->side != SOFT_HOST)
+	if (!soft_side_exports(dev->info->side))
 		return DOCA_ERROR_NOT_SUPPORTED;
 	if (mmap->export == NULL) {
-		struct soft_range range = {mmap->addr, mmap->len, mmap->permissions & PCI_ACCESS};
+		struct soft_range range = {mmap->addr, mmap->len, mmap->permissions & PCI_ACCESS,
+					   dev->info->side == SOFT_DPU};
 		doca_error_t result = soft_export_open(&range, &mmap->export);
 		if (result != DOCA_SUCCESS)
 			return result;

@@ -25,6 +25,8 @@ static const char *const names[SOFT_QUIRKS] = {
 	[SOFT_START_ABORTS] = "start_aborts",
 	[SOFT_UNTOLD_CLIENTS] = "untold_clients",
 	[SOFT_LATE_DISCONNECT_CRASH] = "late_disconnect_crash",
+	[SOFT_NO_HOST_EXPORT] = "no_host_export",
+	[SOFT_NO_DPU_EXPORT] = "no_dpu_export",
 };
 
 static bool is(const char *name, const char *item, size_t len)
@@ -35,7 +37,7 @@ static bool is(const char *name, const char *item, size_t len)
 static uint32_t find(const char *item, size_t len)
 {
 	if (is("all", item, len))
-		return (1U << SOFT_QUIRKS) - 1;
+		return (1U << SOFT_NO_HOST_EXPORT) - 1;
 	for (unsigned i = 0; i < SOFT_QUIRKS; i++) {
 		if (is(names[i], item, len))
 			return 1U << i;

@@ -26,6 +26,10 @@ enum soft_quirk {
 	SOFT_START_ABORTS,             /* doca_ctx_start of a client without a server returns CONNECTION_ABORTED */
 	SOFT_UNTOLD_CLIENTS,           /* a server must disconnect clients that have left, or it refuses the next */
 	SOFT_LATE_DISCONNECT_CRASH,    /* disconnecting a client after its disconnection event kills the process */
+
+	/* Not in "all", because they take functions away. */
+	SOFT_NO_HOST_EXPORT, /* memory of the host cannot be exported, nor such an export be imported */
+	SOFT_NO_DPU_EXPORT,  /* the same of memory of the DPU */
 	SOFT_QUIRKS,
 };
 

@@ -3,6 +3,8 @@
 #ifndef DMA_COPY_SOFT_REMOTE_H
 #define DMA_COPY_SOFT_REMOTE_H
 
+#include <stdbool.h>
+
 #include "doca_abi.h"
 
 struct soft_export;
@@ -12,6 +14,7 @@ struct soft_range {
 	void *addr; /* in the exporter's address space */
 	size_t len;
 	uint32_t permissions; /* the exporter's PCI_READ_ONLY or PCI_READ_WRITE */
+	bool of_dpu;          /* a memory map of the DPU, which the host may import */
 };
 
 /* Gives access to the range to every process that has the descriptor, which lives as long as the export. */

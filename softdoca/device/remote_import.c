@@ -132,7 +132,7 @@ static doca_error_t open_gate(struct soft_import *import, const struct remote_de
 		return exporter_failure("its exporter refuses the descriptor");
 	import->backing = answer.backing;
 	import->backing_offset = answer.offset;
-	import->range = (struct soft_range){(void *)(uintptr_t)d->addr, d->len, d->permissions};
+	import->range = (struct soft_range){(void *)(uintptr_t)d->addr, d->len, d->permissions, d->export_id % 2 != 0};
 	return DOCA_SUCCESS;
 }
 

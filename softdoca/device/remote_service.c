@@ -365,7 +365,7 @@ doca_error_t soft_service_add(struct soft_export *export, char socket[REMOTE_NAM
 		num_exports++;
 		memcpy(socket, service.socket, REMOTE_NAME_SIZE);
 		pthread_mutex_lock(&service.lock);
-		export->id = ++service.last_id;
+		export->id = ++service.last_id << 1 | export->range.of_dpu;
 		export->next = service.exports;
 		service.exports = export;
 		pthread_mutex_unlock(&service.lock);

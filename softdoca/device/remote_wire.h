@@ -32,7 +32,7 @@ struct remote_descriptor {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t permissions;
-	uint64_t export_id;
+	uint64_t export_id; /* odd: memory of the DPU */
 	uint64_t addr;
 	uint64_t len;
 	uint8_t key[REMOTE_KEY_SIZE];

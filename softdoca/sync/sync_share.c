@@ -44,7 +44,7 @@ static void write_descriptor(struct doca_sync_event *event)
 
 static doca_error_t open_export(struct doca_sync_event *event, struct doca_dev *dev)
 {
-	struct soft_range range = {(void *)event->counter, COUNTER_SIZE, DOCA_ACCESS_FLAG_PCI_READ_WRITE};
+	struct soft_range range = {(void *)event->counter, COUNTER_SIZE, DOCA_ACCESS_FLAG_PCI_READ_WRITE, false};
 	doca_error_t result = check_exportable(event);
 	if (result == DOCA_SUCCESS)
 		result = soft_export_open(&range, &event->export);

@@ -13,14 +13,14 @@ static uint32_t count_devices(const char *side)
 	CHECK_OK(soft_doca_devinfo_create_list(&list, &count));
 	for (uint32_t i = 0; i < count; i++) {
 		char addr[DOCA_DEVINFO_PCI_ADDR_SIZE], name[DOCA_DEVINFO_IBDEV_NAME_SIZE], iface[256];
-		uint8_t host, dpu;
+		uint8_t exports, imports;
 		CHECK_OK(soft_doca_devinfo_get_pci_addr_str(list[i], addr));
 		CHECK_OK(soft_doca_devinfo_get_ibdev_name(list[i], name, sizeof(name)));
 		CHECK_OK(soft_doca_devinfo_get_iface_name(list[i], iface, sizeof(iface)));
 		CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_devinfo_get_ibdev_name(list[i], name, 63));
-		CHECK_OK(soft_doca_mmap_cap_is_export_pci_supported(list[i], &host));
-		CHECK_OK(soft_doca_mmap_cap_is_create_from_export_pci_supported(list[i], &dpu));
-		CHECK(host + dpu == 1 && host == (strncmp(addr, "0000:b1", 7) == 0));
+		CHECK_OK(soft_doca_mmap_cap_is_export_pci_supported(list[i], &exports));
+		CHECK_OK(soft_doca_mmap_cap_is_create_from_export_pci_supported(list[i], &imports));
+		CHECK(exports == 1 && imports == 1); /* either side may copy */
 	}
 	CHECK_OK(soft_doca_devinfo_destroy_list(list));
 	return count;

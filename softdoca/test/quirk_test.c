@@ -40,7 +40,7 @@ static void names_are_checked(void)
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_configure_all(&settings, error, sizeof(error)));
 	begin("all");
 	for (int quirk = 0; quirk < SOFT_QUIRKS; quirk++)
-		CHECK(soft_has_quirk((enum soft_quirk)quirk));
+		CHECK(soft_has_quirk((enum soft_quirk)quirk) == (quirk < SOFT_NO_HOST_EXPORT));
 	finish();
 	begin("");
 	for (int quirk = 0; quirk < SOFT_QUIRKS; quirk++)
@@ -289,6 +289,43 @@ static void untold_clients(void)
 	}
 }
 
+/* Each takes one direction away; the other stays. */
+static void no_exports(void)
+{
+	static const char *const quirks[] = {"no_host_export", "no_dpu_export"};
+	static uint8_t bytes[64];
+	for (unsigned i = 0; i < 2; i++) {
+		begin(quirks[i]);
+		struct doca_dev *refused = setup_open_dev(i == 0 ? HOST_PCI : DPU_PCI);
+		struct doca_dev *exporter = setup_open_dev(i == 0 ? DPU_PCI : HOST_PCI);
+		struct doca_mmap *mmap, *own, *import;
+		const void *desc;
+		size_t len;
+		uint8_t exports, imports;
+		CHECK_OK(soft_doca_mmap_cap_is_export_pci_supported(soft_doca_dev_as_devinfo(refused), &exports));
+		CHECK_OK(soft_doca_mmap_cap_is_create_from_export_pci_supported(soft_doca_dev_as_devinfo(refused),
+										&imports));
+		CHECK(exports == 0 && imports == 1);
+		CHECK_OK(soft_doca_mmap_cap_is_export_pci_supported(soft_doca_dev_as_devinfo(exporter), &exports));
+		CHECK_OK(soft_doca_mmap_cap_is_create_from_export_pci_supported(soft_doca_dev_as_devinfo(exporter),
+										&imports));
+		CHECK(exports == 1 && imports == 0);
+		own = setup_mmap(refused, bytes, sizeof(bytes), DOCA_ACCESS_FLAG_PCI_READ_WRITE);
+		CHECK_RESULT(DOCA_ERROR_NOT_SUPPORTED, soft_doca_mmap_export_pci(own, refused, &desc, &len));
+		mmap = setup_mmap(exporter, bytes, sizeof(bytes), DOCA_ACCESS_FLAG_PCI_READ_WRITE);
+		CHECK_OK(soft_doca_mmap_export_pci(mmap, exporter, &desc, &len));
+		CHECK_RESULT(DOCA_ERROR_NOT_SUPPORTED,
+			     soft_doca_mmap_create_from_export(NULL, desc, len, exporter, &import));
+		CHECK_OK(soft_doca_mmap_create_from_export(NULL, desc, len, refused, &import));
+		CHECK_OK(soft_doca_mmap_destroy(import));
+		CHECK_OK(soft_doca_mmap_destroy(mmap));
+		CHECK_OK(soft_doca_mmap_destroy(own));
+		CHECK_OK(soft_doca_dev_close(exporter));
+		CHECK_OK(soft_doca_dev_close(refused));
+		finish();
+	}
+}
+
 /* ---- crashes, each in a process of its own ---- */
 
 static void alloc_when_idle(void)
@@ -371,6 +408,7 @@ int main(void)
 	RUN(late_copy);
 	RUN(optimized_reports_stall);
 	RUN(comch_no_notification);
+	RUN(no_exports);
 	RUN(start_aborts);
 	RUN(untold_clients);
 	RUN(crashes_by_quirk);

@@ -64,6 +64,28 @@ static void test_file_memory(void)
 	round_trip(MAPPED_FILE, REMOTE_BY_PROCESS, NULL);
 }
 
+/* ---- the other direction ---- */
+
+/* The host's engine copies, and the DPU's memory is exported. */
+static void test_host_copies(void)
+{
+	setup_configure(NULL);
+	struct exporter e = start_exporter_on(DPU_PCI, ALLOC, PCI_WRITE);
+	struct importer i, dpu;
+	open_importer_on(HOST_PCI, &i, &e);
+	CHECK_OK(fetch(&i, &e));
+	CHECK(filled_with(i.bytes, 1));
+	fill_with(i.bytes, 2);
+	CHECK_OK(store(&i, &e));
+	send_command(&e, CHECK_WRITTEN);
+	engine_open(&dpu.engine, DPU_PCI, 1); /* an import of the host is not one of the DPU */
+	CHECK_RESULT(DOCA_ERROR_IO_FAILED,
+		     engine_copy(&dpu.engine, i.import, e.offer.addr, i.import, e.offer.addr, LEN));
+	engine_close(&dpu.engine);
+	close_importer(&i);
+	quit_exporter(&e);
+}
+
 /* ---- where the kernel refuses ---- */
 
 static void refused_round_trips(void)
@@ -119,6 +141,7 @@ int main(void)
 	RUN(test_own_memory_is_mapped);
 	RUN(test_mapping_switched_off);
 	RUN(test_file_memory);
+	RUN(test_host_copies);
 	RUN(test_refused_process_access);
 	RUN(test_limited_exporter);
 	return 0;

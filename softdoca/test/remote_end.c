@@ -90,12 +90,12 @@ static void run_command(enum command command, struct doca_mmap **mmap, const uin
 	*mmap = NULL;
 }
 
-static void export_until_quit(enum memory memory, uint32_t permissions, int commands, int replies)
+static void export_until_quit(const char *pci, enum memory memory, uint32_t permissions, int commands, int replies)
 {
 	int fd;
 	uint8_t *bytes = make_memory(memory, &fd);
 	fill_with(bytes, 1);
-	struct doca_dev *dev = setup_open_dev(HOST_PCI);
+	struct doca_dev *dev = setup_open_dev(pci);
 	struct doca_mmap *mmap = setup_mmap(dev, bytes, LEN, permissions);
 	struct offer offer = {.addr = bytes};
 	const void *desc;
@@ -117,6 +117,11 @@ static void export_until_quit(enum memory memory, uint32_t permissions, int comm
 
 struct exporter start_exporter(enum memory memory, uint32_t permissions)
 {
+	return start_exporter_on(HOST_PCI, memory, permissions);
+}
+
+struct exporter start_exporter_on(const char *pci, enum memory memory, uint32_t permissions)
+{
 	struct exporter e;
 	int commands[2], replies[2];
 	CHECK(pipe(commands) == 0 && pipe(replies) == 0);
@@ -125,7 +130,7 @@ struct exporter start_exporter(enum memory memory, uint32_t permissions)
 	if (e.pid == 0) {
 		close(commands[1]);
 		close(replies[0]);
-		export_until_quit(memory, permissions, commands[0], replies[1]);
+		export_until_quit(pci, memory, permissions, commands[0], replies[1]);
 		exit(0);
 	}
 	close(commands[0]);
@@ -167,7 +172,12 @@ void kill_exporter(struct exporter *e)
 /* ---- the importer ---- */
 void open_importer(struct importer *i, const struct exporter *e)
 {
-	engine_open(&i->engine, DPU_PCI, 4);
+	open_importer_on(DPU_PCI, i, e);
+}
+
+void open_importer_on(const char *pci, struct importer *i, const struct exporter *e)
+{
+	engine_open(&i->engine, pci, 4);
 	CHECK_OK(soft_doca_mmap_create_from_export(NULL, e->offer.desc, e->offer.desc_len, i->engine.dev, &i->import));
 	i->bytes = calloc(1, LEN);
 	i->local = setup_mmap(i->engine.dev, i->bytes, LEN, READ_WRITE);

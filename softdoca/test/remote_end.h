@@ -34,8 +34,9 @@ struct exporter {
 	struct offer offer;
 };
 
-/* Exports LEN bytes, filled with seed 1. CHECK_WRITTEN expects seed 2. */
+/* Exports LEN bytes of the host, or of the function pci, filled with seed 1. CHECK_WRITTEN expects seed 2. */
 struct exporter start_exporter(enum memory memory, uint32_t permissions);
+struct exporter start_exporter_on(const char *pci, enum memory memory, uint32_t permissions);
 void send_command(struct exporter *e, enum command command);
 void quit_exporter(struct exporter *e);
 void kill_exporter(struct exporter *e);
@@ -46,7 +47,9 @@ struct importer {
 	uint8_t *bytes;
 };
 
+/* On the DPU, or the function pci. */
 void open_importer(struct importer *i, const struct exporter *e);
+void open_importer_on(const char *pci, struct importer *i, const struct exporter *e);
 void close_importer(struct importer *i);
 
 /* Copies all of the memory between the exporter and bytes. */

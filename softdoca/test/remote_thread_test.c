@@ -116,7 +116,7 @@ static void test_revoked_while_copying(void)
 	struct doca_dev *host = setup_open_dev(HOST_PCI);
 	for (int round = 0; round < 20; round++) {
 		uint8_t *bytes = memory_alloc(LEN);
-		struct soft_range range = {bytes, LEN, PCI_READ};
+		struct soft_range range = {bytes, LEN, PCI_READ, false};
 		struct soft_export *export;
 		struct soft_import *imports[2];
 		pthread_t threads[2];
@@ -156,7 +156,7 @@ static void *close_export(void *export)
 static void end_while_busy(bool importer_dies)
 {
 	static uint8_t bytes[64];
-	struct soft_range range = {bytes, sizeof(bytes), PCI_READ};
+	struct soft_range range = {bytes, sizeof(bytes), PCI_READ, false};
 	struct soft_export *export;
 	struct soft_import *import;
 	pthread_t thread;
@@ -185,7 +185,7 @@ static void end_while_busy(bool importer_dies)
 static void test_end_wait_is_bounded(void)
 {
 	static uint8_t bytes[64], copy[64];
-	struct soft_range range = {bytes, sizeof(bytes), PCI_READ};
+	struct soft_range range = {bytes, sizeof(bytes), PCI_READ, false};
 	struct soft_export *export;
 	struct soft_import *import;
 	const void *desc;
@@ -214,7 +214,7 @@ static void *come_and_go(void *unused)
 	(void)unused;
 	for (int i = 0; i < 50; i++) {
 		uint8_t bytes[64] = {0}, copy[64];
-		struct soft_range range = {bytes, sizeof(bytes), PCI_READ}, seen;
+		struct soft_range range = {bytes, sizeof(bytes), PCI_READ, false}, seen;
 		struct soft_export *export;
 		struct soft_import *import;
 		const void *desc;

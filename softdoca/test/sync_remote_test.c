@@ -234,7 +234,7 @@ static void refuse_counter(void *addr, size_t len, uint32_t permissions)
 	const void *memory;
 	size_t size;
 	struct soft_export *export;
-	struct soft_range range = {addr, len, permissions};
+	struct soft_range range = {addr, len, permissions, false};
 	struct end host, dpu = {.dev = setup_open_dev(DPU_PCI)};
 	struct soft_sync_descriptor forged;
 	export_event(&host);

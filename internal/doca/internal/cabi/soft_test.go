@@ -25,8 +25,8 @@ func TestSoftLimitsAreTaken(t *testing.T) {
 	defer abi.DevinfoDestroyList(list)
 	got := abi.DevinfoCaps(infos[0])
 	want := DevinfoCaps{
-		MemcpySupported: true, MaxBufferSize: 12345, MaxList: 3, ExportSupported: true, ClientSupported: true,
-		MaxMessage: 100, MaxReceiveQueue: 7, MaxSends: 5, MaxServerNameSize: 9, MaxClients: 11,
+		MemcpySupported: true, MaxBufferSize: 12345, MaxList: 3, ExportSupported: true, ImportSupported: true,
+		ClientSupported: true, MaxMessage: 100, MaxReceiveQueue: 7, MaxSends: 5, MaxServerNameSize: 9, MaxClients: 11,
 		ActiveRate: got.ActiveRate, MaxImmediate: 14,
 		Consumer: PortCaps{Supported: true, MaxTasks: 12, MaxBuffer: 13, MaxList: 1, MaxPorts: 15},
 		Producer: PortCaps{Supported: true, MaxTasks: 12, MaxBuffer: 13, MaxList: 1, MaxPorts: 16},
