@@ -38,6 +38,10 @@ static void release(void)
 	argp_cmd_clear(&argp.general);
 	argp_cmd_clear(&argp.program);
 	free(argp.program_name);
+	for (struct argp_text *text = argp.texts, *next; text != NULL; text = next) {
+		next = text->next;
+		free(text);
+	}
 	memset(&argp, 0, sizeof(argp));
 }
 
@@ -89,6 +93,24 @@ doca_error_t doca_argp_register_validation_callback(doca_argp_validation_cb_t ca
 	doca_error_t result = open_for_callback(callback != NULL);
 	if (result == DOCA_SUCCESS)
 		argp.validation_callback = callback;
+	return result;
+}
+
+doca_error_t doca_argp_register_dev_open_callback(doca_argp_dev_open_cb_t callback, void *usr_ctx)
+{
+	doca_error_t result = open_for_callback(callback != NULL);
+	if (result != DOCA_SUCCESS)
+		return result;
+	argp.dev_open_callback = callback;
+	argp.dev_open_context = usr_ctx;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t doca_argp_disable_pedantic_config_parsing(void)
+{
+	doca_error_t result = argp_open_for_registration();
+	if (result == DOCA_SUCCESS)
+		argp.lenient = true;
 	return result;
 }
 

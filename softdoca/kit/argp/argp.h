@@ -7,6 +7,7 @@
  *   argp_general   the flags that every program has argp_usage     the help text
  *   argp_cli       the command line to values       argp_json      a JSON file to values
  *   argp_values    values, checked as a whole and given to callbacks
+ *   argp_device    devices and representors as values
  *
  * Parsing first collects all values, then checks them, and only then calls the callbacks: a program never sees half of
  * a command line that turns out to be wrong.
@@ -66,6 +67,11 @@ struct doca_argp_param *argp_cmd_find_param(const struct doca_argp_cmd *cmd, enu
 
 /* ---- argp ---- */
 
+struct argp_text {
+	struct argp_text *next;
+	char text[];
+};
+
 struct argp {
 	bool initialized, started;
 	char *program_name; /* NULL: from the command line */
@@ -76,7 +82,11 @@ struct argp {
 	doca_argp_validation_cb_t validation_callback;
 	doca_argp_dpdk_cb_t dpdk_callback;
 	doca_argp_logger_cb_t logger_callback;
+	doca_argp_dev_open_cb_t dev_open_callback; /* NULL: doca_dev_open */
+	void *dev_open_context;
+	bool lenient;                 /* unknown keys of a JSON file are ignored */
 	int log_level, sdk_log_level; /* 0: not given */
+	struct argp_text *texts;      /* of values that programs may keep */
 };
 
 extern struct argp argp;
@@ -97,6 +107,7 @@ struct argp_value {
 	char *string; /* owned */
 	int integer;
 	bool boolean;
+	double real;
 };
 
 struct argp_values {
@@ -104,9 +115,14 @@ struct argp_values {
 	size_t count;
 };
 
-/* Takes string. NO_MEMORY. */
-doca_error_t argp_values_add(struct argp_values *values, struct doca_argp_param *param, char *string, int integer,
-			     bool boolean);
+/* Reports whether values of the type are written as text: strings and devices. */
+bool argp_is_text(enum doca_argp_type type);
+
+/* A value of one of the types. NO_MEMORY. */
+doca_error_t argp_values_add_text(struct argp_values *values, struct doca_argp_param *param, const char *text);
+doca_error_t argp_values_add_integer(struct argp_values *values, struct doca_argp_param *param, int integer);
+doca_error_t argp_values_add_boolean(struct argp_values *values, struct doca_argp_param *param, bool boolean);
+doca_error_t argp_values_add_real(struct argp_values *values, struct doca_argp_param *param, double real);
 void argp_values_free(struct argp_values *values);
 
 /* Of a parameter that was given twice, is missing or should be alone: INVALID_VALUE. */
@@ -114,6 +130,11 @@ doca_error_t argp_values_check(const struct argp_values *values, const struct do
 
 /* One callback for each value; the first that fails decides. */
 doca_error_t argp_values_deliver(const struct argp_values *values);
+
+/* ---- argp_device ---- */
+
+/* Opens the device, or the representor and its device, and calls the callback of the parameter. */
+doca_error_t argp_device_deliver(const struct doca_argp_param *param, const char *text);
 
 /* ---- argp_general ---- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,13 +47,17 @@ static doca_error_t add_integer(struct argp_values *values, struct doca_argp_par
 	if (errno != 0 || end == text || *end != '\0' || number < INT_MIN || number > INT_MAX)
 		return argp_fail(DOCA_ERROR_INVALID_VALUE, "%s wants a whole number, not \"%s\"",
 				 argp_param_name(param), text);
-	return argp_values_add(values, param, NULL, (int)number, false);
+	return argp_values_add_integer(values, param, (int)number);
 }
 
-static doca_error_t add_string(struct argp_values *values, struct doca_argp_param *param, const char *text)
+static doca_error_t add_real(struct argp_values *values, struct doca_argp_param *param, const char *text)
 {
-	char *copy = strdup(text);
-	return copy == NULL ? DOCA_ERROR_NO_MEMORY : argp_values_add(values, param, copy, 0, false);
+	char *end;
+	double number = strtod(text, &end);
+	if (end == text || *end != '\0' || !isfinite(number))
+		return argp_fail(DOCA_ERROR_INVALID_VALUE, "%s wants a number, not \"%s\"", argp_param_name(param),
+				 text);
+	return argp_values_add_real(values, param, number);
 }
 
 /* Takes the value from the arguments, if it is one of its own. */
@@ -62,13 +67,15 @@ static doca_error_t add_value(struct argp_values *values, struct doca_argp_param
 	if (param->type == DOCA_ARGP_TYPE_BOOLEAN && flag->value != NULL)
 		return argp_fail(DOCA_ERROR_INVALID_VALUE, "%s takes no value", argp_param_name(param));
 	if (param->type == DOCA_ARGP_TYPE_BOOLEAN)
-		return argp_values_add(values, param, NULL, 0, true);
+		return argp_values_add_boolean(values, param, true);
 	const char *text = flag->value != NULL ? flag->value : take(arguments);
 	if (text == NULL)
 		return argp_fail(DOCA_ERROR_INVALID_VALUE, "%s wants a value", flag->text);
 	if (param->type == DOCA_ARGP_TYPE_INT)
 		return add_integer(values, param, text);
-	return add_string(values, param, text);
+	if (param->type == DOCA_ARGP_TYPE_DOUBLE)
+		return add_real(values, param, text);
+	return argp_values_add_text(values, param, text);
 }
 
 /* ---- Arguments ---- */

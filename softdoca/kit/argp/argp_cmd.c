@@ -124,7 +124,7 @@ static doca_error_t check_param(const struct doca_argp_cmd *cmd, const struct do
 	    param->description == NULL || param->type == DOCA_ARGP_TYPE_UNKNOWN)
 		return argp_fail(DOCA_ERROR_INITIALIZATION,
 				 "a parameter needs a name, a description, a type and a callback");
-	if (param->type > DOCA_ARGP_TYPE_BOOLEAN)
+	if (param->type > DOCA_ARGP_TYPE_DOUBLE)
 		return argp_fail(DOCA_ERROR_INVALID_VALUE, "%s: not a type of this library", argp_param_name(param));
 	if (name_taken(cmd, ARGP_SHORT, param->short_name) || name_taken(cmd, ARGP_LONG, param->long_name))
 		return argp_fail(DOCA_ERROR_INVALID_VALUE, "%s: its name is taken", argp_param_name(param));

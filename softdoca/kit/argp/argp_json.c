@@ -87,12 +87,6 @@ static doca_error_t load(const char *path, struct json_object **root)
 
 /* ---- Values ---- */
 
-static doca_error_t add_string(struct argp_values *values, struct doca_argp_param *param, struct json_object *value)
-{
-	char *copy = strdup(json_object_get_string(value));
-	return copy == NULL ? DOCA_ERROR_NO_MEMORY : argp_values_add(values, param, copy, 0, false);
-}
-
 /* A C string ends at a zero, so a JSON string with one inside would arrive short. */
 static bool is_c_string(struct json_object *value)
 {
@@ -102,14 +96,16 @@ static bool is_c_string(struct json_object *value)
 
 static doca_error_t add_scalar(struct argp_values *values, struct doca_argp_param *param, struct json_object *value)
 {
-	if (param->type == DOCA_ARGP_TYPE_STRING && is_c_string(value))
-		return add_string(values, param, value);
+	bool whole = json_object_is_type(value, json_type_int);
+	if (argp_is_text(param->type) && is_c_string(value))
+		return argp_values_add_text(values, param, json_object_get_string(value));
 	if (param->type == DOCA_ARGP_TYPE_BOOLEAN && json_object_is_type(value, json_type_boolean))
-		return argp_values_add(values, param, NULL, 0, json_object_get_boolean(value));
+		return argp_values_add_boolean(values, param, json_object_get_boolean(value));
+	if (param->type == DOCA_ARGP_TYPE_DOUBLE && (whole || json_object_is_type(value, json_type_double)))
+		return argp_values_add_real(values, param, json_object_get_double(value));
 	int64_t number = json_object_get_int64(value);
-	if (param->type == DOCA_ARGP_TYPE_INT && json_object_is_type(value, json_type_int) && number >= INT_MIN &&
-	    number <= INT_MAX)
-		return argp_values_add(values, param, NULL, (int)number, false);
+	if (param->type == DOCA_ARGP_TYPE_INT && whole && number >= INT_MIN && number <= INT_MAX)
+		return argp_values_add_integer(values, param, (int)number);
 	return argp_fail(DOCA_ERROR_INVALID_VALUE, "%s does not take this: %s", argp_param_name(param),
 			 json_object_to_json_string(value));
 }
@@ -126,13 +122,18 @@ static doca_error_t add_value(struct argp_values *values, struct doca_argp_param
 
 /* ---- Groups ---- */
 
+static doca_error_t unknown(const char *what, const char *name)
+{
+	return argp.lenient ? DOCA_SUCCESS : argp_fail(DOCA_ERROR_NOT_SUPPORTED, "unknown JSON %s \"%s\"", what, name);
+}
+
 /* A group has only its own keys, although the command line has all flags together. */
 static doca_error_t add_key(const struct doca_argp_cmd *cmd, const char *key, struct json_object *value,
 			    struct argp_values *values)
 {
 	struct doca_argp_param *param = argp_cmd_find_param(cmd, ARGP_LONG, key, strlen(key));
 	if (param == NULL || param->cli_only || argp_is_general(param) != (cmd == &argp.general))
-		return argp_fail(DOCA_ERROR_NOT_SUPPORTED, "unknown JSON key \"%s\"", key);
+		return unknown("key", key);
 	return param->on_command_line ? DOCA_SUCCESS : add_value(values, param, value);
 }
 
@@ -161,7 +162,7 @@ static doca_error_t add_group(const struct doca_argp_cmd *cmd, const char *name,
 {
 	bool general = strcmp(name, "doca_general_flags") == 0, dpdk = strcmp(name, "doca_dpdk_flags") == 0;
 	if (!general && !dpdk && strcmp(name, "doca_program_flags") != 0)
-		return argp_fail(DOCA_ERROR_NOT_SUPPORTED, "unknown JSON group \"%s\"", name);
+		return unknown("group", name);
 	if (!json_object_is_type(group, json_type_object))
 		return argp_fail(DOCA_ERROR_INVALID_VALUE, "\"%s\" must be a JSON object", name);
 	return dpdk ? skip_dpdk_group() : add_keys(general ? &argp.general : cmd, group, values);

@@ -1,20 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include <stdlib.h>
+#include <string.h>
 
 #include "argp.h"
 
-doca_error_t argp_values_add(struct argp_values *values, struct doca_argp_param *param, char *string, int integer,
-			     bool boolean)
+bool argp_is_text(enum doca_argp_type type)
+{
+	return type == DOCA_ARGP_TYPE_STRING || type == DOCA_ARGP_TYPE_DEVICE || type == DOCA_ARGP_TYPE_DEVICE_REP;
+}
+
+static doca_error_t add(struct argp_values *values, struct argp_value value)
 {
 	struct argp_value *grown = realloc(values->items, (values->count + 1) * sizeof(*grown));
-	if (grown == NULL) {
-		free(string);
+	if (grown == NULL)
 		return DOCA_ERROR_NO_MEMORY;
-	}
 	values->items = grown;
-	values->items[values->count++] = (struct argp_value){param, string, integer, boolean};
-	param->given = true;
+	values->items[values->count++] = value;
+	value.param->given = true;
 	return DOCA_SUCCESS;
+}
+
+doca_error_t argp_values_add_text(struct argp_values *values, struct doca_argp_param *param, const char *text)
+{
+	char *copy = strdup(text);
+	doca_error_t result = DOCA_ERROR_NO_MEMORY;
+	if (copy != NULL)
+		result = add(values, (struct argp_value){.param = param, .string = copy});
+	if (result != DOCA_SUCCESS)
+		free(copy);
+	return result;
+}
+
+doca_error_t argp_values_add_integer(struct argp_values *values, struct doca_argp_param *param, int integer)
+{
+	return add(values, (struct argp_value){.param = param, .integer = integer});
+}
+
+doca_error_t argp_values_add_boolean(struct argp_values *values, struct doca_argp_param *param, bool boolean)
+{
+	return add(values, (struct argp_value){.param = param, .boolean = boolean});
+}
+
+doca_error_t argp_values_add_real(struct argp_values *values, struct doca_argp_param *param, double real)
+{
+	return add(values, (struct argp_value){.param = param, .real = real});
 }
 
 void argp_values_free(struct argp_values *values)
@@ -81,15 +111,21 @@ doca_error_t argp_values_check(const struct argp_values *values, const struct do
 
 /* ---- Delivery ---- */
 
-static void *pointer_to(struct argp_value *value)
+static doca_error_t deliver(struct argp_value *value)
 {
-	switch (value->param->type) {
+	const struct doca_argp_param *param = value->param;
+	switch (param->type) {
 	case DOCA_ARGP_TYPE_STRING:
-		return value->string;
+		return param->callback(value->string, argp.config);
 	case DOCA_ARGP_TYPE_INT:
-		return &value->integer;
+		return param->callback(&value->integer, argp.config);
+	case DOCA_ARGP_TYPE_DOUBLE:
+		return param->callback(&value->real, argp.config);
+	case DOCA_ARGP_TYPE_DEVICE:
+	case DOCA_ARGP_TYPE_DEVICE_REP:
+		return argp_device_deliver(param, value->string);
 	default:
-		return &value->boolean;
+		return param->callback(&value->boolean, argp.config);
 	}
 }
 
@@ -97,7 +133,7 @@ doca_error_t argp_values_deliver(const struct argp_values *values)
 {
 	for (size_t i = 0; i < values->count; i++) {
 		struct argp_value *value = &values->items[i];
-		doca_error_t result = value->param->callback(pointer_to(value), argp.config);
+		doca_error_t result = deliver(value);
 		if (result != DOCA_SUCCESS)
 			return argp_fail(result, "the value of %s was refused: %s", argp_param_name(value->param),
 					 doca_error_get_descr(result));

@@ -5,7 +5,8 @@
  *   init -> param_create, set_*, register_param, ... -> start -> destroy
  *
  * A parameter needs a name, a description, a type and a callback, which is called with each value once: a char * for a
- * string, an int *, a bool *, valid until it returns. Values of the command line come first, in its order; a parameter
+ * string, an int *, a bool *, a double *, a struct doca_argp_device_ctx *, a struct doca_argp_device_rep_ctx *, valid
+ * until it returns. Values of the command line come first, in its order; a parameter
  * on the command line is not read from the JSON file. Registering transfers ownership of the parameter, even on
  * failure.
  *
@@ -18,6 +19,7 @@
 #include <stdbool.h>
 
 #include "doca_compat.h"
+#include "doca_dev.h"
 #include "doca_error.h"
 #include "doca_log.h"
 #include "doca_types.h"
@@ -31,6 +33,11 @@ enum doca_argp_type {
 	DOCA_ARGP_TYPE_STRING = 1,
 	DOCA_ARGP_TYPE_INT = 2,
 	DOCA_ARGP_TYPE_BOOLEAN = 3,
+#if DMA_COPY_KIT_VERSION >= 303
+	DOCA_ARGP_TYPE_DEVICE = 4,
+	DOCA_ARGP_TYPE_DEVICE_REP = 5,
+	DOCA_ARGP_TYPE_DOUBLE = 6,
+#endif
 };
 
 struct doca_argp_param;
@@ -41,6 +48,24 @@ typedef doca_error_t (*doca_argp_cmd_cb_t)(void *program_config);
 typedef doca_error_t (*doca_argp_validation_cb_t)(void *program_config);
 typedef doca_error_t (*doca_argp_dpdk_cb_t)(int argc, char **argv);
 typedef doca_error_t (*doca_argp_logger_cb_t)(enum doca_log_level log_level, const char *format, va_list args);
+
+#if DMA_COPY_KIT_VERSION >= 303
+typedef doca_error_t (*doca_argp_dev_open_cb_t)(struct doca_devinfo *devinfo, void *usr_ctx, struct doca_dev **dev);
+
+/*
+ * The values of devices and representors: "pci/0000:03:00.0" or "pci/0000:03:00.0,pf0vf0", each with arguments behind a
+ * further comma, or NULL; these stay valid until doca_argp_destroy. The program closes what was opened for it.
+ */
+struct doca_argp_device_ctx {
+	struct doca_dev *dev;
+	const char *devargs;
+};
+
+struct doca_argp_device_rep_ctx {
+	struct doca_argp_device_ctx dev_ctx;
+	struct doca_dev_rep *dev_rep;
+};
+#endif
 
 /* program_name NULL: the name comes from argv[0]. program_config is what every callback gets. */
 DOCA_EXPERIMENTAL
@@ -78,6 +103,16 @@ doca_error_t doca_argp_register_version_callback(doca_argp_param_cb_t callback);
 /* Called last, after all values. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_argp_register_validation_callback(doca_argp_validation_cb_t callback);
+
+#if DMA_COPY_KIT_VERSION >= 303
+/* Opens the devices that are values, instead of doca_dev_open. */
+DOCA_EXPERIMENTAL
+doca_error_t doca_argp_register_dev_open_callback(doca_argp_dev_open_cb_t callback, void *usr_ctx);
+
+/* Unknown groups and keys of a JSON file are ignored. */
+DOCA_EXPERIMENTAL
+doca_error_t doca_argp_disable_pedantic_config_parsing(void);
+#endif
 
 /* What would be written to stderr. ALREADY_EXIST the second time. */
 DOCA_EXPERIMENTAL

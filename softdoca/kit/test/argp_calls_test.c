@@ -66,7 +66,7 @@ static int bad_registrations(const void *argument)
 	const struct parameter nameless = {NULL, NULL, DOCA_ARGP_TYPE_INT, accept, {NULL}};
 	const struct parameter mute = {"y", NULL, DOCA_ARGP_TYPE_INT, NULL, {NULL}};
 	const struct parameter typeless = {"y", NULL, DOCA_ARGP_TYPE_UNKNOWN, accept, {NULL}};
-	const struct parameter typed_later = {"y", NULL, (enum doca_argp_type)4, accept, {NULL}};
+	const struct parameter typed_later = {"y", NULL, (enum doca_argp_type)7, accept, {NULL}};
 	struct doca_argp_param *param = NULL;
 	EXPECT(DOCA_SUCCESS, set_up("prog"));
 	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_argp_register_param(make_param(&taken)));

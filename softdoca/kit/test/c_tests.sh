@@ -40,6 +40,6 @@ done
 	dpa_test_dev.c
 PACKAGES='doca-dpa doca-common' build_and_run dpa_test dpa_test.c "$out/dpa_test_dev.o" capture.c
 argp=(argp_lines.c argp_program.c)
-for about in flags json endings calls; do
+for about in flags json endings calls types; do
 	PACKAGES='doca-argp doca-common' build_and_run "argp_${about}_test" "argp_${about}_test.c" "${argp[@]}" capture.c
 done
