@@ -99,7 +99,7 @@ func probeDevice(ctx context.Context, streams streams, s config.Doctor, log zero
 	results, err := probe.Run(ctx, o)
 	stop()
 	if err != nil {
-		err = &report.SideError{Side: on.side, Err: wait.Explain(err)}
+		err = report.InRequest("probes", &report.SideError{Side: on.side, Err: wait.Explain(err)})
 	}
 	return results, on.end(err)
 }

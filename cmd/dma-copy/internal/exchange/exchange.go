@@ -138,13 +138,20 @@ func (c *Conversation) send(ctx context.Context, message []byte, err error) erro
 		return err
 	}
 	c.trace.Sent(message, c.session.State())
-	return c.conn.Send(ctx, message)
+	waiting, cancel := c.waiting(ctx)
+	defer cancel()
+	return c.conn.Send(waiting, message)
+}
+
+// waiting returns the context of a wait for the peer.
+func (c *Conversation) waiting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, c.options.Idle, job.NewError(job.ErrIdle, nil, "check the other side",
+		"timeout: no message from the %s for %s", c.options.Side.Other(), c.options.Idle))
 }
 
 // receive returns the text of the next message of the peer, which must be of one kind.
 func (c *Conversation) receive(ctx context.Context, want negotiate.Event) ([]byte, error) {
-	waiting, cancel := context.WithTimeoutCause(ctx, c.options.Idle, job.NewError(job.ErrIdle, nil,
-		"check the other side", "timeout: no message from the %s for %s", c.options.Side.Other(), c.options.Idle))
+	waiting, cancel := c.waiting(ctx)
 	defer cancel()
 	message, err := c.conn.Recv(waiting)
 	if err != nil {

@@ -139,10 +139,20 @@ func TestHostilePieces(t *testing.T) {
 func TestSilentPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dpu := piped(t)[negotiate.DPU]
+		for range 2000 { // more than the connection holds
+			_ = dpu.conn.Send(dead(t), []byte("x"))
+		}
 		if _, err := dpu.Ask(t.Context(), "anybody?"); !errors.Is(err, job.ErrIdle) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+// dead returns a context that has ended: a message is sent, or waits, but nothing waits for it.
+func dead(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }
 
 func TestLostPeer(t *testing.T) {

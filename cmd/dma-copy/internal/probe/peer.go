@@ -26,9 +26,13 @@ const (
 
 // meet makes the probes that need both sides on the DPU, serves them on the host, and hands their results over.
 func (r *run) meet(ctx context.Context) (err error) {
+	idle := 2*answerTime + time.Second // longer than a call on the host may hang
+	if r.Side == negotiate.Host {
+		idle = 5 * probeTime
+	}
 	r.peer, err = exchange.Meet(ctx, exchange.Options{
-		Side: r.Side, Device: r.Device, Representor: r.Representor, Name: conversationName, Wait: r.Wait,
-		Idle: 5 * probeTime, Log: r.Log,
+		Side: r.Side, Device: r.Device, Representor: r.Representor, Name: conversationName, Wait: r.Wait, Idle: idle,
+		Log: r.Log,
 	})
 	if err != nil {
 		return err
@@ -39,7 +43,7 @@ func (r *run) meet(ctx context.Context) (err error) {
 	s := &service{trial: trial{run: r}}
 	err = r.peer.Turns(ctx, func(ctx context.Context) error {
 		if r.Side == negotiate.DPU {
-			r.probe(ctx, func(a *assumption) bool { return a.together })
+			r.probe(ctx, (*assumption).needsBoth)
 			return r.lost
 		}
 		answer, err := r.peer.Ask(ctx, "results")
@@ -66,7 +70,7 @@ func (r *run) take(answer []byte) error {
 	}
 	for i := range register {
 		a := &register[i]
-		if result, is := found[a.name]; is && a.together {
+		if result, is := found[a.name]; is && a.needsBoth() {
 			if result.Verdict != AsAssumed && result.Verdict != Differs {
 				result.Verdict = NotTried
 			}

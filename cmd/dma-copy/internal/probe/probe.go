@@ -91,7 +91,7 @@ type run struct {
 // did not return, and the device must not be closed.
 func Run(ctx context.Context, o Options) ([]Result, error) {
 	r := &run{Options: o}
-	r.probe(ctx, func(a *assumption) bool { return !a.together && a.runsOn(o.Side) })
+	r.probe(ctx, func(a *assumption) bool { return a.runsOn(o.Side) })
 	if !o.Peer || r.hung != nil {
 		return r.results, r.hung
 	}
@@ -102,7 +102,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 	}
 	for i := range register { // those that meet has no results of
 		a := &register[i]
-		if a.together && !slices.ContainsFunc(r.results, func(r Result) bool { return r.Name == a.name }) {
+		if a.needsBoth() && !slices.ContainsFunc(r.results, func(r Result) bool { return r.Name == a.name }) {
 			r.results = append(r.results, a.result(NotTried, missing))
 		}
 	}
@@ -135,7 +135,7 @@ func (r *run) try(ctx context.Context, a *assumption) (Verdict, string) {
 	found, err := t.guarded(ctx, probeTime, func() string { return a.probe(t) })
 	_, failed := t.guarded(ctx, probeTime, func() string {
 		t.need(t.close())
-		if a.together {
+		if a.needsBoth() {
 			t.ask("end")
 		}
 		return ""

@@ -61,8 +61,8 @@ func beVictim(device string) int {
 	return 0
 }
 
-// both makes all probes of both sides in this process, and returns the results of each.
-func both(t *testing.T, settings map[string]string) (results [2][]Result) {
+// runBoth makes all probes of both sides in this process, and returns the results of each.
+func runBoth(t *testing.T, settings map[string]string) (results [2][]Result) {
 	t.Helper()
 	t.Setenv("DMA_COPY_SOFT_DIR", t.TempDir())
 	for name, value := range settings {
@@ -110,11 +110,11 @@ func both(t *testing.T, settings map[string]string) (results [2][]Result) {
 func differing(t *testing.T, settings map[string]string) map[string]Result {
 	t.Helper()
 	found := map[string]Result{}
-	for side, results := range both(t, settings) {
+	for side, results := range runBoth(t, settings) {
 		for i := range register {
 			a := &register[i]
 			at := slices.IndexFunc(results, func(r Result) bool { return r.Name == a.name })
-			if expected := a.together || a.runsOn(negotiate.Side(side)); expected != (at >= 0) {
+			if expected := a.needsBoth() || a.runsOn(negotiate.Side(side)); expected != (at >= 0) {
 				t.Errorf("%s: %s has a result: %t", negotiate.Side(side), a.name, at >= 0)
 			}
 			if at >= 0 && results[at].Verdict != AsAssumed {
@@ -222,8 +222,14 @@ func TestHostilePeer(t *testing.T) {
 			t.Errorf("%q: answer %q", question, answer)
 		}
 	}
-	if s.hung != nil {
-		t.Error(s.hung)
+	for range 2 * maxUsed {
+		_, _ = s.answer(t.Context(), "export-read 1")
+	}
+	if len(s.used) > maxUsed+1 || s.hung != nil {
+		t.Errorf("%d are open, hung %v", len(s.used), s.hung)
+	}
+	if _, err := s.answer(t.Context(), "end"); err != nil || len(s.used) > 0 {
+		t.Errorf("%d are open after the end, error %v", len(s.used), err)
 	}
 	results := `[{"name":"task-size","verdict":"differs"},{"name":"new","verdict":"differs"},` +
 		`{"name":"messages","verdict":"fine","found":"\u001b[2J"},` +

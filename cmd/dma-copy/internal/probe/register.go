@@ -4,10 +4,8 @@ import "github.com/dma-copy/dma-copy/internal/negotiate"
 
 // assumption is one thing that the program assumes of hardware or driver because a document says so, or a user.
 type assumption struct {
-	name     string // stable: users and programs know it
-	on       sides  // which can try it alone
-	together bool   // or it needs both; the DPU makes the probe
-
+	name   string // stable: users and programs know it
+	on     sides
 	probe  func(*trial) (found string)
 	where  string // packages below internal/ that assume it
 	source string
@@ -19,13 +17,15 @@ type assumption struct {
 type sides uint8
 
 const (
-	host sides = 1 << negotiate.Host
-	dpu  sides = 1 << negotiate.DPU
+	host   sides = 1 << negotiate.Host
+	dpu    sides = 1 << negotiate.DPU
+	either       = host | dpu
+	both   sides = 0 // none: the DPU makes the probe, and the host serves it
 )
 
-const together = true
-
 func (a *assumption) runsOn(side negotiate.Side) bool { return a.on&(1<<side) != 0 }
+
+func (a *assumption) needsBoth() bool { return a.on == both }
 
 // Documents that several assumptions come from.
 const (
@@ -35,110 +35,110 @@ const (
 	reports    = "reports of users on BlueField-2 and BlueField-3"
 )
 
-// register has every assumption, in the order in which they are tried. A function here is the only place where a probe
-// is named, and softdoca/device/quirk.h has a quirk for many of the differences.
+// register has every assumption, in the order in which they are tried. The quirks of the software device
+// (softdoca/device/quirk.h) behave like many of the differences.
 var register = [...]assumption{
-	{"task-size", host | dpu, !together, taskSize, "dmaxfer/native", "public programs for BlueField",
+	{"task-size", either, taskSize, "dmaxfer/native", "public programs for BlueField",
 		"a DMA task has at most 2 MiB",
 		"chunks have at most the size that the device reports; nothing to do"},
-	{"task-largest", host | dpu, !together, taskLargest, "doca", guideDMA,
+	{"task-largest", either, taskLargest, "doca", guideDMA,
 		"a task of the size that the device reports moves all its bytes",
 		"large chunks fail: give a smaller --chunk"},
-	{"task-too-large", host | dpu, !together, taskTooLarge, "doca", reports,
+	{"task-too-large", either, taskTooLarge, "doca", reports,
 		"a larger task is accepted, fails with IO_FAILED, and the context is replaced",
 		"no copy submits one; please report it"},
-	{"alignment", host | dpu, !together, alignment, "dmaxfer/pump", "DOCA DMA guide, which names no alignment",
+	{"alignment", either, alignment, "dmaxfer/pump", "DOCA DMA guide, which names no alignment",
 		"addresses and lengths of a task need no alignment",
 		"small and odd files fail: use --path fast, and please report it"},
-	{"tasks-in-flight", host | dpu, !together, tasksInFlight, "doca, dmaxfer/native", reports,
+	{"tasks-in-flight", either, tasksInFlight, "doca, dmaxfer/native", reports,
 		"128 tasks are in flight at once",
 		"give a smaller --depth; copies may be slower"},
-	{"completion-order", host | dpu, !together, completionOrder, "none", guideDMA + " from 3.2 on",
+	{"completion-order", either, completionOrder, "nothing", guideDMA + " from 3.2 on",
 		"tasks of a context complete in the order of submission",
 		"nothing: copies take completions in any order"},
-	{"source-lists", host | dpu, !together, sourceLists, "doca, dmaxfer/pump", guideDMA,
+	{"source-lists", either, sourceLists, "doca, dmaxfer/pump", guideDMA,
 		"the source of a task can be a list of buffers",
 		"each small file takes a task of its own: trees of small files are slower"},
-	{"permissions", host | dpu, !together, readOnly, "dmaxfer/native", guideCore,
+	{"permissions", either, readOnly, "dmaxfer/native", guideCore,
 		"a copy into memory that is registered for reading is refused",
 		"permissions are not a protection within this side; please report it"},
-	{"mapped-file", host | dpu, !together, mappedFile, "dmaxfer/reference", "none",
+	{"mapped-file", either, mappedFile, "dmaxfer/reference", "no document",
 		"memory of a mapped file can be registered",
 		"a host with doca_dma_copy as peer copies the file to memory first, which takes as much memory as the file"},
-	{"memory-in-use", host | dpu, !together, memoryInUse, "doca", guideCore,
+	{"memory-in-use", either, memoryInUse, "doca", guideCore,
 		"a registration cannot end while a task uses it",
 		"an error in a copy could touch memory that is used for something else; please report it"},
-	{"window", host, !together, window, "dmaxfer/native, negotiate", guideCore,
+	{"window", host, window, "dmaxfer/native, negotiate", guideCore,
 		"the default window can be registered, and its descriptor fits in a message",
 		"copies by DMA fail: raise the limit on locked memory, or give a smaller --chunk and --depth"},
-	{"several-engines", host | dpu, !together, severalEngines, "dmaxfer/native", guideDMA,
+	{"several-engines", either, severalEngines, "dmaxfer/native", guideDMA,
 		"several DMA contexts of a device copy at the same time",
 		"give --lanes 1"},
-	{"engine-notification", host | dpu, !together, engineNotifies, "doca", guideCore,
+	{"engine-notification", either, engineNotifies, "doca", guideCore,
 		"the armed handle of a DMA engine is readable when a task has completed",
 		"copies stall when they wait for the engine; please report it"},
-	{"channel-notification", host | dpu, !together, channelNotifies, "doca", reports + "; denied by " + guideComch,
+	{"channel-notification", either, channelNotifies, "doca", reports + "; denied by " + guideComch,
 		"the engine of the control channel can be armed",
 		"the channel is polled: waiting takes some CPU time, and answers come up to 10 ms later"},
-	{"message-size", host | dpu, !together, messageSize, "negotiate", "public programs for BlueField",
+	{"message-size", either, messageSize, "negotiate", "public programs for BlueField",
 		"a message has at most 4080 bytes",
 		"messages have at most the size that the device reports; nothing to do if both sides report the same"},
-	{"no-server", host, !together, noServer, "comch", guideComch,
+	{"no-server", host, noServer, "comch", guideComch,
 		"a client without a server returns to idle, with no error",
 		"the host waits for the DPU all the same, but messages name another cause"},
-	{"server-name", dpu, !together, serverName, "comch", guideComch,
+	{"server-name", dpu, serverName, "comch", guideComch,
 		"a server name is unique for a device and a representor",
 		"two copies that serve the same host function disturb each other"},
-	{"teardown-order", dpu, !together, teardownOrder, "doca", guideComch,
+	{"teardown-order", dpu, teardownOrder, "doca", guideComch,
 		"a representor does not close before its server",
 		"nothing: this program closes the server first"},
 
-	{"import-read", 0, together, importRead, "dmaxfer/native", guideDMA,
+	{"import-read", both, importRead, "dmaxfer/native", guideDMA,
 		"the DPU reads memory that the host exports, at any offset",
 		"no copy from the host by DMA works: use --path fast"},
-	{"import-write", 0, together, importWrite, "dmaxfer/native", guideDMA,
+	{"import-write", both, importWrite, "dmaxfer/native", guideDMA,
 		"the DPU writes memory that the host exports, at any offset",
 		"no copy to the host by DMA works: use --path fast"},
-	{"import-range", 0, together, importRange, "doca", "header of doca_mmap_get_memrange",
+	{"import-range", both, importRange, "doca", "header of doca_mmap_get_memrange",
 		"an import knows the range that was exported",
 		"a host that announces a wrong range is noticed by the first copy only"},
-	{"import-permissions", 0, together, importReadOnly, "dmaxfer/native", guideCore,
+	{"import-permissions", both, importReadOnly, "dmaxfer/native", guideCore,
 		"memory that is exported for reading cannot be written by the DPU",
 		"a DPU could change the source of a copy; please report it"},
-	{"export-ends", 0, together, exportEnds, "dmaxfer/native, dmaxfer/reference", guideCore,
+	{"export-ends", both, exportEnds, "dmaxfer/native, dmaxfer/reference", guideCore,
 		"an export ends with the registration",
 		"a peer could access memory after its copy; please report it"},
-	{"messages", 0, together, messages, "comch", guideComch,
+	{"messages", both, messages, "comch", guideComch,
 		"messages of the largest size arrive, and 1000 arrive in order",
 		"copies end with a protocol error; please report it"},
-	{"message-too-large", 0, together, messageTooLarge, "doca", guideComch,
+	{"message-too-large", both, messageTooLarge, "doca", guideComch,
 		"a message above the limit is refused at once",
 		"nothing: no copy sends one"},
-	{"several-clients", 0, together, severalClients, "service", guideComch,
+	{"several-clients", both, severalClients, "service", guideComch,
 		"a server has several clients at once",
 		"a daemon serves one command at a time"},
-	{"disconnect-at-once", 0, together, disconnectAtOnce, "doca", guideComch,
+	{"disconnect-at-once", both, disconnectAtOnce, "doca", guideComch,
 		"a server disconnects a client with one call",
 		"nothing: the call is repeated"},
-	{"disconnect-silently", 0, together, disconnectSilently, "doca", reports,
+	{"disconnect-silently", both, disconnectSilently, "doca", reports,
 		"a server that disconnects a client gets no event of it",
 		"nothing: the event is ignored"},
-	{"client-leaves", 0, together, clientLeaves, "comch", guideComch,
+	{"client-leaves", both, clientLeaves, "comch", guideComch,
 		"a server notices at once that a client has disconnected",
 		"the DPU notices the end of a host only after --idle-timeout"},
-	{"server-dies", 0, together, serverDies, "comch", "none; users report both",
+	{"server-dies", both, serverDies, "comch", "no document; users report both",
 		"a client notices at once that its server has died",
 		"the host notices the death of the DPU's process only after --idle-timeout"},
-	{"client-dies", 0, together, clientDies, "comch", "none; users report both",
+	{"client-dies", both, clientDies, "comch", "no document; users report both",
 		"a server notices at once that a client has died",
 		"the DPU notices the death of the host's process only after --idle-timeout"},
-	{"client-after-death", 0, together, clientAfterDeath, "service", "none; users report both",
+	{"client-after-death", both, clientAfterDeath, "service", "no document; users report both",
 		"a server takes the next client after one has died",
 		"restart a daemon on the DPU after a command of the host was killed"},
-	{"fast-path", 0, together, fastPath, "dmaxfer/native, ping", guideComch,
+	{"fast-path", both, fastPath, "dmaxfer/native, ping", guideComch,
 		"producers and consumers carry messages in both directions",
 		"--path fast does not work: use --path dma"},
-	{"fast-path-buffers", 0, together, noBuffer, "doca", guideComch,
+	{"fast-path-buffers", both, noBuffer, "doca", guideComch,
 		"a producer is refused with AGAIN while the consumer has posted no buffer",
 		"copies over --path fast may fail; please report it"},
 }

@@ -22,6 +22,8 @@ type service struct {
 	kill     func() error
 }
 
+const maxUsed = 16
+
 // answer is the exchange.Handler. A number in a question is at most 2^20, more than this program has in any.
 func (s *service) answer(ctx context.Context, question string) ([]byte, error) {
 	word, argument, _ := strings.Cut(question, " ")
@@ -39,8 +41,11 @@ func (s *service) answer(ctx context.Context, question string) ([]byte, error) {
 	return []byte(text), err
 }
 
-// do does what a question is about, on the host.
+// do does what a question is about, on the host, where no probe has more open than maxUsed.
 func (s *service) do(word string, number int64) string {
+	if len(s.used) > maxUsed && word != "end" {
+		s.need(errors.New("too much is open"))
+	}
 	switch word {
 	case "end":
 		s.need(s.close())
