@@ -22,6 +22,7 @@ const (
 	manyMessages     = 1000
 	hostsSeed        = 2 // of memory that the host exports
 	producersSeed    = 3
+	dpusSeed         = 4 // of memory that the DPU exports
 )
 
 // meet makes the probes that need both sides on the DPU, serves them on the host, and hands their results over.
@@ -93,16 +94,25 @@ func (t *trial) ask(format string, args ...any) string {
 	return string(answer)
 }
 
-// exported is memory of the other side.
+// exported is memory of the other side, which is smallSize bytes long.
 type exported struct {
 	Address    uint64
 	Descriptor []byte
 }
 
-// export has the host export memory with these permissions, which must be imported with more bytes than it has.
-func (t *trial) tryImport(access string, more int64) (*doca.Remote, error) {
+// export describes memory for the other side.
+func (t *trial) export(region *doca.Region) string {
+	descriptor, err := region.Export()
+	t.check(err)
+	text, err := json.Marshal(exported{region.Address(), descriptor})
+	t.need(err)
+	return string(text)
+}
+
+// tryImport imports memory of the other side, with more bytes than it has.
+func (t *trial) tryImport(description string, more int64) (*doca.Remote, error) {
 	var memory exported
-	t.need(json.Unmarshal([]byte(t.ask("export-%s %d", access, smallSize)), &memory))
+	t.need(json.Unmarshal([]byte(description), &memory))
 	remote, err := t.Device.Import(memory.Descriptor, memory.Address, smallSize+more)
 	if err == nil {
 		t.use(remote.Close)
@@ -110,8 +120,9 @@ func (t *trial) tryImport(access string, more int64) (*doca.Remote, error) {
 	return remote, err
 }
 
-func (t *trial) imported(access string) *doca.Remote {
-	remote, err := t.tryImport(access, 0)
+// imported imports memory of the other side.
+func (t *trial) imported(description string) *doca.Remote {
+	remote, err := t.tryImport(description, 0)
 	t.check(err)
 	return remote
 }
@@ -133,14 +144,14 @@ func (t *trial) hostHas(want []byte) {
 func sum(memory []byte) string { return strconv.FormatUint(uint64(crc32.ChecksumIEEE(memory)), 16) }
 
 func importRead(t *trial) string {
-	source, target := t.imported("read"), t.region(smallSize, doca.LocalWrite)
+	source, target := t.imported(t.ask("export-read")), t.region(smallSize, doca.LocalWrite)
 	c := doca.Copy{Source: source, Target: target, SourceOffset: 3, TargetOffset: 1, Length: smallSize - 10}
 	t.moves(c, hostsBytes(), target.Bytes())
 	return "the DPU reads the host's memory"
 }
 
 func importWrite(t *trial) string {
-	target, source := t.imported("write"), t.source(smallSize)
+	target, source := t.imported(t.ask("export-write")), t.source(smallSize)
 	t.copies(t.engine(1),
 		doca.Copy{Source: source, Target: target, SourceOffset: 1, TargetOffset: 5, Length: 30_001})
 	want := hostsBytes()
@@ -150,14 +161,14 @@ func importWrite(t *trial) string {
 }
 
 func importRange(t *trial) string {
-	if _, err := t.tryImport("read", 1); err == nil {
+	if _, err := t.tryImport(t.ask("export-read"), 1); err == nil {
 		t.differs("one byte more than was exported can be imported")
 	}
 	return "one byte more than was exported cannot be imported"
 }
 
 func importReadOnly(t *trial) string {
-	target, source := t.imported("read"), t.source(smallSize)
+	target, source := t.imported(t.ask("export-read")), t.source(smallSize)
 	found := t.refuses(doca.Copy{Source: source, Target: target, Length: smallSize}, nil)
 	t.hostHas(hostsBytes())
 	return found
@@ -165,9 +176,23 @@ func importReadOnly(t *trial) string {
 
 // exportEnds has the DPU read what the host has unregistered.
 func exportEnds(t *trial) string {
-	source, target := t.imported("read"), t.region(smallSize, doca.LocalWrite)
+	source, target := t.imported(t.ask("export-read")), t.region(smallSize, doca.LocalWrite)
 	t.ask("unexport")
 	return t.refuses(doca.Copy{Source: source, Target: target, Length: smallSize}, target.Bytes())
+}
+
+// hostEngine has the host's engine read memory of the DPU.
+func hostEngine(t *trial) string {
+	region := t.region(smallSize, doca.RemoteRead)
+	fill(region.Bytes(), dpusSeed)
+	description := t.export(region)
+	if len(description) > exchange.MaxQuestion-100 {
+		t.need(fmt.Errorf("a descriptor in %d characters is too long for a question", len(description)))
+	}
+	if t.ask("fetch %s", description) != sum(region.Bytes()) {
+		t.differs("the host reads other bytes")
+	}
+	return "the host reads the DPU's memory"
 }
 
 // link is a connection for one probe.

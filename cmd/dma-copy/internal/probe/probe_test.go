@@ -139,6 +139,11 @@ var seen = map[string]map[string]string{
 	"large_messages":        {"message-too-large": "then ends with"},
 	"comch_no_notification": {"channel-notification": "NOT_SUPPORTED"},
 	"start_aborts":          {"no-server": "CONNECTION_ABORTED"},
+	"no_dpu_export":         {"host-engine": "doca_mmap_export_pci"},
+	"no_host_export": {
+		"window": "doca_mmap_export_pci", "import-read": "the host: ", "import-write": "the host: ",
+		"import-range": "the host: ", "import-permissions": "the host: ", "export-ends": "the host: ",
+	},
 }
 
 // unseen are the quirks that no probe shows, and why.
@@ -215,15 +220,15 @@ func TestHostilePeer(t *testing.T) {
 	s := &service{trial: trial{run: &run{Options: Options{Side: negotiate.Host, Device: sides.Host}}}}
 	for _, question := range []string{
 		"", "nonsense", "sum", "unexport", "kill", "consumed", "wait", "hangup", "echo", "take 5", "send 1",
-		"produce 1", "consume 1", "results", "export-read 0", "export-read 1048576", "export-read -1",
-		"export-read 99999999999999999999",
+		"produce 1", "consume 1", "results", "produce 1048576", "export-read -1", "export-read 99999999999999999999",
+		"fetch", "fetch {}", `fetch {"Address":1,"Descriptor":"AAAA"}`,
 	} {
 		if answer, err := s.answer(t.Context(), question); err == nil {
 			t.Errorf("%q: answer %q", question, answer)
 		}
 	}
 	for range 2 * maxUsed {
-		_, _ = s.answer(t.Context(), "export-read 1")
+		_, _ = s.answer(t.Context(), "export-read")
 	}
 	if len(s.used) > maxUsed+1 || s.hung != nil {
 		t.Errorf("%d are open, hung %v", len(s.used), s.hung)

@@ -27,6 +27,10 @@ const maxUsed = 16
 // answer is the exchange.Handler. A number in a question is at most 2^20, more than this program has in any.
 func (s *service) answer(ctx context.Context, question string) ([]byte, error) {
 	word, argument, _ := strings.Cut(question, " ")
+	if s.Side == negotiate.Host && word == "fetch" {
+		text, err := s.guarded(ctx, answerTime, func() string { return s.fetch(argument) })
+		return []byte(text), err
+	}
 	number, err := strconv.ParseUint("0"+argument, 10, 20)
 	if err != nil {
 		return nil, err
@@ -51,9 +55,9 @@ func (s *service) do(word string, number int64) string {
 		s.need(s.close())
 		s.memory, s.last, s.received, s.kill = nil, nil, nil, nil
 	case "export-read":
-		return s.export(number, doca.RemoteRead)
+		return s.share(doca.RemoteRead)
 	case "export-write":
-		return s.export(number, doca.RemoteWrite)
+		return s.share(doca.RemoteWrite)
 	case "dial":
 		s.dial(probeName)
 	case "dial-victim":
@@ -111,15 +115,18 @@ func (s *service) doOnLink(word string, number int64) {
 	}
 }
 
-// export registers memory for the DPU, with the bytes of hostsBytes.
-func (s *service) export(size int64, access doca.Access) string {
-	s.memory = s.region(size, access)
+// share exports memory with the bytes of hostsBytes.
+func (s *service) share(access doca.Access) string {
+	s.memory = s.region(smallSize, access)
 	fill(s.memory.Bytes(), hostsSeed)
-	descriptor, err := s.memory.Export()
-	s.need(err)
-	text, err := json.Marshal(exported{s.memory.Address(), descriptor})
-	s.need(err)
-	return string(text)
+	return s.export(s.memory)
+}
+
+// fetch has this side's engine read memory of the DPU.
+func (s *service) fetch(description string) string {
+	source, target := s.imported(description), s.region(smallSize, doca.LocalWrite)
+	s.copies(s.engine(1), doca.Copy{Source: source, Target: target, Length: smallSize})
+	return sum(target.Bytes())
 }
 
 func (s *service) dial(name string) {
