@@ -9,10 +9,10 @@ type AnswerKind uint8
 
 // The answers.
 const (
-	AnswerNeed   AnswerKind = iota + 1 // send the file; in a dry run the entry is decided
-	AnswerHave                         // the receiver has it already, the entry is decided
-	AnswerSum                          // send the digest of the file; the receiver answers again
-	AnswerExists                       // the receiver leaves what exists in its place, the entry is decided
+	AnswerNeed   AnswerKind = 1 // send the file; in a dry run the entry is decided
+	AnswerHave   AnswerKind = 2 // the receiver has it already, the entry is decided
+	AnswerSum    AnswerKind = 3 // send the digest of the file; the receiver answers again
+	AnswerExists AnswerKind = 4 // the receiver leaves what exists in its place, the entry is decided
 )
 
 var answerNames = []string{AnswerNeed: "need", AnswerHave: "have", AnswerSum: "sum", AnswerExists: "exists"}
@@ -25,15 +25,15 @@ type Change uint8
 
 // The changes: the first one that applies.
 const (
-	ChangeNone    Change = iota // it is not a dry run
-	ChangeNew                   // there is nothing of its name
-	ChangeType                  // what has its name is of another kind
-	ChangeSize                  // the file has another size
-	ChangeContent               // the digests of the files differ, the texts of the symlinks, or a hard link's file
-	ChangeTime                  // the modification times differ
-	ChangeMode                  // the permissions differ
-	ChangeOwner                 // the owners differ
-	ChangeXattr                 // the extended attributes of the files differ
+	ChangeNone    Change = 0 // it is not a dry run
+	ChangeNew     Change = 1 // there is nothing of its name
+	ChangeType    Change = 2 // what has its name is of another kind
+	ChangeSize    Change = 3 // the file has another size
+	ChangeContent Change = 4 // the digests of the files differ, the texts of the symlinks, or a hard link's file
+	ChangeTime    Change = 5 // the modification times differ
+	ChangeMode    Change = 6 // the permissions differ
+	ChangeOwner   Change = 7 // the owners differ
+	ChangeXattr   Change = 8 // the extended attributes of the files differ
 )
 
 // changeNames is the only table of the names.
@@ -52,11 +52,11 @@ type Discarded uint8
 
 // The reasons; 0 where nothing was left or all of it is used.
 const (
-	DiscardedOtherSource Discarded = iota + 1
-	DiscardedOtherDigest
-	DiscardedNoJournal
-	DiscardedDamaged
-	DiscardedNotResumable
+	DiscardedOtherSource  Discarded = 1
+	DiscardedOtherDigest  Discarded = 2
+	DiscardedNoJournal    Discarded = 3
+	DiscardedDamaged      Discarded = 4
+	DiscardedNotResumable Discarded = 5
 )
 
 var discardedNames = []string{

@@ -12,11 +12,11 @@ type EntryKind uint8
 
 // The kinds.
 const (
-	EntryFile EntryKind = iota + 1
-	EntryDirectory
-	EntrySymlink
-	EntryHardLink // another name of an earlier file of the transfer
-	EntrySpecial  // a FIFO, socket or device, in lists only
+	EntryFile      EntryKind = 1
+	EntryDirectory EntryKind = 2
+	EntrySymlink   EntryKind = 3
+	EntryHardLink  EntryKind = 4 // another name of an earlier file of the transfer
+	EntrySpecial   EntryKind = 5 // a FIFO, socket or device, in lists only
 )
 
 var entryKindNames = []string{
@@ -35,9 +35,9 @@ type EntryFlags uint8
 
 // The flags.
 const (
-	EntrySizeUnknown EntryFlags = 1 << iota // a stream, whose size is known at its end
-	EntryHasMetadata                        // extended attributes follow in METADATA
-	EntryChunked                            // the file comes in CHUNKS; otherwise it comes in a PACK
+	EntrySizeUnknown EntryFlags = 1 << 0 // a stream, whose size is known at its end
+	EntryHasMetadata EntryFlags = 1 << 1 // extended attributes follow in METADATA
+	EntryChunked     EntryFlags = 1 << 2 // the file comes in CHUNKS; otherwise it comes in a PACK
 
 	knownEntryFlags = EntryChunked<<1 - 1
 )

@@ -11,9 +11,9 @@ type Kind uint8
 
 // The kinds.
 const (
-	DataRecord  Kind = iota + 1 // the chunk's bytes are in the slot
-	HoleRecord                  // the chunk consists of zeros
-	ClaimRecord                 // the receiver has the chunk, and compares it with the checksum
+	DataRecord  Kind = 1 // the chunk's bytes are in the slot
+	HoleRecord  Kind = 2 // the chunk consists of zeros
+	ClaimRecord Kind = 3 // the receiver has the chunk, and compares it with the checksum
 )
 
 var recordNames = []string{DataRecord: "data", HoleRecord: "hole", ClaimRecord: "claim"}

@@ -20,9 +20,9 @@ type ItemKind uint8
 
 // The kinds.
 const (
-	ItemInclude ItemKind = iota + 1 // what matches the pattern is sent
-	ItemExclude                     // what matches the pattern is not sent
-	ItemPath                        // the path, below that of the copy, is sent
+	ItemInclude ItemKind = 1 // what matches the pattern is sent
+	ItemExclude ItemKind = 2 // what matches the pattern is not sent
+	ItemPath    ItemKind = 3 // the path, below that of the copy, is sent
 )
 
 var itemNames = []string{ItemInclude: "include", ItemExclude: "exclude", ItemPath: "path"}
@@ -128,8 +128,8 @@ type CopyDirection uint8
 
 // The directions.
 const (
-	CopyPush CopyDirection = iota + 1 // the command sends
-	CopyPull                          // the daemon sends
+	CopyPush CopyDirection = 1 // the command sends
+	CopyPull CopyDirection = 2 // the daemon sends
 )
 
 var directionNames = []string{CopyPush: "push", CopyPull: "pull"}
@@ -142,10 +142,10 @@ type CopyKind uint8
 
 // The kinds.
 const (
-	CopyUnknown CopyKind = iota
-	CopyFile
-	CopyTree
-	CopyStream
+	CopyUnknown CopyKind = 0
+	CopyFile    CopyKind = 1
+	CopyTree    CopyKind = 2
+	CopyStream  CopyKind = 3
 )
 
 var copyKindNames = []string{CopyUnknown: "unknown", CopyFile: "file", CopyTree: "tree", CopyStream: "stream"}
@@ -158,9 +158,9 @@ type CopyLinks uint8
 
 // The choices of --links.
 const (
-	CopyLinksAsLinks CopyLinks = iota // sent as symlinks
-	CopyLinksFollow                   // sent as what they point to
-	CopyLinksSkip                     // not sent
+	CopyLinksAsLinks CopyLinks = 0 // sent as symlinks
+	CopyLinksFollow  CopyLinks = 1 // sent as what they point to
+	CopyLinksSkip    CopyLinks = 2 // not sent
 )
 
 var linksNames = []string{CopyLinksAsLinks: "copy", CopyLinksFollow: "follow", CopyLinksSkip: "skip"}
@@ -174,19 +174,19 @@ type CopyFlags uint32
 
 // The flags.
 const (
-	CopyOverwrite      CopyFlags = 1 << iota // push: an existing target may be replaced
-	CopyBackup                               // push: what is replaced is kept as NAME~; with CopyOverwrite
-	CopyNoResume                             // push: neither use nor leave a partial file
-	CopyMakePath                             // push: missing directories above the target are created
-	CopyDirectory                            // pull: the source has to be a directory
-	CopyAllowChanging                        // pull: the source may change during the copy
-	CopyOnly                                 // pull: only the paths of the ITEMS are sent, even if there are none
-	CopyOwner                                // owners are copied; the daemon may have to refuse it
-	CopyXAttr                                // extended attributes are copied
-	CopyHardLinks                            // hard links within a tree are preserved
-	CopyDryRun                               // nothing is written, not even a directory of CopyMakePath
-	CopyIgnoreExisting                       // push: what exists is left as it is; not with CopyOverwrite
-	CopyKeep                                 // the daemon keeps its directory for ListKept and Remove with Kept
+	CopyOverwrite      CopyFlags = 1 << 0  // push: an existing target may be replaced
+	CopyBackup         CopyFlags = 1 << 1  // push: what is replaced is kept as NAME~; with CopyOverwrite
+	CopyNoResume       CopyFlags = 1 << 2  // push: neither use nor leave a partial file
+	CopyMakePath       CopyFlags = 1 << 3  // push: missing directories above the target are created
+	CopyDirectory      CopyFlags = 1 << 4  // pull: the source has to be a directory
+	CopyAllowChanging  CopyFlags = 1 << 5  // pull: the source may change during the copy
+	CopyOnly           CopyFlags = 1 << 6  // pull: only the paths of the ITEMS are sent, even if there are none
+	CopyOwner          CopyFlags = 1 << 7  // owners are copied; the daemon may have to refuse it
+	CopyXAttr          CopyFlags = 1 << 8  // extended attributes are copied
+	CopyHardLinks      CopyFlags = 1 << 9  // hard links within a tree are preserved
+	CopyDryRun         CopyFlags = 1 << 10 // nothing is written, not even a directory of CopyMakePath
+	CopyIgnoreExisting CopyFlags = 1 << 11 // push: what exists is left as it is; not with CopyOverwrite
+	CopyKeep           CopyFlags = 1 << 12 // the daemon keeps its directory for ListKept and Remove with Kept
 
 	knownCopyFlags = CopyKeep<<1 - 1
 	pushFlags      = CopyOverwrite | CopyBackup | CopyNoResume | CopyMakePath | CopyIgnoreExisting

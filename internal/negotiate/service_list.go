@@ -9,11 +9,11 @@ type ListFlags uint32
 
 // The flags. ListRecursive and ListItself exclude each other.
 const (
-	ListRecursive ListFlags = 1 << iota // directories below the listed one, too
-	ListItself                          // only the entry itself, even if it is a directory
-	ListIdentify                        // Listed.File is set
-	ListKept                            // Place is below the directory that the last copy has kept
-	ListAll                             // FIFOs, sockets and devices, too, and Listed.Mounted is set
+	ListRecursive ListFlags = 1 << 0 // directories below the listed one, too
+	ListItself    ListFlags = 1 << 1 // only the entry itself, even if it is a directory
+	ListIdentify  ListFlags = 1 << 2 // Listed.File is set
+	ListKept      ListFlags = 1 << 3 // Place is below the directory that the last copy has kept
+	ListAll       ListFlags = 1 << 4 // FIFOs, sockets and devices, too, and Listed.Mounted is set
 
 	knownListFlags = ListAll<<1 - 1
 )

@@ -20,10 +20,10 @@ type PingKind uint8
 
 // The kinds of PINGs.
 const (
-	PingBytes    PingKind = iota // a payload, which the PONG brings back
-	PingText                     // text for the peer's user, at most MaxPingText bytes, any bytes when received
-	PingConsumer                 // a Consumer, which the PONG answers with another
-	pingKinds
+	PingBytes    PingKind = 0 // a payload, which the PONG brings back
+	PingText     PingKind = 1 // text for the peer's user, at most MaxPingText bytes, any bytes when received
+	PingConsumer PingKind = 2 // a Consumer, which the PONG answers with another
+	pingKinds             = PingConsumer + 1
 )
 
 // String returns the name of the kind, such as "text".

@@ -17,50 +17,50 @@ const (
 
 // The types of the native protocol's messages about the session.
 const (
-	TypeHello Type = iota + 0x10
-	TypeWindow
-	TypeHeartbeat
-	TypeAbort
-	TypeCancelled
+	TypeHello     Type = 0x10
+	TypeWindow    Type = 0x11
+	TypeHeartbeat Type = 0x12
+	TypeAbort     Type = 0x13
+	TypeCancelled Type = 0x14
 )
 
 // The types of the native protocol's messages about a transfer.
 const (
-	TypeTransfer Type = iota + 0x20
-	TypeEntries
-	TypeAnswers
-	TypeMetadata
-	TypeChunks
-	TypePack
-	TypeAcks
-	TypeEnd
-	TypeSum
-	TypeFailure
-	TypeResults
-	TypeFinish
-	TypeFinished
+	TypeTransfer Type = 0x20
+	TypeEntries  Type = 0x21
+	TypeAnswers  Type = 0x22
+	TypeMetadata Type = 0x23
+	TypeChunks   Type = 0x24
+	TypePack     Type = 0x25
+	TypeAcks     Type = 0x26
+	TypeEnd      Type = 0x27
+	TypeSum      Type = 0x28
+	TypeFailure  Type = 0x29
+	TypeResults  Type = 0x2a
+	TypeFinish   Type = 0x2b
+	TypeFinished Type = 0x2c
 )
 
 // The types of the service protocol's messages. Everything below TypeServiceGreeting is a message of the native session
 // of a copy.
 const (
-	TypeServiceGreeting Type = iota + 0x40
-	TypeRefused
-	TypeItems
-	TypeCopy
-	TypeAccepted
-	TypeClose
-	TypeList
-	TypeListed
-	TypeListEnd
-	TypeRemove
-	TypeRemoved
-	TypeServicePing
-	TypeServicePong
-	TypeWorking
-	TypeMakeDir Type = 0x51
-	TypeMade    Type = 0x52
-	TypeMeasure Type = 0x53
+	TypeServiceGreeting Type = 0x40
+	TypeRefused         Type = 0x41
+	TypeItems           Type = 0x42
+	TypeCopy            Type = 0x43
+	TypeAccepted        Type = 0x44
+	TypeClose           Type = 0x45
+	TypeList            Type = 0x46
+	TypeListed          Type = 0x47
+	TypeListEnd         Type = 0x48
+	TypeRemove          Type = 0x49
+	TypeRemoved         Type = 0x4a
+	TypeServicePing     Type = 0x4b
+	TypeServicePong     Type = 0x4c
+	TypeWorking         Type = 0x4d
+	TypeMakeDir         Type = 0x51
+	TypeMade            Type = 0x52
+	TypeMeasure         Type = 0x53
 )
 
 var typeNames = map[Type]string{

@@ -8,11 +8,11 @@ type Digest uint8
 
 // The digest algorithms.
 const (
-	DigestNone   Digest = iota // no digest
-	DigestCRC32C               // detects damage; chunks in any order
-	DigestXXH3                 // detects damage, 64 bits; in order
-	DigestBLAKE3               // detects damage and forgery; in order
-	DigestSHA256               // detects damage and forgery; in order
+	DigestNone   Digest = 0 // no digest
+	DigestCRC32C Digest = 1 // detects damage; chunks in any order
+	DigestXXH3   Digest = 2 // detects damage, 64 bits; in order
+	DigestBLAKE3 Digest = 3 // detects damage and forgery; in order
+	DigestSHA256 Digest = 4 // detects damage and forgery; in order
 )
 
 // digests is the only table of the algorithms' names and of the lengths of their digests in bytes.
@@ -65,9 +65,9 @@ type Durability uint8
 
 // The durabilities.
 const (
-	DurabilityNone Durability = iota // after a crash the name may have any content, even an empty file
-	DurabilityFile                   // after a crash the name has the old content or the new
-	DurabilityFull                   // after a crash the name has the new content
+	DurabilityNone Durability = 0 // after a crash the name may have any content, even an empty file
+	DurabilityFile Durability = 1 // after a crash the name has the old content or the new
+	DurabilityFull Durability = 2 // after a crash the name has the new content
 )
 
 var durabilityNames = []string{DurabilityNone: "none", DurabilityFile: "file", DurabilityFull: "full"}
@@ -83,12 +83,12 @@ type Path uint8
 
 // The paths. PathDMA and PathFast are those of a device, the others those of a network connection.
 const (
-	PathDMA      Path = iota // the DPU's engine copies between its memory and the window, which is the host's
-	PathFast                 // the sender's producers send to the receiver's consumers, in whose memory the window is
-	PathTLS                  // the sender writes to TLS connections, one for each lane of the receiver
-	PathMessages             // the sender sends UCX active messages to the receiver's workers
-	PathRMA                  // the receiver reads the window in the sender's memory by UCX remote memory access
-	PathTCP                  // as PathTLS, without encryption once TLS has authenticated a connection
+	PathDMA      Path = 0 // the DPU's engine copies between its memory and the window, which is the host's
+	PathFast     Path = 1 // the sender's producers send to the receiver's consumers, in whose memory the window is
+	PathTLS      Path = 2 // the sender writes to TLS connections, one for each lane of the receiver
+	PathMessages Path = 3 // the sender sends UCX active messages to the receiver's workers
+	PathRMA      Path = 4 // the receiver reads the window in the sender's memory by UCX remote memory access
+	PathTCP      Path = 5 // as PathTLS, without encryption once TLS has authenticated a connection
 )
 
 var pathNames = []string{
@@ -114,29 +114,29 @@ type Flags uint32
 
 // The flags. FlagFile, FlagTree and FlagStream exclude each other.
 const (
-	FlagFile           Flags = 1 << iota // it has a regular file
-	FlagTree                             // it has a directory
-	FlagStream                           // it has a stream: sends if the peer has nothing, otherwise receives
-	FlagOverwrite                        // it receives, even if it has a file or a directory
-	FlagNoSparse                         // holes are filled with zeros
-	FlagReadback                         // the receiver reads back what it wrote
-	FlagOwner                            // sender: uid and gid are valid; receiver: it will apply them
-	FlagXAttr                            // sender: it has extended attributes to send; receiver: it will apply them
-	FlagAllowChanging                    // sender: its files may change during the transfer
-	FlagLinks                            // hard links within the transfer are preserved
-	FlagChecksum                         // files are compared by content, not by size and mtime
-	FlagDryRun                           // nothing is written
-	FlagRefuseSame                       // both sides having the file is an error, even if it is the same
-	FlagFailFast                         // the first entry that fails ends the transfer
-	FlagNoDMA                            // it cannot or will not do its part of PathDMA
-	FlagFast                             // it can do its part of PathFast
-	FlagReceives                         // it receives, as both sides know: what it has is only compared or replaced
-	FlagTLS                              // it can and will do its part of PathTLS
-	FlagMessages                         // it can and will do its part of PathMessages
-	FlagRMA                              // it can and will do its part of PathRMA
-	FlagTCP                              // it can and will do its part of PathTCP
-	FlagIgnoreExisting                   // it receives, and leaves what exists; not with FlagOverwrite
-	FlagUnfinished                       // its directory was left by an interrupted transfer; with FlagTree
+	FlagFile           Flags = 1 << 0  // it has a regular file
+	FlagTree           Flags = 1 << 1  // it has a directory
+	FlagStream         Flags = 1 << 2  // it has a stream: sends if the peer has nothing, otherwise receives
+	FlagOverwrite      Flags = 1 << 3  // it receives, even if it has a file or a directory
+	FlagNoSparse       Flags = 1 << 4  // holes are filled with zeros
+	FlagReadback       Flags = 1 << 5  // the receiver reads back what it wrote
+	FlagOwner          Flags = 1 << 6  // sender: uid and gid are valid; receiver: it will apply them
+	FlagXAttr          Flags = 1 << 7  // sender: it has extended attributes to send; receiver: it will apply them
+	FlagAllowChanging  Flags = 1 << 8  // sender: its files may change during the transfer
+	FlagLinks          Flags = 1 << 9  // hard links within the transfer are preserved
+	FlagChecksum       Flags = 1 << 10 // files are compared by content, not by size and mtime
+	FlagDryRun         Flags = 1 << 11 // nothing is written
+	FlagRefuseSame     Flags = 1 << 12 // both sides having the file is an error, even if it is the same
+	FlagFailFast       Flags = 1 << 13 // the first entry that fails ends the transfer
+	FlagNoDMA          Flags = 1 << 14 // it cannot or will not do its part of PathDMA
+	FlagFast           Flags = 1 << 15 // it can do its part of PathFast
+	FlagReceives       Flags = 1 << 16 // it receives, as both sides know: what it has is only compared or replaced
+	FlagTLS            Flags = 1 << 17 // it can and will do its part of PathTLS
+	FlagMessages       Flags = 1 << 18 // it can and will do its part of PathMessages
+	FlagRMA            Flags = 1 << 19 // it can and will do its part of PathRMA
+	FlagTCP            Flags = 1 << 20 // it can and will do its part of PathTCP
+	FlagIgnoreExisting Flags = 1 << 21 // it receives, and leaves what exists; not with FlagOverwrite
+	FlagUnfinished     Flags = 1 << 22 // its directory was left by an interrupted transfer; with FlagTree
 
 	knownFlags = FlagUnfinished<<1 - 1
 )
