@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path"
-	"path/filepath"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -18,7 +17,6 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
@@ -27,6 +25,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/ping"
+	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -77,26 +76,17 @@ func runBench(ctx context.Context, streams streams, s config.Bench, log zerolog.
 		daemon := reach{Contact: s.Contact, Reach: s.Reach, daemon: s.Remote, waits: waits, validate: s.ValidateFor}
 		return report.InRequest(measurement, withDaemon(ctx, streams, daemon, log, b.measure))
 	}
-	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
-	on, err := openSide(s.Driver, chosen, log)
-	if err != nil {
-		return on.end(err)
-	}
-	wait := report.WaitForCommand(on.side, hostFunction(on, s.Representor), "dma-copy bench", s.Wait)
-	stop := sync.OnceFunc(report.Waiting(wait, waits, progressRequests(ctx)))
-	meeting := service.Meeting{
-		Device: on.device, Side: on.side, Representor: s.Representor, Wait: s.Wait, Name: negotiate.BenchServerName,
-	}
-	if on.side == negotiate.DPU {
-		err = b.serve(ctx, on, meeting, stop)
-	} else {
-		err = b.call(ctx, on, meeting, stop)
-	}
-	stop()
-	if err != nil {
-		err = report.InRequest(measurement, withSide(on.side, wait.Explain(err)))
-	}
-	return on.end(err)
+	err := onBothSides(ctx, s.Reach, "dma-copy bench", waits, log, func(on side, met func()) error {
+		meeting := service.Meeting{
+			Device: on.device, Side: on.side, Representor: s.Representor, Wait: s.Wait, Name: negotiate.BenchServerName,
+			Met: met,
+		}
+		if on.side == negotiate.DPU {
+			return b.serve(ctx, on, meeting)
+		}
+		return b.call(ctx, on, meeting)
+	})
+	return report.InRequest(measurement, err)
 }
 
 // measurement is what errors of the connection call what bench does.
@@ -111,17 +101,17 @@ type benchRun struct {
 	streams  streams
 	log      zerolog.Logger
 	at       negotiate.Place // of the copy of --file
-	report   bench.Report
+	report   *bench.Report
 }
 
 // call measures, on the host, with a bench on the DPU.
-func (b *benchRun) call(ctx context.Context, on side, m service.Meeting, stop func()) error {
+func (b *benchRun) call(ctx context.Context, on side, m service.Meeting) error {
 	b.at.Share = benchShare
 	client, err := service.Dial(ctx, m, service.ClientConfig{
 		Verify: secure.AnyKey, Anonymous: true, Software: softwareName(), Name: machineName(), User: userName(),
 		IdleTimeout: b.settings.IdleTimeout, Log: b.log,
 	})
-	stop()
+	m.Met()
 	if err != nil {
 		return err
 	}
@@ -129,31 +119,8 @@ func (b *benchRun) call(ctx context.Context, on side, m service.Meeting, stop fu
 	return errors.Join(err, closeUnlessHung(err, client.Close))
 }
 
-// served counts what a bench on the DPU has been asked for.
-type served struct {
-	service.Observers
-	stop    func() // ends the report of the wait
-	count   int
-	bytes   int64
-	machine string
-}
-
-// Authenticated implements service.Observer.
-func (s *served) Authenticated(session service.Session) {
-	s.stop()
-	s.machine = session.Machine
-}
-
-// Ended implements service.Observer. There is one connection, with one request at a time.
-func (s *served) Ended(r service.Record) {
-	if r.Operation == service.Measure {
-		s.count++
-		s.bytes += r.Bytes
-	}
-}
-
 // serve is the other side of a bench on the host.
-func (b *benchRun) serve(ctx context.Context, on side, m service.Meeting, stop func()) error {
+func (b *benchRun) serve(ctx context.Context, on side, m service.Meeting) error {
 	if b.settings.Plot != "" {
 		return exit.Usagef("--plot is for the side that measures: give it to dma-copy bench on the host")
 	}
@@ -161,14 +128,9 @@ func (b *benchRun) serve(ctx context.Context, on side, m service.Meeting, stop f
 	if err != nil {
 		return err
 	}
-	seen := &served{stop: stop}
 	c := service.ServerConfig{
-		Key: key, AuthNone: true, MeasuresOnly: true, Name: machineName(), User: userName(), Observer: seen, Log: b.log,
-		Limits: service.Limits{IdleTimeout: b.settings.IdleTimeout},
-		Copy: dmaxfer.Options{
-			Path: pathChoices[b.settings.Path], Placement: placement.Lanes{}, Software: softwareName(),
-			ExitCode: report.ExitCode,
-		},
+		Key: key, AuthNone: true, MeasuresOnly: true, Name: machineName(), User: userName(), Log: b.log,
+		Limits: service.Limits{IdleTimeout: b.settings.IdleTimeout}, Copy: b.options(on.side),
 	}
 	if b.settings.File != "" {
 		c.Shares = []share.Share{{Name: benchShare, Path: b.settings.File, Access: share.ReadWrite}}
@@ -181,16 +143,21 @@ func (b *benchRun) serve(ctx context.Context, on side, m service.Meeting, stop f
 		return err
 	}
 	if b.settings.Output == config.OutputJSON {
-		return json.NewEncoder(b.streams.stdout).Encode(map[string]any{
-			"v": 1, "software": softwareName(), "side": "dpu", "measurements": seen.count, "bytes": seen.bytes,
-		})
+		return b.newReport(on, pathOf(on, b.settings.Driver)).WriteJSON(b.streams.stdout)
 	}
 	if b.settings.Quiet {
 		return nil
 	}
-	_, err = fmt.Fprintf(b.streams.stdout, "%d measurements with %s; its dma-copy bench prints the results\n",
-		seen.count, cmp.Or(seen.machine, "the host"))
+	_, err = fmt.Fprintln(b.streams.stdout, "the host has the results")
 	return err
+}
+
+// newReport returns a report without results.
+func (b *benchRun) newReport(on side, path report.Path) *bench.Report {
+	return &bench.Report{
+		Version: 1, Software: softwareName(), Side: report.RoleOf(on.side), Driver: path.Driver,
+		Hardware: path.Hardware, Results: []bench.Result{}, Skipped: []bench.Skipped{},
+	}
 }
 
 // measure measures everything, and reports it.
@@ -203,11 +170,8 @@ func (b *benchRun) measure(ctx context.Context, c contact) error {
 		}
 		defer plot.Discard()
 	}
-	b.report = bench.Report{
-		Version: 1, Software: softwareName(), Side: report.RoleOf(c.side.side), Driver: c.path.Driver,
-		Hardware: c.path.Hardware, Peer: c.client.Peer().Software,
-		Results: []bench.Result{}, Skipped: []bench.Skipped{},
-	}
+	b.report = b.newReport(c.side, c.path)
+	b.report.Peer = c.client.Peer().Software
 	if err := b.roundTrips(ctx, c); err != nil {
 		return err
 	}
@@ -257,14 +221,20 @@ func (b *benchRun) roundTrips(ctx context.Context, c contact) error {
 // copies measures the copies from memory to memory.
 func (b *benchRun) copies(ctx context.Context, c contact) error {
 	s := b.settings
-	paths := []negotiate.Path{negotiate.PathDMA, negotiate.PathFast}
-	if c.device == nil {
-		paths = []negotiate.Path{negotiate.PathTLS}
+	paths := []negotiate.Path{
+		negotiate.PathDMA, negotiate.PathFast, negotiate.PathTLS, negotiate.PathTCP, negotiate.PathMessages,
+		negotiate.PathRMA,
 	}
-	if s.Path != config.PathAuto {
-		paths = []negotiate.Path{pathNamed(s.Path)}
+	switch auto := s.Path == config.PathAuto; {
+	case auto && c.device == nil:
+		paths = paths[2:3]
+	case auto:
+		paths = paths[:2]
+	default:
+		paths = slices.DeleteFunc(paths, func(p negotiate.Path) bool { return !pathChoices[s.Path].Permits(p) })
 	}
-	plan := bench.Plan{Chunks: s.Chunks, Depths: s.Depths, Lanes: s.Lanes, Window: service.MostMeasured, Each: s.Each}
+	plan := bench.Plan{Chunks: s.Chunks, Depths: s.Depths, Lanes: s.Lanes, Window: service.MostMeasured,
+		Each: min(s.Each, 5*time.Second)} // a daemon ends a longer one
 	var unavailable error
 	for _, path := range paths {
 		for _, direction := range []negotiate.CopyDirection{negotiate.CopyPush, negotiate.CopyPull} {
@@ -301,7 +271,7 @@ func (b *benchRun) measurer(c contact, path negotiate.Path, direction negotiate.
 		summary, err := c.client.Measure(ctx, negotiate.MeasureRequest{
 			Direction: direction, Path: path, Lanes: uint8(of.Lanes), Chunk: uint32(of.Chunk), Depth: uint32(of.Depth),
 			Size: uint64(bytes),
-		}, b.options(c))
+		}, b.options(c.side.side))
 		refused, isRefused := errors.AsType[*negotiate.Refusal](err)
 		lacking := errors.Is(err, job.ErrCapability) || errors.Is(err, negotiate.ErrNoPath)
 		if lacking || isRefused && !refused.Final {
@@ -312,25 +282,23 @@ func (b *benchRun) measurer(c contact, path negotiate.Path, direction negotiate.
 }
 
 // options returns those of every copy.
-func (b *benchRun) options(c contact) dmaxfer.Options {
+func (b *benchRun) options(of negotiate.Side) dmaxfer.Options {
 	return dmaxfer.Options{
-		Side: c.side.side, Placement: placement.Lanes{}, IdleTimeout: b.settings.IdleTimeout, Log: b.log,
-		Software: softwareName(), ExitCode: report.ExitCode,
+		Side: of, Path: pathChoices[b.settings.Path], Placement: placement.Lanes{}, Software: softwareName(),
+		IdleTimeout: b.settings.IdleTimeout, ExitCode: report.ExitCode, Log: b.log,
 	}
 }
 
 // wholeCopy copies a file as push does, under a name that is new there, and removes the copy.
 func (b *benchRun) wholeCopy(ctx context.Context, c contact) error {
-	o, at := b.options(c), b.at
-	o.File, o.Path, o.Digest = b.settings.File, pathChoices[b.settings.Path], digest.CRC32C
-	o.Durability, o.NoResume = negotiate.DurabilityFull, true
+	o, at := b.options(c.side.side), b.at
+	o.File, o.Digest, o.Durability, o.NoResume = b.settings.File, digest.CRC32C, negotiate.DurabilityFull, true
+	if info, err := os.Stat(o.File); err == nil && !info.Mode().IsRegular() {
+		return exit.Usagef("--file %s is not a regular file: name one", quote.Text(o.File))
+	}
 	name := "dma-copy-bench-" + rand.Text()[:12]
 	at.Path = path.Join(at.Path, name)
-	local, err := filepath.Abs(o.File)
-	if err != nil {
-		return err
-	}
-	s, err := c.client.Push(ctx, service.CopyRequest{Options: o, Place: at, Local: local, Daemon: b.settings.Remote})
+	s, err := c.client.Push(ctx, service.CopyRequest{Options: o, Place: at, Daemon: b.settings.Remote})
 	if refused, is := errors.AsType[*negotiate.Refusal](err); is && !b.settings.Daemon && !refused.Final {
 		return exit.Errorf(int(refused.Code), "give -f DIR to dma-copy bench on the DPU, too, or leave out -f",
 			"the DPU has no directory for the copy of --file")
@@ -352,13 +320,4 @@ func (b *benchRun) wholeCopy(ctx context.Context, c contact) error {
 			}
 			return nil
 		})
-}
-
-// pathNamed returns the path of a choice that names one.
-func pathNamed(choice config.PathChoice) negotiate.Path {
-	path := negotiate.PathDMA
-	for !pathChoices[choice].Permits(path) {
-		path++
-	}
-	return path
 }

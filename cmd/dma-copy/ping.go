@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/ping"
 )
@@ -63,26 +61,18 @@ func runPing(
 		})
 		return report.InRequest("ping", err)
 	}
-	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
-	on, err := openSide(s.Driver, chosen, log)
-	if err == nil {
-		wait := report.WaitForCommand(on.side, hostFunction(on, s.Representor), "dma-copy ping", s.Wait)
-		stop := sync.OnceFunc(report.Waiting(wait, waits, progressRequests(ctx)))
+	return onBothSides(ctx, s.Reach, "dma-copy ping", waits, log, func(on side, met func()) error {
 		r.Begin(pathOf(on, s.Driver))
-		var summary ping.Summary
-		summary, err = ping.Run(ctx, ping.Options{
+		summary, err := ping.Run(ctx, ping.Options{
 			Side: on.side, Device: on.device, Representor: s.Representor, Text: s.Text, Count: s.Count, Size: s.Size,
 			Path: pingPaths[s.Path], Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log, ExitCode: report.ExitCode,
-			Notify: func(e ping.Event) { stop(); r.Event(e) }, // the other side has come
+			Notify: func(e ping.Event) { met(); r.Event(e) },
 		})
-		stop()
 		if err != nil {
-			err = &report.SideError{Side: on.side, Err: wait.Explain(err)}
-		} else {
-			err = r.Result(summary)
+			return err
 		}
-	}
-	return on.end(err)
+		return r.Result(summary)
+	})
 }
 
 // pingDaemon exchanges texts with a daemon, then measures round trips.

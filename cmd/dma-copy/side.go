@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -65,6 +66,24 @@ func openSide(s config.Driver, chosen inventory.Selection, log zerolog.Logger) (
 		log.Debug().Str("device", on.device.Info().Name()).Stringer("side", on.side).Msg("device opened")
 	}
 	return on, err
+}
+
+// onBothSides opens this side of a command that both sides run, and calls run. It says that it waits for the command on
+// the other side until run calls met or has returned.
+func onBothSides(
+	ctx context.Context, r config.Reach, command string, waits report.WaitOutput, log zerolog.Logger,
+	run func(on side, met func()) error,
+) error {
+	on, err := openSide(r.Driver, inventory.Selection{Device: r.Device, Representor: r.Representor, Role: r.Role}, log)
+	if err == nil {
+		wait := report.WaitForCommand(on.side, hostFunction(on, r.Representor), command, r.Wait)
+		met := sync.OnceFunc(report.Waiting(wait, waits, progressRequests(ctx)))
+		if err = run(on, met); err != nil {
+			err = &report.SideError{Side: on.side, Err: wait.Explain(err)}
+		}
+		met()
+	}
+	return on.end(err)
 }
 
 // openOn opens the device of a driver that the settings select. The side has to be ended also with an error.

@@ -2,7 +2,6 @@ package dmaxfer
 
 import (
 	"io"
-	"io/fs"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -10,28 +9,13 @@ import (
 
 // measuredFile returns what a measurement copies that many bytes of: memory, or on the side that receives nothing.
 func measuredFile(size int64, sends bool) *job.LocalFile {
-	file := &job.LocalFile{FS: noFiles{}, Path: "memory"}
+	file := &job.LocalFile{FS: disk.OS, Path: "memory"}
 	if file.Discards = !sends; sends {
 		memory := measuredSource{size: size}
 		file.Source = disk.NewSource(memory, memory.info())
 	}
 	return file
 }
-
-// noFiles is the disk.FS of a measurement, whatever the peer says that it sends.
-type noFiles struct{}
-
-// Open implements disk.FS.
-func (noFiles) Open(string) (disk.File, error) { return nil, fs.ErrPermission }
-
-// OpenDir implements disk.FS.
-func (noFiles) OpenDir(string) (disk.Dir, error) { return nil, fs.ErrPermission }
-
-// Stat implements disk.FS.
-func (noFiles) Stat(string) (disk.Info, error) { return disk.Info{}, fs.ErrPermission }
-
-// Self implements disk.FS.
-func (noFiles) Self() disk.Self { return disk.OS.Self() }
 
 // measuredSource is the disk.File of the sender: its content is what is in the buffers that it is read into.
 type measuredSource struct {

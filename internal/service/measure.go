@@ -35,15 +35,12 @@ func (c *Client) Measure(
 		return job.Summary{}, job.NewError(job.ErrCapability, nil, "update dma-copy on the other side",
 			"the other side (%s) is too old to measure", c.peer.Software)
 	}
-	err := func() error {
-		defer c.awaited.begin(Measure, negotiate.Place{})()
-		err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Measure(dst, r) })
-		if err == nil {
-			_, err = c.answer(ctx)
-		}
-		return err
-	}()
-	if err != nil {
+	asked := c.awaited.begin(Measure, negotiate.Place{})
+	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Measure(dst, r) })
+	if err == nil {
+		_, err = c.answer(ctx)
+	}
+	if asked(); err != nil {
 		return job.Summary{}, err
 	}
 	use := job.SourceUse

@@ -206,6 +206,7 @@ type Meeting struct {
 	Representor string         // on the DPU: the host function whose daemon is wanted
 	Wait        time.Duration  // for the daemon to appear, and on the DPU also for other commands to end
 	Name        string         // of the Comch server on the DPU; empty: negotiate.ServiceName
+	Met         func()         // of ServeOne: called when there is a command
 }
 
 // Dial connects to a daemon. Conn and Memory of the config are not used. Besides the errors of Connect there are those
@@ -242,6 +243,7 @@ func (s *Server) ServeOne(ctx context.Context, m Meeting) error {
 	if err != nil {
 		return err
 	}
+	m.Met()
 	err = s.Serve(ctx, Incoming{
 		Conn: conn, Memory: memoryOf(m.Device, m.Side, conn), Function: m.Representor, Side: m.Side,
 	})

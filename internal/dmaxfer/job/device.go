@@ -13,7 +13,7 @@ import (
 func ChoosePaths(choice PathChoice, device doca.DeviceInfo, side negotiate.Side) (Paths, error) {
 	if !choice.Permits(negotiate.PathDMA) && !choice.Permits(negotiate.PathFast) {
 		return 0, NewError(ErrSettings, nil, "use --path auto, dma or fast",
-			"the path %s is for connections to other machines", choices[choice])
+			"the path %s is for connections to other machines", negotiate.Path(choice-OnlyDMA))
 	}
 	var p Paths
 	noDMA, noFast := LacksForDMA(device, side), LacksForFast(device)

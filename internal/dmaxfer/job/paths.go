@@ -9,7 +9,8 @@ import (
 // PathChoice is which data paths the user permits.
 type PathChoice uint8
 
-// The choices. OnlyDMA and OnlyFast are for a device, the others for a network connection.
+// The choices, those of one path in the order of package negotiate. OnlyDMA and OnlyFast are for a device, the others
+// for a network connection.
 const (
 	AnyPath      PathChoice = iota // the best that both sides can use, and that need not be asked for
 	OnlyDMA                        // the DPU's DMA engine copies
@@ -20,27 +21,11 @@ const (
 	OnlyTCP                        // connections that TLS authenticates and does not encrypt
 )
 
-// choices is the only table of what a choice permits; AnyPath is left to the memory.
-var choices = map[PathChoice]negotiate.Path{
-	OnlyDMA: negotiate.PathDMA, OnlyFast: negotiate.PathFast, OnlyTLS: negotiate.PathTLS,
-	OnlyMessages: negotiate.PathMessages, OnlyRMA: negotiate.PathRMA, OnlyTCP: negotiate.PathTCP,
-}
+// Only returns the choice of one path.
+func Only(path negotiate.Path) PathChoice { return OnlyDMA + PathChoice(path-negotiate.PathDMA) }
 
 // Permits reports whether the choice permits a path.
-func (c PathChoice) Permits(path negotiate.Path) bool {
-	only, one := choices[c]
-	return !one || only == path
-}
-
-// Only returns the choice of one path.
-func Only(path negotiate.Path) PathChoice {
-	for choice, only := range choices {
-		if only == path {
-			return choice
-		}
-	}
-	return AnyPath
-}
+func (c PathChoice) Permits(path negotiate.Path) bool { return c == AnyPath || c == Only(path) }
 
 // Paths is a set of data paths: those that a side can and will use. The zero value is none.
 type Paths uint8

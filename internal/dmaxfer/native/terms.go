@@ -180,6 +180,12 @@ func (t *terms) check() error {
 			"--expect names a %s digest, but the %s requires the stronger %s",
 			e.Algorithm(), t.config.Side.Other(), t.plan.Digest)
 	}
+	if t.config.File.Discards && t.plan.Tree {
+		return &negotiate.Error{
+			State: negotiate.AwaitHello, Message: negotiate.TypeHello, Err: negotiate.ErrMalformed,
+			Detail: "a directory for a measurement",
+		}
+	}
 	if t.config.Expect != nil && t.plan.Tree {
 		return job.NewError(job.ErrSettings, nil, "leave out --expect, and compare with dma-copy verify",
 			"--expect names the digest of one file, but %s is a directory", t.config.File.Path)

@@ -158,8 +158,8 @@ func TestWriteText(t *testing.T) {
 	}
 	for _, want := range []string{
 		"from the host by dma, GB/s at a depth of\n",
-		"     64KiB     1    8.72   34.89   38.12   38.12         7.5 us\n",
-		"     64KiB     2       -   34.89 ", "from the host by fast: not measured: it lacks\\nthat\n",
+		"   64KiB     1         7.5    8.72   34.89   38.12   38.12\n",
+		"   64KiB     2         7.5       -   34.89 ", "from the host by fast: not measured: it lacks\\nthat\n",
 		"recommended flags       --path dma --chunk 256KiB --depth 4 --lanes 1\n",
 		`"path": "dma", "chunk": "256KiB", "depth": 4, "lanes": 1`, "mean nothing for a card",
 		"control channel: 200 round trips, min 10.0 us",
@@ -188,7 +188,7 @@ func TestWriteSVG(t *testing.T) {
 			lines++
 		}
 	}
-	if lines != 2*4 {
-		t.Errorf("%d lines, want one for each direction and chunk", lines)
+	if lines != 2*4*2 {
+		t.Errorf("%d lines, want one for each direction, chunk and number of lanes", lines)
 	}
 }

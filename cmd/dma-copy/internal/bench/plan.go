@@ -4,6 +4,7 @@ package bench
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -41,9 +42,6 @@ type Unavailable struct{ Err error }
 // Error implements error.
 func (u *Unavailable) Error() string { return u.Err.Error() }
 
-// Unwrap returns the reason.
-func (u *Unavailable) Unwrap() error { return u.Err }
-
 // Result is one measurement.
 type Result struct {
 	Case
@@ -66,14 +64,14 @@ const largestMeasurement = 1 << 40
 // mostAttempts is how often a case is measured at most, because the copy before was slower and the time too short.
 const mostAttempts = 3
 
-// Run measures all cases of one sender and path. It fails with an *Unavailable, and the results so far, if one of these
-// cannot be measured.
+// Run measures all cases of one sender and path, those of a chunk and a number of lanes by depth. It fails with an
+// *Unavailable, and the results so far, if one of these cannot be measured.
 func (p Plan) Run(ctx context.Context, from, path string, measure Measurer) ([]Result, error) {
 	var results []Result
 	seen := map[Case]bool{}
 	for _, chunk := range p.Chunks {
-		for _, depth := range p.Depths {
-			for _, lanes := range p.Lanes {
+		for _, lanes := range p.Lanes {
+			for _, depth := range slices.Sorted(slices.Values(p.Depths)) {
 				if lanes > depth || chunk*int64(depth) > p.Window {
 					continue
 				}

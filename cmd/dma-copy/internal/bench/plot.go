@@ -3,24 +3,19 @@ package bench
 import (
 	"fmt"
 	"io"
-	"maps"
 	"math/bits"
-	"slices"
 	"strings"
 )
 
-// The sizes of a plot, in pixels.
+// The sizes of a plot, in pixels: of a panel, where its plot begins, and of that.
 const (
 	panelWidth, panelHeight = 460, 260
 	panelLeft, panelTop     = 50, 40
 	plotWidth, plotHeight   = 290, 170
 )
 
-// lineColours tell the chunks apart.
-var lineColours = []string{"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f"}
-
-// WriteSVG draws the throughput by depth: a panel for each sender and path, and a line for each chunk, of the number of
-// lanes with the most.
+// WriteSVG draws the throughput by depth: a panel for each sender and path, and in it a line for each chunk and number
+// of lanes.
 func WriteSVG(w io.Writer, results []Result) error {
 	var panels [][]Result
 	highest, deepest := 1.0, 2
@@ -55,29 +50,18 @@ func drawPanel(svg *strings.Builder, panel []Result, highest, widest float64) {
 		fmt.Fprintf(svg, `<path d="M0 %.1fH%d" stroke="#ddd"/><text x="-6" y="%.1f" text-anchor="end">%s</text>`+"\n",
 			y(rate), plotWidth, y(rate)+4, gigabytes(rate))
 	}
-	best := map[int64]map[int]float64{} // by chunk and depth
-	var chunks []int64
-	for _, r := range panel {
-		if best[r.Chunk] == nil {
-			best[r.Chunk], chunks = map[int]float64{}, append(chunks, r.Chunk)
-		}
-		best[r.Chunk][r.Depth] = max(best[r.Chunk][r.Depth], r.Rate)
+	rows, depths := rowsOf(panel)
+	for _, depth := range depths {
+		fmt.Fprintf(svg, `<text x="%.1f" y="%d" text-anchor="middle">%d</text>`+"\n", x(depth), plotHeight+16, depth)
 	}
-	marked := map[int]bool{}
-	for i, chunk := range chunks {
-		colour := lineColours[i%len(lineColours)]
-		var points []string
-		for _, depth := range slices.Sorted(maps.Keys(best[chunk])) {
-			points = append(points, fmt.Sprintf("%.1f,%.1f", x(depth), y(best[chunk][depth])))
-			if !marked[depth] {
-				marked[depth] = true
-				fmt.Fprintf(svg, `<text x="%.1f" y="%d" text-anchor="middle">%d</text>`+"\n", x(depth), plotHeight+16,
-					depth)
-			}
+	for i, row := range rows {
+		colour := fmt.Sprintf("hsl(%d 70%% 40%%)", i*360/len(rows))
+		var points strings.Builder
+		for _, r := range row {
+			fmt.Fprintf(&points, "%.1f,%.1f ", x(r.Depth), y(r.Rate))
 		}
-		fmt.Fprintf(svg, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`, strings.Join(points, " "),
-			colour)
-		fmt.Fprintf(svg, `<text x="%d" y="%d" fill="%s">%s</text>`+"\n", plotWidth+10, 12+16*i, colour,
-			sizeText(chunk))
+		fmt.Fprintf(svg, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`, points.String(), colour)
+		fmt.Fprintf(svg, `<text x="%d" y="%d" fill="%s">%s, lanes: %d</text>`+"\n", plotWidth+10, 12+16*i, colour,
+			sizeText(row[0].Chunk), row[0].Lanes)
 	}
 }

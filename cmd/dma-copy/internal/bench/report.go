@@ -54,46 +54,39 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// WriteTable writes the results of one sender and path: a row for each chunk and number of lanes, and a column for each
-// depth.
-func WriteTable(w io.Writer, results []Result) {
-	var depths []int
-	type row struct {
-		chunk int64
-		lanes int
-	}
-	var rows []row
-	rates, latency := map[Case]float64{}, map[row]float64{}
-	for _, r := range results {
-		at := row{r.Chunk, r.Lanes}
-		if !slices.Contains(depths, r.Depth) {
-			depths = append(depths, r.Depth)
+// rowsOf divides the results of one sender and path by chunk and lanes, and returns the depths of all.
+func rowsOf(results []Result) (rows [][]Result, depths []int) {
+	for i, r := range results {
+		if i == 0 || r.Chunk != results[i-1].Chunk || r.Lanes != results[i-1].Lanes {
+			rows = append(rows, nil)
 		}
-		if !slices.Contains(rows, at) {
-			rows = append(rows, at)
-			latency[at] = r.Latency
-		}
-		rates[r.Case], latency[at] = r.Rate, min(latency[at], r.Latency)
+		rows[len(rows)-1] = append(rows[len(rows)-1], r)
+		depths = append(depths, r.Depth)
 	}
 	slices.Sort(depths)
+	return rows, slices.Compact(depths)
+}
+
+// WriteTable writes the results of one sender and path: a row for each chunk and number of lanes, and a column for each
+// depth. The latency is that at the first depth of the row.
+func WriteTable(w io.Writer, results []Result) {
+	rows, depths := rowsOf(results)
 	first := results[0]
-	text := fmt.Sprintf("from the %s by %s, GB/s at a depth of\n%10s %5s", first.From, first.Path, "chunk", "lanes")
+	fmt.Fprintf(w, "from the %s by %s, GB/s at a depth of\n   chunk lanes  latency/us", first.From, first.Path)
 	for _, depth := range depths {
-		text += fmt.Sprintf(" %7d", depth)
+		fmt.Fprintf(w, " %7d", depth)
 	}
-	text += "  least latency\n"
-	for _, at := range rows {
-		text += fmt.Sprintf("%10s %5d", sizeText(at.chunk), at.lanes)
+	for _, row := range rows {
+		fmt.Fprintf(w, "\n%8s %5d  %10.1f", sizeText(row[0].Chunk), row[0].Lanes, row[0].Latency*1e6)
 		for _, depth := range depths {
 			cell := "-"
-			if rate, measured := rates[Case{first.From, first.Path, at.chunk, depth, at.lanes}]; measured {
-				cell = gigabytes(rate)
+			if len(row) > 0 && row[0].Depth == depth {
+				cell, row = gigabytes(row[0].Rate), row[1:]
 			}
-			text += fmt.Sprintf(" %7s", cell)
+			fmt.Fprintf(w, " %7s", cell)
 		}
-		text += fmt.Sprintf("  %10.1f us\n", latency[at]*1e6)
 	}
-	fmt.Fprintln(w, text)
+	fmt.Fprint(w, "\n\n")
 }
 
 // sizeText returns a size as the flags take it. It is a multiple of a KiB.
