@@ -12,7 +12,7 @@ import (
 // it is polled. Implements: doca_pe_request_notification.
 func (s *Server) TryArming() error { return s.endpoint.tryArming() }
 
-// TryArming is that of a Server for a client.
+// TryArming does for a client what it does for a Server.
 func (c *Client) TryArming() error { return c.endpoint.tryArming() }
 
 func (e *endpoint) tryArming() error {

@@ -76,7 +76,7 @@ type document struct {
 }
 
 // writeFindings prints findings and results of probes. It returns an error if some failed or differ, otherwise failure,
-// which is that of the probes.
+// the error of the probes.
 func writeFindings(w io.Writer, findings []finding, probes []probe.Result, failure error, s config.Doctor) error {
 	failed := selectOnly(findings, func(f finding) bool { return f.Verdict == verdictFail })
 	differing := selectOnly(probes, func(r probe.Result) bool { return r.Verdict == probe.Differs })

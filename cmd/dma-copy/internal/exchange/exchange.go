@@ -75,7 +75,7 @@ type Conversation struct {
 	over    bool
 }
 
-// Meet waits for the peer and connects to it. Errors are those of comch, negotiate and doca.
+// Meet waits for the peer and connects to it. Errors come from comch, negotiate and doca.
 func Meet(ctx context.Context, o Options) (*Conversation, error) {
 	if o.Side == negotiate.Host {
 		return dial(ctx, o)

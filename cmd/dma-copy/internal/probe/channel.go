@@ -11,7 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// The probes of the control channel that need one side, and what is killed. The server names are those of no copy.
+// The probes of the control channel that need one side, and the process to be killed. No copy has these server names.
 const (
 	probeName   = "dma copy probe"
 	nobodysName = "dma copy probe nobody"

@@ -3,6 +3,7 @@ package probe
 import (
 	"errors"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -50,8 +51,17 @@ func (t *trial) produce(conn *doca.Connection, size int64) {
 	t.check(errors.Join(err, done[0].Err))
 }
 
-func fastPath(t *trial) string {
+// fastLink is link if the device has what the fast path needs.
+func (t *trial) fastLink() *doca.Connection {
+	if lacks := job.LacksForFast(t.Device.Info()); lacks != "" {
+		t.need(errors.New("the device " + lacks))
+	}
 	_, conn := t.link()
+	return conn
+}
+
+func fastPath(t *trial) string {
+	conn := t.fastLink()
 	want := make([]byte, smallSize)
 	fill(want, producersSeed)
 	received := t.consume(conn, smallSize)
@@ -67,7 +77,7 @@ func fastPath(t *trial) string {
 
 // noBuffer sends to a consumer that has posted none.
 func noBuffer(t *trial) string {
-	_, conn := t.link()
+	conn := t.fastLink()
 	t.ask("consume")
 	producer, message := t.producer(conn, 1)
 	if n, err := producer.Send(message); n != 0 || !errors.Is(err, doca.ErrQueueFull) {

@@ -19,7 +19,7 @@ const (
 	smallSize = 64 << 10
 )
 
-// fill fills memory with bytes that differ from those of other seeds and of other places.
+// fill fills memory with bytes that depend on the seed and the place.
 func fill(memory []byte, seed int) {
 	for i := range memory {
 		memory[i] = byte(i) + byte(i>>8)*3 + byte(i>>16)*7 + byte(seed)*31 + 1
@@ -51,6 +51,9 @@ func (t *trial) source(size int64) *doca.Region {
 
 // engine is opened after the memory of its copies, and so closed before it.
 func (t *trial) engine(depth int) *doca.Engine {
+	if !t.Device.Info().MemcpySupported {
+		t.need(errors.New("the device does not copy memory"))
+	}
 	engine, err := t.Device.NewEngine(depth)
 	t.check(err)
 	t.use(engine.Close)

@@ -127,7 +127,7 @@ func (t *trial) imported(description string) *doca.Remote {
 	return remote
 }
 
-// hostsBytes are those of memory that the host has just exported.
+// hostsBytes returns the content of memory that the host has just exported.
 func hostsBytes() []byte {
 	memory := make([]byte, smallSize)
 	fill(memory, hostsSeed)

@@ -86,8 +86,8 @@ type run struct {
 	hung    error
 }
 
-// Run makes the probes of this side, and with Peer those that need both, of which each side has the results. The error,
-// with which results are complete, too, is that of the meeting with the peer; with job.ErrHung a call into the device
+// Run makes the probes of this side, and with Peer the probes that need both; each side has their results. An error is
+// about the meeting with the peer, and the results are complete all the same. With job.ErrHung a call into the device
 // did not return, and the device must not be closed.
 func Run(ctx context.Context, o Options) ([]Result, error) {
 	r := &run{Options: o}
@@ -171,7 +171,7 @@ func (t *trial) differs(format string, args ...any) {
 	panic(stop{&difference{fmt.Sprintf(format, args...)}})
 }
 
-// check ends the probe with a finding if there is an error, of which it has the first line.
+// check ends the probe with a finding if there is an error: its first line.
 func (t *trial) check(err error) {
 	if err != nil {
 		line, _, _ := strings.Cut(err.Error(), "\n")

@@ -214,7 +214,7 @@ func TestFaultsAreSeen(t *testing.T) {
 	}
 }
 
-// What the other side says is bounded and checked, and asks for nothing that is not there.
+// Questions and results of the other side are bounded and checked.
 func TestHostilePeer(t *testing.T) {
 	sides := docatest.OpenSides(t, "")
 	s := &service{trial: trial{run: &run{Options: Options{Side: negotiate.Host, Device: sides.Host}}}}

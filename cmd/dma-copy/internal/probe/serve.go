@@ -13,7 +13,7 @@ import (
 )
 
 // service is what a side does for the probes of the other one: the host all that the DPU asks for, the DPU the results.
-// What the host has opened is closed at the question "end".
+// The question "end" closes all that the host has opened.
 type service struct {
 	trial
 	memory   *doca.Region     // exported last
