@@ -203,7 +203,7 @@ struct buf {
 	void *pointer;
 };
 
-/* want_pointer: it is an error if the memory cannot be mapped. */
+/* want_pointer: it is an error if the memory cannot be accessed. */
 static struct buf look_up(doca_dpa_dev_buf_t handle, const char *function, bool want_pointer)
 {
 	struct buf buf = {.len = 0};
@@ -215,10 +215,11 @@ static struct buf look_up(doca_dpa_dev_buf_t handle, const char *function, bool 
 	if (array != NULL) {
 		buf.place = (struct soft_place){array->mapping, array->first + index * array->size};
 		buf.len = array->size;
-		buf.pointer = soft_mapping_pointer(kernel->dpa, buf.place, buf.len);
+		if (want_pointer)
+			buf.pointer = soft_mapping_pointer(kernel->dpa, buf.place, buf.len);
 	}
-	if (array != NULL && buf.pointer == NULL && want_pointer)
-		soft_kernel_error(kernel, "%s: the memory map has ended, or is an import that cannot be mapped",
+	if (array != NULL && want_pointer && buf.pointer == NULL)
+		soft_kernel_error(kernel, "%s: the memory map has ended, or is an import that cannot be accessed",
 				  function);
 	soft_kernel_leave(kernel);
 	return buf;

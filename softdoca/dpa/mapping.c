@@ -10,6 +10,7 @@
 #include "mmap.h"
 #include "remote.h"
 #include "soft_dpa.h"
+#include "window.h"
 
 /* A memory map with a handle for one device; its memory lives as long as the handle. */
 struct mapping {
@@ -17,6 +18,7 @@ struct mapping {
 	LIST_ENTRY(mapping) link;
 	const struct doca_mmap *mmap;
 	const struct doca_dev *dev;
+	struct soft_window *window; /* of an import that cannot be mapped, once code of the DPA has asked */
 };
 
 static LIST_HEAD(, mapping) mappings = LIST_HEAD_INITIALIZER(mappings); /* under the lock */
@@ -45,6 +47,7 @@ static void revoke(const struct doca_mmap *mmap)
 			continue;
 		LIST_REMOVE(mapping, link);
 		soft_object_remove(&mapping->object);
+		soft_window_close(mapping->window);
 		free(mapping);
 	}
 	soft_dpa_unlock();
@@ -109,10 +112,16 @@ doca_error_t soft_doca_mmap_set_dpa_memrange(struct doca_mmap *mmap, struct doca
 
 /* ---- copies ---- */
 
+static struct mapping *find_handle(const struct doca_dpa *dpa, doca_dpa_dev_mmap_t handle)
+{
+	struct mapping *mapping = soft_object_find(SOFT_OBJECT_MMAP, handle);
+	return mapping != NULL && mapping->dev == dpa->dev ? mapping : NULL;
+}
+
 static const struct doca_mmap *find_mmap(const struct doca_dpa *dpa, doca_dpa_dev_mmap_t handle)
 {
-	const struct mapping *mapping = soft_object_find(SOFT_OBJECT_MMAP, handle);
-	return mapping != NULL && mapping->dev == dpa->dev ? mapping->mmap : NULL;
+	const struct mapping *mapping = find_handle(dpa, handle);
+	return mapping == NULL ? NULL : mapping->mmap;
 }
 
 static bool covers(const struct doca_mmap *mmap, const struct doca_dpa *dpa, uint64_t addr, size_t len)
@@ -170,18 +179,29 @@ const char *soft_mapping_copy(const struct doca_dpa *dpa, struct soft_place to, 
 /* ---- loads and stores ---- */
 
 /*
- * The memory of an import stays mapped until the import is destroyed, also if its exporter has ended the access: loads
- * and stores ask nobody.
+ * Returns where the memory of an import begins here. It stays there until the import is destroyed, also if its exporter
+ * has ended the access: loads and stores ask nobody. NULL: it cannot be accessed.
  */
+static uint8_t *map_import(struct mapping *mapping)
+{
+	const struct doca_mmap *mmap = mapping->mmap;
+	uint8_t *mapped = soft_import_map(mmap->import);
+	if (mapped != NULL)
+		return mapped;
+	if (mapping->window == NULL)
+		mapping->window = soft_window_open(mmap->import, mmap->addr, mmap->len);
+	return mapping->window == NULL ? NULL : soft_window_bytes(mapping->window);
+}
+
 void *soft_mapping_pointer(const struct doca_dpa *dpa, struct soft_place place, size_t len)
 {
-	const struct doca_mmap *mmap = find_mmap(dpa, place.mmap);
-	if (mmap == NULL || !covers(mmap, dpa, place.addr, len))
+	struct mapping *mapping = find_handle(dpa, place.mmap);
+	if (mapping == NULL || !covers(mapping->mmap, dpa, place.addr, len))
 		return NULL;
-	if (mmap->import == NULL)
+	if (mapping->mmap->import == NULL)
 		return (void *)(uintptr_t)place.addr;
-	uint8_t *mapped = soft_import_map(mmap->import);
-	return mapped == NULL ? NULL : mapped + (place.addr - (uintptr_t)mmap->addr);
+	uint8_t *mapped = map_import(mapping);
+	return mapped == NULL ? NULL : mapped + (place.addr - (uintptr_t)mapping->mmap->addr);
 }
 
 doca_dpa_dev_uintptr_t soft_doca_dpa_dev_mmap_get_external_ptr(doca_dpa_dev_mmap_t mmap_handle, uint64_t addr)
@@ -192,7 +212,49 @@ doca_dpa_dev_uintptr_t soft_doca_dpa_dev_mmap_get_external_ptr(doca_dpa_dev_mmap
 	void *pointer = soft_mapping_pointer(kernel->dpa, (struct soft_place){mmap_handle, addr}, 1);
 	if (pointer == NULL)
 		soft_kernel_error(kernel, "doca_dpa_dev_mmap_get_external_ptr of an address that is in no started "
-					  "memory map, or in an import that cannot be mapped");
+					  "memory map, or in an import that cannot be accessed");
 	soft_kernel_leave(kernel);
 	return (uintptr_t)pointer;
+}
+
+/* Calls function for each window of the DPA's device. False: one could not be accessed. */
+static bool for_windows(const struct doca_dpa *dpa, bool (*function)(struct soft_window *window, bool *changed),
+			bool *changed)
+{
+	const struct mapping *mapping;
+	bool accessed = true;
+	LIST_FOREACH(mapping, &mappings, link)
+	{
+		if (mapping->window != NULL && mapping->dev == dpa->dev)
+			accessed &= function(mapping->window, changed);
+	}
+	return accessed;
+}
+
+/* A kernel that polls memory calls this, so it yields the CPU as one that polls completions. */
+void soft_doca_dpa_dev_kit_window_read_inv(void)
+{
+	bool changed = false;
+	struct soft_kernel *kernel = soft_kernel_enter("__dpa_thread_window_read_inv");
+	if (kernel == NULL)
+		return;
+	if (!for_windows(kernel->dpa, soft_window_fetch, &changed))
+		soft_kernel_error(kernel, "__dpa_thread_window_read_inv: imported memory can no longer be read");
+	soft_kernel_leave_poll(kernel, changed);
+}
+
+static bool write_back(struct soft_window *window, bool *changed)
+{
+	(void)changed;
+	return soft_window_write_back(window);
+}
+
+void soft_doca_dpa_dev_kit_window_writeback(void)
+{
+	struct soft_kernel *kernel = soft_kernel_enter("__dpa_thread_window_writeback");
+	if (kernel == NULL)
+		return;
+	if (!for_windows(kernel->dpa, write_back, NULL))
+		soft_kernel_error(kernel, "__dpa_thread_window_writeback: imported memory cannot be written");
+	soft_kernel_leave(kernel);
 }

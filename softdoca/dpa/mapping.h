@@ -12,8 +12,8 @@ struct soft_place {
 };
 
 /*
- * Returns where code of this process finds len bytes, also of imported memory if that is mapped here; NULL: the place
- * is not within a started memory map of the DPA's device, or cannot be mapped. Called with the lock held.
+ * Returns where code of the DPA finds len bytes, also of imported memory: mapped, or as a window. NULL: the place is
+ * not within a started memory map of the DPA's device, or cannot be accessed. Called with the lock held.
  */
 void *soft_mapping_pointer(const struct doca_dpa *dpa, struct soft_place place, size_t len);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays of buffers: their configuration, and what code of a DPA finds in them, also in the memory of the host. */
+#include "../device/mmap.h"
 #include "dpa_end.h"
 #include "remote_end.h"
 #include "setup.h"
@@ -177,16 +178,90 @@ static void the_dpa_reads_and_writes_the_host(void)
 	free(expected);
 }
 
-/* Memory of malloc can be copied, but has no address in another process. */
-static void other_memory_of_the_host_has_no_pointer(void)
+static uint64_t read_inv(void *arg)
+{
+	(void)arg;
+	soft_doca_dpa_dev_kit_window_read_inv();
+	return 0;
+}
+
+static uint64_t write_back(void *arg)
+{
+	(void)arg;
+	soft_doca_dpa_dev_kit_window_writeback();
+	return 0;
+}
+
+/* Memory of malloc cannot be mapped. What the DPA stores arrives with a write-back, and stays here until then. */
+static void other_memory_of_the_host_has_a_window(void)
 {
 	struct exporter exporter = start_exporter(MALLOC, PCI_WRITE);
 	dpa = dpa_open();
 	struct doca_mmap *import = import_of(&exporter);
 	struct doca_buf_arr *array = open_array(import, COUNT);
 	CHECK_OK(soft_doca_buf_arr_start(array));
-	struct found found = look(array, 0);
-	CHECK(found.addr == (uintptr_t)exporter.offer.addr + OFFSET && found.len == SIZE && found.pointer == NULL);
+	struct found found = look(array, 3);
+	CHECK(found.addr == (uintptr_t)exporter.offer.addr + OFFSET + 3 * SIZE && found.len == SIZE);
+	uint8_t *memory = found.pointer - OFFSET - 3 * SIZE, *expected = malloc(LEN);
+	fill_with(expected, 1);
+	CHECK(memcmp(memory, expected, LEN) == 0);
+	fill_with(memory, 2);
+	on_dpa(dpa, read_inv, NULL);
+	CHECK(filled_with(memory, 2));
+	on_dpa(dpa, write_back, NULL);
+	send_command(&exporter, CHECK_WRITTEN);
+	on_dpa(dpa, read_inv, NULL);
+	CHECK(filled_with(memory, 2));
+	CHECK_DPA_OK(dpa);
+	kill_exporter(&exporter);
+	on_dpa(dpa, read_inv, NULL);
+	CHECK_DPA_FAILED(dpa);
+	CHECK_OK(soft_doca_buf_arr_destroy(array));
+	CHECK_OK(soft_doca_mmap_destroy(import));
+	dpa_close(dpa);
+	free(expected);
+}
+
+/* What the host writes is seen after a fetch, but for what the DPA has stored there. */
+static void a_fetch_brings_what_the_host_has_written(void)
+{
+	struct exporter exporter = start_exporter(MALLOC, PCI_WRITE);
+	dpa = dpa_open();
+	struct doca_mmap *import = import_of(&exporter);
+	struct doca_buf_arr *array = open_array(import, COUNT);
+	CHECK_OK(soft_doca_buf_arr_start(array));
+	uint8_t *memory = look(array, 0).pointer, *host = (uint8_t *)exporter.offer.addr + OFFSET;
+	uint8_t before[SIZE], written[SIZE];
+	memcpy(before, memory, SIZE);
+	for (size_t i = 0; i < SIZE; i++)
+		written[i] = (uint8_t)~before[i];
+	struct soft_import *other = import->import; /* stands for the host */
+	CHECK_OK(soft_import_write(other, host, written, SIZE));
+	CHECK(memcmp(memory, before, SIZE) == 0);
+	memory[9] = (uint8_t)(before[9] + 1);
+	on_dpa(dpa, read_inv, NULL);
+	CHECK(memory[9] == (uint8_t)(before[9] + 1) && memory[8] == written[8] && memory[10] == written[10]);
+	CHECK(memcmp(memory + 16, written + 16, SIZE - 16) == 0);
+	on_dpa(dpa, write_back, NULL);
+	CHECK_OK(soft_import_read(other, before, host, SIZE));
+	CHECK(memcmp(before, memory, SIZE) == 0);
+	CHECK_DPA_OK(dpa);
+	CHECK_OK(soft_doca_buf_arr_destroy(array));
+	CHECK_OK(soft_doca_mmap_destroy(import));
+	dpa_close(dpa);
+	quit_exporter(&exporter);
+}
+
+static void a_window_keeps_the_permissions(void)
+{
+	struct exporter exporter = start_exporter(MALLOC, PCI_READ);
+	dpa = dpa_open();
+	struct doca_mmap *import = import_of(&exporter);
+	struct doca_buf_arr *array = open_array(import, COUNT);
+	CHECK_OK(soft_doca_buf_arr_start(array));
+	look(array, 0).pointer[0]++;
+	CHECK_DPA_OK(dpa);
+	on_dpa(dpa, write_back, NULL);
 	CHECK_DPA_FAILED(dpa);
 	CHECK_OK(soft_doca_buf_arr_destroy(array));
 	CHECK_OK(soft_doca_mmap_destroy(import));
@@ -201,7 +276,9 @@ int main(void)
 	RUN(buffers_are_pieces_of_their_map);
 	RUN(the_number_may_come_later);
 	RUN(the_dpa_reads_and_writes_the_host);
-	RUN(other_memory_of_the_host_has_no_pointer);
+	RUN(other_memory_of_the_host_has_a_window);
+	RUN(a_fetch_brings_what_the_host_has_written);
+	RUN(a_window_keeps_the_permissions);
 	fixture_close(&fixture);
 	return 0;
 }

@@ -12,11 +12,18 @@ extern "C" {
 #endif
 
 /*
- * A pointer to the address, which must lie in the memory map, for loads and stores. Imported memory is mapped if its
- * exporter allocated it in a memfd; the pointer of any other is 0, with an error.
+ * A pointer to the address, which must lie in the memory map, for loads and stores. Imported memory needs
+ * __dpa_thread_window_read_inv before loads and __dpa_thread_window_writeback after stores (dpaintrin.h).
  */
 DOCA_STABLE
 doca_dpa_dev_uintptr_t doca_dpa_dev_mmap_get_external_ptr(doca_dpa_dev_mmap_t mmap_handle, uint64_t addr);
+
+/* The kit's own: what these two do, except for the fence. */
+DOCA_STABLE
+void doca_dpa_dev_kit_window_read_inv(void);
+
+DOCA_STABLE
+void doca_dpa_dev_kit_window_writeback(void);
 
 /* ---- buffers of an array (doca_buf_array.h) ---- */
 
