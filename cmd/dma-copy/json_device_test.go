@@ -42,6 +42,7 @@ func TestDoctorAsJSON(t *testing.T) {
 	useSoftDevice(t, "all")
 	for line, code := range map[string]int{
 		"doctor -o json --driver soft":               0,
+		"doctor -o json --probe -p b1:00.1":          0,
 		"doctor -o json --driver soft -p b9:00.0":    6,
 		"doctor -q -o json --driver soft -p b9:00.0": 6,
 	} {
@@ -49,6 +50,9 @@ func TestDoctorAsJSON(t *testing.T) {
 		document := checkDocument(t, "doctor.schema.json", got.stdout)
 		if report.ExitCode(got.err) != code || fmt.Sprint(document["code"]) != fmt.Sprint(code) {
 			t.Errorf("%s: exit code %d, document %v, want %d", line, report.ExitCode(got.err), document["code"], code)
+		}
+		if _, probed := document["probes"]; probed != strings.Contains(line, "--probe") {
+			t.Errorf("%s: probes: %t", line, probed)
 		}
 		findings := document["findings"].([]any)
 		failed := slices.DeleteFunc(slices.Clone(findings), func(finding any) bool {

@@ -87,15 +87,15 @@ func noServer(t *trial) string {
 }
 
 // connect tries until a server of that name accepts this host.
-func (t *trial) connect(ctx context.Context, name string) *doca.Connection {
+func (t *trial) connect(name string) *doca.Connection {
 	client := t.client(name)
 	for {
-		conn, err := client.Connect(ctx)
+		conn, err := client.Connect(t.ctx)
 		if err == nil {
 			return conn
 		}
 		select {
-		case <-ctx.Done():
+		case <-t.ctx.Done():
 			t.need(err)
 		case <-time.After(20 * time.Millisecond):
 		}
@@ -109,7 +109,7 @@ func Victim(ctx context.Context, o Options) error {
 		if o.Side == negotiate.DPU {
 			t.server(t.representor(), victimName)
 		} else {
-			t.connect(t.ctx, victimName)
+			t.connect(victimName)
 		}
 		<-t.ctx.Done()
 		return ""

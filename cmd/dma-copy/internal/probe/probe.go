@@ -28,7 +28,7 @@ import (
 // The times of the probes: of all together, once the peer is there; of one of them; of an answer of the host; and of
 // what is expected to happen, such as that the end of a peer shows. A call that takes twice as long has hung.
 const (
-	allTime    = 40 * time.Second
+	allTime    = 30 * time.Second
 	probeTime  = 12 * time.Second
 	answerTime = 6 * time.Second
 	noticeTime = 4 * time.Second
@@ -141,6 +141,8 @@ func (r *run) try(ctx context.Context, a *assumption) (Verdict, string) {
 		return ""
 	})
 	switch different, is := errors.AsType[*difference](err); {
+	case ctx.Err() != nil: // which may be the only reason for a difference
+		return NotTried, context.Cause(ctx).Error()
 	case is:
 		return Differs, different.text
 	case err == nil && failed != nil:

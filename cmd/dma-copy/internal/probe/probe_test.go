@@ -4,6 +4,7 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -211,6 +212,21 @@ func TestFaultsAreSeen(t *testing.T) {
 		if all := fmt.Sprint(found); len(found) != 1 || !strings.Contains(all, text) {
 			t.Errorf("%s: found %s", fault, all)
 		}
+	}
+}
+
+// A user who ends the probes has found nothing.
+func TestEndedProbes(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	results, _ := Run(ctx, Options{Side: negotiate.Host, Device: docatest.OpenSides(t, "").Host})
+	for _, r := range results {
+		if r.Verdict != NotTried || r.Found != "enough" {
+			t.Errorf("%s: %s: %s", r.Name, r.Verdict, r.Found)
+		}
+	}
+	if len(results) < 10 {
+		t.Errorf("%d results", len(results))
 	}
 }
 

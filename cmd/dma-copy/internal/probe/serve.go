@@ -59,9 +59,9 @@ func (s *service) do(word string, number int64) string {
 	case "export-write":
 		return s.share(doca.RemoteWrite)
 	case "dial":
-		s.dial(probeName)
+		s.last = s.connect(probeName)
 	case "dial-victim":
-		s.dial(victimName)
+		s.last = s.connect(victimName)
 	case "victim":
 		s.kill = s.startVictim()
 	default:
@@ -127,10 +127,4 @@ func (s *service) fetch(description string) string {
 	source, target := s.imported(description), s.region(smallSize, doca.LocalWrite)
 	s.copies(s.engine(1), doca.Copy{Source: source, Target: target, Length: smallSize})
 	return sum(target.Bytes())
-}
-
-func (s *service) dial(name string) {
-	ctx, cancel := context.WithTimeout(s.ctx, noticeTime)
-	defer cancel()
-	s.last = s.connect(ctx, name)
 }
