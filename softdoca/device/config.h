@@ -57,11 +57,17 @@ struct soft_faults; /* fault.h */
  * The result of one soft_configure. Readers hold pointers into it without a lock, so it is replaced, never changed, and
  * the previous ones are kept.
  */
+/* The PCI addresses of the two sides without their functions, as "0000:b1:00". */
+struct soft_places {
+	char host[sizeof("DDDD:BB:DD")], dpu[sizeof("DDDD:BB:DD")];
+};
+
 struct soft_config {
 	struct soft_config *previous;
 	struct soft_limits limits;
 	uint32_t quirks;         /* bits by enum soft_quirk */
 	uint32_t function_kinds; /* bits by enum doca_pci_func_type */
+	struct soft_places places;
 	struct soft_faults *faults;
 	unsigned num_users;
 	uid_t users[SOFT_MAX_USERS]; /* other users whose processes may be peers */

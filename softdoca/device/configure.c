@@ -193,7 +193,7 @@ static doca_error_t parse(struct soft_config *new, const struct soft_settings *s
 		result = soft_parse_quirks(chosen(settings->quirks, "DMA_COPY_SOFT_QUIRKS"), &new->quirks);
 	if (result == DOCA_SUCCESS)
 		result = soft_parse_functions(chosen(settings->functions, "DMA_COPY_SOFT_FUNCTIONS"),
-					      &new->function_kinds);
+					      &new->function_kinds, &new->places);
 	if (result == DOCA_SUCCESS)
 		result = soft_parse_faults(chosen(settings->faults, "DMA_COPY_SOFT_FAULTS"), &new->faults);
 	if (result == DOCA_SUCCESS)
@@ -223,6 +223,7 @@ static doca_error_t configure(const struct soft_settings *settings)
 		return result;
 	}
 	soft_config_set(new);
+	soft_place_functions(&new->places);
 	soft_sweep_runtime_dir();
 	return DOCA_SUCCESS;
 }

@@ -26,14 +26,20 @@ enum { HOST_PF0, HOST_PF1, HOST_VF, HOST_SF, DPU_PF0, DPU_PF1 };
 #define VF DOCA_PCI_FUNC_TYPE_VF
 #define SF DOCA_PCI_FUNC_TYPE_SF
 
-/* A scalable function has its parent's PCI address, so it has a Comch key of its own. */
+/* Set by soft_place_functions. A scalable function has its parent's. */
+static char addresses[NUM_FUNCTIONS][DOCA_DEVINFO_PCI_ADDR_SIZE] = {
+	[HOST_PF0] = "0000:b1:00.0", [HOST_PF1] = "0000:b1:00.1", [HOST_VF] = "0000:b1:00.2",
+	[HOST_SF] = "0000:b1:00.0",  [DPU_PF0] = "0000:03:00.0",  [DPU_PF1] = "0000:03:00.1",
+};
+
+/* The Comch key is the same in all processes, wherever they have the functions. */
 static const struct doca_devinfo functions[NUM_FUNCTIONS] = {
-	[HOST_PF0] = {SOFT_HOST, PF, 0, "0000:b1:00.0", "0000:b1:00.0", "mlx5_0", "enp177s0f0np0", 0},
-	[HOST_PF1] = {SOFT_HOST, PF, 0, "0000:b1:00.1", "0000:b1:00.1", "mlx5_1", "enp177s0f1np1", 1},
-	[HOST_VF] = {SOFT_HOST, VF, 0, "0000:b1:00.2", "0000:b1:00.2", "mlx5_4", "enp177s0f0v0", 4},
-	[HOST_SF] = {SOFT_HOST, SF, 4, "0000:b1:00.0", "sf04:b1:00.0", "mlx5_5", "enp177s0f0s4", 5},
-	[DPU_PF0] = {SOFT_DPU, PF, 0, "0000:03:00.0", "0000:03:00.0", "mlx5_2", "p0", 2},
-	[DPU_PF1] = {SOFT_DPU, PF, 0, "0000:03:00.1", "0000:03:00.1", "mlx5_3", "p1", 3},
+	[HOST_PF0] = {SOFT_HOST, PF, 0, addresses[HOST_PF0], "0000:b1:00.0", "mlx5_0", "enp177s0f0np0", 0},
+	[HOST_PF1] = {SOFT_HOST, PF, 0, addresses[HOST_PF1], "0000:b1:00.1", "mlx5_1", "enp177s0f1np1", 1},
+	[HOST_VF] = {SOFT_HOST, VF, 0, addresses[HOST_VF], "0000:b1:00.2", "mlx5_4", "enp177s0f0v0", 4},
+	[HOST_SF] = {SOFT_HOST, SF, 4, addresses[HOST_SF], "sf04:b1:00.0", "mlx5_5", "enp177s0f0s4", 5},
+	[DPU_PF0] = {SOFT_DPU, PF, 0, addresses[DPU_PF0], "0000:03:00.0", "mlx5_2", "p0", 2},
+	[DPU_PF1] = {SOFT_DPU, PF, 0, addresses[DPU_PF1], "0000:03:00.1", "mlx5_3", "p1", 3},
 };
 
 #define DEVICE(function)                                                      \
@@ -107,16 +113,41 @@ static uint32_t find_kind(const char *item, size_t len)
 	return memcmp(item, "sf", len) == 0 ? 1U << SF : 0;
 }
 
-doca_error_t soft_parse_functions(const char *text, uint32_t *kinds)
+/* Parses "host=BB:DD" or "dpu=BB:DD", perhaps with a domain. */
+static bool parse_place(const char *item, size_t len, struct soft_places *places)
+{
+	char text[DOCA_DEVINFO_PCI_ADDR_SIZE], addr[DOCA_DEVINFO_PCI_ADDR_SIZE];
+	bool dpu = strncmp(item, "dpu=", 4) == 0;
+	size_t name = dpu ? 4 : 5;
+	if ((!dpu && strncmp(item, "host=", 5) != 0) || len <= name || len - name + 3 > sizeof(text))
+		return false;
+	snprintf(text, sizeof(text), "%.*s.0", (int)(len - name), item + name);
+	if (!soft_parse_pci_addr(text, addr))
+		return false;
+	memcpy(dpu ? places->dpu : places->host, addr, sizeof(places->host) - 1);
+	return true;
+}
+
+void soft_place_functions(const struct soft_places *places)
+{
+	for (size_t i = 0; i < NUM_FUNCTIONS; i++) {
+		bool host = functions[i].side == SOFT_HOST;
+		memcpy(addresses[i], host ? places->host : places->dpu, sizeof(places->host) - 1);
+	}
+}
+
+doca_error_t soft_parse_functions(const char *text, uint32_t *kinds, struct soft_places *places)
 {
 	*kinds = 0;
+	*places = (struct soft_places){"0000:b1:00", "0000:03:00"};
 	if (text == NULL || *text == '\0')
 		return DOCA_SUCCESS;
 	for (const char *item = text;; item++) {
 		const char *end = strchrnul(item, ',');
 		uint32_t kind = find_kind(item, (size_t)(end - item));
-		if (kind == 0) {
-			soft_detail("function \"%s\" of the software device is not known: it can be vf or sf",
+		if (kind == 0 && !parse_place(item, (size_t)(end - item), places)) {
+			soft_detail("function \"%s\" of the software device is not known: it can be vf or sf, or "
+				    "host=BB:DD or dpu=BB:DD for the PCI address of a side",
 				    shown(item, (size_t)(end - item)).text);
 			return DOCA_ERROR_INVALID_VALUE;
 		}

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "config.h"
 #include "doca_abi.h"
 #include "schedule.h"
 
@@ -48,7 +49,16 @@ struct doca_dev_rep {
 	atomic_uint users;
 };
 
-/* "vf,sf", one of them, or nothing, as bits by enum doca_pci_func_type. INVALID_VALUE, with a detail. */
-doca_error_t soft_parse_functions(const char *text, uint32_t *kinds);
+/*
+ * Parses names separated by commas, or nothing: "vf" and "sf", as bits by enum doca_pci_func_type, and "host=BB:DD" and
+ * "dpu=BB:DD". INVALID_VALUE, with a detail.
+ */
+doca_error_t soft_parse_functions(const char *text, uint32_t *kinds, struct soft_places *places);
+
+/* Gives the functions their PCI addresses. No device is open. */
+void soft_place_functions(const struct soft_places *places);
+
+/* Converts "DDDD:BB:DD.F" or "BB:DD.F", in hexadecimal digits of either case, to the long form in lower case. */
+bool soft_parse_pci_addr(const char *text, char addr[DOCA_DEVINFO_PCI_ADDR_SIZE]);
 
 #endif

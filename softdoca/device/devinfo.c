@@ -10,8 +10,7 @@
 
 /* ---- Addresses and names ---- */
 
-/* Converts "DDDD:BB:DD.F" or "BB:DD.F", in hexadecimal digits of either case, to the long form in lower case. */
-static bool parse_pci_addr(const char *text, char addr[DOCA_DEVINFO_PCI_ADDR_SIZE])
+bool soft_parse_pci_addr(const char *text, char addr[DOCA_DEVINFO_PCI_ADDR_SIZE])
 {
 	static const char form[DOCA_DEVINFO_PCI_ADDR_SIZE] = "xxxx:xx:xx.x";
 	size_t len = strnlen(text, DOCA_DEVINFO_PCI_ADDR_SIZE);
@@ -30,7 +29,7 @@ static bool parse_pci_addr(const char *text, char addr[DOCA_DEVINFO_PCI_ADDR_SIZ
 static doca_error_t compare_pci_addr(const char *own, const char *text, uint8_t *is_equal)
 {
 	char addr[DOCA_DEVINFO_PCI_ADDR_SIZE];
-	if (text == NULL || is_equal == NULL || !parse_pci_addr(text, addr))
+	if (text == NULL || is_equal == NULL || !soft_parse_pci_addr(text, addr))
 		return DOCA_ERROR_INVALID_VALUE;
 	*is_equal = strcmp(own, addr) == 0;
 	return DOCA_SUCCESS;

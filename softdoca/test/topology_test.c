@@ -43,6 +43,31 @@ static struct doca_devinfo *find(enum doca_pci_func_type wanted)
 	return found;
 }
 
+/* Programs may have the addresses of their author's machine in their source. */
+static void test_places(void)
+{
+	static const char *const refused[] = {"host=", "host=81:0", "dpu=81:00.0", "host=8g:00", "card=81:00"};
+	char addr[DOCA_DEVINFO_PCI_ADDR_SIZE];
+	uint8_t equal;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, configure(refused[i]));
+	CHECK_OK(configure("host=81:00,vf,dpu=0001:E1:1f"));
+	CHECK_OK(soft_doca_devinfo_get_pci_addr_str(find(DOCA_PCI_FUNC_TYPE_VF), addr));
+	CHECK(strcmp(addr, "0000:81:00.2") == 0);
+	struct doca_dev *dev = setup_open_dev("0001:e1:1f.1");
+	struct doca_devinfo_rep **reps;
+	uint32_t count;
+	CHECK_OK(soft_doca_devinfo_rep_create_list(dev, DOCA_DEVINFO_REP_FILTER_NET, &reps, &count));
+	CHECK_OK(soft_doca_devinfo_rep_is_equal_pci_addr(reps[0], "81:00.0", &equal));
+	CHECK(equal == 1);
+	CHECK_OK(soft_doca_devinfo_rep_destroy_list(reps));
+	CHECK(strcmp(soft_comch_key("0000:81:00.0"), "0000:b1:00.0") ==
+	      0); /* the same for a peer without the setting */
+	CHECK_OK(soft_doca_dev_close(dev));
+	CHECK_OK(configure(""));
+	CHECK(strcmp(soft_comch_key("0000:b1:00.0"), "0000:b1:00.0") == 0);
+}
+
 static void test_settings(void)
 {
 	static const struct {
@@ -241,6 +266,7 @@ int main(void)
 {
 	setup_configure(NULL);
 	RUN(test_settings);
+	RUN(test_places);
 	RUN(test_environment);
 	RUN(test_kinds);
 	RUN(test_representors);
