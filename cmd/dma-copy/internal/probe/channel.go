@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"sync"
 	"time"
@@ -20,6 +21,15 @@ const (
 
 func messageSize(t *trial) string {
 	return t.published("bytes of a message", uint64(t.Device.Info().MaxMessage), 4080)
+}
+
+func queueSize(t *trial) string {
+	info := t.Device.Info()
+	found := fmt.Sprintf("%d messages to receive, %d to send", info.MaxReceiveQueue, info.MaxSends)
+	if min(info.MaxReceiveQueue, info.MaxSends) < 64 {
+		t.differs("%s", found)
+	}
+	return found
 }
 
 func (t *trial) representor() *doca.Representor {

@@ -19,8 +19,8 @@ import (
 
 const (
 	conversationName = "dma copy doctor" // of the Comch server of the conversation
-	manyMessages     = 1000
-	hostsSeed        = 2 // of memory that the host exports
+	manyMessages     = 3000              // more than doca queues
+	hostsSeed        = 2                 // of memory that the host exports
 	producersSeed    = 3
 	dpusSeed         = 4 // of memory that the DPU exports
 )
@@ -220,11 +220,17 @@ func messages(t *trial) string {
 	if !bytes.Equal(back, largest) {
 		t.differs("a message of %d bytes comes back with %d", len(largest), len(back))
 	}
-	t.check(sendMessages(t.ctx, conn, manyMessages))
-	t.ask("take %d", manyMessages)
-	t.ask("send %d", manyMessages)
-	t.check(takeMessages(t.ctx, conn, manyMessages))
+	t.meanwhile(func() error { return sendMessages(t.ctx, conn, manyMessages) }, "take")
+	t.meanwhile(func() error { return takeMessages(t.ctx, conn, manyMessages) }, "send")
 	return fmt.Sprintf("%d bytes, and %d messages in order", len(largest), manyMessages)
+}
+
+// meanwhile makes a call while the host does the opposite with as many messages. Both end with the connection.
+func (t *trial) meanwhile(call func() error, question string) {
+	ended := make(chan error, 1)
+	go func() { ended <- call() }()
+	t.ask("%s %d", question, manyMessages)
+	t.check(<-ended)
 }
 
 func sendMessages(ctx context.Context, conn *doca.Connection, count int) error {
