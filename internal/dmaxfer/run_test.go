@@ -222,12 +222,13 @@ func TestRunAlone(t *testing.T) {
 }
 
 func TestRunRefusesBeforeItWaits(t *testing.T) {
+	t.Setenv("DMA_COPY_SOFT_QUIRKS", "no_host_export") // so that the device lacks a capability
 	setup := newSetup(t, "")
 	for kind, spoil := range map[error]func(*Options){
 		job.ErrSettings:   func(o *Options) { o.Chunk = 1 << 30 },
 		job.ErrSource:     func(o *Options) { o.File = notAFile },
 		job.ErrTarget:     func(o *Options) { o.File = filepath.Join(o.File, "missing", "file") },
-		job.ErrCapability: func(o *Options) { o.Device, o.Path = setup.Host, job.OnlyDMA },
+		job.ErrCapability: func(o *Options) { o.Path = job.OnlyDMA },
 	} {
 		o := setup.dpu
 		spoil(&o)
