@@ -23,7 +23,7 @@ type Plan struct {
 	Chunks        []int64
 	Depths, Lanes []int
 	Window        int64         // bytes of chunks in flight, at most
-	Each          time.Duration // about what one measurement takes
+	Each          time.Duration // about what the measurement of one case takes
 }
 
 // Measured is what a Measurer has found: chunk and depth are those that both sides have used.
@@ -61,8 +61,9 @@ type Skipped struct {
 // largestMeasurement bounds what one measurement copies, in bytes.
 const largestMeasurement = 1 << 40
 
-// mostAttempts is how often a case is measured at most, because the copy before was slower and the time too short.
-const mostAttempts = 3
+// rounds is how often each case is measured. The fastest round counts: other work of the machine only ever slows a
+// copy.
+const rounds = 3
 
 // Run measures all cases of one sender and path, those of a chunk and a number of lanes by depth. It fails with an
 // *Unavailable, and the results so far, if one of these cannot be measured.
@@ -101,16 +102,16 @@ func (p Plan) one(ctx context.Context, c Case, seen map[Case]bool, measure Measu
 		return r, nil
 	}
 	seen[c] = true
-	r = resultOf(c, 2*window, first)
-	for range mostAttempts {
-		chunks := int64(r.Rate*p.Each.Seconds()) / c.Chunk
+	estimate := resultOf(c, 2*window, first).Rate
+	for range rounds {
+		chunks := int64(estimate*p.Each.Seconds()/rounds) / c.Chunk
 		bytes := min(max(chunks, 2*int64(c.Depth)), largestMeasurement/c.Chunk) * c.Chunk
 		m, err := measure(ctx, c, bytes)
 		if err != nil {
 			return Result{}, err
 		}
-		if r = resultOf(c, bytes, m); m.Elapsed >= p.Each/2 {
-			break
+		if round := resultOf(c, bytes, m); round.Rate > r.Rate {
+			r, estimate = round, round.Rate
 		}
 	}
 	return r, nil

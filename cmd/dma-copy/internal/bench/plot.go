@@ -9,7 +9,7 @@ import (
 
 // The sizes of a plot, in pixels: of a panel, where its plot begins, and of that.
 const (
-	panelWidth, panelHeight = 460, 260
+	panelWidth, panelHeight = 460, 275
 	panelLeft, panelTop     = 50, 40
 	plotWidth, plotHeight   = 290, 170
 )
@@ -31,7 +31,7 @@ func WriteSVG(w io.Writer, results []Result) error {
 		`font-size="11"><rect width="100%%" height="100%%" fill="white"/>`+"\n", panelWidth, panelHeight*len(panels))
 	for i, panel := range panels {
 		fmt.Fprintf(&svg, `<g transform="translate(%d %d)">`+"\n", panelLeft, i*panelHeight+panelTop)
-		drawPanel(&svg, panel, highest, float64(bits.Len(uint(deepest))))
+		drawPanel(&svg, panel, roundUp(highest), float64(bits.Len(uint(deepest))))
 		svg.WriteString("</g>\n")
 	}
 	svg.WriteString("</svg>\n")
@@ -39,17 +39,30 @@ func WriteSVG(w io.Writer, results []Result) error {
 	return err
 }
 
+// roundUp returns the end of a scale for rates up to this one: 4, 8, 20 or 40 times a power of ten.
+func roundUp(rate float64) float64 {
+	for power := 1.0; ; power *= 10 {
+		for _, first := range []float64{4, 8, 20} {
+			if end := first * power; end >= rate {
+				return end
+			}
+		}
+	}
+}
+
 // drawPanel draws the results of one sender and path. The depths have a logarithmic scale up to widest.
 func drawPanel(svg *strings.Builder, panel []Result, highest, widest float64) {
 	x := func(depth int) float64 { return plotWidth * float64(bits.Len(uint(depth))) / widest }
 	y := func(rate float64) float64 { return plotHeight * (1 - rate/highest) }
-	fmt.Fprintf(svg, `<text y="-12" font-size="13">from the %s by %s: GB/s by depth</text>`+"\n", panel[0].From,
-		panel[0].Path)
+	fmt.Fprintf(svg, `<text y="-12" font-size="13">from the %s by %s, GB/s</text>`+"\n",
+		sideName(panel[0].From), panel[0].Path)
 	for step := range 5 {
 		rate := highest * float64(step) / 4
 		fmt.Fprintf(svg, `<path d="M0 %.1fH%d" stroke="#ddd"/><text x="-6" y="%.1f" text-anchor="end">%s</text>`+"\n",
 			y(rate), plotWidth, y(rate)+4, gigabytes(rate))
 	}
+	fmt.Fprintf(svg, `<text x="%d" y="%d" text-anchor="middle">chunks in flight</text>`+"\n", plotWidth/2,
+		plotHeight+34)
 	rows, depths := rowsOf(panel)
 	for _, depth := range depths {
 		fmt.Fprintf(svg, `<text x="%.1f" y="%d" text-anchor="middle">%d</text>`+"\n", x(depth), plotHeight+16, depth)

@@ -72,7 +72,8 @@ func rowsOf(results []Result) (rows [][]Result, depths []int) {
 func WriteTable(w io.Writer, results []Result) {
 	rows, depths := rowsOf(results)
 	first := results[0]
-	fmt.Fprintf(w, "from the %s by %s, GB/s at a depth of\n   chunk lanes  latency/us", first.From, first.Path)
+	fmt.Fprintf(w, "from the %s by %s, GB/s at a depth of\n   chunk lanes  latency/us", sideName(first.From),
+		first.Path)
 	for _, depth := range depths {
 		fmt.Fprintf(w, " %7d", depth)
 	}
@@ -89,6 +90,14 @@ func WriteTable(w io.Writer, results []Result) {
 	fmt.Fprint(w, "\n\n")
 }
 
+// sideName returns the name of a role in text.
+func sideName(role string) string {
+	if role == "dpu" {
+		return "DPU"
+	}
+	return role
+}
+
 // sizeText returns a size as the flags take it. It is a multiple of a KiB.
 func sizeText(bytes int64) string {
 	if bytes%(1<<20) == 0 {
@@ -103,7 +112,7 @@ func gigabytes(rate float64) string { return fmt.Sprintf("%.2f", rate/1e9) }
 func (r *Report) WriteText(w io.Writer) error {
 	var text strings.Builder
 	for _, s := range r.Skipped {
-		fmt.Fprintf(&text, "from the %s by %s: not measured: %s\n", s.From, s.Path, quote.Printable(s.Reason))
+		fmt.Fprintf(&text, "from the %s by %s: not measured: %s\n", sideName(s.From), s.Path, quote.Printable(s.Reason))
 	}
 	if c := r.Control; c != nil {
 		fmt.Fprintf(&text, "control channel: %s, min %.1f us, median %.1f us, p99 %.1f us\n",
@@ -115,7 +124,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	if m := r.Recommended; m != nil {
 		for _, from := range slices.Sorted(maps.Keys(m.Rates)) {
-			fmt.Fprintf(&text, "from the %s: %s GB/s with the settings below, at best %s GB/s\n", from,
+			fmt.Fprintf(&text, "from the %s: %s GB/s with the settings below, at best %s GB/s\n", sideName(from),
 				gigabytes(m.Rates[from]), gigabytes(m.Best[from]))
 		}
 		for _, form := range []string{
