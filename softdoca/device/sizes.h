@@ -56,7 +56,7 @@
 /* How long a producer waits before it tries again to send to a consumer whose socket is full. */
 #define SOFT_FULL_LANE_NS 1000000ull
 
-/* The largest imported memory of which code of a DPA has a copy, because it cannot be mapped. */
+/* The largest imported memory that code of a DPA gets a copy of, because it cannot be mapped. */
 #define SOFT_MAX_WINDOW (256u << 20)
 
 /* How long stopping a thread of a DPA waits for its kernel to call a device function. */

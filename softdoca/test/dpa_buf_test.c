@@ -14,7 +14,7 @@
 DPA_KIT_APP(test_app)
 DPA_KIT_RPC(run_body, uint64_t, uint64_t)
 
-/* What it finds of one buffer. */
+/* The values that it finds for one buffer. */
 struct found {
 	doca_dpa_dev_buf_arr_t array;
 	uint64_t index;
@@ -192,7 +192,7 @@ static uint64_t write_back(void *arg)
 	return 0;
 }
 
-/* Memory of malloc cannot be mapped. What the DPA stores arrives with a write-back, and stays here until then. */
+/* Memory of malloc cannot be mapped. Bytes that the DPA stores arrive with a write-back, and stay here until then. */
 static void other_memory_of_the_host_has_a_window(void)
 {
 	struct exporter exporter = start_exporter(MALLOC, PCI_WRITE);
@@ -222,7 +222,7 @@ static void other_memory_of_the_host_has_a_window(void)
 	free(expected);
 }
 
-/* What the host writes is seen after a fetch, but for what the DPA has stored there. */
+/* A fetch shows bytes that the host has written, except where the DPA has stored others. */
 static void a_fetch_brings_what_the_host_has_written(void)
 {
 	struct exporter exporter = start_exporter(MALLOC, PCI_WRITE);

@@ -138,6 +138,25 @@ static void what_it_has(void)
 	CHECK_OK(soft_doca_dpa_destroy(dpa));
 }
 
+static unsigned long long max_run_time(const char *limits)
+{
+	unsigned long long seconds;
+	fixture_close(&fixture);
+	fixture_open(&fixture, limits);
+	struct doca_dpa *dpa = dpa_open();
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_dpa_get_kernel_max_run_time(dpa, NULL));
+	CHECK_OK(soft_doca_dpa_get_kernel_max_run_time(dpa, &seconds));
+	dpa_close(dpa);
+	return seconds;
+}
+
+static void the_run_time_is_limited(void)
+{
+	CHECK(max_run_time("dpa_kernel_ms=2999") == 2);
+	CHECK(max_run_time("dpa_kernel_ms=0") > UINT32_MAX);
+	CHECK(max_run_time(NULL) == 12);
+}
+
 static void memory_is_checked(void)
 {
 	struct doca_dpa *dpa = dpa_open();
@@ -264,6 +283,7 @@ int main(void)
 	RUN(an_app_comes_first);
 	RUN(log_level);
 	RUN(what_it_has);
+	RUN(the_run_time_is_limited);
 	RUN(memory_is_checked);
 	RUN(calls_take_any_argument);
 	RUN(only_registered_calls_can_be_called);

@@ -73,7 +73,7 @@ void stores(uint64_t arg)
 	soft_doca_dpa_dev_thread_finish();
 }
 
-/* Until it has run that often. */
+/* Retriggers itself until it has run that often. */
 void retriggered(uint64_t arg)
 {
 	if (atomic_fetch_add(&runs, 1) + 1 < arg)
@@ -343,15 +343,7 @@ static uint64_t poll_for_ever(void *completion)
 	return 0;
 }
 
-static unsigned long long max_run_time(const struct doca_dpa *dpa)
-{
-	unsigned long long seconds;
-	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_dpa_get_kernel_max_run_time(dpa, NULL));
-	CHECK_OK(soft_doca_dpa_get_kernel_max_run_time(dpa, &seconds));
-	return seconds;
-}
-
-/* Of a thread, and of a call. */
+/* A kernel of a thread, and a call. */
 static void a_kernel_that_runs_too_long_is_ended(void)
 {
 	struct waker waker;
@@ -361,7 +353,6 @@ static void a_kernel_that_runs_too_long_is_ended(void)
 	fixture_close(&fixture);
 	fixture_open(&fixture, "dpa_kernel_ms=1");
 	open_waker(&waker, finished, 0);
-	CHECK(max_run_time(waker.dpa) == 0);
 	CHECK_OK(soft_doca_dpa_completion_create(waker.dpa, 4, &completion));
 	CHECK_OK(soft_doca_dpa_completion_start(completion));
 	CHECK_OK(soft_doca_dpa_completion_get_dpa_handle(completion, &handle));
@@ -378,20 +369,6 @@ static void a_kernel_that_runs_too_long_is_ended(void)
 						 (uint64_t)(uintptr_t)&handle));
 	CHECK_OK(soft_doca_dpa_completion_destroy(completion));
 	close_waker(&waker);
-	fixture_close(&fixture);
-	fixture_open(&fixture, NULL);
-}
-
-static void the_limit_is_known(void)
-{
-	struct doca_dpa *dpa = dpa_open();
-	CHECK(max_run_time(dpa) == 12);
-	dpa_close(dpa);
-	fixture_close(&fixture);
-	fixture_open(&fixture, "dpa_kernel_ms=0");
-	dpa = dpa_open();
-	CHECK(max_run_time(dpa) > UINT32_MAX);
-	dpa_close(dpa);
 	fixture_close(&fixture);
 	fixture_open(&fixture, NULL);
 }
@@ -496,7 +473,6 @@ int main(void)
 	RUN(a_finished_thread_stays_finished);
 	RUN(a_polling_kernel_can_be_stopped);
 	RUN(a_kernel_that_runs_too_long_is_ended);
-	RUN(the_limit_is_known);
 	RUN(a_silent_kernel_is_reported);
 	RUN(local_storage_is_the_threads);
 	RUN(notifications_are_checked);

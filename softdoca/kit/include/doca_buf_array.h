@@ -46,7 +46,7 @@ doca_error_t doca_buf_arr_stop(struct doca_buf_arr *buf_arr);
 DOCA_EXPERIMENTAL
 doca_error_t doca_buf_arr_destroy(struct doca_buf_arr *buf_arr);
 
-/* What the DPA's code gives to doca_dpa_dev_buf_array_get_buf. BAD_STATE: not started. */
+/* The handle that the DPA's code gives to doca_dpa_dev_buf_array_get_buf. BAD_STATE: not started. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_buf_arr_get_dpa_handle(const struct doca_buf_arr *buf_arr, doca_dpa_dev_buf_arr_t *dpa_buf_arr);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clocks of a device and of the machine. The clocks of the device are those of the machine here: its real time, its raw
+ * Clocks of a device and of the machine. The device reads the clocks of the machine here: its real time, its raw
  * monotonic time for the free-running clock, and for a DPA's timer the time that code of a DPA reads.
  */
 #ifndef DOCA_CLOCK_H_

@@ -77,7 +77,7 @@ static inline const char *doca_version(void)
 }
 
 /*
- * What the program runs with: the release of the loaded libdoca_common. The variable DMA_COPY_KIT_VERSION names another
+ * The release that the program runs with, of the loaded libdoca_common. The variable DMA_COPY_KIT_VERSION names another
  * ("3.5").
  */
 DOCA_EXPERIMENTAL

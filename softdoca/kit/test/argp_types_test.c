@@ -128,7 +128,7 @@ static int the_program_may_open_devices(const void *argument)
 	return 0;
 }
 
-/* What no parameter or group has is ignored; what is wrong is not. */
+/* Unknown keys and groups are ignored; wrong values are not. */
 static void check_json(const char *text, bool lenient, doca_error_t result, const char *noted)
 {
 	char path[] = "/tmp/argp_types_XXXXXX";

@@ -27,7 +27,7 @@
 #error "the headers have another release"
 #endif
 
-/* What a later release brings, an earlier program may define itself. */
+/* An earlier program may define functions of later releases itself. */
 #if !DOCA_VERSION_LTE_CURRENT(3, 1, 0)
 static int doca_devinfo_get_sf_index(void)
 {
@@ -35,7 +35,7 @@ static int doca_devinfo_get_sf_index(void)
 }
 #endif
 
-/* The parameters of up to 2.5, and those of later releases. */
+/* With the parameters of the release. */
 static doca_error_t make_array(struct doca_mmap *mmap, struct doca_buf_arr **array)
 {
 #if DOCA_VERSION_LTE_CURRENT(2, 6, 0)

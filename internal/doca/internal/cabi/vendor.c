@@ -21,8 +21,8 @@ static const char *const install_directories[] = {
 };
 
 /*
- * The majors of libdoca_common.so.MAJOR that are looked for, from the newest on; 2 is that of all releases that were
- * seen. After them a link without one.
+ * The majors of libdoca_common.so.MAJOR that are looked for, from the newest on; all releases that were seen have 2.
+ * After them a link without one.
  */
 #define NEWEST_MAJOR 9
 #define OLDEST_MAJOR 2
@@ -140,7 +140,7 @@ static void close_libraries(struct vendor *vendor)
 	}
 }
 
-/* Of several versions the newest is opened. */
+/* Opens the newest of several versions. */
 static void *open_newest(const char *directory, char suffix[VENDOR_SUFFIX], struct report *report)
 {
 	const char *name = library_names[VENDOR_COMMON];

@@ -26,8 +26,8 @@ struct vendor {
 
 /*
  * Loads libdoca_common, libdoca_dma and libdoca_comch, all of one release and from one directory: `directory` if given,
- * otherwise the loader's search path and then the directories of DOCA's packages. Of several major versions in one
- * place it takes the newest. Returns NULL on failure, with one sentence in error.
+ * otherwise the loader's search path and then the directories of DOCA's packages. It takes the newest of several major
+ * versions in one place. Returns NULL on failure, with one sentence in error.
  */
 struct vendor *vendor_open(const char *directory, char *error, size_t error_size);
 void vendor_close(struct vendor *vendor);

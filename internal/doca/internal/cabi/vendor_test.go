@@ -145,7 +145,7 @@ func TestVendorOfAnyMajorVersion(t *testing.T) {
 	}
 }
 
-// Of several versions in a directory the newest is loaded, and only with its own libraries.
+// The newest of several versions in a directory is loaded, and only with its own libraries.
 func TestVendorOfTheNewestVersion(t *testing.T) {
 	directory := makeLibraries(t, nil)
 	for _, suffix := range []string{".so.4", ".so.3", ".so"} {
