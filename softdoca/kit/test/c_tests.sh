@@ -32,7 +32,7 @@ cd "$here"
 echo "prototypes: ok"
 PACKAGES=doca-common build_and_run macros_test macros_test.c
 PACKAGES=doca-common build_and_run macros_dpu_test macros_test.c -DDOCA_ARCH_DPU -DWANT_DPU
-for about in log clock mmap_advise; do
+for about in log clock mmap_advise buf_pool; do
 	PACKAGES=doca-common build_and_run "${about}_test" "${about}_test.c" capture.c
 done
 # The DPA's code has another language standard, no experimental functions, and is a file of its own.

@@ -53,7 +53,7 @@ check_archive() {
 }
 
 check_functions common error.h version.h log.h dev.h mmap.h mmap_advise.h buf.h buf_array.h \
-	buf_inventory.h clock.h ctx.h pe.h sync_event.h
+	buf_inventory.h buf_pool.h clock.h ctx.h pe.h sync_event.h
 check_functions dma dma.h
 check_functions comch comch.h comch_consumer.h comch_msgq.h comch_producer.h
 check_functions dpa dpa.h dpa_dev.h dpa_dev_buf.h dpa_dev_comch_msgq.h
