@@ -111,8 +111,7 @@ func (d *Device) openEndpoint(rep cabi.Rep, name string, config ChannelConfig) (
 	return &endpoint{
 		abi: d.abi, channel: channel, waiter: waiter,
 		clients: config.Clients, inboxCap: unread, queue: config.ReceiveQueue, sendLimit: config.sendLimit(),
-		maxMessage:  config.MaxMessage,
-		finished:    make(chan struct{}),
+		maxMessage: config.MaxMessage, finished: make(chan struct{}),
 		connections: map[cabi.Connection]*Connection{},
 		sends:       map[uint64]*send{},
 	}, nil

@@ -17,7 +17,7 @@ static struct {
 	uint64_t pause;
 	pthread_t thread;
 	atomic_int owner; /* the process whose thread it is; 0: there is none */
-	bool joined;      /* by soft_background_end */
+	bool ending;      /* soft_background_end waits for the thread */
 } background = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.jobs = TAILQ_HEAD_INITIALIZER(background.jobs),
@@ -61,17 +61,17 @@ static void wait_a_pause(void)
 	pthread_mutex_lock(&background.lock);
 }
 
-/* Ends when there are no jobs: a process is easier to fork without threads. */
+/* Ends also when there are no jobs: a process is easier to fork without threads. */
 static void *work(void *unused)
 {
 	(void)unused;
 	pthread_mutex_lock(&background.lock);
-	while (!TAILQ_EMPTY(&background.jobs)) {
+	while (!TAILQ_EMPTY(&background.jobs) && !background.ending) {
 		wait_a_pause();
 		choose_pause(run_jobs());
 	}
 	atomic_store(&background.owner, 0);
-	if (!background.joined)
+	if (!background.ending)
 		pthread_detach(background.thread);
 	pthread_mutex_unlock(&background.lock);
 	return NULL;
@@ -115,10 +115,10 @@ void soft_background_end(void)
 	if (atomic_load(&background.owner) != getpid())
 		return;
 	pthread_mutex_lock(&background.lock);
-	background.joined = atomic_load(&background.owner) != 0;
+	background.ending = atomic_load(&background.owner) != 0;
 	pthread_t thread = background.thread;
 	pthread_mutex_unlock(&background.lock);
-	if (background.joined)
+	if (background.ending)
 		pthread_join(thread, NULL);
-	background.joined = false;
+	background.ending = false;
 }

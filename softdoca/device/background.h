@@ -27,7 +27,7 @@ void soft_job_start(struct soft_job *job);
 /* Afterwards the job does not run. */
 void soft_job_stop(struct soft_job *job);
 
-/* Waits for the end of the thread, which comes when there are no jobs. */
+/* Ends the thread, before the library is unloaded. A program that exits may leave jobs. */
 void soft_background_end(void);
 
 #endif

@@ -7,6 +7,7 @@
 //	sizes, config, now                     fixed sizes, the configuration in force, the clock; include no other module
 //	error, embedded                        detail of the last failure, log, release
 //	limit, quirk, fault, schedule          settings and their effects: limits, time model, quirks, injected faults
+//	background                             the thread that tries tasks again which could not be executed at once
 //	memory, copy, socket                   allocations, copies that cannot raise SIGBUS, sockets by name
 //	remote_wire, remote_export,            exported memory: protocol, exports, the service thread, imports (remote.h is
 //	remote_service, remote_import          what other modules use)

@@ -2,6 +2,7 @@
 /* A submitted task is executed without doca_pe_progress of its engine, also if it did not fit at once. */
 #include <sched.h>
 
+#include "../device/background.h"
 #include "fast_pair.h"
 
 static void a_message_goes(void)
@@ -74,6 +75,16 @@ static void more_buffers_than_the_lane_holds_are_posted_and_filled(void)
 	pair_close();
 }
 
+/* A program may exit with tasks that wait. */
+static void the_end_of_the_library_does_not_wait_for_tasks(void)
+{
+	pair_open();
+	for (unsigned i = 0; i < FAST_TASKS; i++)
+		CHECK_OK(post(&pair.consumer, i, 1));
+	soft_background_end();
+	pair_close();
+}
+
 int main(void)
 {
 	fixture_open(&fixture, NULL);
@@ -81,6 +92,7 @@ int main(void)
 	RUN(more_messages_than_the_socket_holds_go);
 	RUN(messages_beyond_the_receive_queue_go);
 	RUN(more_buffers_than_the_lane_holds_are_posted_and_filled);
+	RUN(the_end_of_the_library_does_not_wait_for_tasks);
 	fixture_close(&fixture);
 	return 0;
 }
