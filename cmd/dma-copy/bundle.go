@@ -63,47 +63,69 @@ func runBundle(ctx context.Context, streams streams, s config.Bundle, args []str
 	if len(args) > 0 {
 		path = args[0]
 	}
-	if s.ListOnly {
-		_, err := listBundle(ctx, streams, s, log)
+	var file *fileio.Replacement
+	if !s.ListOnly {
+		var err error
+		if file, err = fileio.Create(path, s.Overwrite); err != nil {
+			return err
+		}
+		defer file.Discard()
+	}
+	b := collection{settings: s, streams: streams, log: log, hider: bundle.NewHider(s.Hide)}
+	own, err := b.own(ctx)
+	if err == nil {
+		own, err = b.list(own)
+	}
+	if err != nil || s.ListOnly {
 		return err
 	}
-	file, err := fileio.Create(path, s.Overwrite)
-	if err != nil {
+	if err := b.confirm(ctx, path); err != nil {
 		return err
 	}
-	defer file.Discard()
-	parts, err := listBundle(ctx, streams, s, log)
-	if err != nil {
-		return err
-	}
-	if streams.terminal && streams.asks() {
-		yes, err := ask(ctx, streams.stdin, streams.stderr, "write this to "+quote.Text(path)+"?",
-			func() error { return nil })
+	parts := own
+	if s.Peer {
+		peers, err := b.list(b.peers(ctx, own))
 		if err != nil {
 			return err
 		}
-		if !yes {
-			return exit.Errorf(exit.Usage, "", "nothing was written: the answer was not yes")
-		}
+		parts = append(parts, peers...)
 	}
 	return writeBundle(ctx, streams, file, path, directory, now, parts)
 }
 
-// listBundle makes the parts and prints what they are.
-func listBundle(
-	ctx context.Context, streams streams, s config.Bundle, log zerolog.Logger,
-) ([]bundle.Part, error) {
-	parts, err := bundleParts(ctx, streams, s, log)
-	if err != nil {
-		return nil, err
+// collection is what a bundle is made of. Nothing leaves this machine before own parts are listed and confirmed.
+type collection struct {
+	settings config.Bundle
+	streams  streams
+	log      zerolog.Logger
+	hider    *bundle.Hider
+}
+
+// list prints what the parts are, and returns them with the names of files hidden if that is wanted.
+func (b *collection) list(parts []bundle.Part) ([]bundle.Part, error) {
+	if b.settings.HideNames {
+		parts = b.hider.Hide(parts)
 	}
-	if s.HideNames {
-		parts = bundle.HideNames(parts)
-	}
-	if _, err := io.WriteString(streams.stdout, bundle.List(parts)); err != nil {
+	if _, err := io.WriteString(b.streams.stdout, bundle.List(parts)); err != nil {
 		return nil, fmt.Errorf("print the list: %w", err)
 	}
 	return parts, nil
+}
+
+// confirm asks the user at a terminal.
+func (b *collection) confirm(ctx context.Context, path string) error {
+	if !b.streams.terminal || !b.streams.asks() {
+		return nil
+	}
+	question := "write this to " + quote.Text(path) + "?"
+	if b.settings.Peer {
+		question = "write this to " + quote.Text(path) + ", and give the other side all but events and log?"
+	}
+	yes, err := ask(ctx, b.streams.stdin, b.streams.stderr, question, func() error { return nil })
+	if err == nil && !yes {
+		err = exit.Errorf(exit.Usage, "", "nothing was written: the answer was not yes")
+	}
+	return err
 }
 
 func writeBundle(
@@ -125,62 +147,58 @@ func writeBundle(
 	return err
 }
 
-// bundleParts makes the parts. A command that fails has its error as its part; only a file that the user named must be
-// readable.
-func bundleParts(
-	ctx context.Context, streams streams, s config.Bundle, log zerolog.Logger,
-) (parts []bundle.Part, err error) {
-	add := func(name, about string, write func(w io.Writer) error) {
-		var out bytes.Buffer
-		if err := write(&out); err != nil {
-			fmt.Fprintf(&out, "error: %v\n", err)
-		}
-		parts = append(parts, bundle.Part{Name: name, About: about, Content: out.Bytes()})
+// part returns a part that write writes. If that fails the part ends with the error.
+func part(name, about string, write func(w io.Writer) error) bundle.Part {
+	var out bytes.Buffer
+	if err := write(&out); err != nil {
+		fmt.Fprintf(&out, "error: %v\n", err)
 	}
-	add("version.json", "versions, and the driver of a copy", func(w io.Writer) error {
-		about := versionsOf(s.Driver.LibraryDir)
-		about.Driver, about.UCX = findDriver(s.Driver.Options()), findUCX()
-		return about.print(w, config.OutputJSON)
-	})
-	add("devices.json", "devices, representors and capabilities", func(w io.Writer) error {
-		return inventory.Look(s.Driver.Options(), func(driver *doca.Driver) error {
-			found, err := inventory.Take(driver)
-			if err != nil {
-				return err
-			}
-			return inventory.Write(w, found, config.OutputJSON)
-		})
-	})
-	add("doctor.json", "findings of doctor, with -p also of --probe", func(w io.Writer) error {
-		return runDoctor(ctx, streams, w, s.Doctor(), log)
-	})
-	for _, of := range []string{configCopy, "serve"} {
-		add("config-"+of+".txt", "settings of "+of+" with their origin; keys left out", func(w io.Writer) error {
-			return writeSettings(w, streams, of, s.ParameterFile)
-		})
-	}
-	add("environment.txt", "variables of dma-copy, of UCX and of the loader", func(w io.Writer) error {
-		return writeVariables(w, streams)
-	})
-	add("status.json", "what the daemon of this machine does", func(w io.Writer) error {
-		ctx, cancel := context.WithTimeout(ctx, statusTimeout)
-		defer cancel()
-		doc, err := status.Fetch(ctx, statusSockets(config.Status{}, streams)...)
-		if err != nil {
-			return err
-		}
-		return status.WriteJSON(w, doc)
-	})
-	parts = append(parts, bundle.Part{
-		Name: "machine.txt", About: "kernel, drivers, PCI functions of NVIDIA", Content: bundle.Machine(os.DirFS("/")),
-	}, bundle.Part{
-		Name: "kernel.log", About: "the kernel's messages about these drivers", Content: bundle.KernelLog(),
-	})
-	if s.Peer {
-		parts = append(parts, peerParts(ctx, streams, s, parts, log)...)
+	return bundle.Part{Name: name, About: about, Content: out.Bytes()}
+}
+
+// The names of parts that stay on this side.
+const (
+	eventsPart = "events.jsonl"
+	logPart    = "trace.log"
+)
+
+// own makes the parts of this side. Only a file that the user named must be readable.
+func (b *collection) own(ctx context.Context) ([]bundle.Part, error) {
+	s := b.settings
+	parts := []bundle.Part{
+		part("version.json", "versions, and the driver of a copy", func(w io.Writer) error {
+			about := versionsOf(s.Driver.LibraryDir)
+			about.Driver, about.UCX = findDriver(s.Driver.Options()), findUCX()
+			return about.print(w, config.OutputJSON)
+		}),
+		part("devices.json", "devices, representors and capabilities", func(w io.Writer) error {
+			return inventory.Look(s.Driver.Options(), func(driver *doca.Driver) error {
+				found, err := inventory.Take(driver)
+				if err != nil {
+					return err
+				}
+				return inventory.Write(w, found, config.OutputJSON)
+			})
+		}),
+		part("doctor.json", "findings of doctor, with -p also of --probe", func(w io.Writer) error {
+			return runDoctor(ctx, b.streams, w, s.Doctor(), b.log)
+		}),
+		b.settingsOf(configCopy),
+		b.settingsOf("serve"),
+		part("environment.txt", "variables of dma-copy, of UCX and of the loader", func(w io.Writer) error {
+			return writeVariables(w, b.streams)
+		}),
+		part("status.json", "what the daemon of this machine does", func(w io.Writer) error {
+			return b.writeStatus(ctx, w)
+		}),
+		{
+			Name: "machine.txt", About: "kernel, drivers, PCI functions of NVIDIA",
+			Content: bundle.Machine(os.DirFS("/")),
+		},
+		{Name: "kernel.log", About: "the kernel's messages about these drivers", Content: bundle.KernelLog()},
 	}
 	for _, given := range []struct{ name, about, path string }{
-		{"events.jsonl", "events of a run", s.EventsFile}, {"trace.log", "log of a run", s.LogFile},
+		{eventsPart, "events of a run", s.EventsFile}, {logPart, "log of a run", s.LogFile},
 	} {
 		if given.path == "" {
 			continue
@@ -194,69 +212,118 @@ func bundleParts(
 	return parts, nil
 }
 
+func (b *collection) writeStatus(ctx context.Context, w io.Writer) error {
+	var s config.Status
+	if _, err := settingsWithOrigins("status", &s, b.streams, fileArguments(b.settings.ParameterFile)); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	doc, err := status.Fetch(ctx, statusSockets(s, b.streams)...)
+	if err != nil {
+		return err
+	}
+	return status.WriteJSON(w, doc)
+}
+
 // bundleServer is the Comch server over which two bundles exchange their parts.
 const bundleServer = "dma copy bundle"
 
-// peerParts gives parts to the bundle of the other side and returns those of it. Without the other side there is one
-// part, which says why.
-func peerParts(
-	ctx context.Context, streams streams, s config.Bundle, parts []bundle.Part, log zerolog.Logger,
-) []bundle.Part {
-	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: config.RoleAuto}
-	on, err := openSide(s.Driver, chosen, log)
+// peers makes the parts for which the other side is needed: the findings of both together, and the parts that it has
+// for those of this side. A part that is missing says why.
+func (b *collection) peers(ctx context.Context, own []bundle.Part) []bundle.Part {
+	s := b.settings
+	together := s.Doctor()
+	together.Peer, together.Wait = true, s.Wait
+	var absent error
+	findings := part("doctor-peer.json", "findings of doctor --probe --peer", func(w io.Writer) error {
+		err := runDoctor(ctx, b.streams, w, together, b.log)
+		if report.ExitCode(err) == exit.Peer {
+			absent = err
+		}
+		return err
+	})
+	var theirs []bundle.Part
+	err := absent
+	if err == nil {
+		theirs, err = b.swap(ctx, own)
+	}
+	if err != nil {
+		b.log.Warn().Err(err).Msg("the bundle has no parts of the other side")
+		theirs = []bundle.Part{{
+			Name: "peer/error.txt", About: "why the other side has no parts", Content: fmt.Appendf(nil, "%v\n", err),
+		}}
+	}
+	return append([]bundle.Part{findings}, theirs...)
+}
+
+// swap gives the other side the parts of this side, and returns those that it has.
+func (b *collection) swap(ctx context.Context, own []bundle.Part) ([]bundle.Part, error) {
+	s := b.settings
+	own = slices.DeleteFunc(slices.Clone(own), func(p bundle.Part) bool {
+		return p.Name == eventsPart || p.Name == logPart
+	})
+	on, err := openSide(s.Driver, inventory.Selection{
+		Device: s.Device, Representor: s.Representor, Role: config.RoleAuto,
+	}, b.log)
 	var theirs []byte
 	if err == nil {
 		wait := report.WaitForCommand(on.side, hostFunction(on, s.Representor), "dma-copy bundle --peer", s.Wait)
-		stop := report.Waiting(wait, waitOutput(streams, config.OutputText, false, log), progressRequests(ctx))
-		theirs, err = swapParts(ctx, exchange.Options{
+		stop := report.Waiting(wait, waitOutput(b.streams, config.OutputText, false, b.log), progressRequests(ctx))
+		theirs, err = swapPacked(ctx, exchange.Options{
 			Side: on.side, Device: on.device, Representor: s.Representor, Name: bundleServer, Wait: s.Wait,
-			Idle: s.Wait, Log: log,
-		}, parts)
+			Idle: s.Wait, Log: b.log,
+		}, bundle.Pack(own, exchange.MaxAnswer))
 		stop()
 		err = wait.Explain(err)
 	}
-	if err = on.end(err); err == nil {
-		parts, err = bundle.Unpack(theirs)
+	if err = on.end(err); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		log.Warn().Err(err).Msg("the bundle has no part of the other side")
-		return []bundle.Part{{
-			Name: "peer/error.txt", About: "why the other side has no part", Content: fmt.Appendf(nil, "%v\n", err),
-		}}
-	}
-	return parts
+	return bundle.Unpack(theirs)
 }
 
-func swapParts(ctx context.Context, o exchange.Options, parts []bundle.Part) (theirs []byte, err error) {
+func swapPacked(ctx context.Context, o exchange.Options, own []byte) (theirs []byte, err error) {
 	conversation, err := exchange.Meet(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	theirs, err = conversation.Swap(ctx, "bundle", bundle.Pack(parts, exchange.MaxAnswer))
+	theirs, err = conversation.Swap(ctx, "bundle", own)
 	return theirs, errors.Join(err, conversation.Close())
 }
 
 // secretSettings are options whose values are for the two sides alone.
 var secretSettings = []string{"with", "text"}
 
-// writeSettings writes the settings with which a command would run here, without keys and secrets.
-func writeSettings(w io.Writer, streams streams, name, file string) error {
-	settings, err := shownSettings(name)
-	if err != nil {
-		return err
-	}
-	values, err := settingsWithOrigins(name, settings, streams, fileArguments(file))
-	if err != nil {
-		return err
-	}
-	for i, v := range values {
-		isKey := strings.HasPrefix(v.Name, "peers.") && strings.HasSuffix(v.Name, ".key")
-		if v.Text != "" && (isKey || slices.Contains(secretSettings, v.Name)) {
-			values[i].Text = "(left out)"
+// settingsOf returns the settings with which a command would run here, without keys and secrets.
+func (b *collection) settingsOf(name string) bundle.Part {
+	about := "settings of " + name + " with their origin; keys left out"
+	return part("config-"+name+".txt", about, func(w io.Writer) error {
+		settings, err := shownSettings(name)
+		if err != nil {
+			return err
 		}
-	}
-	_, err = io.WriteString(w, textValues(values))
-	return err
+		values, err := settingsWithOrigins(name, settings, b.streams, fileArguments(b.settings.ParameterFile))
+		if err != nil {
+			return err
+		}
+		if daemon, is := settings.(*config.Serve); is {
+			for _, each := range daemon.Shares {
+				b.hider.Add(each.Path)
+			}
+		}
+		for i, v := range values {
+			if strings.HasPrefix(v.Text, "/") {
+				b.hider.Add(v.Text)
+			}
+			isKey := strings.HasPrefix(v.Name, "peers.") && strings.HasSuffix(v.Name, ".key")
+			if v.Text != "" && (isKey || slices.Contains(secretSettings, v.Name)) {
+				values[i].Text = "(left out)"
+			}
+		}
+		_, err = io.WriteString(w, textValues(values))
+		return err
+	})
 }
 
 func fileArguments(file string) []string {

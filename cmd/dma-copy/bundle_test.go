@@ -65,6 +65,7 @@ func TestBundleHasWhatAReportNeeds(t *testing.T) {
 	const key = "dma-copy-key-MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE"
 	writeTestFile(t, "params.json", `{
   "doca_program_flags": {"chunk": "1M", "with": "sesame"},
+  "serve": {"share": ["inbox=/home/ada/merger plans/2027,rw"]},
   "peers": {"dpu": {"address": "dpu:7483", "key": "`+key+`"}}
 }`)
 	writeTestFile(t, "run.events", `{"event":"file","path":"secret plans/moon.txt"}`+"\n")
@@ -90,7 +91,7 @@ func TestBundleHasWhatAReportNeeds(t *testing.T) {
 		}
 	}
 	for name, content := range parts {
-		for _, secret := range []string{"sesame", key, "secret plans", "moon"} {
+		for _, secret := range []string{"sesame", key, "secret plans", "moon", "merger", "2027,r"} {
 			if strings.Contains(content, secret) {
 				t.Errorf("%s has %q", name, secret)
 			}
@@ -133,7 +134,7 @@ func TestBundleReplacesNothing(t *testing.T) {
 
 func TestBundleIsListedOnly(t *testing.T) {
 	variables := inBundleDirectory(t)
-	got := invoke(variables, "bundle", "--list")
+	got := invoke(variables, "bundle", "--list", "--peer", "-p", "b1:00.1") // does not wait for it
 	if got.err != nil || !strings.Contains(got.stdout, "machine.txt") {
 		t.Errorf("%v, printed\n%s", got.err, got.stdout)
 	}

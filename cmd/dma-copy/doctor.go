@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"os"
 	"os/exec"
 	"sync"
 
@@ -81,7 +80,7 @@ func probeDevice(ctx context.Context, streams streams, s config.Doctor, log zero
 	o := probe.Options{
 		Side: on.side, Device: on.device, Representor: s.Representor, Peer: s.Peer, Wait: s.Wait, Log: log,
 		Victim: func() *exec.Cmd {
-			victim := exec.Command("/proc/self/exe", os.Args[1:]...)
+			victim := exec.Command("/proc/self/exe", victimArguments(s)...)
 			victim.Env = append(streams.environ(), victimVariable+"=1")
 			return victim
 		},
@@ -102,6 +101,19 @@ func probeDevice(ctx context.Context, streams streams, s config.Doctor, log zero
 		err = report.InRequest("probes", &report.SideError{Side: on.side, Err: wait.Explain(err)})
 	}
 	return results, on.end(err)
+}
+
+// victimArguments are those of the doctor that is to be killed: the same device with the same driver.
+func victimArguments(s config.Doctor) []string {
+	args := []string{"doctor", "--probe", "--peer", "--driver", s.Driver.Name}
+	for _, given := range []struct{ flag, value string }{
+		{"--pci-addr", s.Device}, {"--rep-pci", s.Representor}, {"--doca-libdir", s.Driver.LibraryDir},
+	} {
+		if given.value != "" {
+			args = append(args, given.flag, given.value)
+		}
+	}
+	return args
 }
 
 // beVictim ends with the standard input, which the process that kills this one holds open.

@@ -21,6 +21,9 @@ var (
 	// nameInText matches such a key with its value in a line of a text log.
 	nameInText = regexp.MustCompile(`\b(?:` + strings.Join(nameKeys, "|") + `)=("(?:[^"\\]|\\.)*"|\S+)`)
 
+	// nameInCommand matches the file of a command line.
+	nameInCommand = regexp.MustCompile(`(?:^|\s)(?:-f|--file)[ =]('(?:[^'\\]|\\.)*'|[^\s"]+)`)
+
 	// absolutePath matches absolute paths; group 1 is what stands in front.
 	absolutePath = regexp.MustCompile(`(^|[\s"'=:,(])(/[^\s"':,;=()\\]+)`)
 
@@ -32,15 +35,31 @@ var (
 // and is replaced behind an equals sign and in quotes only.
 const minFree = 4
 
-// HideNames replaces the names of files in the parts by n1, n2 and so on, one for each element of a path, the same
-// element by the same number in all parts. Names are what stands under the keys for them in events and log lines, and
-// absolute paths but those of the system.
-func HideNames(parts []Part) []Part {
-	hidden := hiding{numbers: map[string]string{}}
+// Hider replaces the names of files by n1, n2 and so on, one for each element of a path, the same element by the same
+// number in all parts. Names are what stands under the keys for them in events and log lines, the file of a command
+// line, absolute paths but those of the system, and what was added. A name that stands in free text alone is not
+// recognized.
+type Hider struct {
+	names   []string          // that are to be replaced
+	numbers map[string]string // by element of a path
+}
+
+// NewHider returns a Hider that also replaces these names.
+func NewHider(names []string) *Hider {
+	h := &Hider{numbers: map[string]string{}}
+	h.names = append(h.names, names...)
+	return h
+}
+
+// Add adds the path of a file, unless it is one of the system.
+func (h *Hider) Add(path string) { h.add(path) }
+
+// Hide returns the parts with the names in them replaced, and those of earlier calls.
+func (h *Hider) Hide(parts []Part) []Part {
 	for _, p := range parts {
-		hidden.collect(p.Content)
+		h.collect(p.Content)
 	}
-	replacer := hidden.replacer()
+	replacer := h.replacer()
 	result := slices.Clone(parts)
 	for i := range result {
 		result[i].Content = []byte(replacer.Replace(string(result[i].Content)))
@@ -48,12 +67,7 @@ func HideNames(parts []Part) []Part {
 	return result
 }
 
-type hiding struct {
-	names   []string          // that are to be replaced
-	numbers map[string]string // by element of a path
-}
-
-func (h *hiding) collect(content []byte) {
+func (h *Hider) collect(content []byte) {
 	for line := range bytes.Lines(content) {
 		var event any
 		if bytes.HasPrefix(line, []byte("{")) && json.Unmarshal(line, &event) == nil {
@@ -62,6 +76,9 @@ func (h *hiding) collect(content []byte) {
 		for _, match := range nameInText.FindAllSubmatch(line, -1) {
 			h.add(unquoted(string(match[1])))
 		}
+		for _, match := range nameInCommand.FindAllSubmatch(line, -1) {
+			h.add(strings.Trim(string(match[1]), "'"))
+		}
 		for _, match := range absolutePath.FindAllSubmatch(line, -1) {
 			h.add(strings.TrimRight(string(match[2]), "."))
 		}
@@ -69,7 +86,7 @@ func (h *hiding) collect(content []byte) {
 }
 
 // collectValues looks for names in a value of JSON; named: it stands under a key for them.
-func (h *hiding) collectValues(value any, named bool) {
+func (h *Hider) collectValues(value any, named bool) {
 	switch value := value.(type) {
 	case map[string]any:
 		for key, under := range value {
@@ -86,7 +103,7 @@ func (h *hiding) collectValues(value any, named bool) {
 	}
 }
 
-func (h *hiding) add(name string) {
+func (h *Hider) add(name string) {
 	if strings.Trim(name, "./:-") == "" || systemPath.MatchString(name) {
 		return
 	}
@@ -94,7 +111,7 @@ func (h *hiding) add(name string) {
 }
 
 // replacer replaces all names that were collected, a longer one before one that it contains.
-func (h *hiding) replacer() *strings.Replacer {
+func (h *Hider) replacer() *strings.Replacer {
 	slices.SortFunc(h.names, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	var pairs []string
 	for _, name := range slices.Compact(h.names) {
@@ -124,7 +141,7 @@ func forms(name string) []string {
 }
 
 // pseudonym returns a path with the same number of elements.
-func (h *hiding) pseudonym(name string) string {
+func (h *Hider) pseudonym(name string) string {
 	elements := strings.Split(name, "/")
 	for i, element := range elements {
 		if element == "" || path.Clean(element) == "." || element == ".." {

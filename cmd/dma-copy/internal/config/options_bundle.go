@@ -17,6 +17,7 @@ type Bundle struct {
 	EventsFile    string        // JSON events of a run; empty: none
 	LogFile       string        // log of a run; empty: none
 	HideNames     bool          // of files
+	Hide          []string      // further names to hide
 	ListOnly      bool
 	Overwrite     bool
 }
@@ -42,8 +43,17 @@ func (s *Bundle) options() []option {
 			"Add the JSON events of a run, the standard output of a command with -o json"),
 		fileOption(AddedFlags, "log-file", "FILE", &s.LogFile,
 			"Add the log of a run, the standard error of a command with -l TRACE"),
-		switchOption(AddedFlags, "hide-names", &s.HideNames, "Replace file names by n1, n2, ..., everywhere alike"),
+		switchOption(AddedFlags, "hide-names", &s.HideNames,
+			"Replace file names by n1, n2, ..., everywhere alike; not those that stand in free text alone"),
+		{group: AddedFlags, name: "hide", value: "NAME", list: "hide", json: jsonList, assign: s.assignHidden,
+			help: "Replace this name, too, and those of --hide-names; may be repeated"},
 		switchOption(AddedFlags, "list", &s.ListOnly, "Only print what would be in it"),
 		switchOption(AddedFlags, "overwrite", &s.Overwrite, "Replace an existing FILE"),
 	})
+}
+
+func (s *Bundle) assignHidden(name string) error {
+	path, err := parsePath(name)
+	s.Hide, s.HideNames = append(s.Hide, path), true
+	return err
 }
