@@ -272,7 +272,7 @@ func (b *collection) swap(ctx context.Context, own []bundle.Part) ([]bundle.Part
 		stop := report.Waiting(wait, waitOutput(b.streams, config.OutputText, false, b.log), progressRequests(ctx))
 		theirs, err = swapPacked(ctx, exchange.Options{
 			Side: on.side, Device: on.device, Representor: s.Representor, Name: bundleServer, Wait: s.Wait,
-			Idle: s.Wait, Log: b.log,
+			Idle: exchange.Limit, Log: b.log,
 		}, bundle.Pack(own, exchange.MaxAnswer))
 		stop()
 		err = wait.Explain(err)

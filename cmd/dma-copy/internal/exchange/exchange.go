@@ -35,8 +35,12 @@ const (
 	MaxAnswer   = 256 << 10
 )
 
+// Limit is the time that a conversation takes at most, once the peer is there.
+const Limit = time.Minute
+
 const (
 	pieceHeader = 16 // bytes that a piece may have in front of its text
+	leastPiece  = 64 // bytes of each piece but the last
 	errorHeader = "error"
 )
 
@@ -47,7 +51,7 @@ type Options struct {
 	Representor string        // on the DPU: the host function to serve
 	Name        string        // of the Comch server, which no other command has
 	Wait        time.Duration // for the peer to appear
-	Idle        time.Duration // for each message of the peer, and so for the work behind an answer
+	Idle        time.Duration // for each message and each whole answer of the peer, and so for the work behind it
 	Log         zerolog.Logger
 }
 
@@ -138,21 +142,24 @@ func (c *Conversation) send(ctx context.Context, message []byte, err error) erro
 		return err
 	}
 	c.trace.Sent(message, c.session.State())
-	waiting, cancel := c.waiting(ctx)
+	waiting, cancel := c.waiting(ctx, "message")
 	defer cancel()
 	return c.conn.Send(waiting, message)
 }
 
-// waiting returns the context of a wait for the peer.
-func (c *Conversation) waiting(ctx context.Context) (context.Context, context.CancelFunc) {
+// waiting returns the context of a wait for something from the peer.
+func (c *Conversation) waiting(ctx context.Context, noun string) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, c.options.Idle, job.NewError(job.ErrIdle, nil, "check the other side",
-		"timeout: no message from the %s for %s", c.options.Side.Other(), c.options.Idle))
+		"timeout: no %s from the %s for %s", noun, c.options.Side.Other(), c.options.Idle))
 }
 
 // receive returns the text of the next message of the peer, which must be of one kind.
 func (c *Conversation) receive(ctx context.Context, want negotiate.Event) ([]byte, error) {
-	waiting, cancel := c.waiting(ctx)
+	waiting, cancel := c.waiting(ctx, "message")
 	defer cancel()
+	if ctx.Err() != nil { // Recv prefers a message that waits
+		return nil, context.Cause(ctx)
+	}
 	message, err := c.conn.Recv(waiting)
 	if err != nil {
 		return nil, err
@@ -171,8 +178,12 @@ func (c *Conversation) receive(ctx context.Context, want negotiate.Event) ([]byt
 }
 
 // Turns calls ask in this side's turn, in which it may call Ask, and handle for each question in the peer's turn. Both
-// sides call it, once, and only Close after it. An error ends it; then the peer has one, too, after Close.
+// sides call it, once, and only Close after it. An error ends it, such as one after Limit; then the peer has one, too,
+// after Close.
 func (c *Conversation) Turns(ctx context.Context, ask func(context.Context) error, handle Handler) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, Limit, job.NewError(job.ErrIdle, nil, "check the other side",
+		"timeout: the exchange with the %s took more than %s", c.options.Side.Other(), Limit))
+	defer cancel()
 	roles := []negotiate.ServiceRole{negotiate.Command, negotiate.Daemon}
 	if c.options.Side == negotiate.Host {
 		slices.Reverse(roles)
@@ -219,6 +230,8 @@ func (c *Conversation) Ask(ctx context.Context, question string) ([]byte, error)
 	if question == "" || len(question) > MaxQuestion {
 		return nil, fmt.Errorf("a question of %d bytes, not 1 to %d", len(question), MaxQuestion)
 	}
+	ctx, cancel := c.waiting(ctx, "complete answer")
+	defer cancel()
 	var answer []byte
 	for total := -1; len(answer) != total; {
 		piece, err := c.request(ctx, strconv.Itoa(len(answer))+" "+question)
@@ -231,7 +244,7 @@ func (c *Conversation) Ask(ctx context.Context, question string) ([]byte, error)
 		}
 		announced, err := strconv.Atoi(string(head))
 		if err != nil || announced < 0 || announced > MaxAnswer || total >= 0 && announced != total ||
-			len(text) > announced-len(answer) || len(text) == 0 && announced > 0 {
+			len(text) > announced-len(answer) || len(text) < min(leastPiece, announced-len(answer)) {
 			return nil, fmt.Errorf("a piece of %d bytes at %d of an answer that has %s: %w", len(text), len(answer),
 				quote.Text(string(head)), negotiate.ErrMalformed)
 		}

@@ -110,30 +110,90 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
+// reply sends pieces, each after a delay.
+func (c *Conversation) reply(t *testing.T, delay time.Duration, pieces ...string) {
+	for _, piece := range pieces {
+		if _, err := c.receive(t.Context(), negotiate.Pinged); err != nil {
+			return
+		}
+		time.Sleep(delay)
+		if message, err := c.session.Pong(nil, []byte(piece)); err == nil {
+			_ = c.send(t.Context(), message, nil)
+		}
+	}
+}
+
 // TestHostilePieces sends what no answering side of this program sends.
 func TestHostilePieces(t *testing.T) {
+	least := strings.Repeat("a", leastPiece)
 	for _, pieces := range [][]string{
-		{"x\ntext"}, {"-1\n"}, {"262145\ntext"}, {"2\ntext"}, {"9\n"}, {"9\ntext", "8\ntext"}, {"8"}, {""},
+		{"x\ntext"}, {"-1\n"}, {"262145\ntext"}, {"2\ntext"}, {"9\n"}, {"129\n" + least, "128\n" + least}, {"8"},
+		{""}, {"129\n" + least[1:]},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			sides := piped(t)
 			host := sides[negotiate.Host]
-			go func() {
-				for _, piece := range pieces {
-					if _, err := host.receive(t.Context(), negotiate.Pinged); err != nil {
-						return
-					}
-					if message, err := host.session.Pong(nil, []byte(piece)); err == nil {
-						_ = host.send(t.Context(), message, nil)
-					}
-				}
-			}()
+			go host.reply(t, 0, pieces...)
 			answer, err := sides[negotiate.DPU].Ask(t.Context(), "question")
 			if !errors.Is(err, negotiate.ErrMalformed) {
 				t.Errorf("%q: answer %q, error %v", pieces, answer, err)
 			}
 		})
 	}
+}
+
+func TestSlowPieces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sides := piped(t)
+		piece := "192\n" + strings.Repeat("a", leastPiece)
+		var replying sync.WaitGroup
+		replying.Go(func() { sides[negotiate.Host].reply(t, 20*time.Second, piece, piece, piece) })
+		answer, err := sides[negotiate.DPU].Ask(t.Context(), "question")
+		if !errors.Is(err, job.ErrIdle) || !strings.Contains(err.Error(), "no complete answer from the host") {
+			t.Errorf("%d bytes, error %v", len(answer), err)
+		}
+		replying.Wait()
+	})
+}
+
+// A peer that always asks something else is answered for a minute.
+func TestEndlessQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sides := piped(t)
+		go func() {
+			var err error
+			for range 100 {
+				time.Sleep(time.Second)
+				if _, err = sides[negotiate.DPU].Ask(t.Context(), "more?"); err != nil {
+					return
+				}
+			}
+			_ = sides[negotiate.DPU].Close()
+		}()
+		err := sides[negotiate.Host].Turns(t.Context(), nil, func(context.Context, string) ([]byte, error) {
+			return nil, nil
+		})
+		if !errors.Is(err, job.ErrIdle) || !strings.Contains(err.Error(), "took more than 1m0s") {
+			t.Errorf("error %v", err)
+		}
+		time.Sleep(time.Second)
+	})
+}
+
+// A question that waits when the time is over is not answered.
+func TestLateQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sides := piped(t)
+		go func() { _, _ = sides[negotiate.DPU].Ask(t.Context(), "too late?") }()
+		synctest.Wait()
+		err := sides[negotiate.Host].answer(dead(t), func(context.Context, string) ([]byte, error) {
+			t.Error("it is answered")
+			return nil, nil
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+	})
 }
 
 func TestSilentPeer(t *testing.T) {
