@@ -181,7 +181,7 @@ func (t *trial) check(err error) {
 	}
 }
 
-// need ends the probe if there is an error, which is not about what is tried.
+// need ends the probe as one that could not be tried if there is an error.
 func (t *trial) need(err error) {
 	if err != nil {
 		panic(stop{err})

@@ -243,14 +243,24 @@ func TestHostilePeer(t *testing.T) {
 			t.Errorf("%q: answer %q", question, answer)
 		}
 	}
-	for range 2 * maxUsed {
-		_, _ = s.answer(t.Context(), "export-read")
+	dpu := &trial{run: &run{Options: Options{Side: negotiate.DPU, Device: sides.DPU}}}
+	memory := dpu.export(dpu.region(smallSize, doca.RemoteRead))
+	for _, question := range []string{"export-read", "fetch " + memory} {
+		if _, err := s.answer(t.Context(), question); err != nil {
+			t.Errorf("%s: error %v", question, err)
+		}
+		for range 2 * maxUsed {
+			_, _ = s.answer(t.Context(), question)
+		}
+		if len(s.used) > maxUsed+3 || s.hung != nil { // a question opens at most 3
+			t.Errorf("%s: %d are open, hung %v", question, len(s.used), s.hung)
+		}
+		if _, err := s.answer(t.Context(), "end"); err != nil || len(s.used) > 0 {
+			t.Errorf("%d are open after the end, error %v", len(s.used), err)
+		}
 	}
-	if len(s.used) > maxUsed+1 || s.hung != nil {
-		t.Errorf("%d are open, hung %v", len(s.used), s.hung)
-	}
-	if _, err := s.answer(t.Context(), "end"); err != nil || len(s.used) > 0 {
-		t.Errorf("%d are open after the end, error %v", len(s.used), err)
+	if err := dpu.close(); err != nil {
+		t.Error(err)
 	}
 	results := `[{"name":"task-size","verdict":"differs"},{"name":"new","verdict":"differs"},` +
 		`{"name":"messages","verdict":"fine","found":"\u001b[2J"},` +

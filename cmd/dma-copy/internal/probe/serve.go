@@ -12,8 +12,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// service is what a side does for the probes of the other one: the host all that the DPU asks for, the DPU the results.
-// The question "end" closes all that the host has opened.
+// service answers the questions of the other side: the host does what probes of the DPU need, and the DPU only returns
+// its results. The question "end" closes all that the host has opened.
 type service struct {
 	trial
 	memory   *doca.Region     // exported last
@@ -24,32 +24,30 @@ type service struct {
 
 const maxUsed = 16
 
-// answer is the exchange.Handler. A number in a question is at most 2^20, more than this program has in any.
+// answer is the exchange.Handler.
 func (s *service) answer(ctx context.Context, question string) ([]byte, error) {
 	word, argument, _ := strings.Cut(question, " ")
-	if s.Side == negotiate.Host && word == "fetch" {
-		text, err := s.guarded(ctx, answerTime, func() string { return s.fetch(argument) })
-		return []byte(text), err
-	}
-	number, err := strconv.ParseUint("0"+argument, 10, 20)
-	if err != nil {
-		return nil, err
-	}
 	if s.Side == negotiate.DPU {
 		if word != "results" {
 			return nil, errors.New("the DPU has results only")
 		}
 		return json.Marshal(s.results)
 	}
-	text, err := s.guarded(ctx, answerTime, func() string { return s.do(word, int64(number)) })
+	text, err := s.guarded(ctx, answerTime, func() string { return s.serve(word, argument) })
 	return []byte(text), err
 }
 
-// do does what a question is about, on the host, where no probe has more open than maxUsed.
-func (s *service) do(word string, number int64) string {
+// serve answers a question on the host, where no probe has more open than maxUsed. A number in a question is at most
+// 2^20, more than this program has in any.
+func (s *service) serve(word, argument string) string {
 	if len(s.used) > maxUsed && word != "end" {
 		s.need(errors.New("too much is open"))
 	}
+	if word == "fetch" {
+		return s.fetch(argument)
+	}
+	number, err := strconv.ParseUint("0"+argument, 10, 20)
+	s.need(err)
 	switch word {
 	case "end":
 		s.need(s.close())
@@ -65,13 +63,13 @@ func (s *service) do(word string, number int64) string {
 	case "victim":
 		s.kill = s.startVictim()
 	default:
-		return s.doMore(word, number)
+		return s.useOpened(word, int64(number))
 	}
 	return ""
 }
 
-// doMore does what is about something that an earlier question has left.
-func (s *service) doMore(word string, number int64) string {
+// useOpened answers a question about something that an earlier one has opened.
+func (s *service) useOpened(word string, number int64) string {
 	switch {
 	case word == "sum" && s.memory != nil:
 		return sum(s.memory.Bytes())
@@ -84,15 +82,15 @@ func (s *service) doMore(word string, number int64) string {
 	case word == "consumed" && s.received != nil:
 		return sum(s.received())
 	case s.last != nil:
-		s.doOnLink(word, number)
+		s.useConnection(word, number)
 	default:
 		s.need(fmt.Errorf("unknown question %q", word))
 	}
 	return ""
 }
 
-// doOnLink does what is about the last connection.
-func (s *service) doOnLink(word string, number int64) {
+// useConnection answers a question about the last connection.
+func (s *service) useConnection(word string, number int64) {
 	switch word {
 	case "wait":
 		s.need(notices(s.ctx, s.last))
