@@ -40,8 +40,9 @@ func benchCommand() command {
 		about: `Copies from memory to memory, in both directions, as a copy of files does but
 without reading, digests and storing, and prints the throughput for each chunk,
 depth and number of lanes, by DMA and over producers and consumers. It ends
-with the cheapest settings that reach 95 % of the best throughput, as flags and
-for a parameter file. Figures of the software device mean nothing for a card.
+with the cheapest settings within 5 % of the best compromise between the two
+directions, as flags and for a parameter file. Figures of the software device
+mean nothing for a card.
 
 Without PEER, run it on both sides, as a copy; nobody is authenticated. The
 host measures and prints, with its own flags; the DPU serves it. With PEER, a

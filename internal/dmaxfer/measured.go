@@ -7,7 +7,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
 
-// measuredFile returns what a measurement copies that many bytes of: memory, or on the side that receives nothing.
+// measuredFile returns the file of a measurement: that many bytes of memory, or a target that stores nothing.
 func measuredFile(size int64, sends bool) *job.LocalFile {
 	file := &job.LocalFile{FS: disk.OS, Path: "memory"}
 	if file.Discards = !sends; sends {
@@ -17,7 +17,7 @@ func measuredFile(size int64, sends bool) *job.LocalFile {
 	return file
 }
 
-// measuredSource is the disk.File of the sender: its content is what is in the buffers that it is read into.
+// measuredSource is the disk.File of the sender. A read leaves a buffer that has content as it is.
 type measuredSource struct {
 	disk.File // nil: a source is only read
 	size      int64

@@ -15,9 +15,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// This file has the measurements of both sides: copies from memory to memory, which are made as those of files.
+// This file has the measurements of both sides: copies from memory to memory, otherwise made as copies of files.
 
-// MostMeasured is how many bytes the window of a measurement may have: those of the largest that copies choose.
+// MostMeasured is the largest window of a measurement in bytes, and the largest that copies choose by themselves.
 const MostMeasured = 64 << 20
 
 // longestMeasurement is what one measurement may take on the daemon.
@@ -26,8 +26,8 @@ const longestMeasurement = 10 * time.Second
 var errLongMeasurement = job.NewError(job.ErrLimit, nil, "measure for a shorter time",
 	"a measurement took longer than the daemon's limit of %s", longestMeasurement)
 
-// Measure copies memory to the daemon (CopyPush) or from it (CopyPull), and returns how that went. Of the options it
-// sets what the request says. Errors are those of Push, and ErrCapability if the daemon's version cannot measure.
+// Measure copies memory to the daemon (CopyPush) or from it (CopyPull), and returns how that went. The
+// request replaces the options that it has, too. Errors are those of Push, and ErrCapability if the daemon's version cannot measure.
 func (c *Client) Measure(
 	ctx context.Context, r negotiate.MeasureRequest, o dmaxfer.Options,
 ) (job.Summary, error) {

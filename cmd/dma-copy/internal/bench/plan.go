@@ -17,13 +17,12 @@ type Case struct {
 	Lanes int    `json:"lanes"` // of each side, at most one for each chunk in flight
 }
 
-// Plan is what is measured: all combinations.
+// Plan lists the settings to measure, in all combinations.
 type Plan struct {
-	From, Paths   []string
 	Chunks        []int64
 	Depths, Lanes []int
 	Window        int64         // bytes of chunks in flight, at most
-	Each          time.Duration // about what the measurement of one case takes
+	Each          time.Duration // about how long one case is measured
 }
 
 // Measured is what a Measurer has found: chunk and depth are those that both sides have used.

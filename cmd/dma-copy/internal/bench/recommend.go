@@ -19,7 +19,7 @@ type Recommended struct {
 }
 
 // Recommend returns the settings that follow from results; nil if there are none. The throughput of settings is that of
-// the sender for which they are worst, as a part of the sender's best. Of those that are near the top it takes the
+// the sender for which they are worst, as a part of the best of that sender. Among those near the top it takes the
 // first path, then the smallest window, the fewest lanes, and the fewest chunks.
 func Recommend(results []Result) *Recommended {
 	best := map[string]float64{}
