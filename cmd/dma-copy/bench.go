@@ -25,6 +25,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/ping"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
@@ -103,6 +104,7 @@ type benchRun struct {
 	log      zerolog.Logger
 	at       negotiate.Place // of the copy of --file
 	report   *bench.Report
+	limit    error // that a case has reached
 }
 
 // call measures, on the host, with a bench on the DPU.
@@ -245,11 +247,7 @@ func (b *benchRun) copies(ctx context.Context, c contact) error {
 			}
 			results, err := plan.Run(ctx, report.RoleOf(from), path.String(), b.measurer(c, path, direction))
 			if skipped, is := errors.AsType[*bench.Unavailable](err); is {
-				unavailable = skipped.Err
-				reason := report.Sentence(withSide(c.side.side, unavailable))
-				b.report.Skipped = append(b.report.Skipped, bench.Skipped{
-					From: report.RoleOf(from), Path: path.String(), Reason: reason,
-				})
+				unavailable = b.skip(c, report.RoleOf(from), path, "", skipped.Err)
 			} else if err != nil {
 				return err
 			}
@@ -262,8 +260,16 @@ func (b *benchRun) copies(ctx context.Context, c contact) error {
 	if len(b.report.Results) > 0 {
 		return nil
 	}
-	return cmp.Or(unavailable, exit.Usagef("no chunk of --chunks fits %d bytes in flight with one of --depths and "+
+	return cmp.Or(unavailable, b.limit, exit.Usagef("no chunk of --chunks fits %d bytes in flight with one of --depths and "+
 		"--lane-counts: choose smaller ones", service.MostMeasured))
+}
+
+// skip notes why a path, or the cases of it that prefix names, are not measured, and returns that.
+func (b *benchRun) skip(c contact, from string, path negotiate.Path, prefix string, why error) error {
+	b.report.Skipped = append(b.report.Skipped, bench.Skipped{
+		From: from, Path: path.String(), Reason: prefix + report.Sentence(withSide(c.side.side, why)),
+	})
+	return why
 }
 
 // measurer returns what makes the measurements on a path in a direction.
@@ -275,7 +281,12 @@ func (b *benchRun) measurer(c contact, path negotiate.Path, direction negotiate.
 		}, b.options(c.side.side))
 		refused, isRefused := errors.AsType[*negotiate.Refusal](err)
 		lacking := errors.Is(err, job.ErrCapability) || errors.Is(err, negotiate.ErrNoPath)
-		if lacking || isRefused && !refused.Final {
+		switch {
+		case err != nil && ctx.Err() == nil && report.ExitCode(err) == exit.Limit:
+			prefix := fmt.Sprintf("chunk %s, depth %d, lanes %d: ", quantity.Bytes(uint64(of.Chunk)), of.Depth, of.Lanes)
+			b.limit = b.skip(c, of.From, path, prefix, err)
+			err = bench.ErrSkipped
+		case lacking || isRefused && !refused.Final:
 			err = &bench.Unavailable{Err: err}
 		}
 		return bench.Measured{Chunk: summary.Chunk, Depth: summary.Depth, Elapsed: summary.Elapsed}, err

@@ -69,7 +69,7 @@ func TestMeasureIsRefused(t *testing.T) {
 	})
 }
 
-// A measurement that takes too long ends, and the daemon then serves others.
+// A measurement that takes too long ends, and the connection then serves others.
 func TestLongMeasurement(t *testing.T) {
 	slow := func(w *world) { w.config.Limits.Bandwidth = 1 << 20 }
 	inWorld(t, slow, func(w *world) {
@@ -83,9 +83,7 @@ func TestLongMeasurement(t *testing.T) {
 		if r := w.records()[0]; r.Duration < longestMeasurement || !errors.Is(r.Err, job.ErrLimit) {
 			w.Errorf("the record is %+v", r)
 		}
-		again := w.alice()
-		defer again.Close()
-		_, err := w.measure(again, measurement(negotiate.CopyPush))
+		_, err := w.measure(c, measurement(negotiate.CopyPush))
 		must(w.T, err)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -61,8 +62,8 @@ func TestNoiseDoesNotCount(t *testing.T) {
 	copies := 0
 	noisy := func(ctx context.Context, c Case, bytes int64) (Measured, error) {
 		m, err := bluefield3.measure(ctx, c, bytes)
-		if copies++; copies%4 != 0 { // of the first copy and the three rounds of each case
-			m.Elapsed *= time.Duration(1 + copies%4)
+		if copies++; copies%rounds != 0 {
+			m.Elapsed *= time.Duration(1 + copies%rounds)
 		}
 		return m, err
 	}
@@ -161,6 +162,32 @@ func TestPlanRun(t *testing.T) {
 	_, err := everything.Run(t.Context(), "host", "dma", m.measure)
 	if _, is := errors.AsType[*Unavailable](err); !is {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A slow path, or a daemon with a bandwidth limit, is measured with small copies, and a case that reaches a limit does
+// not hide the others.
+func TestSlowPath(t *testing.T) {
+	const limit = 10 * time.Second
+	slow := bluefield3
+	slow.rates = map[string]float64{"host": 1e6}
+	p := everything
+	p.Each, p.Lanes = 5*time.Second, []int{1}
+	limited := func(ctx context.Context, c Case, bytes int64) (Measured, error) {
+		m, err := slow.measure(ctx, c, bytes)
+		if m.Elapsed > limit || c.Depth == 4 {
+			return Measured{}, fmt.Errorf("%w: it takes %s", ErrSkipped, m.Elapsed)
+		}
+		return m, err
+	}
+	got, err := p.Run(t.Context(), "host", "dma", limited)
+	if err != nil || len(got) != 4*3 {
+		t.Fatalf("%d results, %v", len(got), err)
+	}
+	for _, r := range got {
+		if r.Rate < 0.99e6 || r.Rate > 1.01e6 {
+			t.Errorf("%+v", r)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -32,7 +33,8 @@ type Measured struct {
 	Elapsed time.Duration
 }
 
-// Measurer copies so many bytes. An error that is an *Unavailable is about this sender and path only.
+// Measurer copies so many bytes. An error that is an *Unavailable is about this sender and path only, and ErrSkipped
+// about this case only.
 type Measurer func(ctx context.Context, c Case, bytes int64) (Measured, error)
 
 // Unavailable is the error of a path that one of the sides cannot or may not use.
@@ -40,6 +42,9 @@ type Unavailable struct{ Err error }
 
 // Error implements error.
 func (u *Unavailable) Error() string { return u.Err.Error() }
+
+// ErrSkipped is the error of a case that reaches a limit of one of the sides.
+var ErrSkipped = errors.New("skipped")
 
 // Result is one measurement.
 type Result struct {
@@ -50,7 +55,7 @@ type Result struct {
 	Latency float64 `json:"chunk_seconds"` // mean time of a chunk from its announcement to its acknowledgement
 }
 
-// Skipped is a sender and a path that could not be measured.
+// Skipped is a sender and a path that could not be measured, or not in the cases that the reason names.
 type Skipped struct {
 	From   string `json:"from"`
 	Path   string `json:"path"`
@@ -76,7 +81,7 @@ func (p Plan) Run(ctx context.Context, from, path string, measure Measurer) ([]R
 					continue
 				}
 				r, err := p.one(ctx, Case{from, path, chunk, depth, lanes}, seen, measure)
-				if err != nil {
+				if err != nil && !errors.Is(err, ErrSkipped) {
 					return results, err
 				}
 				if r.Bytes > 0 {
@@ -88,28 +93,34 @@ func (p Plan) Run(ctx context.Context, from, path string, measure Measurer) ([]R
 	return results, nil
 }
 
-// one measures a case for about the time of the plan, after a shorter copy that opens the window and shows how much
-// that is. It returns nothing if the device's limits make the case one that has been measured.
+// one measures a case for about the time of the plan. Before that, copies that grow up to twice the window open it, and
+// show how much to copy; on a slow path a few chunks do. It returns nothing if the device's limits make the case one
+// that has been measured.
 func (p Plan) one(ctx context.Context, c Case, seen map[Case]bool, measure Measurer) (r Result, err error) {
-	window := c.Chunk * int64(c.Depth)
-	first, err := measure(ctx, c, 2*window)
+	bytes := 2 * c.Chunk
+	last, err := measure(ctx, c, bytes)
 	if err != nil {
 		return r, err
 	}
-	c.Chunk, c.Depth = first.Chunk, first.Depth
+	c.Chunk, c.Depth = last.Chunk, last.Depth
 	if seen[c] || c.Lanes > c.Depth {
 		return r, nil
 	}
 	seen[c] = true
-	estimate := resultOf(c, 2*window, first).Rate
-	for range rounds {
-		chunks := int64(estimate*p.Each.Seconds()/rounds) / c.Chunk
-		bytes := min(max(chunks, 2*int64(c.Depth)), largestMeasurement/c.Chunk) * c.Chunk
-		m, err := measure(ctx, c, bytes)
-		if err != nil {
-			return Result{}, err
+	for most := 2 * c.Chunk * int64(c.Depth); bytes < most && last.Elapsed < p.Each/rounds; {
+		bytes = min(4*bytes, most)
+		if last, err = measure(ctx, c, bytes); err != nil {
+			return r, err
 		}
-		if round := resultOf(c, bytes, m); round.Rate > r.Rate {
+	}
+	estimate, least := resultOf(c, bytes, last).Rate, bytes/c.Chunk
+	for round := 0; round < rounds && (round == 0 || last.Elapsed < p.Each); round++ {
+		chunks := int64(estimate*p.Each.Seconds()/rounds) / c.Chunk
+		bytes = min(max(chunks, least), largestMeasurement/c.Chunk) * c.Chunk
+		if last, err = measure(ctx, c, bytes); err != nil {
+			return r, err // of the rounds before
+		}
+		if round := resultOf(c, bytes, last); round.Rate > r.Rate {
 			r, estimate = round, round.Rate
 		}
 	}
