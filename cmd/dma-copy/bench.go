@@ -135,6 +135,7 @@ func (b *benchRun) serve(ctx context.Context, on side, m service.Meeting) error 
 		Key: key, AuthNone: true, MeasuresOnly: true, Name: machineName(), User: userName(), Log: b.log,
 		Limits: service.Limits{IdleTimeout: b.settings.IdleTimeout}, Copy: b.options(on.side),
 	}
+	c.Copy.Lanes = config.MostLanes
 	if b.settings.File != "" {
 		c.Shares = []share.Share{{Name: benchShare, Path: b.settings.File, Access: share.ReadWrite}}
 	}
@@ -260,8 +261,8 @@ func (b *benchRun) copies(ctx context.Context, c contact) error {
 	if len(b.report.Results) > 0 {
 		return nil
 	}
-	return cmp.Or(unavailable, b.limit, exit.Usagef("no chunk of --chunks fits %d bytes in flight with one of --depths and "+
-		"--lane-counts: choose smaller ones", service.MostMeasured))
+	return cmp.Or(unavailable, b.limit, exit.Usagef("no chunk of --chunks fits %d bytes in flight with one of "+
+		"--depths and --lane-counts: choose smaller ones", service.MostMeasured))
 }
 
 // skip notes why a path, or the cases of it that prefix names, are not measured, and returns that.
@@ -283,8 +284,8 @@ func (b *benchRun) measurer(c contact, path negotiate.Path, direction negotiate.
 		lacking := errors.Is(err, job.ErrCapability) || errors.Is(err, negotiate.ErrNoPath)
 		switch {
 		case err != nil && ctx.Err() == nil && report.ExitCode(err) == exit.Limit:
-			prefix := fmt.Sprintf("chunk %s, depth %d, lanes %d: ", quantity.Bytes(uint64(of.Chunk)), of.Depth, of.Lanes)
-			b.limit = b.skip(c, of.From, path, prefix, err)
+			cases := fmt.Sprintf("%s x %d, lanes %d: ", quantity.Bytes(uint64(of.Chunk)), of.Depth, of.Lanes)
+			b.limit = b.skip(c, of.From, path, cases, err)
 			err = bench.ErrSkipped
 		case lacking || isRefused && !refused.Final:
 			err = &bench.Unavailable{Err: err}

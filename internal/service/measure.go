@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -20,14 +21,17 @@ import (
 // MostMeasured is the largest window of a measurement in bytes, and the largest that copies choose by themselves.
 const MostMeasured = 64 << 20
 
+// measuredLanes is the limit for the lanes of a daemon whose options have none: as many as copies choose.
+const measuredLanes = 2
+
 // longestMeasurement is what one measurement may take on the daemon.
 const longestMeasurement = 10 * time.Second
 
 var errLongMeasurement = job.NewError(job.ErrLimit, nil, "measure for a shorter time",
 	"a measurement took longer than the daemon's limit of %s", longestMeasurement)
 
-// Measure copies memory to the daemon (CopyPush) or from it (CopyPull), and returns how that went. The
-// request replaces the options that it has, too. Errors are those of Push, and ErrCapability if the daemon's version cannot measure.
+// Measure copies memory to the daemon (CopyPush) or from it (CopyPull), and returns how that went. The request replaces
+// the options that it has, too. Errors are those of Push, and ErrCapability if the daemon's version cannot measure.
 func (c *Client) Measure(
 	ctx context.Context, r negotiate.MeasureRequest, o dmaxfer.Options,
 ) (job.Summary, error) {
@@ -91,6 +95,7 @@ func (c *connection) authorizeMeasure(r negotiate.MeasureRequest) ([]*rate.Limit
 		return nil, err
 	}
 	needed := neededFor(r.Direction)
+	mostLanes := cmp.Or(s.config.Copy.Lanes, measuredLanes)
 	may := func(each share.Share) bool { return each.Access.Allows(needed) }
 	switch window := int64(r.Chunk) * int64(r.Depth); {
 	case !s.config.MeasuresOnly && !slices.ContainsFunc(visible, may):
@@ -100,6 +105,9 @@ func (c *connection) authorizeMeasure(r negotiate.MeasureRequest) ([]*rate.Limit
 		return nil, job.NewError(job.ErrLimit, nil, "choose smaller --chunks or --depths",
 			"a window of %s exceeds the daemon's limit of %s", quantity.Bytes(uint64(window)),
 			quantity.Bytes(MostMeasured))
+	case int(r.Lanes) > mostLanes: // each has an engine, which is kept for the next copy
+		return nil, job.NewError(job.ErrLimit, nil, "choose fewer --lane-counts, or raise --lanes of the daemon",
+			"%d lanes exceed the daemon's limit of %d", r.Lanes, mostLanes)
 	case c.in.Side != negotiate.Server && !s.config.Copy.Path.Permits(r.Path):
 		return nil, job.NewError(job.ErrCapability, nil, "leave out --path",
 			"the daemon does not permit the path %s", r.Path)

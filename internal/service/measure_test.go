@@ -52,10 +52,13 @@ func TestMeasureIsRefused(t *testing.T) {
 		c := w.alice()
 		defer c.Close()
 		wide, other := measurement(negotiate.CopyPull), measurement(negotiate.CopyPull)
+		lanes := measurement(negotiate.CopyPull)
+		lanes.Lanes = negotiate.MaxLanes
 		wide.Chunk, wide.Depth, other.Path = 1<<20, 65, negotiate.PathFast
 		for want, r := range map[string]negotiate.MeasureRequest{
 			"this key may not write to any share":      measurement(negotiate.CopyPush),
 			"exceeds the daemon's limit of 64 MiB":     wide,
+			"64 lanes exceed the daemon's limit of 2":  lanes,
 			"the daemon does not permit the path fast": other,
 		} {
 			_, err := w.measure(c, r)
@@ -66,6 +69,16 @@ func TestMeasureIsRefused(t *testing.T) {
 		}
 		_, err := w.measure(c, measurement(negotiate.CopyPull))
 		must(w.T, err)
+	})
+}
+
+// A measurement has no more lanes than the daemon's own copies: their engines are kept for the next copy.
+func TestMeasuredLanes(t *testing.T) {
+	inWorld(t, func(w *world) { w.config.Copy.Lanes = 1 }, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		_, err := w.measure(c, measurement(negotiate.CopyPull))
+		mustRefuse(w.T, err, negotiate.AbortLimit, "2 lanes exceed the daemon's limit of 1")
 	})
 }
 

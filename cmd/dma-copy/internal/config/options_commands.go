@@ -72,7 +72,7 @@ func (s *Bench) options() []option {
 			"Bytes per DMA task, rounded down to a power of two"),
 		lists("depths", "COUNT,...", "1,4,16,32", into(&s.Depths, parseList(parseCount(1, negotiate.MaxDepth))),
 			"Chunks in flight"),
-		lists("lane-counts", "COUNT,...", "1,2", into(&s.Lanes, parseList(parseCount(1, mostLanes))),
+		lists("lane-counts", "COUNT,...", "1,2", into(&s.Lanes, parseList(parseCount(1, MostLanes))),
 			"Engines of each side, at most one for each chunk in flight"),
 		durationOption(AddedFlags, "each", &s.Each, "200ms", parsePositiveDuration,
 			"Time of one measurement, at most 5s; there are about a hundred by default"),

@@ -48,8 +48,8 @@ func (s *Copy) options() []option {
 		})
 }
 
-// mostLanes is how many lanes a side may be given: each has memory of its own.
-const mostLanes = 16
+// MostLanes is how many lanes a side may be given: each has memory of its own.
+const MostLanes = 16
 
 // engineOptions are about what copies on this side.
 func (s *Copy) engineOptions() []option {
@@ -61,7 +61,7 @@ func (s *Copy) engineOptions() []option {
 				"two (minimum 4KiB)"),
 			countOption(AddedFlags, "depth", &o.Depth, "0", 0, maxCount,
 				"DMA tasks in flight; 0 is automatic. Between two dma-copy the smaller of both sides"),
-			countOption(AddedFlags, "lanes", &o.Lanes, "0", 0, mostLanes, "Goroutines of this side that move chunks, "+
+			countOption(AddedFlags, "lanes", &o.Lanes, "0", 0, MostLanes, "Goroutines of this side that move chunks, "+
 				"each with a DMA engine where there is one; 0 is automatic"),
 		})
 }
