@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -21,6 +22,7 @@ type liveness struct {
 	unproven int           // pulses since progress that this side has seen itself
 
 	sending   time.Time // since when a message waits for room in the queue of the peer; zero: none does
+	held      int       // pulses that passed unseen while the last message waited, until the peer was given up
 	own, peer negotiate.Beat
 	moved     int64 // steps of carriedStep
 }
@@ -68,6 +70,9 @@ func (s *sendContext) end() {
 	if s.stop != nil {
 		s.lent.acquire()
 		s.of.sending = time.Time{}
+		if errors.Is(context.Cause(s.Context), job.ErrPeerIdle) {
+			s.of.held = s.of.limit - s.of.silent + 1
+		}
 		s.stop()
 	}
 }

@@ -145,8 +145,8 @@ func (t *transfer) openEntry(e negotiate.OpenEntry) job.OpenEntry {
 	return open
 }
 
-// age returns how long that many pulses take.
-func (t *transfer) age(pulses int) job.Age { return job.Age(t.watch.since(pulses)) }
+// age returns how long that many pulses take, and those that were not seen.
+func (t *transfer) age(pulses int) job.Age { return job.Age(t.watch.since(pulses + t.watch.held)) }
 
 // nextSteps says what is to happen to an entry in each phase.
 var nextSteps = map[negotiate.OpenPhase]string{

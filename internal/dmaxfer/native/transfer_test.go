@@ -130,6 +130,9 @@ func TestPatienceIsCounted(t *testing.T) {
 		}
 		lent.release()
 		ctx.end()
+		if got, want := (&transfer{watch: l}).age(l.silent), job.Age(l.since(l.limit+1)); got != want {
+			t.Errorf("the peer has been silent for %s, want %s", got, want)
+		}
 		waited, unused := l.untilSilent(t.Context(), lent), l.untilSilent(t.Context(), lent)
 		_ = waited.Done()
 		waited.end() // and the bubble ends: nothing is left
