@@ -35,9 +35,9 @@ what a daemon for other machines needs, which is no device and no UCX.
 assumes of hardware and driver. With --peer, both sides run the command, and
 what needs both of them is tried, too. Each line is "as assumed", "differs" with
 what that means for copies, or "could not be tried" with the reason. The exit
-code is 6 if something differs, and 7 if the other side did not come. Nothing
-but memory of these processes is written. For a report, send the output of both
-sides with -o json.
+code is 6 if something differs, 7 if the other side did not come, and 11 if its
+results are not known here. Nothing but memory of these processes is written.
+For a report, send the output of both sides with -o json.
 `,
 		examples: `host$ dma-copy doctor -p b1:00.1 --peer
 dpu$  dma-copy doctor -p 03:00.1 -r b1:00.1 --require-hw

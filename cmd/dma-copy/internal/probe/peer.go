@@ -63,8 +63,9 @@ func (r *run) meet(ctx context.Context) (err error) {
 func (r *run) take(answer []byte) error {
 	var theirs []Result
 	if err := json.Unmarshal(answer, &theirs); err != nil {
-		return fmt.Errorf("the results of the DPU: %w", err)
+		return fmt.Errorf("the results of the DPU: %w: %w", negotiate.ErrMalformed, err)
 	}
+	own := len(r.results)
 	found := map[string]Result{}
 	for _, result := range theirs {
 		found[result.Name] = result
@@ -77,6 +78,9 @@ func (r *run) take(answer []byte) error {
 			}
 			r.results = append(r.results, a.result(result.Verdict, result.Found))
 		}
+	}
+	if len(r.results) == own {
+		return fmt.Errorf("the results of the DPU: %w: no probe that this side knows", negotiate.ErrMalformed)
 	}
 	return nil
 }

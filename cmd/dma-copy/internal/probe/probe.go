@@ -96,20 +96,27 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 		return r.results, r.hung
 	}
 	err := r.meet(ctx)
-	missing := "the other side did not run this command"
-	if r.peer != nil && err != nil {
+	r.complete(err)
+	if r.hung != nil {
+		err = job.Hung(err)
+	}
+	return r.results, err
+}
+
+// complete adds the probes of both sides that meet has no results of. err is the error of meet.
+func (r *run) complete(err error) {
+	missing := "the DPU sent no result for this"
+	if r.peer == nil {
+		missing = "the other side did not run this command"
+	} else if err != nil {
 		missing = err.Error()
 	}
-	for i := range register { // those that meet has no results of
+	for i := range register {
 		a := &register[i]
 		if a.needsBoth() && !slices.ContainsFunc(r.results, func(r Result) bool { return r.Name == a.name }) {
 			r.results = append(r.results, a.result(NotTried, missing))
 		}
 	}
-	if r.hung != nil {
-		err = job.Hung(err)
-	}
-	return r.results, err
 }
 
 // probe makes the chosen probes.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exchange"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -265,14 +266,22 @@ func TestHostilePeer(t *testing.T) {
 	results := `[{"name":"task-size","verdict":"differs"},{"name":"new","verdict":"differs"},` +
 		`{"name":"messages","verdict":"fine","found":"\u001b[2J"},` +
 		`{"name":"import-read","verdict":"differs","found":"x"}]`
-	for answer, valid := range map[string]bool{results: true, `{"name":`: false, `{}`: false} {
-		if err := s.take([]byte(answer)); (err == nil) != valid {
+	for _, answer := range []string{`{"name":`, `{}`, `[]`, `[{"name":"task-size"},{"name":"new"}]`} {
+		if err := s.take([]byte(answer)); !errors.Is(err, negotiate.ErrMalformed) {
 			t.Errorf("%s: error %v", answer, err)
 		}
 	}
-	for i, want := range []string{"import-read differs x", `messages could not be tried \x1b[2J`} {
+	if err := s.take([]byte(results)); err != nil {
+		t.Error(err)
+	}
+	s.peer = &exchange.Conversation{}
+	s.complete(nil)
+	for i, want := range []string{
+		"import-read differs x", `messages could not be tried \x1b[2J`,
+		"import-write could not be tried the DPU sent no result for this",
+	} {
 		got := s.results[i]
-		if fmt.Sprintf("%s %s %s", got.Name, got.Verdict, got.Found) != want || len(s.results) != 2 {
+		if fmt.Sprintf("%s %s %s", got.Name, got.Verdict, got.Found) != want {
 			t.Errorf("results %v, want %s", s.results, want)
 		}
 	}

@@ -63,6 +63,8 @@ func TestReportedLines(t *testing.T) {
 				"may be connecting, or it is shutting down: raise --wait, or see its log"},
 		{"misbehaviour keeps its details", onHost(strange), 11, "host: negotiation in state await-status at STATUS: " +
 			"malformed message: run a supported release of dma-copy or doca_dma_copy on the other side"},
+		{"misbehaviour between commands", onHost(fmt.Errorf("the results of the DPU: %w", negotiate.ErrMalformed)), 11,
+			"host: the results of the DPU: malformed message: run the same release of dma-copy on both sides"},
 		{"the name is taken", onDPU(fmt.Errorf("another dma-copy serves: %w", taken)), 6,
 			"DPU: another dma-copy serves: raise --wait, or stop it"},
 		{"the peer says why", onHost(aborted(negotiate.AbortTarget, "cannot hold x: free some space")), 5,

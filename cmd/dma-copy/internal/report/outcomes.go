@@ -140,6 +140,7 @@ var libraryOutcomes = []struct {
 	{ofPing, exit.Protocol, "run the same release of dma-copy on both sides", nil},
 	{ofType[*negotiate.Error], exit.Protocol,
 		"run a supported release of dma-copy or doca_dma_copy on the other side", nil},
+	{oneOf(negotiate.ErrMalformed), exit.Protocol, "run the same release of dma-copy on both sides", nil},
 	{oneOf(syscall.EMFILE), exit.Usage, HintProcessFiles, nil},
 	{oneOf(syscall.ENFILE), exit.Usage, HintSystemFiles, nil},
 	{ofType[*doca.Error], exit.Device, hintDevice, nil},
