@@ -17,6 +17,7 @@ import (
 const (
 	manyTasks = 128 // in flight
 	smallSize = 64 << 10
+	mostTask  = 64 << 20 // bytes of a task for which memory is taken
 )
 
 // fill fills memory with bytes that depend on the seed and the place.
@@ -114,8 +115,18 @@ func taskSize(t *trial) string {
 	return t.published("bytes of a task", t.Device.Info().MaxBufferSize, 2<<20)
 }
 
+// largestTask returns the size of the largest task, unless that is more memory than a probe takes.
+func (t *trial) largestTask() int64 {
+	size := t.Device.Info().MaxBufferSize
+	if size > mostTask {
+		t.need(fmt.Errorf("a task of %s takes too much memory: the limit of probes is %s",
+			quantity.Bytes(size), quantity.Bytes(mostTask)))
+	}
+	return int64(size)
+}
+
 func taskLargest(t *trial) string {
-	size := int64(t.Device.Info().MaxBufferSize)
+	size := t.largestTask()
 	source, target := t.source(size), t.region(size, doca.LocalWrite)
 	t.moves(doca.Copy{Source: source, Target: target, Length: size}, source.Bytes(), target.Bytes())
 	return quantity.Bytes(uint64(size)) + " copied"
@@ -123,7 +134,7 @@ func taskLargest(t *trial) string {
 
 // taskTooLarge expects that a task above the limit fails, and that a new engine then works.
 func taskTooLarge(t *trial) string {
-	size := int64(t.Device.Info().MaxBufferSize) + 1
+	size := t.largestTask() + 1
 	source, target := t.source(size), t.region(size, doca.LocalWrite)
 	done, err := t.reap(t.engine(1), doca.Copy{Source: source, Target: target, Length: size})
 	switch {

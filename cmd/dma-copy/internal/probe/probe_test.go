@@ -287,6 +287,16 @@ func TestHostilePeer(t *testing.T) {
 	}
 }
 
+func TestHugeTasksAreNotTried(t *testing.T) {
+	r := &run{Options: Options{Side: negotiate.Host, Device: docatest.OpenSides(t, "max_buf_size=4294967295").Host}}
+	for _, probe := range []func(*trial) string{taskLargest, taskTooLarge} {
+		verdict, found := r.try(t.Context(), &assumption{probe: probe, on: either})
+		if verdict != NotTried || !strings.Contains(found, "takes too much memory: the limit of probes is 64 MiB") {
+			t.Errorf("%s: %s", verdict, found)
+		}
+	}
+}
+
 func TestLimitsAreSeen(t *testing.T) {
 	for limits, want := range map[string]map[string]string{
 		"pin_files=0":          {"mapped-file": ""},
