@@ -124,6 +124,9 @@ func Victim(ctx context.Context, o Options) error {
 		<-t.ctx.Done()
 		return ""
 	})
+	if t.hung != nil {
+		return errors.Join(err, t.hung)
+	}
 	return errors.Join(err, t.close())
 }
 

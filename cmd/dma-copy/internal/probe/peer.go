@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exchange"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -27,9 +28,9 @@ const (
 
 // meet makes the probes that need both sides on the DPU, serves them on the host, and hands their results over.
 func (r *run) meet(ctx context.Context) (err error) {
-	idle := 2*answerTime + time.Second // longer than a call on the host may hang
+	idle := askTime
 	if r.Side == negotiate.Host {
-		idle = 5 * probeTime
+		idle = exchange.Limit
 	}
 	r.peer, err = exchange.Meet(ctx, exchange.Options{
 		Side: r.Side, Device: r.Device, Representor: r.Representor, Name: conversationName, Wait: r.Wait, Idle: idle,
@@ -44,8 +45,7 @@ func (r *run) meet(ctx context.Context) (err error) {
 	s := &service{trial: trial{run: r}}
 	err = r.peer.Turns(ctx, func(ctx context.Context) error {
 		if r.Side == negotiate.DPU {
-			r.probe(ctx, (*assumption).needsBoth)
-			return r.lost
+			return r.probeBoth(ctx)
 		}
 		answer, err := r.peer.Ask(ctx, "results")
 		if err != nil {
@@ -57,6 +57,16 @@ func (r *run) meet(ctx context.Context) (err error) {
 		return err // the conversation may be in use
 	}
 	return errors.Join(err, s.close(), r.peer.Close())
+}
+
+// probeBoth makes the probes of both sides. An error means that the conversation cannot be used any more.
+func (r *run) probeBoth(ctx context.Context) error {
+	r.probe(ctx, (*assumption).needsBoth)
+	if !r.asking.TryLock() {
+		return job.ErrHung
+	}
+	defer r.asking.Unlock()
+	return r.lost
 }
 
 // take takes verdicts, and what was found, from the results of the DPU. The rest is this program's own.
@@ -88,6 +98,8 @@ func (r *run) take(answer []byte) error {
 // ask has the host do something, which has to succeed, and returns its answer. It waits for that also when the time of
 // the probe is over, but a probe that has hung uses the conversation no more.
 func (t *trial) ask(format string, args ...any) string {
+	t.asking.Lock()
+	defer t.asking.Unlock()
 	t.need(errors.Join(t.lost, context.Cause(t.ctx)))
 	answer, err := t.peer.Ask(t.base, fmt.Sprintf(format, args...))
 	if refused, is := errors.AsType[*exchange.PeerError](err); is {
@@ -224,15 +236,17 @@ func messages(t *trial) string {
 	if !bytes.Equal(back, largest) {
 		t.differs("a message of %d bytes comes back with %d", len(largest), len(back))
 	}
-	t.meanwhile(func() error { return sendMessages(t.ctx, conn, manyMessages) }, "take")
-	t.meanwhile(func() error { return takeMessages(t.ctx, conn, manyMessages) }, "send")
+	t.meanwhile(sendMessages, conn, "take")
+	t.meanwhile(takeMessages, conn, "send")
 	return fmt.Sprintf("%d bytes, and %d messages in order", len(largest), manyMessages)
 }
 
-// meanwhile makes a call while the host does the opposite with as many messages. Both end with the connection.
-func (t *trial) meanwhile(call func() error, question string) {
+// meanwhile sends or takes messages while the host does the opposite. Both end with the connection.
+func (t *trial) meanwhile(
+	call func(context.Context, *doca.Connection, int) error, conn *doca.Connection, question string,
+) {
 	ended := make(chan error, 1)
-	go func() { ended <- call() }()
+	go func(ctx context.Context) { ended <- call(ctx, conn, manyMessages) }(t.ctx)
 	t.ask("%s %d", question, manyMessages)
 	t.check(<-ended)
 }

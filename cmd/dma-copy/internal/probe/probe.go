@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -25,12 +26,14 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// The times of the probes: of all together, once the peer is there; of one of them; of an answer of the host; and of
-// what is expected to happen, such as that the end of a peer shows. A call that takes twice as long has hung.
+// The times of the probes: of all together, once the peer is there; of one of them; of the host's work for a question,
+// and until the DPU has its answer; and of what is expected to happen, such as that the end of a peer shows. A call
+// that takes twice as long has hung. A question that is asked at the end of probeTime ends before that.
 const (
 	allTime    = 30 * time.Second
-	probeTime  = 12 * time.Second
+	probeTime  = 14 * time.Second
 	answerTime = 6 * time.Second
+	askTime    = 2*answerTime + time.Second
 	noticeTime = 4 * time.Second
 )
 
@@ -81,6 +84,7 @@ func (a *assumption) result(verdict Verdict, found string) Result {
 type run struct {
 	Options
 	peer    *exchange.Conversation // nil: not there
+	asking  sync.Mutex             // while a probe uses the conversation
 	lost    error                  // the end of the conversation
 	results []Result
 	hung    error

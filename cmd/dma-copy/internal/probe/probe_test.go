@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exchange"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -228,6 +229,44 @@ func TestEndedProbes(t *testing.T) {
 	}
 	if len(results) < 10 {
 		t.Errorf("%d results", len(results))
+	}
+}
+
+// A slow host is not taken for a call that hangs, and probes end within the limit of their conversation.
+func TestTimes(t *testing.T) {
+	if 2*answerTime >= askTime || probeTime+askTime >= 2*probeTime || allTime+2*probeTime >= exchange.Limit {
+		t.Error("a limit is too long for the limit that contains it")
+	}
+}
+
+// A probe that hangs in a question keeps the conversation.
+func TestHungQuestion(t *testing.T) {
+	r := &run{Options: Options{Log: zerolog.Nop()}, hung: job.ErrHung}
+	r.asking.Lock()
+	if err := r.probeBoth(t.Context()); !errors.Is(err, job.ErrHung) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Messages that go on after their probe has failed end with it, and not with the next one.
+func TestMessagesEndWithTheirProbe(t *testing.T) {
+	p := &trial{run: &run{lost: errors.New("no host")}}
+	ended := make(chan error)
+	call := func(ctx context.Context, _ *doca.Connection, _ int) error {
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return nil
+	}
+	for range 3 {
+		if _, err := p.guarded(t.Context(), time.Minute, func() string {
+			p.meanwhile(call, nil, "take")
+			return ""
+		}); err == nil {
+			t.Error("no error")
+		}
+	}
+	for range 3 {
+		<-ended
 	}
 }
 
