@@ -4,10 +4,8 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "sizes.h"
 
@@ -16,8 +14,8 @@ static struct {
 	TAILQ_HEAD(, soft_job) jobs;
 	uint64_t pause;
 	pthread_t thread;
-	atomic_int owner; /* the process whose thread it is; 0: there is none */
-	bool ending;      /* soft_background_end waits for the thread */
+	bool running; /* the thread */
+	bool ending;  /* soft_background_end waits for the thread */
 } background = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.jobs = TAILQ_HEAD_INITIALIZER(background.jobs),
@@ -70,11 +68,36 @@ static void *work(void *unused)
 		wait_a_pause();
 		choose_pause(run_jobs());
 	}
-	atomic_store(&background.owner, 0);
+	background.running = false;
 	if (!background.ending)
 		pthread_detach(background.thread);
 	pthread_mutex_unlock(&background.lock);
 	return NULL;
+}
+
+/* The thread is then between two jobs. */
+static void before_fork(void)
+{
+	pthread_mutex_lock(&background.lock);
+}
+
+static void in_parent(void)
+{
+	pthread_mutex_unlock(&background.lock);
+}
+
+/* A forked child has no thread, and the parent goes on with the jobs: the child would send messages twice. */
+static void in_child(void)
+{
+	while (!TAILQ_EMPTY(&background.jobs))
+		remove_job(TAILQ_FIRST(&background.jobs));
+	background.running = background.ending = false;
+	pthread_mutex_unlock(&background.lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, in_parent, in_child);
 }
 
 /* Blocks all signals in the thread: the program handles them. Without a thread, progress alone moves jobs. */
@@ -83,19 +106,20 @@ static void start_thread(void)
 	sigset_t all, before;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (pthread_create(&background.thread, NULL, work, NULL) == 0)
-		atomic_store(&background.owner, getpid());
+	background.running = pthread_create(&background.thread, NULL, work, NULL) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void soft_job_start(struct soft_job *job)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&background.lock);
 	if (!job->active) {
 		job->active = true;
 		TAILQ_INSERT_TAIL(&background.jobs, job, link);
 		background.pause = SOFT_JOB_PAUSE_NS;
-		if (atomic_load(&background.owner) != getpid())
+		if (!background.running)
 			start_thread();
 	}
 	pthread_mutex_unlock(&background.lock);
@@ -109,16 +133,15 @@ void soft_job_stop(struct soft_job *job)
 	pthread_mutex_unlock(&background.lock);
 }
 
-/* A forked child has no thread, and perhaps a lock that nobody will release. */
 void soft_background_end(void)
 {
-	if (atomic_load(&background.owner) != getpid())
-		return;
 	pthread_mutex_lock(&background.lock);
-	background.ending = atomic_load(&background.owner) != 0;
+	bool running = background.running;
+	background.ending = running;
 	pthread_t thread = background.thread;
 	pthread_mutex_unlock(&background.lock);
-	if (background.ending)
-		pthread_join(thread, NULL);
+	if (!running)
+		return;
+	pthread_join(thread, NULL);
 	background.ending = false;
 }

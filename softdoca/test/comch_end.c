@@ -35,6 +35,8 @@ void on_not_sent(struct doca_comch_task_send *task, union doca_data task_data, u
 	end->failed_after_end |= end->disconnects > 0;
 	soft_doca_task_free(soft_doca_comch_task_send_as_task(task));
 	end->failed++;
+	if (end->on_not_sent != NULL)
+		end->on_not_sent(end);
 }
 
 void on_received(struct doca_comch_event_msg_recv *event, uint8_t *bytes, uint32_t len,

@@ -25,6 +25,7 @@ struct end {
 	bool saw_failed_start, failed_after_end;
 	void (*on_received)(struct end *end, struct doca_comch_connection *connection);
 	void (*on_sent)(struct end *end);
+	void (*on_not_sent)(struct end *end);
 	void (*on_connected)(struct end *end, struct doca_comch_connection *connection);
 	void (*on_disconnected)(struct end *end, struct doca_comch_connection *connection);
 	struct doca_task *kept; /* freed by a callback */

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A submitted task is executed without doca_pe_progress of its engine, also if it did not fit at once. */
 #include <sched.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../device/background.h"
+#include "../device/comch_connection.h"
 #include "fast_pair.h"
 
 static void a_message_goes(void)
@@ -75,6 +79,85 @@ static void more_buffers_than_the_lane_holds_are_posted_and_filled(void)
 	pair_close();
 }
 
+/* Both running; messages of the client wait for the socket. */
+static void open_full(struct end *client, struct end *server)
+{
+	open_both(client, server);
+	for (uint32_t i = 0; i < NUM_SENDS; i++)
+		CHECK_OK(send_number(client, i, 4080));
+	CHECK(client->connection->job.active);
+}
+
+static atomic_bool ran;
+
+static enum soft_job_result run_once(struct soft_job *job)
+{
+	(void)job;
+	atomic_store(&ran, true);
+	return SOFT_JOB_DONE;
+}
+
+/* ThreadSanitizer allows no thread in the child of a process that had one. */
+static void run_own_job(void)
+{
+	struct soft_job job = {.run = run_once};
+#ifndef __SANITIZE_THREAD__
+	soft_job_start(&job);
+	while (!atomic_load(&ran))
+		sched_yield();
+#endif
+	soft_job_stop(&job);
+}
+
+/* It would send its parent's messages again. It may have jobs of its own. */
+static void a_forked_child_has_no_jobs_of_its_parent(void)
+{
+	struct end client, server;
+	int status;
+	open_full(&client, &server);
+	pid_t child = fork();
+	if (child == 0) {
+		CHECK(!client.connection->job.active);
+		run_own_job();
+		_exit(0);
+	}
+	CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	while (server.received < NUM_SENDS) {
+		if (!soft_doca_pe_progress(server.pe))
+			sched_yield();
+	}
+	settle_both(&client, &server);
+	CHECK(client.sent == NUM_SENDS);
+	close_both(&client, &server);
+}
+
+static void a_stopped_connection_has_no_job(void)
+{
+	struct end client, server;
+	open_full(&client, &server);
+	struct doca_comch_connection *connection = client.connection;
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(client.ctx));
+	CHECK(!connection->job.active);
+	close_both(&client, &server);
+}
+
+static void expect_no_job(struct end *end)
+{
+	CHECK(!end->connection->job.active);
+}
+
+static void a_lost_connection_has_no_job(void)
+{
+	struct end client, server;
+	open_full(&client, &server);
+	client.on_not_sent = expect_no_job;
+	soft_doca_ctx_stop(server.ctx);
+	settle_one(&server);
+	settle_one(&client);
+	CHECK(client.failed > 0 && client.sent + client.failed == NUM_SENDS);
+	close_both(&client, &server);
+}
+
 /* A program may exit with tasks that wait. */
 static void the_end_of_the_library_does_not_wait_for_tasks(void)
 {
@@ -92,6 +175,9 @@ int main(void)
 	RUN(more_messages_than_the_socket_holds_go);
 	RUN(messages_beyond_the_receive_queue_go);
 	RUN(more_buffers_than_the_lane_holds_are_posted_and_filled);
+	RUN(a_forked_child_has_no_jobs_of_its_parent);
+	RUN(a_stopped_connection_has_no_job);
+	RUN(a_lost_connection_has_no_job);
 	RUN(the_end_of_the_library_does_not_wait_for_tasks);
 	fixture_close(&fixture);
 	return 0;
