@@ -162,6 +162,17 @@ static doca_error_t copy_failure(const struct soft_lane *lane)
 									  : DOCA_ERROR_IO_FAILED;
 }
 
+/* TIME_OUT: the consumer's process is stopped. That is looked at first, because other messages wait meanwhile. */
+static doca_error_t open_import(struct soft_lane *lane)
+{
+	pid_t consumer;
+	if (lane->import != NULL)
+		return DOCA_SUCCESS;
+	if (soft_socket_peer(lane->fd, &consumer) && remote_is_stopped(consumer))
+		return DOCA_ERROR_TIME_OUT;
+	return soft_import_open(lane->descriptor, sizeof(lane->descriptor), &lane->import, &lane->range);
+}
+
 /*
  * Memory whose owner is stopped can only be opened when it is continued. A card would not notice, so the message waits,
  * as it does for a consumer that does not progress.
@@ -170,9 +181,7 @@ static doca_error_t write_bytes(struct soft_lane *lane, const struct soft_slot *
 {
 	if (len == 0)
 		return DOCA_SUCCESS;
-	doca_error_t result = DOCA_SUCCESS;
-	if (lane->import == NULL)
-		result = soft_import_open(lane->descriptor, sizeof(lane->descriptor), &lane->import, &lane->range);
+	doca_error_t result = open_import(lane);
 	if (result == DOCA_ERROR_TIME_OUT && !soft_socket_hung_up(lane->fd))
 		return DOCA_ERROR_AGAIN;
 	if (result == DOCA_SUCCESS && !within(&lane->range, slot)) {

@@ -195,6 +195,24 @@ static void what_was_delivered_outlives_the_peer(void)
 	pair_close();
 }
 
+/* Immediate data needs no memory, but a failed message holds back the messages behind it. */
+static void nothing_is_sent_behind_a_failure(void)
+{
+	pair_open();
+	struct soft_lane *lane = soft_lane_find(pair.server.connection->fast, consumer_id(&pair.consumer));
+	for (unsigned i = 0; i < 3; i++)
+		CHECK_OK(post(&pair.consumer, 10 * i, 10));
+	CHECK_OK(produce(&pair.producer, lane->consumer_id, 0, 10, NULL, 0));
+	atomic_store(&lane->import->gate->revoked, 1); /* not by a consumer that stops */
+	CHECK_OK(produce(&pair.producer, lane->consumer_id, 0, 10, NULL, 0));
+	CHECK_OK(produce(&pair.producer, lane->consumer_id, 0, 0, "x", 1));
+	settle_pair();
+	CHECK(pair.producer.completed == 1 && pair.producer.failed == 2 && pair.consumer.completed == 1);
+	CHECK(fast_state(&pair.producer) == DOCA_CTX_STATE_IDLE);
+	soft_lane_unref(lane);
+	pair_close();
+}
+
 static bool has_consumer(const void *arg)
 {
 	return ((const struct end *)arg)->new_consumers == 1;
@@ -276,6 +294,7 @@ static void a_consumer_is_stopped_before_the_first_message(void)
 	pid_t child = open_for_child();
 	CHECK(kill(child, SIGSTOP) == 0 && waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
 	CHECK_OK(produce(producer, pair.server.consumer_id, 0, 10, NULL, 0));
+	CHECK(strstr(soft_last_detail(), "stopped") == NULL); /* its process was not asked, which would take long */
 	for (unsigned i = 0; i < 2; i++)
 		CHECK(!soft_doca_pe_progress(producer->pe) && producer->completed == 0 && producer->failed == 0);
 	CHECK(kill(child, SIGCONT) == 0);
@@ -296,6 +315,7 @@ int main(void)
 	RUN(a_producer_stops_with_tasks);
 	RUN(a_producer_stops_while_messages_wait);
 	RUN(what_was_delivered_outlives_the_peer);
+	RUN(nothing_is_sent_behind_a_failure);
 	RUN(a_consumer_is_killed);
 	RUN(a_consumer_is_stopped_before_the_first_message);
 	fixture_close(&fixture);
