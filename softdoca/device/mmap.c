@@ -195,6 +195,10 @@ doca_error_t soft_doca_mmap_add_dev(struct doca_mmap *mmap, struct doca_dev *dev
 		return DOCA_ERROR_ALREADY_EXIST;
 	if (mmap->num_devs >= mmap->max_devs)
 		return DOCA_ERROR_NO_MEMORY;
+	if (mmap->num_devs > 0 && mmap->devs[0]->info->side != dev->info->side) {
+		soft_detail("a memory map has devices of the host or of the DPU, not of both");
+		return DOCA_ERROR_NOT_PERMITTED;
+	}
 	attach_dev(mmap, dev);
 	return DOCA_SUCCESS;
 }
@@ -215,7 +219,7 @@ doca_error_t soft_doca_mmap_rm_dev(struct doca_mmap *mmap, struct doca_dev *dev)
 
 /* ---- Export ---- */
 
-/* A second export, for any device, returns the same descriptor. */
+/* The devices are of one side, so a second export, for any of them, returns the same descriptor. */
 doca_error_t soft_doca_mmap_export_pci(struct doca_mmap *mmap, const struct doca_dev *dev, const void **export_desc,
 				       size_t *export_desc_len)
 {

@@ -89,18 +89,19 @@ static void test_free_cb_of_unstarted(void)
 static void test_export_rules(void)
 {
 	struct doca_dev *host = setup_open_dev(HOST_PCI), *dpu = setup_open_dev(DPU_PCI),
-			*other = setup_open_dev("b1:00.1");
+			*second = setup_open_dev("b1:00.1");
 	const void *desc, *again;
 	size_t len, len_again;
 	struct doca_mmap *mmap = setup_mmap(host, memory, sizeof(memory), DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
 	CHECK_RESULT(DOCA_ERROR_NOT_PERMITTED, soft_doca_mmap_export_pci(mmap, host, &desc, &len));
 	CHECK_OK(soft_doca_mmap_stop(mmap));
-	CHECK_OK(soft_doca_mmap_add_dev(mmap, dpu));
+	CHECK_RESULT(DOCA_ERROR_NOT_PERMITTED, soft_doca_mmap_add_dev(mmap, dpu)); /* of the other side */
+	CHECK_OK(soft_doca_mmap_add_dev(mmap, second));
 	CHECK_OK(soft_doca_mmap_set_permissions(mmap, PCI_READ));
 	CHECK_RESULT(DOCA_ERROR_NOT_PERMITTED, soft_doca_mmap_export_pci(mmap, host, &desc, &len));
 	CHECK_OK(soft_doca_mmap_start(mmap));
-	CHECK_RESULT(DOCA_ERROR_NOT_FOUND, soft_doca_mmap_export_pci(mmap, other, &desc, &len));
-	CHECK_OK(soft_doca_mmap_export_pci(mmap, dpu, &desc, &len));
+	CHECK_RESULT(DOCA_ERROR_NOT_FOUND, soft_doca_mmap_export_pci(mmap, dpu, &desc, &len));
+	CHECK_OK(soft_doca_mmap_export_pci(mmap, second, &desc, &len));
 	CHECK_OK(soft_doca_mmap_export_pci(mmap, host, &again, &len_again));
 	CHECK(desc == again && len == len_again && len == 256);
 	uint8_t exported;
@@ -110,7 +111,7 @@ static void test_export_rules(void)
 	CHECK_OK(soft_doca_mmap_get_exported(mmap, &exported));
 	CHECK(exported == 0 && setup_count_files("mem.") == 0);
 	CHECK_OK(soft_doca_mmap_destroy(mmap));
-	CHECK_OK(soft_doca_dev_close(other));
+	CHECK_OK(soft_doca_dev_close(second));
 	CHECK_OK(soft_doca_dev_close(dpu));
 	CHECK_OK(soft_doca_dev_close(host));
 }
