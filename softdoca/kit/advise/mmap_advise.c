@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Invalidation of caches, as a context. A task is executed when it is submitted; progress delivers its completion. A
- * task that fails stops the context, as with DMA.
+ * task that fails stops the context, as with DMA: the tasks behind it are not executed, and fail.
  */
 #include "doca_mmap_advise.h"
 
@@ -25,6 +25,7 @@ struct doca_mmap_advise {
 	struct doca_ctx ctx; /* first */
 	doca_mmap_advise_task_invalidate_cache_completion_cb_t completion, error;
 	uint32_t num_tasks;
+	bool failed;                                         /* a task has failed: no more are executed */
 	struct doca_mmap_advise_task_invalidate_cache *pool; /* while not IDLE */
 	struct doca_task *free, *oldest, *newest;            /* free ones; executed ones, in order */
 };
@@ -44,6 +45,7 @@ static doca_error_t advise_start(struct doca_ctx *ctx)
 	advise->pool = calloc(advise->num_tasks, sizeof(*advise->pool));
 	if (advise->pool == NULL)
 		return DOCA_ERROR_NO_MEMORY;
+	advise->failed = false;
 	advise->free = NULL;
 	for (uint32_t i = advise->num_tasks; i-- > 0;) {
 		advise->pool[i].base.next = advise->free;
@@ -94,7 +96,8 @@ static doca_error_t advise_submit(struct doca_task *base)
 {
 	struct doca_mmap_advise *advise = advise_of(base->ctx);
 	struct doca_mmap_advise_task_invalidate_cache *task = (struct doca_mmap_advise_task_invalidate_cache *)base;
-	task->result = execute(task);
+	task->result = advise->failed ? DOCA_ERROR_IO_FAILED : execute(task);
+	advise->failed = task->result != DOCA_SUCCESS;
 	base->next = NULL;
 	if (advise->oldest == NULL)
 		advise->oldest = base;

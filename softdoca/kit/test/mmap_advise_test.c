@@ -150,7 +150,7 @@ static int tasks_complete(const void *argument)
 	return 0;
 }
 
-/* A task without a buffer fails, and stops the context. */
+/* A task without a buffer fails, and stops the context; the task behind it is not executed. It starts again. */
 static int a_failure_stops(const void *argument)
 {
 	struct objects o = {.completed = 0};
@@ -161,8 +161,14 @@ static int a_failure_stops(const void *argument)
 	EXPECT(DOCA_ERROR_INVALID_VALUE,
 	       doca_task_try_submit(doca_mmap_advise_task_invalidate_cache_as_doca_task(task)));
 	submit(task);
-	progress_until(&o, 1);
-	CHECK(o.failed == 1 && o.last == 5);
+	submit(alloc_task(&o, o.buf, 6));
+	progress_until(&o, 2);
+	CHECK(o.completed == 0 && o.failed == 2 && o.last == 6);
+	EXPECT(DOCA_SUCCESS, doca_ctx_start(o.ctx));
+	submit(alloc_task(&o, o.buf, 7));
+	progress_until(&o, 3);
+	CHECK(o.completed == 1 && o.last == 7);
+	EXPECT(DOCA_SUCCESS, doca_ctx_stop(o.ctx));
 	close_all(&o);
 	return 0;
 }
