@@ -35,6 +35,7 @@ PACKAGES=doca-common build_and_run macros_dpu_test macros_test.c -DDOCA_ARCH_DPU
 for about in log clock mmap_advise buf_pool; do
 	PACKAGES=doca-common build_and_run "${about}_test" "${about}_test.c" capture.c
 done
+PACKAGES='doca-comch doca-common' build_and_run exit_test exit_test.c capture.c
 # The DPA's code has another language standard, no experimental functions, and is a file of its own.
 "${CC:-gcc}" -std=c11 -g -Wall -Wextra -Werror "${sanitizers[@]}" -I"$kit/include" -c -o "$out/dpa_test_dev.o" \
 	dpa_test_dev.c
