@@ -83,7 +83,8 @@ static void a_receive_queue_is_bounded(void)
 	CHECK_OK(soft_doca_pe_request_notification(client.pe));
 	CHECK(!fixture_readable(client.pe, 0));
 	while (server.received < NUM_SENDS) {
-		CHECK(soft_doca_pe_progress(server.pe));
+		unsigned before = server.received;
+		CHECK(soft_doca_pe_progress(server.pe) && server.received - before <= 4);
 		settle_one(&client);
 		CHECK(client.sent - server.received <= 4);
 	}
@@ -104,6 +105,31 @@ static void a_full_queue_cannot_delay_a_stop(void)
 	CHECK(state_of(&client) == DOCA_CTX_STATE_IDLE && client.sent == 4 && client.failed == 6);
 	settle_one(&server);
 	CHECK(server.received == 4 && server.disconnects == 1);
+	close_both(&client, &server);
+}
+
+static void greet(struct end *end, struct doca_comch_connection *connection)
+{
+	end->connection = connection;
+	CHECK_OK(send_number(end, 0, 16));
+}
+
+/* The first message is there already, but a program sees first that its context runs. */
+static void a_start_comes_before_the_first_message(void)
+{
+	struct end client, server;
+	server_open(&server);
+	client_open(&client);
+	server.on_connected = greet;
+	CHECK_OK(soft_doca_ctx_start(server.ctx));
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
+	while (state_of(&client) != DOCA_CTX_STATE_RUNNING) {
+		settle_one(&server);
+		soft_doca_pe_progress(client.pe);
+	}
+	CHECK(server.connects == 1 && client.received == 0);
+	settle_both(&client, &server);
+	CHECK(client.received == 1);
 	close_both(&client, &server);
 }
 
@@ -246,6 +272,7 @@ int main(void)
 	RUN(back_pressure_both_ways);
 	RUN(a_receive_queue_is_bounded);
 	RUN(a_full_queue_cannot_delay_a_stop);
+	RUN(a_start_comes_before_the_first_message);
 	RUN(small_queues_both_ways);
 	RUN(starting_wakes_an_armed_engine);
 	RUN(armed_only);

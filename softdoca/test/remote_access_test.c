@@ -10,11 +10,11 @@
 #include "../device/mmap.h"
 #include "remote_end.h"
 
-static void read_only(enum memory memory)
+static void read_only(enum memory memory, const char *exporter, const char *importer)
 {
-	struct exporter e = start_exporter(memory, PCI_READ);
+	struct exporter e = start_exporter_on(exporter, memory, PCI_READ);
 	struct importer i;
-	open_importer(&i, &e);
+	open_importer_on(importer, &i, &e);
 	CHECK_OK(fetch(&i, &e));
 	CHECK_RESULT(DOCA_ERROR_IO_FAILED, store(&i, &e));
 	CHECK_RESULT(DOCA_ERROR_NOT_PERMITTED, soft_import_write(i.import->import, e.offer.addr, i.bytes, 1));
@@ -28,17 +28,18 @@ static void read_only(enum memory memory)
 static void test_read_only(void)
 {
 	setup_configure(NULL);
-	read_only(MALLOC);
-	read_only(PRIVATE);
-	read_only(ALLOC);
-	read_only(MAPPED_FILE);
+	read_only(MALLOC, HOST_PCI, DPU_PCI);
+	read_only(PRIVATE, HOST_PCI, DPU_PCI);
+	read_only(ALLOC, HOST_PCI, DPU_PCI);
+	read_only(MAPPED_FILE, HOST_PCI, DPU_PCI);
+	read_only(ALLOC, DPU_PCI, HOST_PCI);
 }
 
-static void revoked(enum memory memory)
+static void revoked(enum memory memory, const char *exporter, const char *importer)
 {
-	struct exporter e = start_exporter(memory, PCI_WRITE);
+	struct exporter e = start_exporter_on(exporter, memory, PCI_WRITE);
 	struct importer i;
-	open_importer(&i, &e);
+	open_importer_on(importer, &i, &e);
 	CHECK_OK(fetch(&i, &e));
 	send_command(&e, DESTROY);
 	CHECK_RESULT(DOCA_ERROR_IO_FAILED, fetch(&i, &e));
@@ -53,10 +54,11 @@ static void revoked(enum memory memory)
 
 static void test_exporter_destroys(void)
 {
-	revoked(MALLOC);
-	revoked(PRIVATE);
-	revoked(ALLOC);
-	revoked(MAPPED_FILE);
+	revoked(MALLOC, HOST_PCI, DPU_PCI);
+	revoked(PRIVATE, HOST_PCI, DPU_PCI);
+	revoked(ALLOC, HOST_PCI, DPU_PCI);
+	revoked(MAPPED_FILE, HOST_PCI, DPU_PCI);
+	revoked(ALLOC, DPU_PCI, HOST_PCI);
 }
 
 static void killed(enum memory memory)

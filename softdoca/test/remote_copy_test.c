@@ -79,8 +79,9 @@ static void test_host_copies(void)
 	CHECK_OK(store(&i, &e));
 	send_command(&e, CHECK_WRITTEN);
 	engine_open(&dpu.engine, DPU_PCI, 1); /* an import of the host is not one of the DPU */
-	CHECK_RESULT(DOCA_ERROR_IO_FAILED,
-		     engine_copy(&dpu.engine, i.import, e.offer.addr, i.import, e.offer.addr, LEN));
+	dpu.local = setup_mmap(dpu.engine.dev, i.bytes, LEN, DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
+	CHECK_RESULT(DOCA_ERROR_IO_FAILED, engine_copy(&dpu.engine, dpu.local, i.bytes, i.import, e.offer.addr, LEN));
+	CHECK_OK(soft_doca_mmap_destroy(dpu.local));
 	engine_close(&dpu.engine);
 	close_importer(&i);
 	quit_exporter(&e);
