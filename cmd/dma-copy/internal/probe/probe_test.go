@@ -109,7 +109,7 @@ func runBoth(t *testing.T, settings map[string]string) (results [2][]Result) {
 	return results
 }
 
-// differing returns what has another verdict than as assumed, by name. Both sides have to agree about what both have.
+// differing returns the results with another verdict than as assumed, by name. Both sides must have those of both.
 func differing(t *testing.T, settings map[string]string) map[string]Result {
 	t.Helper()
 	found := map[string]Result{}
@@ -307,6 +307,12 @@ func TestHostilePeer(t *testing.T) {
 	}
 	if err := dpu.close(); err != nil {
 		t.Error(err)
+	}
+	s.use(func() error { return errors.New("still in use") })
+	for i, question := range []string{"export-read", "end", "sum"} {
+		if _, err := s.answer(t.Context(), question); (err == nil) != (i == 0) {
+			t.Errorf("%s: error %v", question, err)
+		}
 	}
 	results := `[{"name":"task-size","verdict":"differs"},{"name":"new","verdict":"differs"},` +
 		`{"name":"messages","verdict":"fine","found":"\u001b[2J"},` +

@@ -50,8 +50,8 @@ func (s *service) serve(word, argument string) string {
 	s.need(err)
 	switch word {
 	case "end":
+		s.memory, s.last, s.received, s.kill = nil, nil, nil, nil // some are closed even if it fails
 		s.need(s.close())
-		s.memory, s.last, s.received, s.kill = nil, nil, nil, nil
 	case "export-read":
 		return s.share(doca.RemoteRead)
 	case "export-write":
