@@ -210,7 +210,7 @@ func (c *Conversation) Turns(ctx context.Context, ask func(context.Context) erro
 
 // Swap hands own, a report of at most MaxAnswer bytes, to the peer, and returns the peer's. Both sides call it, with
 // the same name of at most MaxQuestion bytes and instead of Turns, each when its report is complete: until then the
-// peer waits, for Options.Idle at most. It is what "dma-copy bundle --peer" needs of this package.
+// peer waits, for Options.Idle at most. "dma-copy bundle --peer" uses it.
 func (c *Conversation) Swap(ctx context.Context, name string, own []byte) (peers []byte, err error) {
 	err = c.Turns(ctx, func(ctx context.Context) error {
 		peers, err = c.Ask(ctx, name)

@@ -123,7 +123,7 @@ func (c *Conversation) reply(t *testing.T, delay time.Duration, pieces ...string
 	}
 }
 
-// TestHostilePieces sends what no answering side of this program sends.
+// TestHostilePieces sends pieces that no answering side of this program sends.
 func TestHostilePieces(t *testing.T) {
 	least := strings.Repeat("a", leastPiece)
 	for _, pieces := range [][]string{

@@ -130,7 +130,7 @@ func Victim(ctx context.Context, o Options) error {
 	return errors.Join(err, t.close())
 }
 
-// startVictim starts a victim, and returns what kills it.
+// startVictim starts a victim and returns a function that kills it.
 func (t *trial) startVictim() (kill func() error) {
 	command := t.Victim()
 	_, err := command.StdinPipe() // with this process it ends, and so does the victim

@@ -9,8 +9,8 @@ import (
 
 // The probes of producers and consumers. Either side can be the one that receives.
 
-// consume opens a consumer over memory of its own, with one buffer posted unless size is 0, and returns what waits for
-// the message and returns its bytes.
+// consume opens a consumer over memory of its own, with one buffer posted unless size is 0. It returns a function that
+// waits for the message and returns its bytes.
 func (t *trial) consume(conn *doca.Connection, size int64) (received func() []byte) {
 	region := t.region(max(size, 1), doca.LocalWrite|doca.RemoteWrite)
 	consumer, err := conn.NewConsumer(t.ctx, region, doca.ConsumerConfig{Depth: 1})
@@ -34,8 +34,7 @@ func (t *trial) consume(conn *doca.Connection, size int64) (received func() []by
 func (t *trial) producer(conn *doca.Connection, size int64) (*doca.Producer, []doca.FastMessage) {
 	ids, err := conn.AwaitPeerConsumers(t.ctx, 1)
 	t.check(err)
-	source := t.region(size, doca.LocalRead)
-	fill(source.Bytes(), producersSeed)
+	source := t.source(size)
 	producer, err := conn.NewProducer(1)
 	t.check(err)
 	t.use(producer.Close)
@@ -51,7 +50,7 @@ func (t *trial) produce(conn *doca.Connection, size int64) {
 	t.check(errors.Join(err, done[0].Err))
 }
 
-// fastLink is link if the device has what the fast path needs.
+// fastLink is link, on a device with the capabilities that the fast path needs.
 func (t *trial) fastLink() *doca.Connection {
 	if lacks := job.LacksForFast(t.Device.Info()); lacks != "" {
 		t.need(errors.New("the device " + lacks))
@@ -62,8 +61,7 @@ func (t *trial) fastLink() *doca.Connection {
 
 func fastPath(t *trial) string {
 	conn := t.fastLink()
-	want := make([]byte, smallSize)
-	fill(want, producersSeed)
+	want := t.source(smallSize).Bytes()
 	received := t.consume(conn, smallSize)
 	t.ask("produce %d", smallSize)
 	t.same(received(), want)

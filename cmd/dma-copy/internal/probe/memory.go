@@ -43,7 +43,7 @@ func (t *trial) region(size int64, access doca.Access) *doca.Region {
 	return region
 }
 
-// source returns memory that is filled.
+// source returns memory that is filled, with the same bytes on both sides.
 func (t *trial) source(size int64) *doca.Region {
 	region := t.region(size, doca.LocalRead)
 	fill(region.Bytes(), 1)

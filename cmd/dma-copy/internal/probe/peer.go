@@ -16,14 +16,12 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// The probes that need both sides. The DPU makes them; what it asks of the host is in serve.go.
+// The probes that need both sides. The DPU makes them; serve.go has the answers of the host.
 
 const (
 	conversationName = "dma copy doctor" // of the Comch server of the conversation
 	manyMessages     = 3000              // more than doca queues
 	hostsSeed        = 2                 // of memory that the host exports
-	producersSeed    = 3
-	dpusSeed         = 4 // of memory that the DPU exports
 )
 
 // meet makes the probes that need both sides on the DPU, serves them on the host, and hands their results over.
@@ -69,7 +67,7 @@ func (r *run) probeBoth(ctx context.Context) error {
 	return r.lost
 }
 
-// take takes verdicts, and what was found, from the results of the DPU. The rest is this program's own.
+// take adds the verdicts and findings of the DPU. All other text of a result comes from the register.
 func (r *run) take(answer []byte) error {
 	var theirs []Result
 	if err := json.Unmarshal(answer, &theirs); err != nil {
@@ -190,7 +188,7 @@ func importReadOnly(t *trial) string {
 	return found
 }
 
-// exportEnds has the DPU read what the host has unregistered.
+// exportEnds has the DPU read memory that the host has unregistered.
 func exportEnds(t *trial) string {
 	source, target := t.imported(t.ask("export-read")), t.region(smallSize, doca.LocalWrite)
 	t.ask("unexport")
@@ -200,7 +198,7 @@ func exportEnds(t *trial) string {
 // hostEngine has the host's engine read memory of the DPU.
 func hostEngine(t *trial) string {
 	region := t.region(smallSize, doca.RemoteRead)
-	fill(region.Bytes(), dpusSeed)
+	fill(region.Bytes(), 1)
 	description := t.export(region)
 	if len(description) > exchange.MaxQuestion-100 {
 		t.need(fmt.Errorf("a descriptor in %d characters is too long for a question", len(description)))

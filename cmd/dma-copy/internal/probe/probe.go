@@ -26,15 +26,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// The times of the probes: of all together, once the peer is there; of one of them; of the host's work for a question,
-// and until the DPU has its answer; and of what is expected to happen, such as that the end of a peer shows. A call
-// that takes twice as long has hung. A question that is asked at the end of probeTime ends before that.
+// The times of the probes. A call that takes twice as long has hung, which must not be said of a slow host.
 const (
-	allTime    = 30 * time.Second
-	probeTime  = 14 * time.Second
-	answerTime = 6 * time.Second
-	askTime    = 2*answerTime + time.Second
-	noticeTime = 4 * time.Second
+	allTime    = 30 * time.Second           // after which no probe begins, on one side or on both
+	probeTime  = 14 * time.Second           // one probe
+	answerTime = 6 * time.Second            // the host's work for a question
+	askTime    = 2*answerTime + time.Second // a question and its whole answer
+	noticeTime = 4 * time.Second            // until an event shows, such as the end of a peer
 )
 
 // Options describe one side.
@@ -140,7 +138,7 @@ func (r *run) probe(ctx context.Context, chosen func(*assumption) bool) {
 	}
 }
 
-// try makes one probe, and releases what that has used on both sides.
+// try makes one probe, and then releases its resources on both sides.
 func (r *run) try(ctx context.Context, a *assumption) (Verdict, string) {
 	t := &trial{run: r, base: ctx}
 	found, err := t.guarded(ctx, probeTime, func() string { return a.probe(t) })
@@ -236,7 +234,7 @@ func (t *trial) guarded(ctx context.Context, limit time.Duration, call func() st
 // use has something closed when the probe ends.
 func (t *trial) use(end func() error) { t.used = append(t.used, end) }
 
-// close ends with the first failure: what is below may still be in use by the device, and stays.
+// close ends with the first failure: the device may still use memory that was opened before, which stays.
 func (t *trial) close() error {
 	for len(t.used) > 0 {
 		last := len(t.used) - 1

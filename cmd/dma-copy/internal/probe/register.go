@@ -13,7 +13,7 @@ type assumption struct {
 	means  string // for copies, if it differs
 }
 
-// sides are those that can make a probe alone.
+// sides are the sides that can make a probe alone.
 type sides uint8
 
 const (
