@@ -19,8 +19,10 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -119,11 +121,26 @@ func (b *benchRun) call(ctx context.Context, on side, m service.Meeting) error {
 		return err
 	}
 	err = b.measure(ctx, contact{side: on, client: client, path: pathOf(on, b.settings.Driver)})
+	if err == nil {
+		_, err = client.Text(ctx, benchDone)
+	}
 	return errors.Join(err, closeUnlessHung(err, client.Close))
 }
 
+// benchDone is the text of the ping that ends a bench on the host, if the host has its results.
+const benchDone = "done"
+
+// benchEnd is the Observer of a bench on the DPU.
+type benchEnd struct {
+	service.Observers
+	done bool
+}
+
+// Ended implements service.Observer. There is one connection.
+func (e *benchEnd) Ended(r service.Record) { e.done = e.done || r.Text == benchDone }
+
 // serve is the other side of a bench on the host.
-func (b *benchRun) serve(ctx context.Context, on side, m service.Meeting) error {
+func (b *benchRun) serve(ctx context.Context, on side, m service.Meeting) (err error) {
 	if b.settings.Plot != "" {
 		return exit.Usagef("--plot is for the side that measures: give it to dma-copy bench on the host")
 	}
@@ -131,17 +148,24 @@ func (b *benchRun) serve(ctx context.Context, on side, m service.Meeting) error 
 	if err != nil {
 		return err
 	}
+	var end benchEnd
 	c := service.ServerConfig{
-		Key: key, AuthNone: true, MeasuresOnly: true, Name: machineName(), User: userName(), Log: b.log,
+		Key: key, AuthNone: true, Observer: &end, MeasuresOnly: true, Name: machineName(), User: userName(), Log: b.log,
 		Limits: service.Limits{IdleTimeout: b.settings.IdleTimeout}, Copy: b.options(on.side),
 	}
 	c.Copy.Lanes = config.MostLanes
 	if b.settings.File != "" {
-		c.Shares = []share.Share{{Name: benchShare, Path: b.settings.File, Access: share.ReadWrite}}
+		if c.Shares, err = temporaryShare(b.settings.File); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(c.Shares[0].Path)) }()
 	}
 	server, err := service.NewServer(c)
 	if err == nil {
 		err = server.ServeOne(ctx, m)
+	}
+	if err == nil && !end.done {
+		err = comch.ErrPeerLost
 	}
 	if err != nil {
 		return err
@@ -154,6 +178,16 @@ func (b *benchRun) serve(ctx context.Context, on side, m service.Meeting) error 
 	}
 	_, err = fmt.Fprintln(b.streams.stdout, "the host has the results")
 	return err
+}
+
+// temporaryShare makes a directory in another one, and returns a share of it, to which any peer may only write.
+func temporaryShare(in string) ([]share.Share, error) {
+	dir, err := os.MkdirTemp(in, ".dma-copy-bench-")
+	if err != nil {
+		return nil, exit.Errorf(exit.Target, "name a directory with -f that this user may write to",
+			"cannot create a directory in %s: %s", quote.Text(in), disk.Reason(err))
+	}
+	return []share.Share{{Name: benchShare, Path: dir, Access: share.Write}}, nil
 }
 
 // newReport returns a report without results.

@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 // The schema describes all that a report may have.
@@ -28,6 +30,19 @@ func TestBenchSchema(t *testing.T) {
 	document := checkDocument(t, "bench.schema.json", text.String())
 	if chosen := document["recommended"].(map[string]any); fmt.Sprint(chosen["depth"]) != "8" {
 		t.Errorf("recommends %v", chosen)
+	}
+}
+
+// A bench on the DPU serves a new directory, to which a peer may only write.
+func TestBenchShare(t *testing.T) {
+	dir := t.TempDir()
+	shares, err := temporaryShare(dir)
+	must(t, err)
+	if s := shares[0]; filepath.Dir(s.Path) != dir || s.Access != share.Write {
+		t.Errorf("serves %s", s)
+	}
+	if _, err = temporaryShare(filepath.Join(dir, "none")); report.ExitCode(err) != exit.Target {
+		t.Errorf("got %v", err)
 	}
 }
 

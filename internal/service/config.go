@@ -27,7 +27,7 @@ type ServerConfig struct {
 	Trust    Trust         // the keys that may connect; not used with AuthNone
 	Shares   []share.Share
 
-	// MeasuresOnly says that there are no shares: all that any peer may do is to measure.
+	// MeasuresOnly lets any peer measure, also without a share.
 	MeasuresOnly bool
 	FS           disk.FS // where the shares are; nil: the operating system's
 
