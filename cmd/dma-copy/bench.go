@@ -345,12 +345,16 @@ func (b *benchRun) wholeCopy(ctx context.Context, c contact) error {
 	}
 	name := "dma-copy-bench-" + rand.Text()[:12]
 	at.Path = path.Join(at.Path, name)
-	s, err := c.client.Push(ctx, service.CopyRequest{Options: o, Place: at, Daemon: b.settings.Remote})
+	err := b.remove(ctx, c, name) // nothing yet, but it shows whether the copy can be removed
 	if refused, is := errors.AsType[*negotiate.Refusal](err); is && !b.settings.Daemon && !refused.Final {
 		return exit.Errorf(int(refused.Code), "give -f DIR to dma-copy bench on the DPU, too, or leave out -f",
 			"the DPU has no directory for the copy of --file")
 	}
 	if err != nil {
+		return err
+	}
+	s, err := c.client.Push(ctx, service.CopyRequest{Options: o, Place: at, Daemon: b.settings.Remote})
+	if err = b.removeCopy(ctx, c, name, err); err != nil {
 		return err
 	}
 	stage := s.Shares.Busiest()
@@ -360,10 +364,28 @@ func (b *benchRun) wholeCopy(ctx context.Context, c contact) error {
 		Path: o.File, Bytes: s.Size, Seconds: seconds, Rate: float64(s.Size) / seconds,
 		Limit: report.StageKey(stage), Part: share, Most: report.MostTime(stage, share, c.side.side),
 	}
-	return c.client.Remove(ctx, negotiate.RemoveRequest{Place: b.at, Paths: []string{name}, Files: true},
+	return nil
+}
+
+// removeCopy removes the copy after a push that ended with err, and returns that. It also does so after the end of ctx,
+// and names a copy that may remain.
+func (b *benchRun) removeCopy(ctx context.Context, c contact, name string, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	failed := b.remove(ctx, c, name)
+	if failed != nil && b.settings.Daemon { // the bench on the DPU removes its directory
+		b.log.Warn().Err(failed).Str("share", b.at.Share).Str("path", path.Join(b.at.Path, name)).
+			Msg("the copy of --file may remain, remove it")
+	}
+	return cmp.Or(err, failed)
+}
+
+// remove removes what has that name in the directory of the copy, or nothing.
+func (b *benchRun) remove(ctx context.Context, c contact, name string) error {
+	return c.client.Remove(ctx, negotiate.RemoveRequest{Place: b.at, Paths: []string{name}},
 		func(_ string, result negotiate.Removal) error {
 			if result.Code != 0 {
-				return fmt.Errorf("cannot remove the copy %s: %s", at.Path, result.Text)
+				return exit.Errorf(int(result.Code), "", "cannot remove the copy %s: %s", name, result.Text)
 			}
 			return nil
 		})
