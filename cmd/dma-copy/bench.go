@@ -141,9 +141,6 @@ func (e *benchEnd) Ended(r service.Record) { e.done = e.done || r.Text == benchD
 
 // serve is the other side of a bench on the host.
 func (b *benchRun) serve(ctx context.Context, on side, m service.Meeting) (err error) {
-	if b.settings.Plot != "" {
-		return exit.Usagef("--plot is for the side that measures: give it to dma-copy bench on the host")
-	}
 	key, err := identity.Generate()
 	if err != nil {
 		return err
@@ -154,11 +151,16 @@ func (b *benchRun) serve(ctx context.Context, on side, m service.Meeting) (err e
 		Limits: service.Limits{IdleTimeout: b.settings.IdleTimeout}, Copy: b.options(on.side),
 	}
 	c.Copy.Lanes = config.MostLanes
-	if b.settings.File != "" {
-		if c.Shares, err = temporaryShare(b.settings.File); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(c.Shares[0].Path)) }()
+	if b.settings.Plot != "" {
+		c.Refusal = exit.Usagef("--plot is for the side that measures: give it to dma-copy bench on the host")
+	} else if b.settings.File != "" {
+		c.Shares, c.Refusal = temporaryShare(b.settings.File)
+	}
+	for _, temporary := range c.Shares {
+		defer func() { err = errors.Join(err, os.RemoveAll(temporary.Path)) }()
+	}
+	if c.Refusal != nil {
+		m.Wait = 500 * time.Millisecond // tells a host that waits already
 	}
 	server, err := service.NewServer(c)
 	if err == nil {
@@ -167,7 +169,7 @@ func (b *benchRun) serve(ctx context.Context, on side, m service.Meeting) (err e
 	if err == nil && !end.done {
 		err = comch.ErrPeerLost
 	}
-	if err != nil {
+	if err = cmp.Or(c.Refusal, err); err != nil {
 		return err
 	}
 	if b.settings.Output == config.OutputJSON {
