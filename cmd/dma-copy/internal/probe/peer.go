@@ -96,16 +96,35 @@ func (r *run) take(answer []byte) error {
 // ask has the host do something, which has to succeed, and returns its answer. It waits for that also when the time of
 // the probe is over, but a probe that has hung uses the conversation no more.
 func (t *trial) ask(format string, args ...any) string {
+	answer, err := t.tryAsk(format, args...)
+	if err != nil {
+		t.differs("the host: %s", err.Text)
+	}
+	return answer
+}
+
+// tryAsk is ask where the host may fail.
+func (t *trial) tryAsk(format string, args ...any) (string, *exchange.PeerError) {
 	t.asking.Lock()
 	defer t.asking.Unlock()
 	t.need(errors.Join(t.lost, context.Cause(t.ctx)))
 	answer, err := t.peer.Ask(t.base, fmt.Sprintf(format, args...))
 	if refused, is := errors.AsType[*exchange.PeerError](err); is {
-		t.differs("the host: %s", refused.Text)
+		return "", refused
 	}
 	t.lost = err
 	t.need(err)
-	return string(answer)
+	return string(answer), nil
+}
+
+// exported has the host export memory for reading, for a probe that is about something else: the probe import-read
+// says whether it can.
+func (t *trial) exported() string {
+	description, err := t.tryAsk("export-read")
+	if err != nil {
+		t.need(errors.New("the host exports no memory, see import-read"))
+	}
+	return description
 }
 
 // exported is memory of the other side, which is smallSize bytes long.
@@ -175,14 +194,14 @@ func importWrite(t *trial) string {
 }
 
 func importRange(t *trial) string {
-	if _, err := t.tryImport(t.ask("export-read"), 1); err == nil {
+	if _, err := t.tryImport(t.exported(), 1); err == nil {
 		t.differs("one byte more than was exported can be imported")
 	}
 	return "one byte more than was exported cannot be imported"
 }
 
 func importReadOnly(t *trial) string {
-	target, source := t.imported(t.ask("export-read")), t.source(smallSize)
+	target, source := t.imported(t.exported()), t.source(smallSize)
 	found := t.refuses(doca.Copy{Source: source, Target: target, Length: smallSize}, nil)
 	t.hostHas(hostsBytes())
 	return found
@@ -190,7 +209,7 @@ func importReadOnly(t *trial) string {
 
 // exportEnds has the DPU read memory that the host has unregistered.
 func exportEnds(t *trial) string {
-	source, target := t.imported(t.ask("export-read")), t.region(smallSize, doca.LocalWrite)
+	source, target := t.imported(t.exported()), t.region(smallSize, doca.LocalWrite)
 	t.ask("unexport")
 	return t.refuses(doca.Copy{Source: source, Target: target, Length: smallSize}, target.Bytes())
 }
