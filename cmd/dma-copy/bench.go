@@ -330,7 +330,7 @@ func (b *benchRun) measurer(c contact, path negotiate.Path, direction negotiate.
 	}
 }
 
-// options returns those of every copy.
+// options returns the options of every copy.
 func (b *benchRun) options(of negotiate.Side) dmaxfer.Options {
 	return dmaxfer.Options{
 		Side: of, Path: pathChoices[b.settings.Path], Placement: placement.Lanes{}, Software: softwareName(),

@@ -229,8 +229,8 @@ func (b *collection) writeStatus(ctx context.Context, w io.Writer) error {
 // bundleServer is the Comch server over which two bundles exchange their parts.
 const bundleServer = "dma copy bundle"
 
-// peers makes the parts for which the other side is needed: the findings of both together, and the parts that it has
-// for those of this side. A part that is missing says why.
+// peers makes the parts for which the other side is needed: the findings of both together, and the parts that it gives
+// for the parts of this side. A part that is missing says why.
 func (b *collection) peers(ctx context.Context, own []bundle.Part) []bundle.Part {
 	s := b.settings
 	together := s.Doctor()

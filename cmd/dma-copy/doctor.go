@@ -103,7 +103,7 @@ func probeDevice(ctx context.Context, streams streams, s config.Doctor, log zero
 	return results, on.end(err)
 }
 
-// victimArguments are those of the doctor that is to be killed: the same device with the same driver.
+// victimArguments are the arguments of the doctor that is to be killed: the same device with the same driver.
 func victimArguments(s config.Doctor) []string {
 	args := []string{"doctor", "--probe", "--peer", "--driver", s.Driver.Name}
 	for _, given := range []struct{ flag, value string }{

@@ -17,7 +17,7 @@ type Link struct {
 	// here. Done is closed when either side has closed; what the peer sent before is still received.
 	Conn comch.Conn
 
-	// Memory is that of the connection, usually a window.KeptMemory, which keeps the window for the next transfer. It
+	// Memory is the connection's, usually a window.KeptMemory, which keeps the window for the next transfer. It
 	// is used by one transfer at a time.
 	Memory window.Memory
 

@@ -6,7 +6,7 @@ const measureVersion = 2
 // BenchServerName is the Comch server name for measurements between two commands, apart from that of copies.
 const BenchServerName = "dma copy bench"
 
-// MeasureRequest is the content of a MEASURE: a copy from memory to memory, of which nothing is read or stored.
+// MeasureRequest is the content of a MEASURE: a copy from memory to memory, which reads and stores nothing.
 type MeasureRequest struct {
 	Direction CopyDirection
 	Path      Path   // the only one that the copy may use

@@ -82,7 +82,7 @@ func (c *connection) authorize(name string, needed share.Access) (rights, error)
 	return r, nil
 }
 
-// limitersLocked returns those of the copies of a key. s.mu is held.
+// limitersLocked returns the bandwidth limits of a key. s.mu is held.
 func (s *Server) limitersLocked(key identity.Public) (limiters []*rate.Limiter) {
 	for _, l := range []*rate.Limiter{s.limiter, s.limiters[key]} {
 		if l != nil {

@@ -31,7 +31,7 @@ var errLongMeasurement = job.NewError(job.ErrLimit, nil, "measure for a shorter 
 	"a measurement took longer than the daemon's limit of %s", longestMeasurement)
 
 // Measure copies memory to the daemon (CopyPush) or from it (CopyPull), and returns how that went. The request replaces
-// the options that it has, too. Errors are those of Push, and ErrCapability if the daemon's version cannot measure.
+// the options that it has, too. It fails as Push does, and with ErrCapability if the daemon's version cannot measure.
 func (c *Client) Measure(
 	ctx context.Context, r negotiate.MeasureRequest, o dmaxfer.Options,
 ) (job.Summary, error) {

@@ -2,9 +2,9 @@
 /*
  * Submitted tasks that could not be executed at once, because a socket was full or a wait was not satisfied, go on
  * without doca_pe_progress, as on hardware: a thread of this process tries them again at intervals. Progress may try
- * them, too. A forked child has no jobs: those of its parent stay there.
+ * them, too. A forked child has no jobs: its parent keeps them.
  *
- * Locks: that of the thread before those of the jobs' objects. So jobs are started and stopped with no such lock held.
+ * Locks: the thread's before the locks of the jobs' objects. So jobs are started and stopped with no such lock held.
  */
 #ifndef DMA_COPY_SOFT_BACKGROUND_H
 #define DMA_COPY_SOFT_BACKGROUND_H

@@ -5,7 +5,7 @@ import (
 )
 
 // TestHardwarePageCommands runs the commands of docs/guide/hardware.md on the software device, as TestReadmeCommands
-// does those of README.md; a bench measures less. Commands that need a card have another prompt.
+// does for README.md; a bench measures less. Commands that need a card have another prompt.
 func TestHardwarePageCommands(t *testing.T) {
 	t.Parallel()
 	requireSoftwareDevice(t)

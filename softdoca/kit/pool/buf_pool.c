@@ -11,7 +11,7 @@
 
 struct doca_buf_pool {
 	struct doca_buf_inventory *inventory;
-	struct doca_buf *elements; /* those of the inventory */
+	struct doca_buf *elements; /* of the inventory */
 	struct doca_mmap *mmap;
 	uint32_t num_elements;
 	size_t element_size, alignment;

@@ -108,7 +108,7 @@ func sizeText(bytes int64) string {
 
 func gigabytes(rate float64) string { return fmt.Sprintf("%.2f", rate/1e9) }
 
-// WriteText writes what follows the tables. Errors are those of w.
+// WriteText writes what follows the tables. Errors come from w.
 func (r *Report) WriteText(w io.Writer) error {
 	var text strings.Builder
 	for _, s := range r.Skipped {
@@ -135,7 +135,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 	}
 	if !r.Hardware && !strings.HasPrefix(r.Driver, "network") {
-		text.WriteString("These figures are those of the software device here: they mean nothing for a card.\n")
+		text.WriteString("These figures are of the software device here: they mean nothing for a card.\n")
 	}
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -101,7 +101,7 @@ func TestNamesAreHidden(t *testing.T) {
 	if !strings.Contains(log, ": a reason; see /proc/self/limits") || !strings.Contains(log, "state=needed") {
 		t.Errorf("more than names is gone from\n%s", log)
 	}
-	// So it is in parts that follow later, here those of the other side.
+	// So it is in parts that follow later, here parts of the other side.
 	later := NewHider(nil)
 	first := later.Hide([]Part{{Content: []byte(`{"path":"salaries.xls"}`)}})
 	second := later.Hide([]Part{{Content: []byte("salaries.xls differs")}})

@@ -36,9 +36,9 @@ var (
 const minFree = 4
 
 // Hider replaces the names of files by n1, n2 and so on, one for each element of a path, the same element by the same
-// number in all parts. Names are what stands under the keys for them in events and log lines, the file of a command
-// line, absolute paths but those of the system, and what was added. A name that stands in free text alone is not
-// recognized.
+// number in all parts. It takes for names the values under certain keys of events and log lines, the file of a command
+// line, absolute paths outside the system's directories, and names that were added. A name that stands in free text
+// alone is not recognized.
 type Hider struct {
 	names   []string          // that are to be replaced
 	numbers map[string]string // by element of a path
@@ -54,7 +54,7 @@ func NewHider(names []string) *Hider {
 // Add adds the path of a file, unless it is one of the system.
 func (h *Hider) Add(path string) { h.add(path) }
 
-// Hide returns the parts with the names in them replaced, and those of earlier calls.
+// Hide returns the parts with the names in them replaced, and the names of earlier calls.
 func (h *Hider) Hide(parts []Part) []Part {
 	for _, p := range parts {
 		h.collect(p.Content)

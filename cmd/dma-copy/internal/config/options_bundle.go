@@ -46,7 +46,7 @@ func (s *Bundle) options() []option {
 		switchOption(AddedFlags, "hide-names", &s.HideNames,
 			"Replace file names by n1, n2, ..., everywhere alike; not those that stand in free text alone"),
 		{group: AddedFlags, name: "hide", value: "NAME", list: "hide", json: jsonList, assign: s.assignHidden,
-			help: "Replace this name, too, and those of --hide-names; may be repeated"},
+			help: "Replace this name, too; implies --hide-names; may be repeated"},
 		switchOption(AddedFlags, "list", &s.ListOnly, "Only print what would be in it"),
 		switchOption(AddedFlags, "overwrite", &s.Overwrite, "Replace an existing FILE"),
 	})
