@@ -147,10 +147,11 @@ func writeBundle(
 	return err
 }
 
-// part returns a part that write writes. If that fails the part ends with the error.
+// part returns a part that write writes. If that fails the part is what it has written, or else the error: documents in
+// JSON have their failures in them.
 func part(name, about string, write func(w io.Writer) error) bundle.Part {
 	var out bytes.Buffer
-	if err := write(&out); err != nil {
+	if err := write(&out); err != nil && out.Len() == 0 {
 		fmt.Fprintf(&out, "error: %v\n", err)
 	}
 	return bundle.Part{Name: name, About: about, Content: out.Bytes()}
