@@ -116,7 +116,7 @@ func TestBenchShare(t *testing.T) {
 	}
 }
 
-// What cannot be measured is refused before anything is.
+// Settings that cannot be measured are refused at once.
 func TestBenchIsRefused(t *testing.T) {
 	useSoftDevice(t, "all")
 	t.Chdir(t.TempDir())

@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
-// memory is the window.Memory of a network connection: what its data paths have in common.
+// memory is the window.Memory of a network connection, common to its data paths.
 type memory struct {
 	permitted job.Paths // 0: tls, or the path that the user names
 	paths     map[negotiate.Path]dataPath
@@ -104,7 +104,7 @@ func (m *memory) Paths(choice job.PathChoice) (job.Paths, error) {
 		"this machine can use none of the permitted data paths")
 }
 
-// Check implements window.Memory. What the protocol permits is no more than what memory holds.
+// Check implements window.Memory. The limits of the protocol suffice.
 func (*memory) Check(int64, int) error { return nil }
 
 // Traits implements window.Memory.

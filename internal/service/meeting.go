@@ -231,8 +231,8 @@ func Dial(ctx context.Context, m Meeting, c ClientConfig) (*Client, error) {
 	return nil, err
 }
 
-// ServeOne serves one command on the host, which looks for m.Name, to its end. It is called on the DPU. Besides the
-// errors of Serve there are those of comch.Offer.
+// ServeOne serves one command on the host, which looks for m.Name, to its end. It is called on the DPU, and
+// fails as Serve and comch.Offer do.
 func (s *Server) ServeOne(ctx context.Context, m Meeting) error {
 	conn, disconnect, err := comch.Offer{
 		Device: m.Device, Representor: m.Representor, Names: []string{m.Name},

@@ -9,7 +9,7 @@ import (
 // PathChoice is which data paths the user permits.
 type PathChoice uint8
 
-// The choices, those of one path in the order of package negotiate. OnlyDMA and OnlyFast are for a device, the others
+// The choices; single paths are in the order of package negotiate. OnlyDMA and OnlyFast are for a device, the others
 // for a network connection.
 const (
 	AnyPath      PathChoice = iota // the best that both sides can use, and that need not be asked for

@@ -62,7 +62,7 @@ func (k *KeptMemory) Open(ctx context.Context, l Layout, of negotiate.Window) (*
 	return w, err
 }
 
-// IsOutOfReach reports whether the peer's window is not within reach, as that of a host whose memory the device may not
+// IsOutOfReach reports whether the peer's window is not within reach, such as memory of a host that the device may not
 // import: another attempt would fail, too.
 func IsOutOfReach(err error) bool {
 	return errors.Is(err, doca.CodeNotPermitted) || errors.Is(err, doca.CodeNotSupported) ||

@@ -18,8 +18,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
-// Path makes the windows of one data path of one connection. Its methods are called by one goroutine at a time, as
-// those of window.Memory are.
+// Path makes the windows of one data path of one connection. One goroutine at a time calls its methods, as for a
+// window.Memory.
 type Path struct {
 	path negotiate.Path
 	with Config
@@ -178,7 +178,7 @@ var (
 	tcpSizes    = window.Sizes{Smallest: 512 << 10, Largest: 2 << 20, Chunks: 32, Depth: 4}
 )
 
-// Traits are those of window.Memory. A device that reads by itself is another processor than this one.
+// Traits implements window.Memory for one path. A device that reads by itself is another processor than this one.
 func (p *Path) Traits() window.Traits {
 	t := window.Traits{Lanes: negotiate.MaxLanes, Sizes: sizes}
 	switch {

@@ -69,7 +69,7 @@ const largestMeasurement = 1 << 40
 // copy.
 const rounds = 3
 
-// Run measures all cases of one sender and path, those of a chunk and a number of lanes by depth. It fails with an
+// Run measures all cases of one sender and path, in the order of chunk, lanes and depth. It fails with an
 // *Unavailable, and the results so far, if one of these cannot be measured.
 func (p Plan) Run(ctx context.Context, from, path string, measure Measurer) ([]Result, error) {
 	var results []Result

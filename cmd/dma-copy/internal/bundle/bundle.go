@@ -7,6 +7,7 @@ package bundle
 import (
 	"archive/tar"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,11 +15,13 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// MaxPart is how many bytes a part that is read from a file may have. Of a longer one the end is kept.
+// MaxPart limits the parts that are read from files, in bytes: the end of a longer file is kept.
 const MaxPart = 64 << 20
 
 // Part is one file of the archive.
@@ -61,9 +64,10 @@ func Write(w io.Writer, directory string, at time.Time, parts []Part) error {
 	return compressed.Close()
 }
 
-// ReadEnd returns the content of a file, the last MaxPart bytes of a longer one.
+// ReadEnd returns the content of a regular file, the last MaxPart bytes of a longer one. It refuses a FIFO, for whose
+// writer it would have to wait.
 func ReadEnd(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +76,10 @@ func ReadEnd(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Mode().IsRegular() && info.Size() > MaxPart {
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	if info.Size() > MaxPart {
 		if _, err := file.Seek(-MaxPart, io.SeekEnd); err != nil {
 			return nil, err
 		}

@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestArchiveHasEachPart(t *testing.T) {
@@ -39,6 +42,27 @@ func TestArchiveHasEachPart(t *testing.T) {
 	}
 	if _, err := archive.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("after the last part: %v", err)
+	}
+}
+
+func TestEndOfAFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	file, err := os.Create("log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteAt([]byte("the end"), MaxPart); err != nil { // the rest is a hole
+		t.Fatal(err)
+	}
+	if err := errors.Join(file.Close(), unix.Mkfifo("fifo", 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	content, err := ReadEnd("log")
+	if err != nil || len(content) != MaxPart || !bytes.HasSuffix(content, []byte("the end")) {
+		t.Errorf("%d bytes, %v", len(content), err)
+	}
+	if _, err := ReadEnd("fifo"); err == nil {
+		t.Error("a FIFO was read")
 	}
 }
 

@@ -51,9 +51,6 @@ func NewHider(names []string) *Hider {
 	return h
 }
 
-// Add adds the path of a file, unless it is one of the system.
-func (h *Hider) Add(path string) { h.add(path) }
-
 // Hide returns the parts with the names in them replaced, and the names of earlier calls.
 func (h *Hider) Hide(parts []Part) []Part {
 	for _, p := range parts {
@@ -74,13 +71,13 @@ func (h *Hider) collect(content []byte) {
 			h.collectValues(event, false)
 		}
 		for _, match := range nameInText.FindAllSubmatch(line, -1) {
-			h.add(unquoted(string(match[1])))
+			h.Add(unquoted(string(match[1])))
 		}
 		for _, match := range nameInCommand.FindAllSubmatch(line, -1) {
-			h.add(strings.Trim(string(match[1]), "'"))
+			h.Add(strings.Trim(string(match[1]), "'"))
 		}
 		for _, match := range absolutePath.FindAllSubmatch(line, -1) {
-			h.add(strings.TrimRight(string(match[2]), "."))
+			h.Add(strings.TrimRight(string(match[2]), "."))
 		}
 	}
 }
@@ -98,12 +95,13 @@ func (h *Hider) collectValues(value any, named bool) {
 		}
 	case string:
 		if named {
-			h.add(value)
+			h.Add(value)
 		}
 	}
 }
 
-func (h *Hider) add(name string) {
+// Add adds the name or path of a file, unless it is a path of the system.
+func (h *Hider) Add(name string) {
 	if strings.Trim(name, "./:-") == "" || systemPath.MatchString(name) {
 		return
 	}

@@ -18,8 +18,8 @@ const (
 // CompletionWaitVariable is how long a completion in a shell may take, a duration as those of the options.
 const CompletionWaitVariable = variablePrefix + "COMPLETION_WAIT"
 
-// otherVariables are those that are not of options: siteVariable, those of the software device
-// and kit (softdoca/docs) and those of completion.
+// otherVariables are the variables that belong to no option: siteVariable, and variables of the software device, of the
+// kit (softdoca/docs) and of completion.
 func otherVariables() []string {
 	return []string{
 		siteVariable, "DMA_COPY_SOFT_DIR", "DMA_COPY_SOFT_SIDE", "DMA_COPY_SOFT_LIMITS", "DMA_COPY_SOFT_USERS",

@@ -268,7 +268,7 @@ func (s *Bench) SetPeer(args []string) error {
 	return validateSide(s.Role, s.Representor)
 }
 
-// ValidateFor checks the settings against the kind of connection, as that of a Transfer.
+// ValidateFor checks the settings against the kind of connection, as Transfer.ValidateFor does.
 func (s *Bench) ValidateFor(network bool) error {
 	if network {
 		return s.Network.validatePath(s.Path)

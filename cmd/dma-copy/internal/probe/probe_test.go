@@ -109,7 +109,8 @@ func runBoth(t *testing.T, settings map[string]string) (results [2][]Result) {
 	return results
 }
 
-// differing returns the results with another verdict than as assumed, by name. Both sides must have those of both.
+// differing returns the results with another verdict than as assumed, by name. Both sides must have the results
+// of probes that need both.
 func differing(t *testing.T, settings map[string]string) map[string]Result {
 	t.Helper()
 	found := map[string]Result{}
