@@ -273,8 +273,9 @@ func (b *benchRun) copies(ctx context.Context, c contact) error {
 	default:
 		paths = slices.DeleteFunc(paths, func(p negotiate.Path) bool { return !pathChoices[s.Path].Permits(p) })
 	}
-	plan := bench.Plan{Chunks: s.Chunks, Depths: s.Depths, Lanes: s.Lanes, Window: service.MostMeasured,
-		Each: min(s.Each, 5*time.Second)} // a daemon ends a longer one
+	plan := bench.Plan{
+		Chunks: s.Chunks, Depths: s.Depths, Lanes: s.Lanes, Window: service.MostMeasured, Each: s.Each,
+	}
 	var unavailable error
 	for _, path := range paths {
 		for _, direction := range []negotiate.CopyDirection{negotiate.CopyPush, negotiate.CopyPull} {

@@ -124,6 +124,7 @@ func TestBenchIsRefused(t *testing.T) {
 		"bench --path tls": "--path tls is for daemons on other machines",
 		"bench a b":        "dma-copy bench takes one PEER or none",
 		"bench : -f x":     "--file needs the directory of a share for the copy",
+		"bench --each 6s":  "a measurement takes at most 5s",
 		"bench --chunks 1": "not a chunk; give 4KiB to 1GiB",
 		"bench -p 03:00.1 -r b1:00.1 --driver soft --plot x": "--plot is for the side that measures",
 	} {

@@ -22,6 +22,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/status"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -206,7 +207,7 @@ func (b *collection) own(ctx context.Context) ([]bundle.Part, error) {
 		}
 		content, err := bundle.ReadEnd(given.path)
 		if err != nil {
-			return nil, exit.Errorf(exit.Source, "", "read %s: %w", quote.Text(given.path), err)
+			return nil, exit.Errorf(exit.Source, "", "cannot read %s: %s", quote.Text(given.path), disk.Reason(err))
 		}
 		parts = append(parts, bundle.Part{Name: given.name, About: given.about, Content: content})
 	}

@@ -74,7 +74,7 @@ func (s *Bench) options() []option {
 			"Chunks in flight"),
 		lists("lane-counts", "COUNT,...", "1,2", into(&s.Lanes, parseList(parseCount(1, MostLanes))),
 			"Engines of each side, at most one for each chunk in flight"),
-		durationOption(AddedFlags, "each", &s.Each, "200ms", parsePositiveDuration,
+		durationOption(AddedFlags, "each", &s.Each, "200ms", parseMeasurement,
 			"Time of one measurement, at most 5s; there are about a hundred by default"),
 		pathOption(AddedFlags, &s.Path, "Measure this path only; auto is dma and fast over a device, and tls to "+
 			"another machine", everyPath()),
