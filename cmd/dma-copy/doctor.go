@@ -16,8 +16,8 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
-// victimVariable makes "doctor --probe" a process that another one of it kills, to see how the other side notices.
-const victimVariable = "DMA_COPY_DOCTOR_VICTIM"
+// childVariable makes "doctor --probe" a process that another one of it kills, to see how the other side notices.
+const childVariable = "DMA_COPY_DOCTOR_CHILD"
 
 func doctorCommand() command {
 	var s config.Doctor
@@ -63,7 +63,7 @@ func runDoctor(ctx context.Context, streams streams, w io.Writer, s config.Docto
 		return err
 	}
 	probes := func() ([]probe.Result, error) { return probeDevice(ctx, streams, s, log) }
-	if _, isVictim := streams.env(victimVariable); isVictim {
+	if _, isChild := streams.env(childVariable); isChild {
 		_, err := probes()
 		return err
 	}
@@ -79,14 +79,14 @@ func probeDevice(ctx context.Context, streams streams, s config.Doctor, log zero
 	}
 	o := probe.Options{
 		Side: on.side, Device: on.device, Representor: s.Representor, Peer: s.Peer, Wait: s.Wait, Log: log,
-		Victim: func() *exec.Cmd {
-			victim := exec.Command("/proc/self/exe", victimArguments(s)...)
-			victim.Env = append(streams.environ(), victimVariable+"=1")
-			return victim
+		Child: func() *exec.Cmd {
+			child := exec.Command("/proc/self/exe", childArguments(s)...)
+			child.Env = append(streams.environ(), childVariable+"=1")
+			return child
 		},
 	}
-	if _, isVictim := streams.env(victimVariable); isVictim {
-		return nil, on.end(beVictim(ctx, o, streams.stdin))
+	if _, isChild := streams.env(childVariable); isChild {
+		return nil, on.end(beChild(ctx, o, streams.stdin))
 	}
 	wait := report.WaitForCommand(on.side, hostFunction(on, s.Representor), "dma-copy doctor --probe --peer", s.Wait)
 	stop := func() {}
@@ -103,8 +103,8 @@ func probeDevice(ctx context.Context, streams streams, s config.Doctor, log zero
 	return results, on.end(err)
 }
 
-// victimArguments are the arguments of the doctor that is to be killed: the same device with the same driver.
-func victimArguments(s config.Doctor) []string {
+// childArguments are the arguments of the doctor that is to be killed: the same device with the same driver.
+func childArguments(s config.Doctor) []string {
 	args := []string{"doctor", "--probe", "--peer", "--driver", s.Driver.Name}
 	for _, given := range []struct{ flag, value string }{
 		{"--pci-addr", s.Device}, {"--rep-pci", s.Representor}, {"--doca-libdir", s.Driver.LibraryDir},
@@ -116,13 +116,13 @@ func victimArguments(s config.Doctor) []string {
 	return args
 }
 
-// beVictim ends with the standard input, which the process that kills this one holds open.
-func beVictim(ctx context.Context, o probe.Options, stdin io.Reader) error {
+// beChild ends with the standard input, which the process that kills this one holds open.
+func beChild(ctx context.Context, o probe.Options, stdin io.Reader) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		_, _ = io.Copy(io.Discard, stdin)
 		cancel()
 	}()
-	return probe.Victim(ctx, o)
+	return probe.Child(ctx, o)
 }

@@ -75,7 +75,7 @@ type endpoint struct {
 	sends       map[uint64]*send  // submitted, by tag
 	senders     []*Connection     // those with waiting messages, the next to submit first
 	rejected    []cabi.Connection // no longer in connections, still to be disconnected by DOCA
-	agains      int               // AGAIN of disconnections that Close asked for
+	refusedEnds int               // AGAIN of disconnections that Close asked for
 	strayEnds   int               // disconnection events of connections that this side had ended
 	lastTag     uint64
 	stopBy      time.Time    // zero until stopping

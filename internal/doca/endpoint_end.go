@@ -166,7 +166,7 @@ func (e *endpoint) tryDisconnect(c *Connection) error {
 	}
 	if err := e.abi.ChannelDisconnect(e.channel, c.handle); err != nil {
 		if isAgain(err) {
-			e.agains++
+			e.refusedEnds++
 		}
 		return err
 	}

@@ -28,7 +28,7 @@ func (e *endpoint) tryArming() error {
 // disconnection events it has raised for connections that this side had ended.
 func (s *Server) Departures() (again, events int) {
 	_ = s.endpoint.call(func() error {
-		again, events = s.endpoint.agains, s.endpoint.strayEnds
+		again, events = s.endpoint.refusedEnds, s.endpoint.strayEnds
 		return nil
 	})
 	return again, events

@@ -16,7 +16,7 @@ import (
 const (
 	probeName   = "dma copy probe"
 	nobodysName = "dma copy probe nobody"
-	victimName  = "dma copy probe victim"
+	childName   = "dma copy probe child"
 )
 
 func messageSize(t *trial) string {
@@ -112,14 +112,14 @@ func (t *trial) connect(name string) *doca.Connection {
 	}
 }
 
-// Victim has a connection, as a server of the DPU or a client on the host, until ctx ends or the process is killed.
-func Victim(ctx context.Context, o Options) error {
+// Child has a connection, as a server of the DPU or a client on the host, until ctx ends or the process is killed.
+func Child(ctx context.Context, o Options) error {
 	t := &trial{run: &run{Options: o}}
 	_, err := t.guarded(ctx, 2*probeTime, func() string {
 		if o.Side == negotiate.DPU {
-			t.server(t.representor(), victimName)
+			t.server(t.representor(), childName)
 		} else {
-			t.connect(victimName)
+			t.connect(childName)
 		}
 		<-t.ctx.Done()
 		return ""
@@ -130,10 +130,10 @@ func Victim(ctx context.Context, o Options) error {
 	return errors.Join(err, t.close())
 }
 
-// startVictim starts a victim and returns a function that kills it.
-func (t *trial) startVictim() (kill func() error) {
-	command := t.Victim()
-	_, err := command.StdinPipe() // with this process it ends, and so does the victim
+// startChild starts a child and returns a function that kills it.
+func (t *trial) startChild() (kill func() error) {
+	command := t.Child()
+	_, err := command.StdinPipe() // with this process it ends, and so does the child
 	t.need(err)
 	t.need(command.Start())
 	kill = sync.OnceValue(func() error {

@@ -234,7 +234,7 @@ func (t *trial) link() (*doca.Server, *doca.Connection) {
 	return server, t.dialed(server, "dial")
 }
 
-// dialed has the host, or its victim, connect to a server.
+// dialed has the host, or its child, connect to a server.
 func (t *trial) dialed(server *doca.Server, question string) *doca.Connection {
 	t.ask("%s", question)
 	conn, err := server.Accept(t.ctx)
@@ -348,8 +348,8 @@ func clientLeaves(t *trial) string {
 
 // serverDies kills a server on the DPU, which its client has to notice.
 func serverDies(t *trial) string {
-	kill := t.startVictim()
-	t.ask("dial-victim")
+	kill := t.startChild()
+	t.ask("dial-child")
 	t.need(kill())
 	t.ask("wait")
 	return "the client notices the death of its server"
@@ -364,14 +364,14 @@ func clientDies(t *trial) string {
 func clientAfterDeath(t *trial) string {
 	server, conn := t.clientKilled()
 	_ = notices(t.ctx, conn) // judged by clientDies
-	t.dialed(server, "dial-victim")
+	t.dialed(server, "dial-child")
 	return "the next client is accepted"
 }
 
 // clientKilled has the host kill a client, and returns its connection.
 func (t *trial) clientKilled() (*doca.Server, *doca.Connection) {
-	server := t.server(t.representor(), victimName)
-	conn := t.dialed(server, "victim")
+	server := t.server(t.representor(), childName)
+	conn := t.dialed(server, "child")
 	t.ask("kill")
 	return server, conn
 }

@@ -45,8 +45,8 @@ type Options struct {
 	Met         func()        // called when it is there; nil: not wanted
 	Log         zerolog.Logger
 
-	// Victim returns a process that calls Victim, to be killed, and ends with its standard input. Not nil with Peer.
-	Victim func() *exec.Cmd
+	// Child returns a process that calls Child, to be killed, and ends with its standard input. Not nil with Peer.
+	Child func() *exec.Cmd
 }
 
 // Verdict is the outcome of a probe.

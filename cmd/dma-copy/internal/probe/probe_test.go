@@ -29,18 +29,18 @@ const (
 	hostFunction = "0000:b1:00.1"
 	dpuFunction  = "0000:03:00.1"
 
-	victimVariable = "PROBE_TEST_VICTIM"
+	childVariable = "PROBE_TEST_CHILD"
 )
 
 func TestMain(m *testing.M) {
-	if device := os.Getenv(victimVariable); device != "" {
-		os.Exit(beVictim(device))
+	if device := os.Getenv(childVariable); device != "" {
+		os.Exit(beChild(device))
 	}
 	docatest.Main(m)
 }
 
-// beVictim is the process that is killed.
-func beVictim(device string) int {
+// beChild is the process that is killed.
+func beChild(device string) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		_, _ = os.Stdin.Read(make([]byte, 1))
@@ -58,7 +58,7 @@ func beVictim(device string) int {
 	if opened.Info().IsDPU() {
 		o.Side, o.Representor = negotiate.DPU, hostFunction
 	}
-	if Victim(ctx, o) != nil {
+	if Child(ctx, o) != nil {
 		return 1
 	}
 	return 0
@@ -83,9 +83,9 @@ func runBoth(t *testing.T, settings map[string]string) (results [2][]Result) {
 		}
 		o := Options{
 			Side: side, Device: device, Peer: true, Wait: time.Minute, Log: zerolog.Nop(),
-			Victim: func() *exec.Cmd {
+			Child: func() *exec.Cmd {
 				command := exec.Command("/proc/self/exe")
-				command.Env = append(os.Environ(), victimVariable+"="+name)
+				command.Env = append(os.Environ(), childVariable+"="+name)
 				return command
 			},
 		}

@@ -58,10 +58,10 @@ func (s *service) serve(word, argument string) string {
 		return s.share(doca.RemoteWrite)
 	case "dial":
 		s.last = s.connect(probeName)
-	case "dial-victim":
-		s.last = s.connect(victimName)
-	case "victim":
-		s.kill = s.startVictim()
+	case "dial-child":
+		s.last = s.connect(childName)
+	case "child":
+		s.kill = s.startChild()
 	default:
 		return s.useOpened(word, int64(number))
 	}
