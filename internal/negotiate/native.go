@@ -101,6 +101,9 @@ func (n *NativeSession) Transfers() int { return n.transfers }
 // until the peer's FAILURE arrives.
 func (n *NativeSession) Undecided() int { return n.entries.undecided }
 
+// Unanswered returns the number of files that the receiver has not answered finally: it may still need their content.
+func (n *NativeSession) Unanswered() int { return n.entries.unanswered }
+
 // Unconfirmed returns the number of undecided entries that were sent completely: the receiver may commit them.
 func (n *NativeSession) Unconfirmed() int { return n.entries.unconfirmed }
 

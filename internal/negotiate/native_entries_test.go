@@ -209,6 +209,52 @@ func TestOpenEntriesAreBounded(t *testing.T) {
 	wantNative(t, err, ErrOutOfOrder)
 }
 
+// A record belongs to its entry, also after that is decided, until another entry takes the place of it.
+func TestRecords(t *testing.T) {
+	k := newPair(t, Host, treeHello(), receiverHello())
+	k.open()
+	k.announce(rootDirectory())
+	k.announceAll(manyFiles(0, MaxOpen-1))
+	for number := range uint32(MaxOpen) {
+		k.sender.Attach(number, number)
+	}
+	k.commit(0)
+	if got := k.sender.Record(0); got != uint32(0) {
+		t.Errorf("record %v of a decided entry", got)
+	}
+	k.announceAll(manyFiles(MaxOpen, MaxOpen+1))
+	k.sender.Attach(MaxOpen, "next")
+	for number, want := range map[uint32]any{
+		0: nil, 1: uint32(1), MaxOpen - 1: uint32(MaxOpen - 1), MaxOpen: "next", MaxOpen + 1: nil, 1<<32 - 1: nil,
+	} {
+		if got := k.sender.Record(number); got != want {
+			t.Errorf("record %v of entry %d instead of %v", got, number, want)
+		}
+	}
+	for e := range k.sender.OpenEntries() {
+		if e.Record != k.sender.Record(e.Number) {
+			t.Errorf("record %v of open entry %d", e.Record, e.Number)
+		}
+	}
+}
+
+// A file is unanswered until the receiver needs it, has it, or either side has failed it.
+func TestUnanswered(t *testing.T) {
+	k := newPair(t, Host, treeHello(), receiverHello())
+	k.open()
+	k.announce(rootDirectory())
+	k.announceAll(manyFiles(0, 4))
+	k.answer(Answer{Entry: 1, Kind: AnswerSum}, need(2)[0], Answer{Entry: 3, Kind: AnswerHave})
+	if got := [...]int{k.sender.Unanswered(), k.receiver.Unanswered()}; got != [...]int{2, 2} {
+		t.Errorf("%d unanswered on the two sides, of one file that is compared and one without an answer", got)
+	}
+	k.fail(k.sender, Failure{Entry: 1})
+	k.fail(k.receiver, Failure{Entry: 4})
+	if got := [...]int{k.sender.Unanswered(), k.receiver.Unanswered()}; got != [2]int{} {
+		t.Errorf("%d unanswered on the two sides after the failures", got)
+	}
+}
+
 // A pack in flight keeps the places of its files, even if they are decided.
 func TestPackInFlightKeepsItsPlaces(t *testing.T) {
 	k := newPair(t, Host, treeHello(), receiverHello())

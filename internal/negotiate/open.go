@@ -29,6 +29,7 @@ type OpenEntry struct {
 	Size      uint64 // bytes, if SizeKnown
 	SizeKnown bool
 	Acked     uint64 // bytes that the receiver has acknowledged as good; of a file in a pack 0 until all of it is
+	Record    any    // that was attached to it
 }
 
 // OpenEntries returns the undecided entries of this transfer, the oldest first. The session must not be used during
@@ -43,12 +44,26 @@ func (n *NativeSession) OpenEntries() iter.Seq[OpenEntry] {
 			}
 			open := OpenEntry{
 				Number: number, Kind: e.kind, Phase: e.phase, Size: e.size, SizeKnown: e.sizeKnown(), Acked: e.acked,
+				Record: e.record,
 			}
 			if !yield(open) {
 				return
 			}
 		}
 	}
+}
+
+// Attach keeps what the caller records about an announced entry, until another entry takes its place in the session.
+func (n *NativeSession) Attach(entry uint32, record any) { n.entries.at(entry).record = record }
+
+// Record returns what was attached to an entry, also to one that has been decided meanwhile. It is nil for an entry
+// that was not announced, or whose place another one has taken.
+func (n *NativeSession) Record(entry uint32) any {
+	t := &n.entries
+	if back := t.next - entry; back == 0 || back > min(t.next, uint32(len(t.ring))) {
+		return nil
+	}
+	return t.at(entry).record
 }
 
 // Acknowledged returns how often slots of the session were acknowledged.

@@ -31,6 +31,7 @@ type openEntry struct {
 	pending  uint64 // bytes of the records in flight
 	acked    uint64 // bytes acknowledged as good
 	metadata assembly
+	record   any // the caller's
 }
 
 // covered returns the number of bytes in flight or acknowledged, which no further record may cover.
@@ -50,6 +51,7 @@ type entryTable struct {
 	ring         []openEntry // its length is a power of two
 	oldest, next uint32
 	undecided    int
+	unanswered   int    // files without a final answer, and not failed on this side
 	unconfirmed  int    // ended, and not failed on this side
 	bytes        uint64 // of all files, also of decided ones
 	directories  uint32 // decided, and not failed
@@ -80,21 +82,30 @@ func (t *entryTable) open(number uint32) *openEntry {
 }
 
 func (t *entryTable) add(e *Entry) {
-	*t.at(t.next) = openEntry{kind: e.Kind, flags: e.Flags, phase: unanswered, size: e.Size}
+	added := t.at(t.next)
+	*added = openEntry{kind: e.Kind, flags: e.Flags, phase: unanswered, size: e.Size}
+	t.count(added, 1)
 	t.next++
 	t.undecided++
 	t.bytes += e.Size
 }
 
+// count adds to the counter that an entry belongs to in its phase.
+func (t *entryTable) count(e *openEntry, by int) {
+	switch {
+	case e.failed:
+	case e.phase == ended:
+		t.unconfirmed += by
+	case e.kind == EntryFile && (e.phase == unanswered || e.phase == asked || e.phase == summed):
+		t.unanswered += by
+	}
+}
+
 // change changes the phase of an undecided entry.
 func (t *entryTable) change(e *openEntry, to phase) {
-	if e.phase == ended && !e.failed {
-		t.unconfirmed--
-	}
+	t.count(e, -1)
 	e.phase = to
-	if to == ended && !e.failed {
-		t.unconfirmed++
-	}
+	t.count(e, 1)
 	if to == decided {
 		t.undecided--
 		t.advance()
@@ -110,9 +121,7 @@ func (t *entryTable) advance() {
 
 // fail counts the failure of an undecided entry, which waits for the peer's FAILURE.
 func (t *entryTable) fail(e *openEntry) {
-	if e.phase == ended {
-		t.unconfirmed--
-	}
+	t.count(e, -1)
 	e.failed = true
 	t.counts.Failed++
 }
