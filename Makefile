@@ -226,7 +226,7 @@ nocgo: export CGO_ENABLED = 0
 nocgo: ## build, vet and test without cgo, where only the stub device exists
 	$(GO) build ./...
 	$(GO) vet ./...
-	$(GO_TEST) -count=1 ./internal/doca/... ./internal/comch/... ./cmd/dma-copy ./cmd/dma-copy/internal/doctor
+	$(GO_TEST) -count=1 ./internal/doca/... ./internal/comch/... ./cmd/dma-copy ./internal/cli/doctor
 
 # Scripts that copy. Those that end a peer would take an idle timeout each, because with the quirks nothing reports it.
 QUIRK_COPIES := TestScripts/(host_sends|dpu_sends|overwrite|reference_host|reference_dpu|small_device|ping)$$

@@ -13,17 +13,17 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/bench"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/bench"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/fileio"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/ping"
@@ -64,7 +64,7 @@ host$ dma-copy bench -f image.bin :inbox/
 			if err == nil {
 				err = runBench(ctx, streams, s, log)
 			}
-			report.LogReworded(log, err)
+			output.LogReworded(log, err)
 			return err
 		},
 	}
@@ -78,7 +78,7 @@ func runBench(ctx context.Context, streams streams, s config.Bench, log zerolog.
 	if s.Daemon {
 		s.Remote.Share, s.Remote.Path = "", ""
 		daemon := reach{Contact: s.Contact, Reach: s.Reach, daemon: s.Remote, waits: waits, validate: s.ValidateFor}
-		return report.InRequest(measurement, withDaemon(ctx, streams, daemon, log, b.measure))
+		return output.InRequest(measurement, withDaemon(ctx, streams, daemon, log, b.measure))
 	}
 	err := onBothSides(ctx, s.Reach, "dma-copy bench", waits, log, func(on side, met func()) error {
 		meeting := service.Meeting{
@@ -90,7 +90,7 @@ func runBench(ctx context.Context, streams streams, s config.Bench, log zerolog.
 		}
 		return b.call(ctx, on, meeting)
 	})
-	return report.InRequest(measurement, err)
+	return output.InRequest(measurement, err)
 }
 
 // measurement is what errors of the connection call what bench does.
@@ -193,9 +193,9 @@ func temporaryShare(in string) ([]share.Share, error) {
 }
 
 // newReport returns a report without results.
-func (b *benchRun) newReport(on side, path report.Path) *bench.Report {
+func (b *benchRun) newReport(on side, path output.Path) *bench.Report {
 	return &bench.Report{
-		Version: 1, Software: softwareName(), Side: report.RoleOf(on.side), Driver: path.Driver,
+		Version: 1, Software: softwareName(), Side: output.RoleOf(on.side), Driver: path.Driver,
 		Hardware: path.Hardware, Results: []bench.Result{}, Skipped: []bench.Skipped{},
 	}
 }
@@ -283,9 +283,9 @@ func (b *benchRun) copies(ctx context.Context, c contact) error {
 			if direction == negotiate.CopyPull {
 				from = from.Other()
 			}
-			results, err := plan.Run(ctx, report.RoleOf(from), path.String(), b.measurer(c, path, direction))
+			results, err := plan.Run(ctx, output.RoleOf(from), path.String(), b.measurer(c, path, direction))
 			if skipped, is := errors.AsType[*bench.Unavailable](err); is {
-				unavailable = b.skip(c, report.RoleOf(from), path, "", skipped.Err)
+				unavailable = b.skip(c, output.RoleOf(from), path, "", skipped.Err)
 			} else if err != nil {
 				return err
 			}
@@ -305,7 +305,7 @@ func (b *benchRun) copies(ctx context.Context, c contact) error {
 // skip notes why a path, or the cases of it that prefix names, are not measured, and returns that.
 func (b *benchRun) skip(c contact, from string, path negotiate.Path, prefix string, why error) error {
 	b.report.Skipped = append(b.report.Skipped, bench.Skipped{
-		From: from, Path: path.String(), Reason: prefix + report.Sentence(withSide(c.side.side, why)),
+		From: from, Path: path.String(), Reason: prefix + output.Sentence(withSide(c.side.side, why)),
 	})
 	return why
 }
@@ -320,7 +320,7 @@ func (b *benchRun) measurer(c contact, path negotiate.Path, direction negotiate.
 		refused, isRefused := errors.AsType[*negotiate.Refusal](err)
 		lacking := errors.Is(err, job.ErrCapability) || errors.Is(err, negotiate.ErrNoPath)
 		switch {
-		case err != nil && ctx.Err() == nil && report.ExitCode(err) == exit.Limit:
+		case err != nil && ctx.Err() == nil && output.ExitCode(err) == exit.Limit:
 			cases := fmt.Sprintf("%s x %d, lanes %d: ", quantity.Bytes(uint64(of.Chunk)), of.Depth, of.Lanes)
 			b.limit = b.skip(c, of.From, path, cases, err)
 			err = bench.ErrSkipped
@@ -335,7 +335,7 @@ func (b *benchRun) measurer(c contact, path negotiate.Path, direction negotiate.
 func (b *benchRun) options(of negotiate.Side) dmaxfer.Options {
 	return dmaxfer.Options{
 		Side: of, Path: pathChoices[b.settings.Path], Placement: placement.Lanes{}, Software: softwareName(),
-		IdleTimeout: b.settings.IdleTimeout, ExitCode: report.ExitCode, Log: b.log,
+		IdleTimeout: b.settings.IdleTimeout, ExitCode: output.ExitCode, Log: b.log,
 	}
 }
 
@@ -365,7 +365,7 @@ func (b *benchRun) wholeCopy(ctx context.Context, c contact) error {
 	seconds := max(s.Elapsed, 1).Seconds()
 	b.report.File = &bench.File{
 		Path: o.File, Bytes: s.Size, Seconds: seconds, Rate: float64(s.Size) / seconds,
-		Limit: report.StageKey(stage), Part: share, Most: report.MostTime(stage, share, c.side.side),
+		Limit: output.StageKey(stage), Part: share, Most: output.MostTime(stage, share, c.side.side),
 	}
 	return nil
 }

@@ -13,14 +13,14 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/bench"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/bench"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -55,7 +55,7 @@ func TestBenchRemovesItsCopy(t *testing.T) {
 	keep, in, file := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, []byte("content"), 0o600))
 	server, err := service.NewServer(service.ServerConfig{
-		Key: key, AuthNone: true, Copy: dmaxfer.Options{Software: "test 1", ExitCode: report.ExitCode},
+		Key: key, AuthNone: true, Copy: dmaxfer.Options{Software: "test 1", ExitCode: output.ExitCode},
 		Shares: []share.Share{
 			{Name: "keep", Path: keep, Access: share.Write, NoOverwrite: true},
 			{Name: "in", Path: in, Access: share.Write},
@@ -79,7 +79,7 @@ func TestBenchRemovesItsCopy(t *testing.T) {
 		at: negotiate.Place{Share: "keep"}, report: &bench.Report{},
 	}
 	c := contact{client: client, side: side{side: negotiate.Host}}
-	if err := b.wholeCopy(t.Context(), c); report.ExitCode(err) != exit.Refused {
+	if err := b.wholeCopy(t.Context(), c); output.ExitCode(err) != exit.Refused {
 		t.Errorf("got %v", err)
 	}
 	b.at.Share = "in"
@@ -111,7 +111,7 @@ func TestBenchShare(t *testing.T) {
 	if s := shares[0]; filepath.Dir(s.Path) != dir || s.Access != share.Write {
 		t.Errorf("serves %s", s)
 	}
-	if _, err = temporaryShare(filepath.Join(dir, "none")); report.ExitCode(err) != exit.Target {
+	if _, err = temporaryShare(filepath.Join(dir, "none")); output.ExitCode(err) != exit.Target {
 		t.Errorf("got %v", err)
 	}
 }
@@ -129,7 +129,7 @@ func TestBenchIsRefused(t *testing.T) {
 		"bench -p 03:00.1 -r b1:00.1 --driver soft --plot x": "--plot is for the side that measures",
 	} {
 		got := invoke(nil, words(line)...)
-		if report.ExitCode(got.err) != 3 || !strings.Contains(fmt.Sprint(got.err), want) {
+		if output.ExitCode(got.err) != 3 || !strings.Contains(fmt.Sprint(got.err), want) {
 			t.Errorf("%s: %v", line, got.err)
 		}
 	}

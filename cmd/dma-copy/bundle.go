@@ -14,16 +14,16 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/bundle"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exchange"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/status"
+	"github.com/dma-copy/dma-copy/internal/cli/bundle"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/exchange"
+	"github.com/dma-copy/dma-copy/internal/cli/fileio"
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/daemon/status"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -240,7 +240,7 @@ func (b *collection) peers(ctx context.Context, own []bundle.Part) []bundle.Part
 	var absent error
 	findings := part("doctor-peer.json", "findings of doctor --probe --peer", func(w io.Writer) error {
 		err := runDoctor(ctx, b.streams, w, together, b.log)
-		if report.ExitCode(err) == exit.Peer {
+		if output.ExitCode(err) == exit.Peer {
 			absent = err
 		}
 		return err
@@ -270,8 +270,8 @@ func (b *collection) swap(ctx context.Context, own []bundle.Part) ([]bundle.Part
 	}, b.log)
 	var theirs []byte
 	if err == nil {
-		wait := report.WaitForCommand(on.side, hostFunction(on, s.Representor), "dma-copy bundle --peer", s.Wait)
-		stop := report.Waiting(wait, waitOutput(b.streams, config.OutputText, false, b.log), progressRequests(ctx))
+		wait := output.WaitForCommand(on.side, hostFunction(on, s.Representor), "dma-copy bundle --peer", s.Wait)
+		stop := output.Waiting(wait, waitOutput(b.streams, config.OutputText, false, b.log), progressRequests(ctx))
 		theirs, err = swapPacked(ctx, exchange.Options{
 			Side: on.side, Device: on.device, Representor: s.Representor, Name: bundleServer, Wait: s.Wait,
 			Idle: exchange.Limit, Log: b.log,

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -127,7 +127,7 @@ func TestBundleReplacesNothing(t *testing.T) {
 	variables := inBundleDirectory(t)
 	writeTestFile(t, "report.tar.gz", "the user's own")
 	got := invoke(variables, "bundle", "report.tar.gz")
-	if code := report.ExitCode(got.err); code != 5 {
+	if code := output.ExitCode(got.err); code != 5 {
 		t.Errorf("exit code %d, want 5: %v", code, got.err)
 	}
 	if content, err := os.ReadFile("report.tar.gz"); err != nil || string(content) != "the user's own" {
@@ -153,7 +153,7 @@ func TestBundleIsListedOnly(t *testing.T) {
 func TestBundleWithoutTheNamedLog(t *testing.T) {
 	variables := inBundleDirectory(t)
 	got := invoke(variables, "bundle", "--log-file", "absent")
-	if code := report.ExitCode(got.err); code != 4 || !strings.Contains(got.err.Error(), "absent") {
+	if code := output.ExitCode(got.err); code != 4 || !strings.Contains(got.err.Error(), "absent") {
 		t.Errorf("exit code %d, want 4: %v", code, got.err)
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {

@@ -14,12 +14,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/network"
@@ -34,7 +34,7 @@ type reach struct {
 	config.Contact
 	config.Reach
 	daemon    share.Remote      // how the user names it
-	waits     report.WaitOutput // says that the daemon is awaited
+	waits     output.WaitOutput // says that the daemon is awaited
 	bandwidth int64             // bytes per second; 0 is no limit
 
 	validate func(network bool) error // checks the other settings; may be nil
@@ -49,7 +49,7 @@ type reach struct {
 type contact struct {
 	side
 	client *service.Client
-	path   report.Path // with the daemon as its Peer
+	path   output.Path // with the daemon as its Peer
 }
 
 // withDaemon connects to the daemon, and calls run. Errors have the side.
@@ -137,20 +137,20 @@ func (r reach) check(network bool) error {
 
 // withSide returns the error with its side, unless it has one.
 func withSide(side negotiate.Side, err error) error {
-	if sided, is := errors.AsType[*report.SideError](err); err == nil || is && sided != nil {
+	if sided, is := errors.AsType[*output.SideError](err); err == nil || is && sided != nil {
 		return err
 	}
 	if coded, is := errors.AsType[exit.Coder](err); is && coded.ExitCode() == exit.Usage {
 		return err
 	}
-	return &report.SideError{Side: side, Err: err}
+	return &output.SideError{Side: side, Err: err}
 }
 
 // connect meets the daemon and authenticates both sides.
 func connect(
 	ctx context.Context, on side, r reach, peer config.Peer, id identification, log zerolog.Logger,
 ) (contact, error) {
-	stop := report.Waiting(r.waitFor(on, peer), r.waits, progressRequests(ctx))
+	stop := output.Waiting(r.waitFor(on, peer), r.waits, progressRequests(ctx))
 	defer stop()
 	client, err := meet(ctx, on, r, peer, service.ClientConfig{
 		Key: id.key, Verify: id.verify, Anonymous: r.Auth == config.AuthNone, Software: softwareName(),
@@ -163,7 +163,7 @@ func connect(
 	c := contact{side: on, client: client, path: pathOf(on, r.Driver)}
 	known := client.Peer()
 	grant, _ := id.trusted.Find(known.Key)
-	c.path.Peer = &report.Peer{
+	c.path.Peer = &output.Peer{
 		Key: grant.Name, Fingerprint: known.Key.String(), Software: known.Software,
 		Machine: known.Name, User: known.User,
 		Authenticated: known.Authenticates && r.Auth == config.AuthKeys,
@@ -172,13 +172,13 @@ func connect(
 }
 
 // waitOutput returns how a command with one peer says that it waits.
-func waitOutput(s streams, form config.OutputForm, quiet bool, log zerolog.Logger) report.WaitOutput {
-	return report.NewWaitOutput(s.stdout, s.stderr, s.screen, form, quiet, log)
+func waitOutput(s streams, form config.OutputForm, quiet bool, log zerolog.Logger) output.WaitOutput {
+	return output.NewWaitOutput(s.stdout, s.stderr, s.screen, form, quiet, log)
 }
 
 // waitFor describes the wait for the daemon.
-func (r reach) waitFor(on side, peer config.Peer) report.Wait {
-	return report.WaitForDaemon(on.side, hostFunction(on, peer.Representor), peer.Address, r.Auth, r.Wait)
+func (r reach) waitFor(on side, peer config.Peer) output.Wait {
+	return output.WaitForDaemon(on.side, hostFunction(on, peer.Representor), peer.Address, r.Auth, r.Wait)
 }
 
 // hostFunction returns the PCI address of the host function over which both sides meet, in its short form, or an empty
@@ -218,7 +218,7 @@ func (r reach) nameOfKey() string {
 }
 
 // withDaemonHint says what is to be started where no peer has appeared.
-func withDaemonHint(err error, wait report.Wait, overNetwork bool) error {
+func withDaemonHint(err error, wait output.Wait, overNetwork bool) error {
 	if errors.Is(err, network.ErrNotListening) {
 		next := "start it there, or give --wait to wait for it: " + wait.Start[0]
 		return exit.Errorf(exit.Peer, next, "no daemon: %w", err)
@@ -328,6 +328,6 @@ func (id identification) remember(name string, key identity.Public, stderr io.Wr
 	if err := id.store.Trust(identity.Grant{Name: name, Key: key}, false); err != nil {
 		return keysError(err, exit.Target)
 	}
-	report.WriteTrusted(stderr, name, key.Words())
+	output.WriteTrusted(stderr, name, key.Words())
 	return nil
 }

@@ -12,15 +12,15 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -45,11 +45,11 @@ func runner(streams streams) func(context.Context, config.Copy, zerolog.Logger) 
 				"-f - has nothing to read or write: " +
 					"both stdin and stdout are a terminal, so connect one to a file or a pipe")
 		}
-		return reported(ctx, streams, s, refused, uses, log, func(ctx context.Context, r report.Reporter) error {
+		return reported(ctx, streams, s, refused, uses, log, func(ctx context.Context, r output.Reporter) error {
 			chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
 			on, err := openSide(s.Driver, chosen, log)
 			if err == nil {
-				err = copyOnDevice(ctx, on, report.NewMonitor(r, s), streams, s, log)
+				err = copyOnDevice(ctx, on, output.NewMonitor(r, s), streams, s, log)
 			}
 			return on.end(err)
 		})
@@ -60,9 +60,9 @@ func runner(streams streams) func(context.Context, config.Copy, zerolog.Logger) 
 // refused, or nil.
 func reported(
 	ctx context.Context, streams streams, s config.Copy, refused error, uses streamUses, log zerolog.Logger,
-	run func(context.Context, report.Reporter) error,
+	run func(context.Context, output.Reporter) error,
 ) error {
-	r := report.New(streams.stdout, streams.stderr, streams.screen, s, log)
+	r := output.New(streams.stdout, streams.stderr, streams.screen, s, log)
 	err := cmp.Or(refused, streams.closed.check(s, uses))
 	if err == nil {
 		err = withCPUProfile(s.CPUProfile, func() error {
@@ -76,7 +76,7 @@ func reported(
 
 // copyOnDevice carries out the copy on a device.
 func copyOnDevice(
-	ctx context.Context, on side, r *report.Monitor, streams streams, s config.Copy, log zerolog.Logger,
+	ctx context.Context, on side, r *output.Monitor, streams streams, s config.Copy, log zerolog.Logger,
 ) error {
 	if on.movesNothing() {
 		return errMovesNothing
@@ -96,7 +96,7 @@ func copyOnDevice(
 	}
 	path := pathOf(on, s.Driver)
 	path.File = s.File
-	path.Wait = report.WaitForPeer(on.side, hostFunction(on, s.Representor), s.File, s.With, s.Wait)
+	path.Wait = output.WaitForPeer(on.side, hostFunction(on, s.Representor), s.File, s.With, s.Wait)
 	r.Begin(path)
 	return r.Conclude(transfer(ctx, r, options, dmaxfer.Run))
 }
@@ -112,7 +112,7 @@ func pathForPeers(file string) string {
 
 // transfer makes the copy, within --max-duration, and lets the monitor sample its progress.
 func transfer(
-	ctx context.Context, r *report.Monitor, o dmaxfer.Options,
+	ctx context.Context, r *output.Monitor, o dmaxfer.Options,
 	run func(context.Context, dmaxfer.Options) (job.Summary, error),
 ) (job.Summary, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -150,7 +150,7 @@ func copyOptions(
 	o := s.Options
 	o.Side, o.Device, o.Representor, o.File, o.Path = side, device, s.Representor, s.File, pathChoices[s.Path]
 	o.Wait, o.IdleTimeout, o.DryRun, o.Placement = s.Wait, s.IdleTimeout, s.DryRun, placement.Lanes{}
-	o.Stdin, o.Stdout, o.Software, o.ExitCode, o.Log = data.stdin, data.stdout, softwareName(), report.ExitCode, log
+	o.Stdin, o.Stdout, o.Software, o.ExitCode, o.Log = data.stdin, data.stdout, softwareName(), output.ExitCode, log
 	return o
 }
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
@@ -56,7 +56,7 @@ func TestMaxDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 3 * time.Second
 		var began time.Time
-		monitor := report.NewMonitor(silent{}, config.Copy{})
+		monitor := output.NewMonitor(silent{}, config.Copy{})
 		_, err := transfer(t.Context(), monitor, dmaxfer.Options{MaxDuration: limit},
 			func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {
 				time.Sleep(time.Hour)
@@ -72,7 +72,7 @@ func TestMaxDuration(t *testing.T) {
 }
 
 // silent reports nothing.
-type silent struct{ report.Reporter }
+type silent struct{ output.Reporter }
 
 func (silent) Interval() time.Duration { return 0 }
 func (silent) Event(job.Event)         {}

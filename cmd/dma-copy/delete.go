@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -28,7 +28,7 @@ func (t *transfers) mirrorDirectory(ctx context.Context, e config.Ends) error {
 	}
 	t.newMirror()
 	err := t.copyAll(ctx, []config.Ends{e})
-	if report.ExitCode(err) == exit.SomeFailed && !t.settings.DryRun {
+	if output.ExitCode(err) == exit.SomeFailed && !t.settings.DryRun {
 		err = t.clearAndCopyAgain(ctx, e, err)
 	}
 	if err == nil {
@@ -53,7 +53,7 @@ func (t *transfers) clearAndCopyAgain(ctx context.Context, e config.Ends, failed
 	default:
 		if err = withSide(t.side.side, t.release(ctx)); err == nil {
 			// The total counts the second copy alone.
-			t.total = report.Total{Deleted: t.total.Deleted, Kept: t.total.Kept}
+			t.total = output.Total{Deleted: t.total.Deleted, Kept: t.total.Kept}
 			t.newMirror()
 			err = t.copyAll(ctx, []config.Ends{e})
 		}
@@ -351,7 +351,7 @@ func (t *transfers) removal() tree.Removal {
 
 // deleted reports one entry.
 func (t *transfers) deleted(e tree.Listed, err error) {
-	d := report.Deletion{Path: e.Path, Kind: e.Kind, InTheWay: e.InTheWay, DryRun: t.settings.DryRun, Err: err}
+	d := output.Deletion{Path: e.Path, Kind: e.Kind, InTheWay: e.InTheWay, DryRun: t.settings.DryRun, Err: err}
 	t.total.Delete(d)
 	t.reporter.Deleted(d)
 }

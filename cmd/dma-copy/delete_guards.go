@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
@@ -146,9 +146,9 @@ func (t *transfers) nothing() string {
 // announce reports what is to be deleted.
 func (t *transfers) announce(rest []tree.Listed) {
 	const most = 5
-	d := report.Deleting{Entries: len(rest), Of: t.before, DryRun: t.settings.DryRun}
+	d := output.Deleting{Entries: len(rest), Of: t.before, DryRun: t.settings.DryRun}
 	for _, each := range rest[:min(most, len(rest))] {
-		d.First = append(d.First, report.Deletion{Path: each.Path, Kind: each.Kind})
+		d.First = append(d.First, output.Deletion{Path: each.Path, Kind: each.Kind})
 	}
 	t.reporter.Deleting(d)
 }

@@ -6,11 +6,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 func devicesCommand() command {
@@ -46,7 +46,7 @@ func listDevices(streams streams, s config.Devices, driver *doca.Driver) error {
 		return err
 	}
 	if len(found.Devices) == 0 {
-		return exit.Errorf(exit.Device, report.HintDoctor, "no device found: %s",
+		return exit.Errorf(exit.Device, output.HintDoctor, "no device found: %s",
 			inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version()))
 	}
 	if err := inventory.Write(streams.stdout, found, s.Output); err != nil {

@@ -8,12 +8,12 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/doctor"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/probe"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/doctor"
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/probe"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 // childVariable makes "doctor --probe" a process that another one of it kills, to see how the other side notices.
@@ -88,17 +88,17 @@ func probeDevice(ctx context.Context, streams streams, s config.Doctor, log zero
 	if _, isChild := streams.env(childVariable); isChild {
 		return nil, on.end(beChild(ctx, o, streams.stdin))
 	}
-	wait := report.WaitForCommand(on.side, hostFunction(on, s.Representor), "dma-copy doctor --probe --peer", s.Wait)
+	wait := output.WaitForCommand(on.side, hostFunction(on, s.Representor), "dma-copy doctor --probe --peer", s.Wait)
 	stop := func() {}
 	if s.Peer {
 		waits := waitOutput(streams, s.Output, s.Quiet, log)
-		stop = sync.OnceFunc(report.Waiting(wait, waits, progressRequests(ctx)))
+		stop = sync.OnceFunc(output.Waiting(wait, waits, progressRequests(ctx)))
 	}
 	o.Met = stop
 	results, err := probe.Run(ctx, o)
 	stop()
 	if err != nil {
-		err = report.InRequest("probes", &report.SideError{Side: on.side, Err: wait.Explain(err)})
+		err = output.InRequest("probes", &output.SideError{Side: on.side, Err: wait.Explain(err)})
 	}
 	return results, on.end(err)
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fleet"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/fileio"
+	"github.com/dma-copy/dma-copy/internal/cli/fleet"
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -31,7 +31,7 @@ import (
 func pushToPeers(
 	ctx context.Context, streams streams, s *config.Transfer, refused error, log zerolog.Logger,
 ) error {
-	r := report.NewFleet(streams.stdout, streams.stderr, streams.screen, s.Copy, log)
+	r := output.NewFleet(streams.stdout, streams.stderr, streams.screen, s.Copy, log)
 	err := withCPUProfile(s.CPUProfile, func() error {
 		if refused != nil {
 			return refused
@@ -58,7 +58,7 @@ func pushToPeers(
 type peersPush struct {
 	settings *config.Transfer
 	streams  streams
-	reporter *report.Fleet
+	reporter *output.Fleet
 	log      zerolog.Logger
 	requests peerRequests
 
@@ -76,7 +76,7 @@ func (p *peersPush) copyToAll(ctx context.Context) error {
 	p.reporter.Begin(len(p.targets))
 	began := time.Now()
 	tried, hung := make([]bool, len(p.targets)), error(nil)
-	fleet.Run(ctx, len(p.targets), p.settings.Parallel, p.send, func(i int, result report.PeerResult) bool {
+	fleet.Run(ctx, len(p.targets), p.settings.Parallel, p.send, func(i int, result output.PeerResult) bool {
 		tried[i] = true
 		if errors.Is(result.Err, job.ErrHung) {
 			hung = result.Err
@@ -197,10 +197,10 @@ func (p *peersPush) unchanged() error {
 }
 
 // send copies to the peer at an index of the list.
-func (p *peersPush) send(ctx context.Context, index int) report.PeerResult {
+func (p *peersPush) send(ctx context.Context, index int) output.PeerResult {
 	target := p.targets[index]
-	result := report.PeerResult{Name: target.Remote.String(), Line: target.Line}
-	collector := &report.Collector{
+	result := output.PeerResult{Name: target.Remote.String(), Line: target.Line}
+	collector := &output.Collector{
 		Moved:  func(bytes int64) { p.reporter.Moved(target.Line, bytes) },
 		Warned: func(text string) { p.log.Warn().Str("peer", result.Name).Msg(text) },
 		Waits: func(s job.Sample, waits []job.Snapshot) {
@@ -217,7 +217,7 @@ func (p *peersPush) send(ctx context.Context, index int) report.PeerResult {
 
 // copyTo copies the sources to a peer.
 func (p *peersPush) copyTo(
-	ctx context.Context, target fleet.Target, collector *report.Collector, result *report.PeerResult,
+	ctx context.Context, target fleet.Target, collector *output.Collector, result *output.PeerResult,
 ) error {
 	s := p.settings.ForTarget(target.Remote)
 	log := p.log.With().Str("peer", result.Name).Logger()

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fleet"
+	"github.com/dma-copy/dma-copy/internal/cli/fleet"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 var (
@@ -39,7 +39,7 @@ func codesOf(pattern *regexp.Regexp, text string) map[int]string {
 // constantsOfExit returns the exit codes that package exit declares.
 func constantsOfExit(t *testing.T) map[string]int {
 	t.Helper()
-	file := filepath.Join("internal", "exit", "exit.go")
+	file := filepath.Join("..", "..", "internal", "exit", "exit.go")
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestExitCodesAreTheSameEverywhere(t *testing.T) {
 func TestTroubleshootingPageQuotesTheProgram(t *testing.T) {
 	page := readFile(t, "..", "..", "docs", "TROUBLESHOOTING.md")
 	checkQuotedMessages(t, page, 4, 60)
-	text := readFile(t, "internal", "report", "outcomes.go")
+	text := readFile(t, "..", "..", "internal", "cli", "output", "outcomes.go")
 	constants := map[string]string{}
 	for _, match := range namedHint.FindAllStringSubmatch(text, -1) {
 		constants[match[1]] = match[2]

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 )
 
 // invocation is the result of executing the command with a copy that only records its settings.
@@ -71,7 +71,7 @@ func checkRefusal(t *testing.T, got invocation, sentence string) {
 	if got.err.Error() != sentence {
 		t.Errorf("error\n %s\nwant\n %s", got.err, sentence)
 	}
-	if code := report.ExitCode(got.err); code != 3 {
+	if code := output.ExitCode(got.err); code != 3 {
 		t.Errorf("exit code %d, want 3", code)
 	}
 	if got.ran || got.stdout != "" || got.stderr != "" {

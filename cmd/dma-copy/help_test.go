@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -108,7 +108,7 @@ func TestHelpReportsAFullDisk(t *testing.T) {
 		env: func(string) (string, bool) { return "", false }}
 	for _, line := range []string{"--help", "-h", "help", "doctor --help", "help devices"} {
 		if err := execute(t.Context(), stdio, words(line), nil); !errors.Is(err, syscall.ENOSPC) ||
-			report.ExitCode(err) != exit.Failure {
+			output.ExitCode(err) != exit.Failure {
 			t.Errorf("%s: error %v", line, err)
 		}
 	}

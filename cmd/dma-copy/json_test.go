@@ -11,7 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 )
 
 // docs is the directory of the schemas, also after a test has changed the working directory.
@@ -106,8 +106,8 @@ func TestVerifyAsJSON(t *testing.T) {
 	for _, tc := range cases {
 		got := invoke(nil, words(tc.line)...)
 		lines := slices.Collect(strings.Lines(got.stdout))
-		if report.ExitCode(got.err) != tc.code || len(lines) != len(tc.lines) {
-			t.Errorf("%s: exit code %d, want %d; printed\n%s", tc.line, report.ExitCode(got.err), tc.code, got.stdout)
+		if output.ExitCode(got.err) != tc.code || len(lines) != len(tc.lines) {
+			t.Errorf("%s: exit code %d, want %d; printed\n%s", tc.line, output.ExitCode(got.err), tc.code, got.stdout)
 			continue
 		}
 		for i, line := range lines {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 const someKey = "dma-copy-v1:jNVyyo9WUOqzZ_LwF6kmAFHf4k6ebHYOxE8clwDUVbA"
@@ -82,8 +82,8 @@ func TestKeysExitCodeOfTheSystem(t *testing.T) {
 		"keys trust dpu file/key --keys keys":         exit.Source,
 		"keys trust dpu " + someKey + " --keys file/": exit.Target,
 	} {
-		if got := invoke(nil, words(line)...); report.ExitCode(got.err) != want {
-			t.Errorf("%s: exit code %d, want %d: %v", line, report.ExitCode(got.err), want, got.err)
+		if got := invoke(nil, words(line)...); output.ExitCode(got.err) != want {
+			t.Errorf("%s: exit code %d, want %d: %v", line, output.ExitCode(got.err), want, got.err)
 		}
 	}
 }

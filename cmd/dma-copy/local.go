@@ -5,10 +5,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -56,7 +56,7 @@ func localCopy(ctx context.Context, streams streams, s config.Local, args []stri
 		streams.stdout = streams.stderr
 	}
 	uses := oneStream(s.StreamArgument(), s.Target != config.Stream)
-	return reported(ctx, streams, s.Copy, refused, uses, log, func(ctx context.Context, r report.Reporter) error {
+	return reported(ctx, streams, s.Copy, refused, uses, log, func(ctx context.Context, r output.Reporter) error {
 		driver, err := openDriver(s.Driver, log)
 		on := side{driver: driver}
 		if err == nil && on.movesNothing() {
@@ -68,7 +68,7 @@ func localCopy(ctx context.Context, streams streams, s config.Local, args []stri
 			})
 		}
 		if err == nil {
-			err = localOnDevice(ctx, on, report.NewMonitor(r, s.Copy), streams, s, log)
+			err = localOnDevice(ctx, on, output.NewMonitor(r, s.Copy), streams, s, log)
 		}
 		return on.end(err)
 	})
@@ -76,7 +76,7 @@ func localCopy(ctx context.Context, streams streams, s config.Local, args []stri
 
 // localOnDevice carries out the copy on a device, which does the part of either side.
 func localOnDevice(
-	ctx context.Context, on side, r *report.Monitor, streams streams, s config.Local, log zerolog.Logger,
+	ctx context.Context, on side, r *output.Monitor, streams streams, s config.Local, log zerolog.Logger,
 ) error {
 	options := copyOptions(s.Copy, on.device, negotiate.Host, streams.local, log)
 	if _, err := selectEntries(ctx, s.Copy, streams.stdin, &options); err != nil {

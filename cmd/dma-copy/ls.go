@@ -7,8 +7,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -32,17 +32,17 @@ here$ dma-copy ls ucx://lab.example/
 		settings: s,
 		complete: inShares,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
-			w := report.NewListing(streams.stdout, *s, log)
+			w := output.NewListing(streams.stdout, *s, log)
 			return ended(w, log, runList(ctx, streams, s, args, w, log))
 		},
 		refused: func(streams streams, err error) error {
-			return ended(report.NewListing(streams.stdout, *s, zerolog.Nop()), zerolog.Nop(), err)
+			return ended(output.NewListing(streams.stdout, *s, zerolog.Nop()), zerolog.Nop(), err)
 		},
 	}
 }
 
 func runList(
-	ctx context.Context, streams streams, s *config.List, args []string, w *report.Listing, log zerolog.Logger,
+	ctx context.Context, streams streams, s *config.List, args []string, w *output.Listing, log zerolog.Logger,
 ) error {
 	if err := s.SetPaths(args); err != nil {
 		return err
@@ -68,7 +68,7 @@ func placeOf(r share.Remote) negotiate.Place {
 }
 
 // listArgument lists one argument: what a pattern matches by itself, and anything else as a place.
-func listArgument(ctx context.Context, c contact, s *config.List, at share.Remote, w *report.Listing) error {
+func listArgument(ctx context.Context, c contact, s *config.List, at share.Remote, w *output.Listing) error {
 	x, err := c.expand(ctx, at, negotiate.ListAll)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func listArgument(ctx context.Context, c contact, s *config.List, at share.Remot
 }
 
 // listPlace lists one place. A directory is listed by what is in it, anything else by itself.
-func listPlace(ctx context.Context, c contact, s *config.List, place share.Remote, w *report.Listing) error {
+func listPlace(ctx context.Context, c contact, s *config.List, place share.Remote, w *output.Listing) error {
 	at := placeOf(place)
 	var flags negotiate.ListFlags
 	if at.Share != "" {

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 )
 
 // The kernel delivers a signal for the process to its first thread unless that blocks it, even while that thread hangs
@@ -30,7 +30,7 @@ func run() int {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1)
 	stop()
 	if err != nil {
-		report.WriteError(streams.stderr, err)
+		output.WriteError(streams.stderr, err)
 	}
-	return report.ExitCode(err)
+	return output.ExitCode(err)
 }

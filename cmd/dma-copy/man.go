@@ -12,9 +12,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/manpage"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/manpage"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 // manName is the name of the command that writes the manual pages. It is for the build, not in the help, and made only

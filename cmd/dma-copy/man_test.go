@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
 )
 
 // manualIn writes the manual into a new directory, as make man does, and returns the paths of the pages.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 )
 
 func mkdirCommand() command {
@@ -27,7 +27,7 @@ here$ dma-copy mkdir ucx://lab.example/inbox/photos
 		settings: s,
 		complete: inShares,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
-			w := report.NewChanges(streams.stdout, streams.stderr, "created", s.Output, log)
+			w := output.NewChanges(streams.stdout, streams.stderr, "created", s.Output, log)
 			makeAll := func(ctx context.Context, c contact) error { return makeDirectories(ctx, c, s, w) }
 			err := s.SetPaths(args)
 			if err == nil {
@@ -39,10 +39,10 @@ here$ dma-copy mkdir ucx://lab.example/inbox/photos
 	}
 }
 
-func makeDirectories(ctx context.Context, c contact, s *config.MakeDir, w *report.Changes) error {
+func makeDirectories(ctx context.Context, c contact, s *config.MakeDir, w *output.Changes) error {
 	for _, at := range s.Remote {
 		err := c.client.MakeDir(ctx, placeOf(at), s.Parents)
-		if err != nil && report.Unfinished(err) {
+		if err != nil && output.Unfinished(err) {
 			return err
 		}
 		w.Changed(at, withSide(c.side.side, err))
@@ -52,7 +52,7 @@ func makeDirectories(ctx context.Context, c contact, s *config.MakeDir, w *repor
 
 // withShares connects to the daemon and calls run with it, for a request that concerns its shares.
 func withShares(
-	ctx context.Context, streams streams, s *config.Places, request string, w interface{ Begin(report.Path) },
+	ctx context.Context, streams streams, s *config.Places, request string, w interface{ Begin(output.Path) },
 	log zerolog.Logger,
 	run func(context.Context, contact) error,
 ) error {
@@ -64,13 +64,13 @@ func withShares(
 		w.Begin(c.path)
 		return run(ctx, c)
 	})
-	return report.InRequest(request, err)
+	return output.InRequest(request, err)
 }
 
 // refusedChanges returns the command.refused of a command that changes shares.
 func refusedChanges(action string, s *config.Places) func(streams, error) error {
 	return func(streams streams, err error) error {
-		w := report.NewChanges(streams.stdout, streams.stderr, action, s.Output, zerolog.Nop())
+		w := output.NewChanges(streams.stdout, streams.stderr, action, s.Output, zerolog.Nop())
 		return ended(w, zerolog.Nop(), err)
 	}
 }

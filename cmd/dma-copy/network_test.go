@@ -12,9 +12,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -71,7 +71,7 @@ func TestAuthNoneStaysOnThisMachine(t *testing.T) {
 	_, err := dial(t.Context(), "192.0.2.1:7483", reach{
 		Contact: config.Contact{Auth: config.AuthNone}, Reach: config.Reach{Wait: time.Minute},
 	}, service.ClientConfig{Log: zerolog.Nop()})
-	if report.ExitCode(err) != exit.Usage || !strings.Contains(err.Error(), "address of another machine") {
+	if output.ExitCode(err) != exit.Usage || !strings.Contains(err.Error(), "address of another machine") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -140,7 +140,7 @@ func TestEveryCommandSaysThatItWaits(t *testing.T) {
 				args := append(strings.Fields(line), "--auth", "none", "--wait", "15s", "-o", form)
 				root := newRootCommand(stdio, args, commands(), nil)
 				err := root.Execute()
-				if got := strings.Count(out.String(), want); got != 1 || report.ExitCode(err) != exit.Peer {
+				if got := strings.Count(out.String(), want); got != 1 || output.ExitCode(err) != exit.Peer {
 					t.Errorf("%s -o %s: %v\n%s", line, form, err, out.String())
 				}
 			})

@@ -6,9 +6,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/ping"
 )
 
@@ -35,7 +35,7 @@ here$ dma-copy ping ucx://lab.example
 		complete: peerArgument,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
-			r := report.NewPing(streams.stdout, s, log)
+			r := output.NewPing(streams.stdout, s, log)
 			err := s.SetPeer(args)
 			if err == nil {
 				err = runPing(ctx, streams, r, s, log)
@@ -43,13 +43,13 @@ here$ dma-copy ping ucx://lab.example
 			return ended(r, log, err)
 		},
 		refused: func(streams streams, err error) error {
-			return ended(report.NewPing(streams.stdout, s, zerolog.Nop()), zerolog.Nop(), err)
+			return ended(output.NewPing(streams.stdout, s, zerolog.Nop()), zerolog.Nop(), err)
 		},
 	}
 }
 
 func runPing(
-	ctx context.Context, streams streams, r *report.PingReporter, s config.Ping, log zerolog.Logger,
+	ctx context.Context, streams streams, r *output.PingReporter, s config.Ping, log zerolog.Logger,
 ) error {
 	ctx, cancel := limitTime(ctx, s.Timeout)
 	defer cancel()
@@ -59,13 +59,13 @@ func runPing(
 		err := withDaemon(ctx, streams, daemon, log, func(ctx context.Context, c contact) error {
 			return pingDaemon(ctx, c, r, s)
 		})
-		return report.InRequest("ping", err)
+		return output.InRequest("ping", err)
 	}
 	return onBothSides(ctx, s.Reach, "dma-copy ping", waits, log, func(on side, met func()) error {
 		r.Begin(pathOf(on, s.Driver))
 		summary, err := ping.Run(ctx, ping.Options{
 			Side: on.side, Device: on.device, Representor: s.Representor, Text: s.Text, Count: s.Count, Size: s.Size,
-			Path: pingPaths[s.Path], Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log, ExitCode: report.ExitCode,
+			Path: pingPaths[s.Path], Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log, ExitCode: output.ExitCode,
 			Notify: func(e ping.Event) { met(); r.Event(e) },
 		})
 		if err != nil {
@@ -76,7 +76,7 @@ func runPing(
 }
 
 // pingDaemon exchanges texts with a daemon, then measures round trips.
-func pingDaemon(ctx context.Context, c contact, r *report.PingReporter, s config.Ping) error {
+func pingDaemon(ctx context.Context, c contact, r *output.PingReporter, s config.Ping) error {
 	if most := c.client.MaxPing(); int(s.Size) > most {
 		return exit.Usagef("--size %d: a message to the daemon has at most %d bytes; give less", s.Size, most)
 	}

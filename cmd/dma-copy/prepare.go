@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -56,9 +56,9 @@ func checkDescriptors() error {
 }
 
 func tooFewDescriptors(free int, err error) error {
-	hint := report.HintProcessFiles
+	hint := output.HintProcessFiles
 	if errors.Is(err, unix.ENFILE) {
-		hint = report.HintSystemFiles
+		hint = output.HintSystemFiles
 	}
 	return exit.Errorf(exit.Usage, hint, "cannot open enough files: %d of %d file descriptors are free (%w)",
 		free, minDescriptors, err)

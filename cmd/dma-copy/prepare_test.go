@@ -8,8 +8,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 )
 
 // A variable that is mistyped is a warning, also where the command line is refused, and changes no exit code.
@@ -23,7 +23,7 @@ func TestMistypedVariableIsAWarning(t *testing.T) {
 		}
 		err := execute(t.Context(), stdio, words(line),
 			func(context.Context, config.Copy, zerolog.Logger) error { return nil })
-		if got := report.ExitCode(err); got != code {
+		if got := output.ExitCode(err); got != code {
 			t.Errorf("%s: exit code %d, want %d", line, got, code)
 		}
 		const note = "unknown environment variable DMA_COPY_DIGSET (did you mean DMA_COPY_DIGEST?)"

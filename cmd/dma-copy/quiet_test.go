@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 )
 
 // With --quiet a command that succeeds prints nothing, and one that fails its error.
@@ -33,7 +33,7 @@ func TestQuietCommands(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		stdio := streams{stdout: &stdout, stderr: &stderr, env: func(string) (string, bool) { return "", false }}
 		err := execute(t.Context(), stdio, words(tc.line), nil)
-		if got := report.ExitCode(err); got != tc.code {
+		if got := output.ExitCode(err); got != tc.code {
 			t.Errorf("%s: exit code %d (%v), want %d", tc.line, got, err, tc.code)
 		}
 		printed := stdout.String() + stderr.String()

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -41,10 +41,10 @@ func TestLongArgumentsAreCut(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%.20q", args), func(t *testing.T) {
 			got := invoke(nil, args...)
-			if got.err == nil || report.ExitCode(got.err) != exit.Usage {
+			if got.err == nil || output.ExitCode(got.err) != exit.Usage {
 				t.Fatalf("error %v", got.err)
 			}
-			checkShort(t, report.Sentence(got.err), 2) // two devices; a list, and what is wrong in it
+			checkShort(t, output.Sentence(got.err), 2) // two devices; a list, and what is wrong in it
 		})
 	}
 }
@@ -53,12 +53,12 @@ func TestLongArgumentsAreCut(t *testing.T) {
 func TestLongNumbersAreCut(t *testing.T) {
 	number := strings.Repeat("7", len(long))
 	for _, name := range []string{"chunk", "depth", "bwlimit", "max-bytes", "cores", "numa", "wait", "log-level"} {
-		message := report.Sentence(invoke(nil, "-f", "x", "--"+name, number).err)
+		message := output.Sentence(invoke(nil, "-f", "x", "--"+name, number).err)
 		if shown := strings.Count(message, "7"); shown == 0 || shown > 2*quote.Longest {
 			t.Errorf("--%s: %d digits: %.300s", name, shown, message)
 		}
 	}
-	checkShort(t, strings.ReplaceAll(report.Sentence(invoke(nil, "-f", "x", "--cores", "9-"+number).err), "7", "Z"), 2)
+	checkShort(t, strings.ReplaceAll(output.Sentence(invoke(nil, "-f", "x", "--cores", "9-"+number).err), "7", "Z"), 2)
 }
 
 // The error of a long text in a parameter file is one line, and so is that of a long file name.
@@ -83,7 +83,7 @@ func TestLongTextInParameterFilesIsCut(t *testing.T) {
 			must(t, os.MkdirAll(folder+"/"+folder, 0o755))
 			path := folder + "/" + folder + "/long.json"
 			writeFile(t, path, text)
-			message := report.Sentence(invoke(nil, "-j", path).err)
+			message := output.Sentence(invoke(nil, "-j", path).err)
 			shown := strings.Count(message, "Z") + strings.Count(message, "7")
 			if n := utf8.RuneCountInString(message); n > 1000 || shown > 3*quote.Longest {
 				t.Errorf("%d characters: %.400s", n, message)
@@ -107,7 +107,7 @@ func TestLongLinesOfAManifestAreCut(t *testing.T) {
 		if err == nil {
 			t.Fatal("accepted")
 		}
-		for line := range strings.Lines(stdout.String() + stderr.String() + report.Sentence(err) + "\n") {
+		for line := range strings.Lines(stdout.String() + stderr.String() + output.Sentence(err) + "\n") {
 			if strings.Count(line, "Z") > 2*quote.Longest {
 				t.Errorf("%d characters: %.300s", len(line), line)
 			}

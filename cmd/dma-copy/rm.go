@@ -10,10 +10,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -41,7 +41,7 @@ host$ dma-copy rm -r dpu:inbox/photos
 		settings: s,
 		complete: inShares,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
-			w := report.NewChanges(streams.stdout, streams.stderr, "removed", s.Output, log)
+			w := output.NewChanges(streams.stdout, streams.stderr, "removed", s.Output, log)
 			err := s.SetPaths(args)
 			if err == nil {
 				err = withShares(ctx, streams, &s.Places, "rm", w, log, func(ctx context.Context, c contact) error {
@@ -62,7 +62,7 @@ const maxAsked = 10
 type removal struct {
 	contact
 	settings *config.Remove
-	report   *report.Changes
+	report   *output.Changes
 
 	all   []doomed
 	count int // of their entries
@@ -218,10 +218,10 @@ func (r *removal) add(bytes int) error {
 // failed reports that something could not be removed, unless it does not exist and --force is given. It returns an
 // error after which nothing else can be removed.
 func (r *removal) failed(at share.Remote, err error) error {
-	if report.Unfinished(err) || errors.Is(err, job.ErrLimit) {
+	if output.Unfinished(err) || errors.Is(err, job.ErrLimit) {
 		return err
 	}
-	if err := withSide(r.side.side, err); report.ExitCode(err) != exit.Source || !r.settings.Force {
+	if err := withSide(r.side.side, err); output.ExitCode(err) != exit.Source || !r.settings.Force {
 		r.report.Changed(at, err)
 	}
 	return nil

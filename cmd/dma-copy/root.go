@@ -7,11 +7,11 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/phrase"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -120,7 +120,7 @@ func refusedCopy(s *config.Copy) func(streams, error) error {
 	return func(streams streams, err error) error {
 		ignoreSIGPIPE()
 		if s.Output == config.OutputJSON {
-			report.New(streams.stdout, streams.stderr, streams.screen, *s, zerolog.Nop()).Fail(err)
+			output.New(streams.stdout, streams.stderr, streams.screen, *s, zerolog.Nop()).Fail(err)
 		}
 		return err
 	}

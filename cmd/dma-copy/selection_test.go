@@ -9,12 +9,12 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 // sent returns the paths of the files below the current directory that the settings select.
@@ -115,7 +115,7 @@ func TestRefusedLists(t *testing.T) {
 	} {
 		var o dmaxfer.Options
 		_, err := selectEntries(t.Context(), tc.s, strings.NewReader(tc.stdin), &o)
-		if err == nil || err.Error() != tc.sentence || report.ExitCode(err) != exit.Usage {
+		if err == nil || err.Error() != tc.sentence || output.ExitCode(err) != exit.Usage {
 			t.Errorf("error\n %v\nwant\n %s", err, tc.sentence)
 		}
 	}
@@ -129,7 +129,7 @@ func TestWaitingForAListIsInterrupted(t *testing.T) {
 	cancel(exit.Interrupted{Signal: syscall.SIGINT})
 	var o dmaxfer.Options
 	_, err := selectEntries(ctx, config.Copy{FilesFrom: "-"}, reader, &o)
-	if report.ExitCode(err) != exit.Signal+int(syscall.SIGINT) {
+	if output.ExitCode(err) != exit.Signal+int(syscall.SIGINT) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/metrics"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/page"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/runtimedir"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/status"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/traffic"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/daemon/metrics"
+	"github.com/dma-copy/dma-copy/internal/daemon/page"
+	"github.com/dma-copy/dma-copy/internal/daemon/runtimedir"
+	"github.com/dma-copy/dma-copy/internal/daemon/status"
+	"github.com/dma-copy/dma-copy/internal/daemon/traffic"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/service"
 )

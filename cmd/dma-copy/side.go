@@ -11,15 +11,15 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/phrase"
+	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -71,15 +71,15 @@ func openSide(s config.Driver, chosen inventory.Selection, log zerolog.Logger) (
 // onBothSides opens this side of a command that both sides run, and calls run. It says that it waits for the command on
 // the other side until run calls met or has returned.
 func onBothSides(
-	ctx context.Context, r config.Reach, command string, waits report.WaitOutput, log zerolog.Logger,
+	ctx context.Context, r config.Reach, command string, waits output.WaitOutput, log zerolog.Logger,
 	run func(on side, met func()) error,
 ) error {
 	on, err := openSide(r.Driver, inventory.Selection{Device: r.Device, Representor: r.Representor, Role: r.Role}, log)
 	if err == nil {
-		wait := report.WaitForCommand(on.side, hostFunction(on, r.Representor), command, r.Wait)
-		met := sync.OnceFunc(report.Waiting(wait, waits, progressRequests(ctx)))
+		wait := output.WaitForCommand(on.side, hostFunction(on, r.Representor), command, r.Wait)
+		met := sync.OnceFunc(output.Waiting(wait, waits, progressRequests(ctx)))
 		if err = run(on, met); err != nil {
-			err = &report.SideError{Side: on.side, Err: wait.Explain(err)}
+			err = &output.SideError{Side: on.side, Err: wait.Explain(err)}
 		}
 		met()
 	}
@@ -95,10 +95,10 @@ func openOn(driver *doca.Driver, chosen inventory.Selection) (side, error) {
 		return on, err
 	}
 	if on.side, err = inventory.ChooseSide(device.Info(), chosen); err != nil {
-		return on, &report.SideError{Side: inventory.NativeSide(device.Info()), Err: err}
+		return on, &output.SideError{Side: inventory.NativeSide(device.Info()), Err: err}
 	}
 	if on.side == negotiate.DPU && chosen.Representor == "" {
-		return on, &report.SideError{Side: on.side, Err: missingRepresentor(device)}
+		return on, &output.SideError{Side: on.side, Err: missingRepresentor(device)}
 	}
 	return on, nil
 }
@@ -209,11 +209,11 @@ func fallbackWarning(driver *doca.Driver) string {
 }
 
 // pathOf describes the device and driver, or the other machine, for the reports.
-func pathOf(on side, s config.Driver) report.Path {
+func pathOf(on side, s config.Driver) output.Path {
 	if on.device == nil {
-		return report.Path{Software: softwareName(), Side: on.side, Address: on.address, Driver: "network"}
+		return output.Path{Software: softwareName(), Side: on.side, Address: on.address, Driver: "network"}
 	}
-	path := report.Path{
+	path := output.Path{
 		Software: softwareName(), Side: on.side, Device: on.device.Info().Name(),
 		Driver:   inventory.DriverTitle(string(on.driver.Name()), on.driver.Hardware(), on.driver.Version()),
 		Hardware: on.driver.Hardware(),

@@ -15,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 func TestFirstSignalCancelsWithItsName(t *testing.T) {
@@ -44,7 +44,7 @@ func TestFirstSignalCancelsWithItsName(t *testing.T) {
 			if !ok || interrupted.Signal != tc.signal || cause.Error() != tc.sentence {
 				t.Errorf("cause %v, want %s", cause, tc.sentence)
 			}
-			if code := report.ExitCode(fmt.Errorf("copy: %w", cause)); code != tc.code {
+			if code := output.ExitCode(fmt.Errorf("copy: %w", cause)); code != tc.code {
 				t.Errorf("exit code %d, want %d", code, tc.code)
 			}
 		})

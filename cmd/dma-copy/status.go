@@ -8,9 +8,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/runtimedir"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/status"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/daemon/runtimedir"
+	"github.com/dma-copy/dma-copy/internal/daemon/status"
 )
 
 // statusTimeout is how long a daemon may take to answer. It answers at once, unless it hangs or is stopped.

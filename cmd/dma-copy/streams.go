@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 // streams are the standard streams and the environment of the program, as a value that tests can replace.
@@ -27,7 +27,7 @@ type streams struct {
 	stdout   io.Writer
 	stderr   io.Writer
 	terminal bool               // stderr is a terminal
-	screen   *report.Screen     // of that terminal; nil if it cannot move its cursor
+	screen   *output.Screen     // of that terminal; nil if it cannot move its cursor
 	env      config.Environment // as os.LookupEnv
 	environ  func() []string    // as os.Environ; nil: no variables
 	closed   closedStreams
@@ -96,7 +96,7 @@ func standardStreams() streams {
 		s.stdout = closedFile{}
 	}
 	if kind, _ := os.LookupEnv("TERM"); s.terminal && kind != "dumb" {
-		s.screen = report.NewScreen(os.Stderr)
+		s.screen = output.NewScreen(os.Stderr)
 		s.stderr = s.screen
 	}
 	s.data = dataStreams{

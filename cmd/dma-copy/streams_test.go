@@ -6,9 +6,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 // A file's bytes are neither written to a terminal nor read from one.
@@ -23,7 +23,7 @@ func TestStreamsAreNoTerminals(t *testing.T) {
 	}
 	s := config.Copy{File: "-"}
 	err = runner(streams{data: dataStreams{nowhere: true}})(t.Context(), s, zerolog.Nop())
-	if report.ExitCode(err) != exit.Usage {
+	if output.ExitCode(err) != exit.Usage {
 		t.Errorf("error %v", err)
 	}
 }

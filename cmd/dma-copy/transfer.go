@@ -8,13 +8,13 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -116,7 +116,7 @@ func runTransfer(
 	}
 	s.Options.Overwrite = s.Options.Overwrite || s.Kind == config.Sync
 	uses := oneStream(s.StreamArgument(), s.Sends)
-	return reported(ctx, streams, s.Copy, refused, uses, log, func(ctx context.Context, r report.Reporter) error {
+	return reported(ctx, streams, s.Copy, refused, uses, log, func(ctx context.Context, r output.Reporter) error {
 		daemon := reachOf(s)
 		daemon.waits = waitOutput(streams, s.Output, r.Interval() == 0, log)
 		return withDaemon(ctx, streams, daemon, log, func(ctx context.Context, c contact) error {
@@ -137,12 +137,12 @@ func reachOf(s *config.Transfer) reach {
 type transfers struct {
 	contact
 	settings *config.Transfer
-	reporter report.Reporter
+	reporter output.Reporter
 	log      zerolog.Logger
 
 	options dmaxfer.Options // of every copy, without what differs
 	rules   []tree.Rule     // that options.Filter was made of
-	total   report.Total
+	total   output.Total
 
 	mirror  *tree.Mirror // of the last copy, if what the source lacks is to be deleted
 	before  int64        // entries that its target had before the copy; 0: not counted
@@ -189,7 +189,7 @@ func (t *transfers) runPrepared(ctx context.Context) error {
 		err = t.copyAll(ctx, all)
 	}
 	t.total.Elapsed = time.Since(began)
-	if !t.total.Worthy() || err != nil && report.ExitCode(err) != exit.SomeFailed {
+	if !t.total.Worthy() || err != nil && output.ExitCode(err) != exit.SomeFailed {
 		return err
 	}
 	return errors.Join(err, t.reporter.Total(t.total))
@@ -205,21 +205,21 @@ func (t *transfers) copyAll(ctx context.Context, all []config.Ends) error {
 		case err == nil:
 		case len(all) == 1:
 			return err
-		case t.settings.Options.FailFast || report.Unfinished(err):
+		case t.settings.Options.FailFast || output.Unfinished(err):
 			return err
 		default:
 			failures = append(failures, err)
 			t.reporter.SourceFailed(err)
 		}
 	}
-	return report.SomeSources(len(all), failures)
+	return output.SomeSources(len(all), failures)
 }
 
 // copy makes one copy and reports its result.
 func (t *transfers) copy(ctx context.Context, e config.Ends) error {
 	s := t.settings.Copy
 	s.File = e.Local
-	monitor := report.NewMonitor(t.reporter, s)
+	monitor := output.NewMonitor(t.reporter, s)
 	at := t.path
 	at.File, at.Remote = e.Local, e.Remote.String()
 	monitor.Begin(at)

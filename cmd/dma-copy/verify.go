@@ -6,10 +6,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/manpage"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/verify"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/manpage"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/verify"
 )
 
 func verifyCommand() command {
@@ -58,9 +58,9 @@ func concludeVerify(streams streams, s config.Verify, err error) error {
 	}
 	message := ""
 	if err != nil {
-		message = report.Sentence(err)
+		message = output.Sentence(err)
 	}
-	if unwritten := verify.WriteEnd(streams.stdout, report.ExitCode(err), message); unwritten != nil {
+	if unwritten := verify.WriteEnd(streams.stdout, output.ExitCode(err), message); unwritten != nil {
 		return errors.Join(err, unwritten)
 	}
 	return err

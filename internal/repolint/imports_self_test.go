@@ -25,9 +25,9 @@ var goodFiles = []sourceFile{
 	{path: "cmd/dma-copy/root.go", imports: append(ours("internal/doca"), "github.com/spf13/cobra")},
 	{path: "cmd/dma-copy/main_test.go", imports: []string{"log"}, test: true, uses: []string{"os.Exit"}},
 	{path: libraryLogFile, imports: []string{"log"}},
-	{path: "cmd/dma-copy/internal/doctor/checks.go", imports: ours("cmd/dma-copy/internal/report", "internal/doca")},
-	{path: "cmd/dma-copy/internal/config/flags.go", imports: []string{"github.com/spf13/pflag", viper}},
-	{path: "cmd/dma-copy/internal/placement/cpus.go", uses: []string{"runtime.GOMAXPROCS", "C.sched_setaffinity"}},
+	{path: "internal/cli/doctor/checks.go", imports: ours("internal/cli/output", "internal/doca")},
+	{path: "internal/cli/config/flags.go", imports: []string{"github.com/spf13/pflag", viper}},
+	{path: "internal/cli/placement/cpus.go", uses: []string{"runtime.GOMAXPROCS", "C.sched_setaffinity"}},
 	{path: "internal/dmaxfer/pump/cpus_test.go", test: true, uses: []string{"runtime.GOMAXPROCS"}},
 	{path: "internal/dmaxfer/run.go", imports: ours("internal/dmaxfer/native", "internal/dmaxfer/reference")},
 	{path: "internal/dmaxfer/native/lanes.go", imports: ours("internal/dmaxfer/pump"), startsGoroutine: true},
@@ -53,7 +53,7 @@ var badFiles = map[string][]sourceFile{
 		{path: "internal/comch/conn.go", imports: ours("internal/negotiate")},
 		{path: "internal/comch/comchtest/pair.go", imports: ours("internal/dmaxfer/disk")},
 		{path: "internal/doca/device_test.go", imports: ours("internal/comch"), test: true},
-		{path: "internal/dmaxfer/run.go", imports: ours("cmd/dma-copy/internal/report")},
+		{path: "internal/dmaxfer/run.go", imports: ours("internal/cli/output")},
 		{path: "internal/dmaxfer/native/sender.go", imports: ours("internal/dmaxfer/reference")},
 		{path: "internal/dmaxfer/reference/sender.go", imports: ours("internal/dmaxfer/native/window")},
 		{path: "internal/dmaxfer/disk/partial.go", imports: ours("internal/dmaxfer/native")},
@@ -92,7 +92,7 @@ var badFiles = map[string][]sourceFile{
 	"cobra only in the command": {
 		{path: "internal/comch/flags.go", imports: []string{"github.com/spf13/cobra"}},
 		{path: "internal/comch/flags.go", imports: []string{"github.com/spf13/pflag"}},
-		{path: "cmd/dma-copy/internal/config/command.go", imports: []string{"github.com/spf13/cobra"}},
+		{path: "internal/cli/config/command.go", imports: []string{"github.com/spf13/cobra"}},
 	},
 	"no global logger": {
 		{path: "cmd/dma-copy/log.go", imports: []string{"github.com/rs/zerolog/log"}},
@@ -100,7 +100,7 @@ var badFiles = map[string][]sourceFile{
 	"no other log package": {
 		{path: "internal/doca/device.go", imports: []string{"log"}},
 		{path: "internal/doca/device.go", imports: []string{"log/slog"}},
-		{path: "cmd/dma-copy/internal/metrics/server.go", imports: []string{"log"}},
+		{path: "internal/daemon/metrics/server.go", imports: []string{"log"}},
 	},
 	"only main exits": {
 		{path: "cmd/dma-copy/root.go", uses: []string{"os.Exit"}},
@@ -119,7 +119,7 @@ func TestGoodFilesBreakNoRule(t *testing.T) {
 			t.Errorf("%s: %s", rule.name, violation)
 		}
 	}
-	if users := importers(goodFiles, viper); !slices.Equal(users, []string{"cmd/dma-copy/internal/config/flags.go"}) {
+	if users := importers(goodFiles, viper); !slices.Equal(users, []string{"internal/cli/config/flags.go"}) {
 		t.Errorf("files that import viper: %q", users)
 	}
 }

@@ -19,8 +19,10 @@ const (
 	softdocaFolder   = "softdoca"
 	ucxPackage       = "internal/ucx"
 
-	configPackage    = programPackage + "/internal/config"
-	placementPackage = programPackage + "/internal/placement"
+	cliPackage       = "internal/cli"
+	daemonPackage    = "internal/daemon"
+	configPackage    = cliPackage + "/config"
+	placementPackage = cliPackage + "/placement"
 	viper            = "github.com/spf13/viper"
 )
 
@@ -35,7 +37,8 @@ type layer struct {
 var layers = []layer{
 	{packages: []string{"internal/repolint"}},
 	{packages: []string{programPackage}},
-	{packages: []string{programPackage + "/internal"}},
+	{packages: []string{cliPackage}},
+	{packages: []string{daemonPackage}},
 	{packages: []string{"internal/service"}},
 	{packages: []string{"internal/dmaxfer", "internal/ping"}, independent: true},
 	{packages: []string{"internal/dmaxfer/native", "internal/dmaxfer/reference"}, independent: true},
@@ -53,6 +56,7 @@ var layers = []layer{
 	{packages: []string{docaInternal + "/cabi"}},
 	{packages: []string{softdocaFolder + "/device"}},
 	{packages: []string{softdocaFolder + "/abi"}},
+	{packages: []string{"internal/exit"}},
 	{
 		packages:    []string{"internal/lines", "internal/quantity", "internal/quote", "internal/tcpport"},
 		independent: true,
@@ -196,8 +200,8 @@ func cobraOnlyInCommand(file sourceFile) []string {
 		return nil
 	}
 	violations := forbid(file, "which only "+programPackage+" itself may", "github.com/spf13/cobra")
-	if !within(file.path, programPackage) {
-		violations = append(violations, forbid(file, "which only "+programPackage+" may", "github.com/spf13/pflag")...)
+	if !within(file.path, cliPackage) {
+		violations = append(violations, forbid(file, "which only "+cliPackage+" may", "github.com/spf13/pflag")...)
 	}
 	return violations
 }
@@ -207,7 +211,7 @@ func noGlobalLogger(file sourceFile) []string {
 }
 
 // libraryLogFile directs what libraries log by Go's package to zerolog.
-const libraryLogFile = programPackage + "/internal/metrics/log.go"
+const libraryLogFile = daemonPackage + "/metrics/log.go"
 
 func noOtherLogPackage(file sourceFile) []string {
 	if file.test || file.path == libraryLogFile {

@@ -21,36 +21,42 @@ type box struct {
 // have its place.
 var picture = []box{
 	{"cmd/dma-copy", "program", 0, 1.5, 1, "commands, signals, logging"},
-	{"cmd/dma-copy/internal", "program", 1, 1.5, 4, ""}, // about: the names of its packages
-	{"internal/service", "service", 2, 0.5, 1, "daemon and its clients"},
-	{"internal/network", "service", 3, 0, 1, "between machines"},
-	{"internal/dmaxfer", "transfer", 3, 1.5, 1, "meets the peer, runs a copy"},
-	{"internal/ping", "transfer", 3, 3, 1, "round trips"},
-	{"internal/secure", "service", 4, 0, 1, "TLS on a control channel"},
-	{"internal/dmaxfer/native", "transfer", 4, 1, 1, "protocol of two dma-copy"},
-	{"internal/dmaxfer/reference", "transfer", 4, 2, 1, "protocol of doca_dma_copy"},
-	{"internal/identity", "service", 5, 0, 1, "keys, and what each may do"},
-	{"internal/dmaxfer/job", "transfer", 5, 2, 1, "local file, progress, errors"},
-	{"internal/share", "service", 6, 0, 1, "directories of a daemon"},
-	{"internal/dmaxfer/pump", "transfer", 6, 2, 1, "chunks, file to window"},
-	{"internal/comch", "device", 6, 3, 1, "control channel"},
-	{"internal/dmaxfer/tree", "transfer", 7, 1, 1, "entries of a source tree"},
-	{"internal/tcpport", "service", 7, 0, 1, "owner of a TCP socket"},
-	{"internal/doca", "device", 7, 3, 1, "devices, memory, engines"},
-	{"internal/ucx", "device", 8, 0, 1, "binding of UCX, in C"},
-	{"internal/dmaxfer/disk", "transfer", 8, 1.5, 1, "files and their commit"},
-	{"internal/doca/internal/cabi", "device", 8, 3, 1, "calls into C, loader"},
-	{"internal/quantity", "service", 9, 0, 1, "sizes and durations as text"},
-	{"internal/dmaxfer/digest", "transfer", 9, 1.5, 1, "digests of files"},
-	{"softdoca/device", "device", 9, 3, 1, "software device, in C"},
-	{"internal/quote", "service", 10, 0, 1, "text in messages"},
-	{"internal/lines", "service", 11, 0, 1, "lists with a line each"},
-	{"internal/negotiate", "transfer", 10, 1.5, 1, "messages and their order"},
-	{"softdoca/abi", "device", 10, 3, 1, "DOCA's types and functions"},
+	{"internal/cli", "program", 1, 1.5, 4, ""}, // about: the names of its packages
+	{"internal/daemon", "program", 2, 2, 3, ""},
+	{"internal/service", "service", 3, 0.5, 1, "daemon and its clients"},
+	{"internal/network", "service", 4, 0, 1, "between machines"},
+	{"internal/dmaxfer", "transfer", 4, 1.5, 1, "meets the peer, runs a copy"},
+	{"internal/ping", "transfer", 4, 3, 1, "round trips"},
+	{"internal/secure", "service", 5, 0, 1, "TLS on a control channel"},
+	{"internal/dmaxfer/window", "transfer", 6, 1.5, 1, "memory of a transfer"},
+	{"internal/dmaxfer/native", "transfer", 5, 1, 1, "protocol of two dma-copy"},
+	{"internal/dmaxfer/reference", "transfer", 5, 2, 1, "protocol of doca_dma_copy"},
+	{"internal/identity", "service", 7, 0, 1, "keys, and what each may do"},
+	{"internal/dmaxfer/job", "transfer", 7, 2, 1, "local file, progress, errors"},
+	{"internal/share", "service", 8, 0, 1, "directories of a daemon"},
+	{"internal/dmaxfer/pump", "transfer", 8, 2, 1, "chunks, file to window"},
+	{"internal/comch", "device", 8, 3, 1, "control channel"},
+	{"internal/dmaxfer/tree", "transfer", 9, 1, 1, "entries of a source tree"},
+	{"internal/tcpport", "service", 9, 0, 1, "owner of a TCP socket"},
+	{"internal/doca", "device", 9, 3, 1, "devices, memory, engines"},
+	{"internal/ucx", "device", 10, 0, 1, "binding of UCX, in C"},
+	{"internal/dmaxfer/disk", "transfer", 10, 1.5, 1, "files and their commit"},
+	{"internal/doca/internal/cabi", "device", 10, 3, 1, "calls into C, loader"},
+	{"internal/quantity", "service", 11, 0, 1, "sizes and durations as text"},
+	{"internal/dmaxfer/digest", "transfer", 11, 1.5, 1, "digests of files"},
+	{"softdoca/device", "device", 11, 3, 1, "software device, in C"},
+	{"internal/quote", "service", 12, 0, 1, "text in messages"},
+	{"internal/lines", "service", 13, 0, 1, "lists with a line each"},
+	{"internal/exit", "program", 13, 1.5, 1, "exit codes of errors"},
+	{"internal/negotiate", "transfer", 12, 1.5, 1, "messages and their order"},
+	{"softdoca/abi", "device", 12, 3, 1, "DOCA's types and functions"},
 }
 
+// everywhere has the packages that all others may import.
+var everywhere = []string{"internal/exit", "internal/quote"}
+
 // pictureOf returns the boxes, and for each the boxes that it imports directly, by their indexes. Imports that follow
-// from others are left out, as are those of internal/quote, which all packages may import.
+// from others are left out, as are those of everywhere.
 func pictureOf(graph map[string][]string) (boxes []box, arrows [][]int, err error) {
 	for _, b := range picture {
 		if exists(b.member, graph) {
@@ -99,7 +105,7 @@ func importsOfBoxes(boxes []box, graph map[string][]string) (imports []map[int]b
 		}
 		for _, name := range imported {
 			to := boxOf(boxes, name)
-			if to >= 0 && to != from && boxes[to].member != "internal/quote" {
+			if to >= 0 && to != from && !slices.Contains(everywhere, boxes[to].member) {
 				imports[from][to] = true
 			}
 		}

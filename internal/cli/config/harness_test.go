@@ -1,0 +1,124 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"go.uber.org/goleak"
+
+	"github.com/dma-copy/dma-copy/internal/cli/placement"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// loaded is the result of loading the settings of a copy.
+type loaded struct {
+	settings Copy
+	err      error
+}
+
+// loadCopy loads the settings of a copy, with these variables as the whole environment, and checks them.
+func loadCopy(variables map[string]string, args ...string) (got loaded) {
+	got.err = load(&got.settings, variables, args...)
+	if got.err == nil {
+		got.err = got.settings.Validate()
+	}
+	return got
+}
+
+// load parses a command line and fills in the settings of any command.
+func load(s Settings, variables map[string]string, args ...string) error {
+	flags := pflag.NewFlagSet("dma-copy", pflag.ContinueOnError)
+	Declare(flags, s)
+	if err := flags.Parse(args); err != nil {
+		return ExplainFlagError("dma-copy", flags, err)
+	}
+	_, err := Load(flags, func(name string) (string, bool) {
+		value, ok := variables[name]
+		return value, ok
+	}, s)
+	return err
+}
+
+// mustLoad returns the settings of a copy, which must be accepted.
+func mustLoad(t *testing.T, variables map[string]string, args ...string) Copy {
+	t.Helper()
+	got := loadCopy(variables, args...)
+	if got.err != nil {
+		t.Fatalf("%q: %v", args, got.err)
+	}
+	return got.settings
+}
+
+// mustRefuse expects a usage error with exactly this sentence.
+func mustRefuse(t *testing.T, got loaded, sentence string) {
+	t.Helper()
+	if got.err == nil {
+		t.Fatalf("accepted; want the error %q", sentence)
+	}
+	if got.err.Error() != sentence {
+		t.Errorf("error\n %s\nwant\n %s", got.err, sentence)
+	}
+	if failed, is := errors.AsType[exit.Coder](got.err); !is || failed.ExitCode() != exit.Usage {
+		t.Errorf("%v: not a usage error", got.err)
+	}
+}
+
+// defaults returns the settings of `dma-copy -f x`, with changes.
+func defaults(changes ...func(*Copy)) Copy {
+	s := Copy{
+		File:     "x",
+		Reach:    Reach{Role: "auto", Driver: Driver{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9},
+		Logging:  Logging{LogLevel: 40, LogFormat: "auto"},
+		Progress: "auto", Output: "text", Path: "auto", autoDigest: true,
+		Options: dmaxfer.Options{
+			Digest: digest.CRC32C, Durability: negotiate.DurabilityFull, MaxHoles: 256 << 30,
+		},
+		Events: "failures",
+	}
+	for _, change := range changes {
+		change(&s)
+	}
+	return s
+}
+
+// wishFor returns the wish of --numa and --cores, the latter not given if empty.
+func wishFor(node, cores string) placement.Wish {
+	var wish placement.Wish
+	wish.Node, _ = placement.ParseNode(node)
+	wish.Cores, _ = placement.ParseList(cores)
+	return wish
+}
+
+// words splits a command line of a table; "_" stands for an empty argument.
+func words(line string) []string {
+	args := strings.Fields(line)
+	for i, arg := range args {
+		if arg == "_" {
+			args[i] = ""
+		}
+	}
+	return args
+}
+
+// inNewDir makes a fresh directory the working directory and puts a file there, so that errors show a short name.
+func inNewDir(t *testing.T, name, text string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	writeFile(t, name, text)
+}
+
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMain fails a run of tests that leaves goroutines behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,0 +1,79 @@
+package config
+
+import (
+	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// MaxParallel bounds the copies of push to many peers at once: each has memory, file descriptors and threads.
+const MaxParallel = 256
+
+// options returns the options of push for many peers. A list for every push by a file or the environment would change
+// what its arguments mean.
+func (s *Fleet) options() []option {
+	return []option{
+		{group: AddedFlags, name: "to", value: "FILE", offers: FileValues, flagOnly: true, json: jsonNone,
+			assign: into(&s.To, parsePath),
+			help: "Copy to each peer in FILE, one per line: PEER, or PEER:SHARE[/PATH] with a target of its own; - " +
+				"is stdin"},
+		countOption(AddedFlags, "parallel", &s.Parallel, "8", 1, MaxParallel,
+			"Peers of --to to copy to at once, at most 256"),
+	}
+}
+
+// ToPeers reports whether the command copies to the peers of a list.
+func (s *Fleet) ToPeers() bool { return s.To != "" }
+
+// setFleetPaths sets sources and target from the arguments of push with --to: the last one is a share without a peer,
+// or there are sources only, and each peer has a target of its own.
+func (s *Transfer) setFleetPaths(args []string) error {
+	s.Sends = true
+	for i, arg := range args {
+		at, err := parsePlace("SRC", arg)
+		switch {
+		case err != nil:
+			return err
+		case !at.isPeer:
+			s.Local = append(s.Local, at.local)
+		case i < len(args)-1:
+			return exit.Usagef("SRC %s is in a share: dma-copy push --to takes SRC... :SHARE[/PATH]", quote.Text(arg))
+		case at.remote.Share == "":
+			return exit.Usagef("DST %s: the share is missing; write :SHARE/PATH", quote.Text(arg))
+		case at.remote != share.Remote{Share: at.remote.Share, Path: at.remote.Path}:
+			return exit.Usagef("DST %s names a peer, and --to has the peers: write :SHARE/PATH", quote.Text(arg))
+		default:
+			s.Remote = append(s.Remote, at.remote)
+		}
+	}
+	if len(s.Local) == 0 {
+		return exit.Usagef("SRC is missing: dma-copy push --to takes SRC... :SHARE[/PATH]")
+	}
+	s.File = s.Local[0]
+	return nil
+}
+
+// validateFleet refuses settings that cannot be used with many peers.
+func (s *Transfer) validateFleet() error {
+	if !s.ToPeers() {
+		return nil
+	}
+	switch {
+	case s.StreamArgument() != "":
+		return exit.Usagef("SRC - conflicts with --to: a stream can be read only once, so name a file")
+	case s.To == Stream && s.FilesFrom == Stream:
+		return exit.Usagef("--to - conflicts with --files-from -: both read stdin, so name a file in one of them")
+	case s.TrustFirst:
+		return exit.Usagef("--trust-first conflicts with --to: trust the keys of the peers with dma-copy keys trust")
+	case s.representorByFlag:
+		return exit.Usagef("--rep-pci conflicts with --to: name the host function of each peer in the configuration")
+	}
+	return nil
+}
+
+// ForTarget returns the settings of the copy to one peer of the list.
+func (s *Transfer) ForTarget(target share.Remote) *Transfer {
+	one := *s
+	one.Remote, one.Fleet = []share.Remote{target}, Fleet{}
+	return &one
+}

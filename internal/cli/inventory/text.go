@@ -1,0 +1,251 @@
+package inventory
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/quantity"
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// Write writes the inventory as text or JSON.
+func Write(w io.Writer, found Inventory, form config.OutputForm) error {
+	return write(w, form, found, func(text *strings.Builder) {
+		writeDriverBlock(text, found.Driver)
+		for _, device := range found.Devices {
+			writeDeviceBlock(text, device)
+		}
+	})
+}
+
+// write writes a value as JSON, or what asText makes of it.
+func write(w io.Writer, form config.OutputForm, value any, asText func(*strings.Builder)) error {
+	if form == config.OutputJSON {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(value)
+	}
+	var text strings.Builder
+	asText(&text)
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// row writes one property, aligned with the others. Names come from the driver, so unprintable characters are escaped.
+func row(text *strings.Builder, name, format string, args ...any) {
+	fmt.Fprintf(text, "  %-15s  %s\n", name, quote.Printable(fmt.Sprintf(format, args...)))
+}
+
+// Libraries returns the directory of DOCA's libraries with the names of their files.
+func Libraries(directory string, files []string) string {
+	var names []string
+	for _, file := range files {
+		names = append(names, filepath.Base(file))
+	}
+	return directory + ": " + strings.Join(names, ", ")
+}
+
+func writeDriverBlock(text *strings.Builder, driver Driver) {
+	fmt.Fprintf(text, "driver %s\n", DriverTitle(driver.Name, driver.Hardware, driver.Version))
+	row(text, "why this one", "%s", driver.Reason)
+	if driver.LibraryDirectory != "" {
+		row(text, "libraries in", "%s", Libraries(driver.LibraryDirectory, driver.LibraryFiles))
+	}
+	if driver.TimeModel != "" {
+		row(text, "time model", "%s", driver.TimeModel)
+	}
+	if driver.MovesNothing {
+		row(text, "bytes", "%s", NoBytesMoved)
+	}
+}
+
+func writeDeviceBlock(text *strings.Builder, d *Device) {
+	fmt.Fprintf(text, "\ndevice %s\n", quote.Printable(d.PCIAddress))
+	row(text, "RDMA device", "%s", orUnknown(d.RDMAName))
+	row(text, "net device", "%s", orUnknown(d.NetName))
+	row(text, "function", "%s", functionOf(d))
+	if d.PortRate > 0 {
+		row(text, "port rate", "%g Gb/s", float64(d.PortRate)/1e9)
+	}
+	row(text, "can be", "%s", Sides(d))
+	writeRepresentors(text, d)
+	row(text, "DMA copies", "%s", copiesOf(d.DMA))
+	row(text, "memory", "%s", memoryOf(d.Memory))
+	row(text, "control channel", "%s", channelOf(d))
+	row(text, "consumers", "%s", consumersOf(d.FastPath))
+	row(text, "producers", "%s", producersOf(d.FastPath))
+	if d.Error != "" {
+		row(text, "not all known", "%s", strings.ReplaceAll(d.Error, "\n", "; "))
+	}
+}
+
+func orUnknown(name string) string { return cmp.Or(name, "unknown") }
+
+func functionOf(d *Device) string {
+	if d.SFIndex != nil {
+		return fmt.Sprintf("%s with index %d", d.FunctionType, *d.SFIndex)
+	}
+	return orUnknown(d.FunctionType)
+}
+
+// Sides returns the sides that a device can be on, for messages.
+func Sides(d *Device) string {
+	switch {
+	case d.HostSide && d.DPUSide:
+		return "the host side or the DPU side"
+	case d.HostSide:
+		return "the host side"
+	case d.DPUSide:
+		return "the DPU side"
+	default:
+		return "neither side: it has no control channel"
+	}
+}
+
+func writeRepresentors(text *strings.Builder, d *Device) {
+	switch {
+	case len(d.Representors) > 0:
+		name := "represents"
+		for _, rep := range d.Representors {
+			row(text, name, "%s function %s%s", representedSide(d, rep), rep.HostFunction, representorDetails(rep))
+			name = "" // once for all of them
+		}
+	case d.DPUSide:
+		row(text, "represents", "no host function")
+	}
+}
+
+// representedSide returns the side that has the function of a representor. Cards also list representors of SFs that
+// were created on the DPU, which have the PCI address of the DPU's own device.
+func representedSide(d *Device, rep Representor) string {
+	if rep.FunctionType == "SF" && rep.HostFunction == d.PCIAddress {
+		return "DPU"
+	}
+	return "host"
+}
+
+func representorDetails(rep Representor) string {
+	var details []string
+	if rep.FunctionType != "" {
+		details = append(details, rep.FunctionType)
+	}
+	if rep.NetName != "" {
+		details = append(details, "net device "+rep.NetName)
+	}
+	if rep.VUID != "" {
+		details = append(details, "VUID "+rep.VUID)
+	}
+	if len(details) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(details, ", ") + ")"
+}
+
+// limits are phrases about what a driver allows; unknown limits are left out.
+type limits []string
+
+func (l *limits) add(most uint64, format string, args ...any) {
+	if most > 0 {
+		*l = append(*l, fmt.Sprintf(format, args...))
+	}
+}
+
+// addCount adds a phrase with the number itself.
+func (l *limits) addCount(most uint32, format string) { l.add(uint64(most), format, most) }
+
+func (l *limits) addList(most uint32) {
+	if most == 1 {
+		*l = append(*l, "no buffer lists")
+		return
+	}
+	l.addCount(most, "lists of up to %d buffers")
+}
+
+func (l limits) String() string {
+	if len(l) == 0 {
+		return "limits unknown"
+	}
+	return strings.Join(l, ", ")
+}
+
+func copiesOf(dma DMA) string {
+	if !dma.CopySupported {
+		return "not supported"
+	}
+	var l limits
+	l.add(dma.MaxBytesPerTask, "up to %s per task", sizeWithBytes(dma.MaxBytesPerTask))
+	l = append(l, tasksOf(dma.MaxTasks))
+	l.addList(dma.MaxListLength)
+	return l.String()
+}
+
+func tasksOf(count int) string {
+	if count == 0 {
+		return "tasks in flight unknown"
+	}
+	return fmt.Sprintf("up to %d tasks in flight", count)
+}
+
+func sizeWithBytes(size uint64) string {
+	if size < 1024 {
+		return fmt.Sprintf("%d bytes", size)
+	}
+	return fmt.Sprintf("%s (%d bytes)", quantity.Bytes(size), size)
+}
+
+func memoryOf(memory Memory) string {
+	var can []string
+	if memory.ExportSupported {
+		can = append(can, "be exported to the other side")
+	}
+	if memory.ImportSupported {
+		can = append(can, "be imported from the other side")
+	}
+	if len(can) == 0 {
+		return "can be neither exported nor imported"
+	}
+	return "can " + strings.Join(can, " and ")
+}
+
+func channelOf(d *Device) string {
+	if !d.HostSide && !d.DPUSide {
+		return "not supported"
+	}
+	var l limits
+	l.addCount(d.Comch.MaxMessageBytes, "messages of up to %d bytes")
+	l.addCount(d.Comch.MaxReceiveQueueMessages, "%d in the receive queue")
+	l.addCount(d.Comch.MaxSendTasks, "%d being sent")
+	l.addCount(d.Comch.MaxServerNameBytes, "server names of up to %d bytes")
+	l.addCount(d.Comch.MaxClients, "up to %d clients of a server")
+	return l.String()
+}
+
+func consumersOf(fast FastPath) string {
+	if !fast.Consumers.Supported {
+		return "not supported"
+	}
+	l := portLimits(fast.Consumers, "receives")
+	l.addCount(fast.MaxImmediateBytes, "immediate data of up to %d bytes")
+	return l.String()
+}
+
+func producersOf(fast FastPath) string {
+	if !fast.Producers.Supported {
+		return "not supported"
+	}
+	return portLimits(fast.Producers, "sends").String()
+}
+
+func portLimits(port Port, tasks string) limits {
+	var l limits
+	l.addCount(port.MaxPerConnection, "up to %d per connection")
+	l.addCount(port.MaxTasks, "up to %d "+tasks+" each")
+	l.add(uint64(port.MaxMessageBytes), "up to %s each", sizeWithBytes(uint64(port.MaxMessageBytes)))
+	l.addList(port.MaxListLength)
+	return l
+}

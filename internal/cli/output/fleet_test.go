@@ -1,0 +1,169 @@
+package output
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// reportFleet reports on four peers, of which one has failed and one was not started. One has served another one.
+func reportFleet(s config.Copy) (stdout, stderr string, err error) {
+	var out, lines strings.Builder
+	f := NewFleet(&out, &lines, nil, s, zerolog.Nop())
+	err = everyPeer(f)
+	f.Fail(err)
+	return out.String(), lines.String(), err
+}
+
+// everyPeer reports each kind of result. It returns the error of the total.
+func everyPeer(f *Fleet) error {
+	f.Begin(4)
+	f.Moved(2, 1<<20)
+	sum, _ := digest.ParseSum("crc32c:1f0e22c4")
+	f.Ended(PeerResult{
+		Name: "one:in/", Line: 1, Sum: sum,
+		Path:  Path{Address: "[::1]:7", Peer: &Peer{Fingerprint: "dma-copy-v1:x", Authenticated: true}},
+		Last:  job.Summary{Protocol: negotiate.Native, DataPath: negotiate.PathRMA, Transport: "rc_mlx5/mlx5_0:1"},
+		Total: Total{Sources: 1, Files: 1, Bytes: 3 << 20, Elapsed: 2 * time.Second},
+	})
+	cause := &SideError{Side: negotiate.Host, Err: exit.Errorf(exit.Peer, "check it", "the \x1b[31mcable broke")}
+	f.Ended(PeerResult{
+		Name: "two:in/", Line: 2, Err: SomeSources(2, []error{cause}), Causes: []error{cause},
+		Total: Total{Sources: 2, Failed: 1, Files: 1, Bytes: 5},
+	})
+	f.Moved(4, 1<<20)
+	f.Ended(PeerResult{
+		Name: "four:in/", Line: 4, Sum: sum, Path: Path{Address: "[::1]:8"},
+		Total: Total{Sources: 1, Files: 1, Bytes: 3 << 20, Elapsed: time.Second},
+	})
+	f.NotStarted("three:in/", 5, errTest)
+	return f.Total(3 * time.Second)
+}
+
+var errTest = errors.New("stopped")
+
+func TestFleetText(t *testing.T) {
+	stdout, stderr, err := reportFleet(config.Copy{})
+	const want = "ok    one:in/: 1 file copied, 3.0 MiB in 2s  rma over rc_mlx5/mlx5_0:1" +
+		` (authenticated, not encrypted)  crc32c:1f0e22c4
+fail  two:in/: host: the \x1b[31mcable broke: check it
+ok    four:in/: 1 file copied, 3.0 MiB in 1s  crc32c:1f0e22c4
+total 4 peers (1 failed, 1 not started), 3 files copied, 6.0 MiB in 3s
+`
+	if stdout != "" || stderr != want {
+		t.Errorf("stdout %q, stderr\n%s", stdout, stderr)
+	}
+	if ExitCode(err) != exit.SomeFailed || err.Error() != "1 of 4 peers failed" {
+		t.Errorf("%v has the code %d", err, ExitCode(err))
+	}
+	if _, stderr, _ = reportFleet(config.Copy{Quiet: true}); strings.Count(stderr, "\n") != 1 ||
+		!strings.HasPrefix(stderr, "fail  two:in/: ") {
+		t.Errorf("with --quiet:\n%s", stderr)
+	}
+}
+
+func TestFleetEvents(t *testing.T) {
+	stdout, stderr, _ := reportFleet(config.Copy{Output: config.OutputJSON})
+	var kinds []string
+	for line := range strings.Lines(stdout) {
+		kind, err := checkEvent(line)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		kinds = append(kinds, kind)
+	}
+	if got := strings.Join(kinds, " "); got != "peer peer peer peer peers error" || stderr != "" {
+		t.Errorf("events %s, stderr %q", got, stderr)
+	}
+	for _, part := range []string{
+		`"data_path":"rma","transport":"rc_mlx5/mlx5_0:1","encrypted":false,"code":0`,
+		`"peer":"two:in/","line":2,"sources":2,"failed":1,"files":1,"bytes":5,`,
+		`"code":12,"message":"host: the \\x1b[31mcable broke: check it"`,
+		`"peer":"three:in/","line":5,`, `"message":"stopped","not_started":true`,
+		`"peer":"four:in/","line":4,"sources":1,`,
+		`"peers":4,"failed":1,"not_started":1,"files":3,"bytes":6291461,`,
+	} {
+		if !strings.Contains(stdout, part) {
+			t.Errorf("no %s in\n%s", part, stdout)
+		}
+	}
+}
+
+// TestFleetCode lets peers fail alike and differently.
+func TestFleetCode(t *testing.T) {
+	for _, tc := range []struct {
+		codes []int // of all peers
+		want  int
+	}{
+		{[]int{0, 0}, exit.OK}, {[]int{7, 7}, exit.Peer}, {[]int{7, 8}, exit.SomeFailed},
+		{[]int{0, 7}, exit.SomeFailed},
+	} {
+		f := NewFleet(nil, &strings.Builder{}, nil, config.Copy{}, zerolog.Nop())
+		f.Begin(len(tc.codes))
+		for i, code := range tc.codes {
+			r := PeerResult{Name: "x:in", Line: i + 1}
+			if code != 0 {
+				r.Err = exit.Errorf(code, "", "failed")
+			}
+			f.Ended(r)
+		}
+		if err := f.Total(time.Second); ExitCode(err) != tc.want {
+			t.Errorf("%v: %v has the code %d, want %d", tc.codes, err, ExitCode(err), tc.want)
+		}
+	}
+}
+
+func TestFleetProgress(t *testing.T) {
+	var terminal strings.Builder
+	screen := &Screen{out: &terminal, width: func() int { return 80 }}
+	f := NewFleet(nil, screen, screen, config.Copy{}, zerolog.Nop())
+	f.Begin(20)
+	f.Moved(4, 1<<20)
+	f.Moved(5, 2<<20)
+	if want := eraseLine + "0/20 peers  2 running  3.0 MiB"; !strings.HasSuffix(terminal.String(), want) {
+		t.Errorf("%q", terminal.String())
+	}
+	f.Ended(PeerResult{Name: "x:in", Line: 4, Err: errTest})
+	if want := eraseLine + "1/20 peers  1 running, 1 failed  2.0 MiB"; !strings.HasSuffix(terminal.String(), want) {
+		t.Errorf("%q", terminal.String())
+	}
+	_ = f.Total(0)
+	if screen.line != "" {
+		t.Errorf("%q is left", screen.line)
+	}
+}
+
+func TestCollector(t *testing.T) {
+	sum, err := digest.ParseSum("crc32c:1f0e22c4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var moved int64
+	var warned string
+	c := &Collector{Moved: func(n int64) { moved = n }, Warned: func(text string) { warned = text }}
+	asked := 0
+	c.Waits = func(job.Sample, []job.Snapshot) { asked++ }
+	c.Begin(Path{})
+	c.Progress(job.Sample{Moved: 5})
+	c.Event(job.Warned{Text: "careful"})
+	c.Asked(job.Sample{}, nil)
+	err = c.Result(job.Summary{Sum: sum})
+	if err != nil || asked != 1 || moved != 5 || warned != "careful" || c.Sum() != sum {
+		t.Errorf("moved %d, warned %q, asked %d times, sum %s, %v", moved, warned, asked, c.Sum(), err)
+	}
+	c.Begin(Path{})
+	c.Progress(job.Sample{Moved: 2})
+	c.SourceFailed(errTest)
+	if moved != 7 || c.Sum() != (digest.Sum{}) || len(c.Causes) != 1 {
+		t.Errorf("moved %d, sum %s, causes %v", moved, c.Sum(), c.Causes)
+	}
+}

@@ -1,0 +1,148 @@
+package output
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// Listing writes what ls has found to stdout, as text or as JSON lines. It is used by one goroutine at a time.
+type Listing struct {
+	events *eventWriter  // nil: as text
+	out    *bufio.Writer // of either
+	long   bool
+	place  share.Remote
+	places int
+}
+
+// NewListing returns the Listing that the settings ask for.
+func NewListing(stdout io.Writer, s config.List, log zerolog.Logger) *Listing {
+	out := bufio.NewWriter(stdout)
+	return &Listing{events: newEventWriter(out, s.Output, log), out: out, long: s.Long}
+}
+
+// Begin is called when the daemon is known.
+func (l *Listing) Begin(path Path) {
+	l.events.write("hello", helloOf(path, "service", 0, path.Peer.Software))
+}
+
+// Place is called before the entries of each place. titled says that there are several.
+func (l *Listing) Place(at share.Remote, titled bool) {
+	l.place = at
+	if l.events != nil || !titled {
+		return
+	}
+	if l.places++; l.places > 1 {
+		fmt.Fprintln(l.out)
+	}
+	fmt.Fprintf(l.out, "%s:\n", entryName(at.String()))
+}
+
+// entryEvent is an entry of a list.
+type entryEvent struct {
+	fileName
+	Remote   string `json:"remote"`
+	Kind     string `json:"kind"`
+	Access   string `json:"access,omitempty"`
+	Mode     string `json:"mode,omitempty"`
+	Bytes    *int64 `json:"bytes,omitempty"`
+	Modified string `json:"modified,omitempty"`
+	Link     string `json:"link,omitempty"`
+}
+
+// Entry is called for each entry, whose path is relative to the place. isShare says that it is a share.
+func (l *Listing) Entry(e share.Entry, isShare bool) {
+	if l.events != nil {
+		l.events.write("entry", l.event(e, isShare))
+		return
+	}
+	name := entryName(e.Path)
+	switch {
+	case isShare:
+		name += ":"
+	case e.Kind == negotiate.EntryDirectory:
+		name += "/"
+	}
+	switch {
+	case l.long && isShare:
+		fmt.Fprintf(l.out, "%s  %s\n", accessOf(e), name)
+	case l.long && e.Kind == negotiate.EntrySymlink:
+		fmt.Fprintf(l.out, "%s  %14s  %s  %s -> %s\n", modeOf(e), "-", modified(e), name, entryName(e.Link))
+	case l.long:
+		size := "-"
+		if e.Kind == negotiate.EntryFile {
+			size = fmt.Sprint(e.Size)
+		}
+		fmt.Fprintf(l.out, "%s  %14s  %s  %s\n", modeOf(e), size, modified(e), name)
+	default:
+		fmt.Fprintln(l.out, name)
+	}
+}
+
+func (l *Listing) event(e share.Entry, isShare bool) entryEvent {
+	line := entryEvent{fileName: nameInEvent(e.Path), Remote: l.place.String(), Kind: entryKinds[e.Kind]}
+	if isShare {
+		line.Kind, line.Access = "share", accessOf(e)
+		return line
+	}
+	line.Mode, line.Modified, line.Link = fmt.Sprintf("%04o", e.Mode), modifiedAt(e).Format(time.RFC3339Nano), e.Link
+	if e.Kind == negotiate.EntryFile {
+		line.Bytes = &e.Size
+	}
+	return line
+}
+
+// accessOf returns the rights that a list shows of a share.
+func accessOf(e share.Entry) string {
+	var access share.Access
+	if e.Mode&0o400 != 0 {
+		access |= share.Read
+	}
+	if e.Mode&0o200 != 0 {
+		access |= share.Write
+	}
+	return access.String()
+}
+
+// modeOf returns kind and permissions as ls shows them.
+func modeOf(e share.Entry) string {
+	kind := map[negotiate.EntryKind]string{
+		negotiate.EntryDirectory: "d", negotiate.EntrySymlink: "l", negotiate.EntrySpecial: "?",
+	}[e.Kind]
+	if kind == "" {
+		kind = "-"
+	}
+	return kind + fs.FileMode(e.Mode & 0o777).String()[1:]
+}
+
+func modifiedAt(e share.Entry) time.Time {
+	return time.Unix(e.Modified.Sec, int64(e.Modified.Nsec)).UTC()
+}
+
+func modified(e share.Entry) string { return modifiedAt(e).Format("2006-01-02 15:04:05") }
+
+// End reports an error if the list could not be written.
+func (l *Listing) End() error {
+	err := l.out.Flush()
+	if l.events != nil && l.events.failed != nil {
+		err = l.events.failed
+	}
+	if err != nil {
+		return fmt.Errorf("print the list: %w", err)
+	}
+	return nil
+}
+
+// Fail writes what has been found, and the error of a run as an event.
+func (l *Listing) Fail(err error) {
+	l.events.Fail(err)
+	_ = l.out.Flush() // the command has failed anyway
+}

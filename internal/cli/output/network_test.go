@@ -1,0 +1,100 @@
+package output
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/ping"
+)
+
+// networkPath is the path of a copy with a daemon on another machine.
+var networkPath = Path{
+	Software: "dma-copy VERSION", Side: negotiate.Client, Driver: "network", Address: "lab:7483", File: "x",
+	Remote: "lab:in/x", Peer: &Peer{Key: "lab", Fingerprint: "dma-copy-v1:abc", Authenticated: true},
+}
+
+// The summary says by which path the bytes went, and what protected them on it.
+func TestSummaryOfACopyBetweenMachines(t *testing.T) {
+	nobody := networkPath
+	nobody.Peer = &Peer{Fingerprint: "dma-copy-v1:abc"}
+	unnamed := networkPath
+	unnamed.Peer = &Peer{Fingerprint: "dma-copy-v1:abc", Authenticated: true}
+	for name, tc := range map[string]struct {
+		by        negotiate.Path
+		transport string
+		path      Path
+		want      string
+	}{
+		"tls": {negotiate.PathTLS, "", networkPath, "path  tls to lab:7483 (encrypted)\npeer  lab: authenticated\n"},
+		"tcp": {negotiate.PathTCP, "", networkPath,
+			"path  tcp to lab:7483 (authenticated, not encrypted)\npeer  lab: authenticated\n"},
+		"rma": {negotiate.PathRMA, "rc_mlx5/mlx5_0:1", networkPath,
+			"path  rma over rc_mlx5/mlx5_0:1 to lab:7483 (authenticated, not encrypted)\npeer  lab: authenticated\n"},
+		"am, --auth none": {negotiate.PathMessages, "tcp/lo", nobody,
+			"path  am over tcp/lo to lab:7483 (not encrypted)\npeer  not authenticated (--auth none)\n"},
+		"a key without a name": {negotiate.PathTLS, "", unnamed, "\npeer  dma-copy-v1:abc: authenticated\n"},
+	} {
+		var out bytes.Buffer
+		s := job.Summary{Sent: true, Path: "x", Size: 1, Elapsed: time.Second, Protocol: negotiate.Native,
+			Durability: negotiate.DurabilityFull, DataPath: tc.by, Transport: tc.transport}
+		writeSummary(&out, s, job.Planned{}, tc.path)
+		if !strings.Contains(out.String(), tc.want) || !strings.Contains(out.String(), "durable on the server") {
+			t.Errorf("%s: printed\n%s\nlacks %q", name, out.String(), tc.want)
+		}
+	}
+}
+
+func TestEventsOfACopyBetweenMachines(t *testing.T) {
+	var out bytes.Buffer
+	r := newJSON(&out, config.Copy{}, zerolog.Nop())
+	r.Begin(networkPath)
+	r.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 1})
+	if err := r.Result(job.Summary{Sent: true, Path: "x", Protocol: negotiate.Native, DataPath: negotiate.PathRMA,
+		Transport: "rc_mlx5/mlx5_0:1"}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if _, err := checkEvent(line); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	for _, want := range []string{`"side":"client"`, `"address":"lab:7483"`, `"data_path":"rma"`,
+		`"transport":"rc_mlx5/mlx5_0:1"`, `"encrypted":false`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s lacks %s", out.String(), want)
+		}
+	}
+}
+
+func TestPingOfAnotherMachine(t *testing.T) {
+	var out bytes.Buffer
+	r := NewPing(&out, config.Ping{}, zerolog.Nop())
+	r.Begin(networkPath)
+	if err := r.Result(ping.Summary{Count: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "path  tls to lab:7483 (encrypted)\npeer  lab: authenticated\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("printed\n%s\nlacks %q", out.String(), want)
+	}
+}
+
+// Between machines there is no host and no DPU, and a daemon is not on a side.
+func TestFailureBetweenMachines(t *testing.T) {
+	refused := &negotiate.Refusal{Code: negotiate.AbortRefused, Text: "not there"}
+	for want, err := range map[string]error{
+		"the daemon refused: not there": refused,
+		"something else":                errors.New("something else"),
+	} {
+		if got := Sentence(&SideError{Side: negotiate.Client, Err: err}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+// Package outputtest checks the JSON events of a copy against docs/events.schema.json. It is for tests only.
+package outputtest
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// EventKinds are the types of events, in the order of the schema: those of copies, of ls, of changes and of a ping.
+var EventKinds = []string{
+	"waiting", "hello", "plan", "progress", "file", "retry", "warning", "error", "summary", "total", "deleting", "peer",
+	"peers", "entry", "change", "text", "ping",
+}
+
+// CheckEvent validates an event and returns its type. It also requires the schema to describe every field: the schema
+// itself allows others, because later releases may add fields.
+type CheckEvent func(event string) (kind string, err error)
+
+// EventChecker returns the check of events for a schema file. The path is relative to the working directory of this
+// call; the file is read by the first check.
+func EventChecker(schemaFile string) CheckEvent {
+	path, pathErr := filepath.Abs(schemaFile)
+	schema := sync.OnceValues(func() (*jsonschema.Schema, error) {
+		if pathErr != nil {
+			return nil, pathErr
+		}
+		return jsonschema.NewCompiler().Compile(path)
+	})
+	return func(event string) (string, error) {
+		compiled, err := schema()
+		if err != nil {
+			return "", err
+		}
+		return checkEvent(compiled, event)
+	}
+}
+
+func checkEvent(schema *jsonschema.Schema, event string) (kind string, err error) {
+	instance, err := jsonschema.UnmarshalJSON(strings.NewReader(event))
+	if err != nil {
+		return "", err
+	}
+	if err := schema.Validate(instance); err != nil {
+		return "", err
+	}
+	fields := instance.(map[string]any)
+	kind = fields["type"].(string)
+	described := schema.OneOf[slices.Index(EventKinds, kind)].Ref.Properties
+	for name := range fields {
+		if described[name] == nil && schema.Properties[name] == nil {
+			return kind, fmt.Errorf("%s is not in the schema", name)
+		}
+	}
+	return kind, nil
+}

@@ -1,0 +1,113 @@
+package output
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/ping"
+)
+
+var somePings = ping.Summary{
+	Count: 100, Size: 64, Min: 1500 * time.Nanosecond, Median: 2 * time.Microsecond, P99: time.Millisecond,
+}
+
+// everyPingEvent reports round trips with every type of event.
+func everyPingEvent(r *PingReporter) {
+	r.Begin(Path{Software: "dma-copy VERSION", Side: negotiate.DPU, Device: "0000:03:00.1", Driver: "soft 1"})
+	r.Event(ping.Connected{Version: 1})
+	r.Event(ping.Text{From: negotiate.Host, Text: "a\x1b\xffb"})
+	_ = r.Result(somePings)
+	r.Fail(&SideError{Side: negotiate.DPU, Err: ping.ErrLost})
+}
+
+func TestPingText(t *testing.T) {
+	var out bytes.Buffer
+	r := NewPing(&out, config.Ping{}, zerolog.Nop())
+	r.Begin(Path{Driver: "soft 1", Reason: "why\nnot"})
+	r.Event(ping.Connected{Version: 1})
+	r.Event(ping.Text{From: negotiate.DPU, Text: "a\x1b[2J\nb"})
+	fast := somePings
+	fast.Fast, fast.Count, fast.Size = true, 1, 1
+	for _, s := range []ping.Summary{somePings, fast} {
+		if err := r.Result(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `DPU says: a\x1b[2J\nb
+100 round trips of 64 bytes: min 1.5 us, median 2.0 us, p99 1000.0 us, over the control channel
+path  soft 1
+why   why\nnot
+1 round trip of 1 byte: min 1.5 us, median 2.0 us, p99 1000.0 us, over producers and consumers
+path  soft 1
+why   why\nnot
+`
+	if out.String() != want {
+		t.Errorf("printed %s, want %s", out.String(), want)
+	}
+}
+
+// A side that says nothing is not reported to say something.
+func TestPingWithoutText(t *testing.T) {
+	for _, output := range []config.OutputForm{config.OutputText, config.OutputJSON} {
+		var out bytes.Buffer
+		NewPing(&out, config.Ping{Output: output}, zerolog.Nop()).Event(ping.Text{})
+		if out.Len() > 0 {
+			t.Errorf("%s: %s", output, out.String())
+		}
+	}
+}
+
+func TestPingOnAFullDisk(t *testing.T) {
+	for _, output := range []config.OutputForm{config.OutputText, config.OutputJSON} {
+		r := NewPing(fullDisk{}, config.Ping{Output: output}, zerolog.Nop())
+		r.Event(ping.Text{Text: "x"})
+		err := r.Result(somePings)
+		if !errors.Is(err, syscall.ENOSPC) || ExitCode(err) != exit.Failure {
+			t.Errorf("%s: %v", output, err)
+		}
+		if reason := syscall.ENOSPC.Error(); strings.Count(err.Error(), reason) != 1 {
+			t.Errorf("%s: %v does not give the reason once", output, err)
+		}
+	}
+}
+
+// The exit codes and sentences of what only a ping fails with.
+func TestPingFailures(t *testing.T) {
+	const noPath = "host: the two sides have no data path in common: the detail: leave out --path"
+	for _, test := range []struct {
+		err      error
+		code     int
+		sentence string
+	}{
+		{negotiate.ErrPayload, exit.Digest, "host: a payload came back changed: the detail: check the memory"},
+		{negotiate.ErrNoPath, exit.Device, noPath},
+	} {
+		err := &SideError{Side: negotiate.Host, Err: &negotiate.Error{Err: test.err, Detail: "the detail"}}
+		if code := ExitCode(err); code != test.code || !strings.HasPrefix(Sentence(err), test.sentence) {
+			t.Errorf("%v: code %d, %s", test.err, code, Sentence(err))
+		}
+	}
+	lost := &SideError{Side: negotiate.Host, Err: ping.ErrLost}
+	const sentence = "host: the connection to the DPU was lost before the last round trip: "
+	if code := ExitCode(lost); code != exit.Peer || !strings.HasPrefix(Sentence(lost), sentence) {
+		t.Errorf("code %d, %s", code, Sentence(lost))
+	}
+	refused := &SideError{Side: negotiate.Host, Err: comch.ErrRefused}
+	if code := ExitCode(refused); code != exit.Peer || strings.Contains(Sentence(refused), "copy") {
+		t.Errorf("code %d, %s", code, Sentence(refused))
+	}
+	err := &negotiate.Error{State: negotiate.Pinging, Err: negotiate.ErrOutOfOrder}
+	if ExitCode(err) != exit.Protocol || strings.Contains(Sentence(err), "doca_dma_copy") {
+		t.Errorf("code %d, %s", ExitCode(err), Sentence(err))
+	}
+}

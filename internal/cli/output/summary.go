@@ -1,0 +1,336 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quantity"
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// Path describes the device and driver of a copy on this side, or of a local copy, or the other machine.
+type Path struct {
+	Software string // name and version of this program
+	Side     negotiate.Side
+	Local    bool   // both sides are in this process
+	Target   string // of a local copy, as given
+	Device   string // PCI address, or the RDMA device of an SF; empty between machines
+	Address  string // of a daemon on another machine, HOST:PORT; empty: over a device
+	Driver   string // its title for the user
+	Hardware bool
+	Reason   string // why this driver; empty if the user chose it
+	Warning  string // of a fallback to the software device; it is in the log, and an event
+
+	File   string // of this side, as given
+	Remote string // what the peer's file is called, of a copy with a daemon; otherwise empty
+	Peer   *Peer  // the daemon; nil for any other copy
+
+	Location negotiate.Location // of the peer's file, as the peer says; zero if it does not, or has not yet
+	Wait     Wait               // for the other side; may be zero
+}
+
+// Peer describes a daemon to the user of a command.
+type Peer struct {
+	Key           string // name of its trusted key; empty: none
+	Fingerprint   string // of its key
+	Software      string // name and version that it reports
+	Machine, User string // where it runs and as whom, as it says; may be empty
+	Authenticated bool   // both sides have proved a key that the other one trusts
+}
+
+// writeSummary prints what a copy did, and over which path the bytes went. It claims no more than this side knows: the
+// reference protocol compares no bytes and tells a sender nothing about durability.
+func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
+	switch {
+	case s.UpToDate:
+		name := nameOf(s, Path{})
+		if s.Target != "" {
+			name = quote.Printable(s.Target)
+		}
+		fmt.Fprintf(w, "ok    %s is already up to date  %s%s\n", name, quantity.Bytes(uint64(s.Size)), sumOf(s))
+	case s.Existing:
+		fmt.Fprintf(w, "ok    nothing copied: %s exists and was left as it is\n", targetOf(s, path))
+	case s.Tree != nil:
+		writeTreeSummary(w, s, planned, path)
+	case s.DryRun:
+		fmt.Fprintf(w, "plan  %s %s  %s\n      nothing was changed\n", verb(s), nameOf(s, path),
+			quantity.Bytes(uint64(s.Size)))
+	default:
+		fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s, path), quantity.Bytes(uint64(s.Size)),
+			round(s.Elapsed), rate(s), sumOf(s))
+		fmt.Fprintf(w, "      %s\n", joined(", ", verified(s, planned), durability(s, path.Side), retries(s)))
+	}
+	if s.Resumed > 0 {
+		fmt.Fprintf(w, "      %s\n", resumed(s))
+	}
+	if s.Unconfirmed != "" {
+		fmt.Fprintf(w, "      target committed; %s\n", s.Unconfirmed)
+	}
+	fmt.Fprintf(w, "path  %s%s\n", pathTitle(s, path), shapeOf(s, path))
+	if stage := s.Shares.Busiest(); s.Shares[stage] > 0 && s.Size > 0 {
+		fmt.Fprintf(w, "time  most: %s\n", MostTime(stage, s.Shares[stage], path.Side))
+	}
+	if path.Peer != nil {
+		fmt.Fprintf(w, "peer  %s%s\n", path.peerTitle(), path.Peer.claim())
+	} else if where := locationTitle(path.Location); where != "" {
+		fmt.Fprintf(w, "peer  %s\n", where)
+	}
+	if path.Reason != "" {
+		fmt.Fprintf(w, "why   %s\n", quote.Printable(path.Reason))
+	}
+}
+
+// claim returns who the daemon says it is. Its key says who it is.
+func (p Peer) claim() string {
+	if at := locationTitle(negotiate.Location{Machine: p.Machine, User: p.User}); at != "" {
+		return "; says it is " + at
+	}
+	return ""
+}
+
+// locationTitle returns where the peer's file is, as scp and rsync write it: USER@MACHINE:PATH.
+func locationTitle(l negotiate.Location) string {
+	at := l.Machine
+	if l.User != "" && at != "" {
+		at = l.User + "@" + at
+	}
+	return quote.Printable(joined(":", at, l.Path))
+}
+
+// writeTreeSummary prints the two lines about a tree: what was copied, and what else there was.
+func writeTreeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
+	t := s.Tree
+	outcome := "ok"
+	switch {
+	case s.DryRun:
+		outcome = "plan"
+	case t.Failed > 0:
+		outcome = "part"
+	}
+	fmt.Fprintf(w, "%-4s  %s %s  %s, %s in %s%s\n", outcome, verb(s), nameOf(s, path), copiedOf(*t),
+		quantity.Bytes(uint64(t.Bytes)), round(s.Elapsed), rate(s))
+	rest := joined(", ", countOf(t.Unchanged, "unchanged"), countOf(t.Existing, "existing"),
+		countOf(t.Skipped, "skipped"), countOf(t.Failed, "failed"))
+	if s.DryRun {
+		fmt.Fprintf(w, "      %s\n", joined("; ", rest, "nothing was changed"))
+		return
+	}
+	checked := ""
+	if t.Files > 0 { // what is unchanged may only have been compared by size and time
+		checked = verified(s, planned)
+	}
+	fmt.Fprintf(w, "      %s\n", joined("; ", rest, joined(", ", checked, durability(s, path.Side), retries(s))))
+}
+
+// copiedOf lists what was copied of a tree, by kind.
+func copiedOf(t job.TreeSummary) string {
+	list := []string{quantity.Count(t.Files, "file")}
+	for _, kind := range []struct {
+		count int64
+		noun  string
+	}{{t.Directories, "directory"}, {t.Symlinks, "symlink"}, {t.HardLinks, "hard link"}} {
+		if kind.count > 0 {
+			list = append(list, quantity.Count(kind.count, kind.noun))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// countOf returns a number with a word, or nothing for 0.
+func countOf(n int64, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return quantity.Comma(n) + " " + what
+}
+
+// verb returns what was done, or in a dry run what would be.
+func verb(s job.Summary) string {
+	did, would := "received", "receive"
+	switch {
+	case s.Target != "":
+		did, would = "copied", "copy"
+	case s.Sent:
+		did, would = "sent", "send"
+	}
+	if s.DryRun {
+		return "would " + would
+	}
+	return did
+}
+
+// nameOf names what was copied: this side's file, also that of a daemon, or source and target of a local copy.
+func nameOf(s job.Summary, path Path) string {
+	switch {
+	case path.Remote != "" && s.Sent:
+		return nameOf(s, Path{}) + " to " + quote.Printable(path.Remote)
+	case path.Remote != "" && s.Path == config.Stream:
+		return quote.Printable(path.Remote) + " to standard output"
+	case path.Remote != "":
+		return quote.Printable(path.Remote) + " as " + quote.Printable(s.Path)
+	case s.Target == config.Stream:
+		return quote.Printable(s.Path) + " to standard output"
+	case s.Target != "" && s.Path == config.Stream:
+		return "standard input to " + quote.Printable(s.Target)
+	case s.Target != "":
+		return quote.Printable(s.Path) + " to " + quote.Printable(s.Target)
+	case s.Path != config.Stream:
+		return quote.Printable(s.Path)
+	case s.Sent:
+		return "standard input"
+	default:
+		return "to standard output"
+	}
+}
+
+// targetOf names what was or would have been written.
+func targetOf(s job.Summary, path Path) string {
+	switch {
+	case s.Target != "":
+		return quote.Printable(s.Target)
+	case s.Sent && path.Remote != "":
+		return quote.Printable(path.Remote)
+	case s.Sent:
+		return "the file of the " + path.Side.Other().String()
+	}
+	return quote.Printable(s.Path)
+}
+
+func sumOf(s job.Summary) string {
+	if s.Sum.Algorithm() == digest.None {
+		return ""
+	}
+	return "  " + s.Sum.String()
+}
+
+func verified(s job.Summary, planned job.Planned) string {
+	switch {
+	case s.Protocol != negotiate.Native:
+		return "not verified (reference protocol)"
+	case !compared(s, planned):
+		return "not verified (digest none)"
+	case s.Changing:
+		return "verified as read; the source was allowed to change"
+	case s.Readback:
+		return "verified as read back from the disk"
+	default:
+		return "verified"
+	}
+}
+
+// durability returns what is known of the receiver's disk.
+func durability(s job.Summary, side negotiate.Side) string {
+	if s.Protocol != negotiate.Native {
+		return referenceDurability(s, side)
+	}
+	where := " here"
+	switch {
+	case s.Target != "":
+		where = ""
+	case s.Sent:
+		where = " on the " + side.Other().String()
+	}
+	switch {
+	case s.Target == config.Stream, !s.Sent && s.Path == config.Stream:
+		return "written to the stream"
+	case s.Durability == negotiate.DurabilityFull:
+		return "durable" + where
+	case s.Durability == negotiate.DurabilityFile:
+		return "content durable" + where
+	default:
+		return "not flushed" + where
+	}
+}
+
+// referenceDurability returns what the reference protocol tells: the DPU reports success after its own file is
+// durable; a host that receives reports failures only.
+func referenceDurability(s job.Summary, side negotiate.Side) string {
+	switch {
+	case !s.Sent:
+		return "durable here"
+	case side == negotiate.Host:
+		return "durable on the DPU if it runs dma-copy, else unknown"
+	default:
+		return "durability on the host unknown"
+	}
+}
+
+func resumed(s job.Summary) string {
+	return fmt.Sprintf("resumed: %s of %s already present; %s copied in this run",
+		quantity.Bytes(uint64(s.Resumed)), quantity.Bytes(uint64(s.Size)), quantity.Bytes(uint64(copied(s))))
+}
+
+// copied returns how many bytes this run has copied.
+func copied(s job.Summary) int64 {
+	switch {
+	case s.UpToDate, s.Existing, s.DryRun:
+		return 0
+	case s.Tree != nil:
+		return s.Tree.Bytes - s.Resumed
+	}
+	return s.Size - s.Resumed
+}
+
+func retries(s job.Summary) string {
+	if s.Retries == 0 {
+		return ""
+	}
+	return quantity.Count(s.Retries, "chunk") + " retransmitted"
+}
+
+// rate returns the rate in parentheses, or nothing for an empty file. Bytes that were already present do not count.
+func rate(s job.Summary) string {
+	if perSecond := bytesPerSecond(s); perSecond > 0 {
+		return fmt.Sprintf(" (%s/s)", quantity.Bytes(uint64(perSecond)))
+	}
+	return ""
+}
+
+func bytesPerSecond(s job.Summary) float64 {
+	if s.Elapsed <= 0 {
+		return 0
+	}
+	return float64(copied(s)) / s.Elapsed.Seconds()
+}
+
+func round(d time.Duration) time.Duration {
+	if d > time.Second {
+		return d.Round(10 * time.Millisecond)
+	}
+	return d.Round(10 * time.Microsecond)
+}
+
+func shapeOf(s job.Summary, path Path) string {
+	var parts []string
+	if path.Local {
+		parts = append(parts, "local DMA on "+path.Device)
+	}
+	if s.DataPath == negotiate.PathFast {
+		parts = append(parts, "over producers and consumers")
+	}
+	if s.Chunk > 0 {
+		parts = append(parts, "chunk "+quantity.Bytes(uint64(s.Chunk)), fmt.Sprintf("depth %d", s.Depth))
+	}
+	if s.Anonymous {
+		parts = append(parts, "whole file in memory (the driver cannot pin file mappings)")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "  " + strings.Join(parts, "  ")
+}
+
+// MostTime names the stage that limits the copy.
+func MostTime(stage pump.Stage, share float64, side negotiate.Side) string {
+	if stage == pump.Peer {
+		return fmt.Sprintf("waiting for the %s %.0f%%", side.Other(), 100*share)
+	}
+	return percentage(stage, share)
+}

@@ -1,0 +1,376 @@
+package output
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+var (
+	treePath = Path{Side: negotiate.Host, Driver: "soft 1", File: "photos"}
+	treePlan = job.Planned{Sent: true, Tree: true, Size: job.Unknown, Digest: digest.CRC32C,
+		Durability: negotiate.DurabilityFull}
+)
+
+// treeResult returns the summary of a tree that this side has sent, with a change.
+func treeResult(change func(*job.TreeSummary)) job.Summary {
+	t := &job.TreeSummary{Files: 9900, Directories: 1, Symlinks: 2, Unchanged: 100, Bytes: 40 << 20}
+	change(t)
+	return job.Summary{
+		Sent: true, Path: "photos", Size: 41 << 20, Elapsed: 200 * time.Millisecond, Protocol: negotiate.Native,
+		Durability: negotiate.DurabilityFull, Tree: t,
+	}
+}
+
+// planned returns the summary of a dry run.
+func planned(s job.Summary) job.Summary {
+	s.DryRun = true
+	return s
+}
+
+// entries are one entry of each action.
+var entries = []job.FileDone{
+	{Path: "", Kind: negotiate.EntryDirectory, Action: job.Unchanged},
+	{Path: "a b", Kind: negotiate.EntryFile, Action: job.WouldCopy, Bytes: 4096, Change: negotiate.ChangeSize},
+	{Path: "a\n\xff\\", Kind: negotiate.EntryFile, Action: job.Copied, Bytes: 7},
+	{Path: "link", Kind: negotiate.EntrySymlink, Action: job.Skipped},
+	{Path: "z", Kind: negotiate.EntryFile, Action: job.Failed, Err: fmt.Errorf("%w: no space", job.ErrTarget)},
+}
+
+func TestTreeSummaryAsText(t *testing.T) {
+	cases := []struct {
+		name    string
+		summary job.Summary
+		planned job.Planned
+		want    string
+	}{
+		{"all copied", treeResult(func(t *job.TreeSummary) { t.Unchanged = 0 }), treePlan,
+			"ok    sent photos  9,900 files, 1 directory, 2 symlinks, 40 MiB in 200ms (200 MiB/s)\n" +
+				"      verified, durable on the DPU\n"},
+		{"with failures",
+			treeResult(func(t *job.TreeSummary) { t.Files, t.Symlinks, t.Skipped, t.Failed = 1, 0, 3, 1500 }),
+			treePlan, "part  sent photos  1 file, 1 directory, 40 MiB in 200ms (200 MiB/s)\n" +
+				"      100 unchanged, 3 skipped, 1,500 failed; verified, durable on the DPU\n"},
+		{"without a digest", treeResult(func(t *job.TreeSummary) {}), job.Planned{Tree: true},
+			"ok    sent photos  9,900 files, 1 directory, 2 symlinks, 40 MiB in 200ms (200 MiB/s)\n" +
+				"      100 unchanged; not verified (digest none), durable on the DPU\n"},
+		{"nothing copied", treeResult(func(t *job.TreeSummary) {
+			t.Files, t.Directories, t.Symlinks, t.Bytes = 0, 0, 0, 0
+		}), treePlan, "ok    sent photos  0 files, 0 B in 200ms\n      100 unchanged; durable on the DPU\n"},
+		{"a plan", planned(treeResult(func(*job.TreeSummary) {})), treePlan,
+			"plan  would send photos  9,900 files, 1 directory, 2 symlinks, 40 MiB in 200ms\n" +
+				"      100 unchanged; nothing was changed\n"},
+		{"a plan of a file", planned(job.Summary{Path: "x", Size: 3 << 20}), job.Planned{},
+			"plan  would receive x  3.0 MiB\n      nothing was changed\n"},
+		{"a file that both sides have", job.Summary{Path: "x", Size: 3 << 20, UpToDate: true}, job.Planned{},
+			"ok    x is already up to date  3.0 MiB\n"},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			var out strings.Builder
+			p := newText(io.Discard, &out, nil, config.Copy{}, zerolog.Nop())
+			p.Begin(treePath)
+			p.Event(tc.planned)
+			if err := p.Result(tc.summary); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := out.String(), tc.want+"path  soft 1\n"; got != want {
+				t.Errorf("printed\n%swant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// A dry run prints one line per entry on stdout, from which the bytes of each name can be restored.
+func TestPlanOfADryRun(t *testing.T) {
+	var stdout, stderr strings.Builder
+	p := newText(&stdout, &stderr, nil, config.Copy{DryRun: true, Quiet: true}, zerolog.Nop())
+	p.Begin(treePath)
+	for _, e := range entries {
+		p.Event(e)
+	}
+	if err := p.Result(treeResult(func(*job.TreeSummary) {})); err != nil {
+		t.Fatal(err)
+	}
+	want := "unchanged  -                     -  ./\n" +
+		"copy       size               4096  a b\n" +
+		`copied     -                     7  a\n\xff\\` + "\n" +
+		"skipped    -                     -  link\n" +
+		"failed     -                     0  z: target: no space\n"
+	if stdout.String() != want || stderr.Len() > 0 {
+		t.Errorf("printed\n%swant\n%s; on stderr %q", stdout.String(), want, stderr.String())
+	}
+}
+
+// A dry run of a single file prints a line for it, which says whether it would be copied.
+func TestPlanOfAFile(t *testing.T) {
+	for want, s := range map[string]job.Summary{
+		"copy       new                  10  a\\nb\n": {
+			Path: "a\nb", Size: 10, DryRun: true, Change: negotiate.ChangeNew,
+		},
+		"unchanged  -                    10  file\n": {Path: "file", Size: 10, DryRun: true, UpToDate: true},
+		"existing   -                    10  file\n": {Path: "file", Size: 10, DryRun: true, Existing: true},
+	} {
+		var stdout strings.Builder
+		p := newText(&stdout, io.Discard, nil, config.Copy{DryRun: true}, zerolog.Nop())
+		if err := p.Result(s); err != nil {
+			t.Fatal(err)
+		}
+		if stdout.String() != want {
+			t.Errorf("printed\n%swant\n%s", stdout.String(), want)
+		}
+	}
+}
+
+// Only a plan that was asked for is printed, and one that could not be printed is an error.
+func TestPlanOnAFullDisk(t *testing.T) {
+	for _, dryRun := range []bool{false, true} {
+		p := newText(fullDisk{}, io.Discard, nil, config.Copy{DryRun: dryRun}, zerolog.Nop())
+		p.Event(entries[1])
+		err := p.Result(treeResult(func(*job.TreeSummary) {}))
+		if errors.Is(err, syscall.ENOSPC) != dryRun {
+			t.Errorf("dry run %t: error %v", dryRun, err)
+		}
+	}
+}
+
+// The events of a tree match the schema; names that are not UTF-8 can be restored.
+func TestEventsOfATree(t *testing.T) {
+	var out bytes.Buffer
+	p := newJSON(&out, config.Copy{File: "photos", Events: config.EventsAll}, zerolog.Nop())
+	p.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC) }
+	p.Begin(treePath)
+	p.Event(treePlan)
+	p.Progress(job.Sample{Phase: job.Moving, Moved: 5, Total: job.Unknown, Elapsed: time.Second, Files: 1,
+		FilesFound: 3, Found: 10})
+	p.Progress(job.Sample{Phase: job.Moving, Moved: 10, Total: job.Unknown, Elapsed: 2 * time.Second, Files: 3,
+		FilesFound: 3, Found: 10, Walked: true})
+	for _, e := range entries {
+		p.Event(e)
+	}
+	if err := p.Result(treeResult(func(t *job.TreeSummary) { t.AddFailure(job.FailedEntry{}) })); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if _, err := checkEvent(line); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	compareGolden(t, "testdata/tree_events.golden", out.String())
+}
+
+// By default only entries that failed have an event, in a dry run all of them.
+func TestEntriesWithEvents(t *testing.T) {
+	for _, tc := range []struct {
+		s    config.Copy
+		want int
+	}{{config.Copy{}, 1}, {config.Copy{DryRun: true}, len(entries)}, {config.Copy{Events: "all"}, len(entries)}} {
+		var out bytes.Buffer
+		p := newJSON(&out, tc.s, zerolog.Nop())
+		for _, e := range entries {
+			p.Event(e)
+		}
+		if got := strings.Count(out.String(), `"type":"file"`); got != tc.want {
+			t.Errorf("%+v: %d events, want %d", tc.s, got, tc.want)
+		}
+	}
+}
+
+// A file that both sides had is an event and a summary without copied bytes.
+func TestEventsOfAFileThatIsUpToDate(t *testing.T) {
+	var out bytes.Buffer
+	p := newJSON(&out, config.Copy{File: "file"}, zerolog.Nop())
+	p.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 2})
+	summary := job.Summary{Path: "file", Size: 10, UpToDate: true, Elapsed: time.Second, Protocol: negotiate.Native}
+	if err := p.Result(summary); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if _, err := checkEvent(line); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	for _, part := range []string{`"action":"unchanged","bytes":10,"verified":false}`, `"up_to_date":true`,
+		`"copied_bytes":0`, `"bytes_per_second":0`} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("%s without %s", out.String(), part)
+		}
+	}
+}
+
+// The events of a dry run of a file do not claim that it was copied, verified or flushed.
+func TestEventsOfADryRunOfAFile(t *testing.T) {
+	var out bytes.Buffer
+	p := newJSON(&out, config.Copy{File: "file", DryRun: true}, zerolog.Nop())
+	p.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 2})
+	summary := job.Summary{
+		Path: "file", Size: 10, DryRun: true, Elapsed: time.Second, Protocol: negotiate.Native,
+		Durability: negotiate.DurabilityFull,
+	}
+	if err := p.Result(summary); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if _, err := checkEvent(line); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	for _, part := range []string{`"action":"would-copy","bytes":10,"verified":false}`, `"dry_run":true`,
+		`"copied_bytes":0`, `"bytes_per_second":0`} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("%s without %s", out.String(), part)
+		}
+	}
+}
+
+// Each of the first failures is a line on stderr, then their number; the exit code is that of a partial success.
+func TestFailedEntries(t *testing.T) {
+	reporter := &recorder{}
+	m := NewMonitor(reporter, config.Copy{})
+	summary := treeResult(func(t *job.TreeSummary) {
+		t.AddFailure(job.FailedEntry{Path: "a\x1b", Err: errors.New("no space left on device")})
+		t.AddFailure(job.FailedEntry{
+			Path: "b", Err: job.NewError(job.ErrSource, nil, "check the disk", "cannot read b"),
+		})
+		t.AddFailure(job.FailedEntry{Path: "c", Err: aborted(negotiate.AbortTarget, "cannot create c")})
+		for i := range 30 {
+			t.AddFailure(job.FailedEntry{Path: fmt.Sprintf("d%d", i), Err: job.ErrTarget})
+		}
+	})
+	err := m.Conclude(summary, fmt.Errorf("the copy: %w", job.ErrSomeFailed))
+	if code := ExitCode(err); code != exit.SomeFailed || len(reporter.results) != 1 {
+		t.Errorf("exit code %d, results %+v", code, reporter.results)
+	}
+	var said strings.Builder
+	WriteError(&said, err)
+	lines := strings.Split(strings.TrimSuffix(said.String(), "\n"), "\n")
+	want := map[int]string{
+		0:  `dma-copy: host: a\x1b: no space left on device`,
+		1:  "dma-copy: host: b: cannot read b: check the disk",
+		2:  "dma-copy: host: c: the DPU reports: cannot create c",
+		3:  "dma-copy: host: d0: target",
+		20: "dma-copy: host: and 13 more",
+		21: "dma-copy: host: 33 of 10,036 entries failed: remove the causes and run the same commands, " +
+			"with --ignore-existing or --overwrite on the side that receives",
+	}
+	for i, line := range want {
+		if i >= len(lines) || lines[i] != line {
+			t.Errorf("line %d is not %s:\n%s", i, line, said.String())
+		}
+	}
+	if len(lines) != len(want)+16 {
+		t.Errorf("%d lines:\n%s", len(lines), said.String())
+	}
+}
+
+// Entries that only the sender knows are one line on the receiver, and are counted in its event.
+func TestUnreadableEntries(t *testing.T) {
+	var out bytes.Buffer
+	p := newJSON(&out, config.Copy{}, zerolog.Nop())
+	p.Begin(treePath)
+	summary := treeResult(func(t *job.TreeSummary) {
+		t.AddFailure(job.FailedEntry{Path: "a", Err: errors.New("no space left on device")})
+		t.AddFailure(job.FailedEntry{Path: "dir", Err: errors.New("not permitted")})
+		t.AddUnreadable(1200)
+	})
+	err := NewMonitor(p, config.Copy{}).Conclude(summary, job.ErrSomeFailed)
+	for line := range strings.Lines(out.String()) {
+		if _, err := checkEvent(line); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if want := `"failed":1202,"unreadable":1200`; !strings.Contains(out.String(), want) {
+		t.Errorf("%s without %s", out.String(), want)
+	}
+	var said strings.Builder
+	WriteError(&said, err)
+	want := "dma-copy: host: a: no space left on device\n" +
+		"dma-copy: host: dir: not permitted\n" +
+		"dma-copy: host: the DPU could not read 1,200 entries: see its error messages\n" +
+		"dma-copy: host: 1,202 of 11,205 entries failed: " +
+		"remove the causes and run the same commands, with --ignore-existing or --overwrite on the side that receives\n"
+	if said.String() != want {
+		t.Errorf("printed\n%swant\n%s", said.String(), want)
+	}
+}
+
+// A transfer that failed as a whole has no result, whatever entries failed before.
+func TestFailedTree(t *testing.T) {
+	reporter := &recorder{}
+	m := NewMonitor(reporter, config.Copy{})
+	m.Event(treePlan)
+	err := m.Conclude(treeResult(func(*job.TreeSummary) {}), job.ErrIdle)
+	if code := ExitCode(err); code != exit.Peer || len(reporter.results) > 0 {
+		t.Errorf("exit code %d, results %+v", code, reporter.results)
+	}
+	if got, want := Sentence(err), "host: no progress"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A list of paths has no effect on a receiver, nor on a file. Patterns may be meant for other copies.
+func TestListWithoutEffect(t *testing.T) {
+	s := config.Copy{FilesFrom: "list", Filters: []config.FilterRule{{Kind: config.FilterExclude, Text: "*.o"}}}
+	for _, tc := range []struct {
+		s       config.Copy
+		planned job.Planned
+		want    string
+	}{
+		{s, job.Planned{Sent: true, Tree: true}, ""},
+		{s, job.Planned{Tree: true, Compare: true}, ""},
+		{s, job.Planned{Tree: true}, "this side receives, where --files-from has no effect"},
+		{s, job.Planned{Sent: true}, "the source is a file, where --files-from has no effect"},
+		{config.Copy{Filters: s.Filters}, job.Planned{}, ""},
+	} {
+		reporter := &recorder{}
+		NewMonitor(reporter, tc.s).Event(tc.planned)
+		if got := strings.Join(reporter.warnings, "; "); got != tc.want {
+			t.Errorf("%+v: warned %q, want %q", tc.planned, got, tc.want)
+		}
+	}
+}
+
+// recorder is a Reporter that keeps warnings and results.
+type recorder struct {
+	warnings []string
+	results  []job.Summary
+}
+
+func (r *recorder) Begin(Path) {}
+
+func (r *recorder) SourceFailed(error) {}
+
+func (r *recorder) Deleting(Deleting) {}
+
+func (r *recorder) Deleted(Deletion) {}
+
+func (r *recorder) Total(Total) error { return nil }
+
+func (r *recorder) Event(e job.Event) {
+	if warned, is := e.(job.Warned); is {
+		r.warnings = append(r.warnings, warned.Text)
+	}
+}
+
+func (r *recorder) Progress(job.Sample)              {}
+func (r *recorder) Asked(job.Sample, []job.Snapshot) {}
+func (r *recorder) Interval() time.Duration          { return 0 }
+func (r *recorder) Fail(error)                       {}
+
+func (r *recorder) Result(s job.Summary) error {
+	r.results = append(r.results, s)
+	return nil
+}
