@@ -62,21 +62,24 @@ func PulsesIn(wait, interval time.Duration) int { return int((wait + interval - 
 
 // Countdown calls a function after a number of pulses. It is safe for concurrent use.
 type Countdown struct {
-	ctx      context.Context
-	interval time.Duration
-	over     func()
-
 	mu    sync.Mutex
 	timer *time.Timer
-	left  int // pulses
 }
 
 // NewCountdown starts a Countdown that calls over after that many pulses, unless ctx ends or Stop is called before.
 func NewCountdown(ctx context.Context, pulses int, interval time.Duration, over func()) *Countdown {
-	c := &Countdown{ctx: ctx, interval: interval, left: pulses, over: over}
+	c := &Countdown{}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.timer = time.AfterFunc(interval, c.count)
+	c.timer = time.AfterFunc(interval, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if pulses--; pulses <= 0 {
+			over()
+		} else if ctx.Err() == nil {
+			c.timer.Reset(interval)
+		}
+	})
 	return c
 }
 
@@ -85,14 +88,4 @@ func (c *Countdown) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.timer.Stop()
-}
-
-func (c *Countdown) count() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.left--; c.left <= 0 {
-		c.over()
-	} else if c.ctx.Err() == nil {
-		c.timer.Reset(c.interval)
-	}
 }

@@ -176,40 +176,40 @@ func reserve(limiters []*rate.Limiter, length int64) (reserved []*rate.Reservati
 }
 
 // poller implements link.
-func (t *transfer) poller(ctx context.Context) pump.Poller { return &poller{t.config.Conn, t, ctx} }
+func (t *transfer) poller() pump.Poller { return &poller{t.config.Conn, t} }
 
-// poller lets the lanes of a role exchange messages with the peer while ctx lasts. It implements pump.Poller.
+// poller lets the lanes of a role exchange messages with the peer. It implements pump.Poller.
 type poller struct {
 	comch.Conn
 	transfer *transfer
-	ctx      context.Context
 }
 
 // Poll implements pump.Poller. It does nothing while the transfer has another owner. What ends the transfer is left to
-// lead, which is woken for it.
-func (p *poller) Poll() {
+// lead, which is woken for it. The end of ctx is no failure of the peer: another lane has failed, or the transfer ends.
+func (p *poller) Poll(ctx context.Context) {
 	t := p.transfer
-	if !t.owner.tryAcquire() {
+	if ctx.Err() != nil || !t.owner.tryAcquire() {
 		return
 	}
 	defer t.owner.release()
 	if t.broken != nil {
 		return
 	}
-	if t.broken = p.exchange(); t.broken != nil {
+	if err := p.exchange(ctx); err != nil && !errors.Is(err, context.Cause(ctx)) {
+		t.broken = err
 		t.post(nothing) // wakes the goroutine that leads the transfer
 	}
 }
 
-func (p *poller) exchange() error {
+func (p *poller) exchange(ctx context.Context) error {
 	t := p.transfer
 	for range pollBurst {
-		received, err := t.receive(p.ctx)
+		received, err := t.receive(ctx)
 		if err != nil {
 			return err
 		}
 		if t.due() {
-			if err := t.flush(p.ctx); err != nil {
+			if err := t.flush(ctx); err != nil {
 				return err
 			}
 		} else if !received {

@@ -99,7 +99,7 @@ func (r *receiver) start(ctx context.Context) error {
 		Depth: r.terms.layout().Depth, Buffers: w.Buffers, Engines: w.Engines, InPlace: w.InPlace,
 		InOrder: r.terms.inOrder(), Pushed: r.terms.plan.Path.Pushed(),
 		Digest: r.terms.plan.Digest, Stages: r.terms.config.Progress.Stages(), Outbox: r.replies.box,
-		Pinning: r.terms.pinning(r.announced), Pace: r.link.pace(), Poller: r.link.poller(ctx),
+		Pinning: r.terms.pinning(r.announced), Pace: r.link.pace(), Poller: r.link.poller(),
 		StorePack: r.packs.storePack, Retransmit: r.account.retransmitting, Log: r.terms.contentLog(),
 	})
 	r.terms.config.Log.Debug().Int("lanes", len(w.Engines)).Msg("lanes started")

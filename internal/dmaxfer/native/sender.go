@@ -73,7 +73,7 @@ func (s *sender) windowOpened(_ context.Context, w *window.Window) error {
 		Feed: s.feed, Slots: w.Slots, Engines: w.Engines,
 		Lanes: s.terms.layout().Lanes, Digest: s.terms.plan.Digest, Stages: s.terms.config.Progress.Stages(),
 		Outbox: s.transmitter.box, Pinning: s.terms.pinning(s.terms.localSize()), Pace: s.link.pace(),
-		Poller: s.link.poller(ctx), Log: s.terms.contentLog(),
+		Poller: s.link.poller(), Log: s.terms.contentLog(),
 	})
 	s.transmitter.acknowledge = s.lanes.Acknowledge
 	s.terms.config.Log.Debug().Int("lanes", s.terms.layout().Lanes).Msg("lanes started")

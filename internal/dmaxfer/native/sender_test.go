@@ -24,7 +24,7 @@ func (*steps) send(context.Context, []byte) error                  { return nil 
 func (s *steps) run(call func() func() error)                      { s.jobs = append(s.jobs, call) }
 func (s *steps) post(call func() error)                            { s.posted = append(s.posted, call) }
 func (*steps) code(error) negotiate.AbortCode                      { return negotiate.AbortFailure }
-func (*steps) poller(context.Context) pump.Poller                  { return nil }
+func (*steps) poller() pump.Poller                                 { return nil }
 func (*steps) pace() func(ctx context.Context, length int64) error { return nil }
 
 // loneSender is a sender whose receiver is played by the test.

@@ -187,8 +187,8 @@ type link interface {
 	// code returns the exit code for an error, for the peer.
 	code(err error) negotiate.AbortCode
 
-	// poller lets the lanes exchange messages with the peer while ctx lasts.
-	poller(ctx context.Context) pump.Poller
+	// poller lets the lanes exchange messages with the peer.
+	poller() pump.Poller
 
 	// pace waits, in a lane, until the bandwidth limit permits a chunk; nil without a limit.
 	pace() func(ctx context.Context, length int64) error

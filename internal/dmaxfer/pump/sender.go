@@ -157,7 +157,7 @@ func newSenderLane(s *Sender, number int) *senderLane {
 // run alternates between filling a slot and handling the progress of others. It waits only if it can do neither.
 func (l *senderLane) run(ctx context.Context) error {
 	l.peer.start()
-	defer l.peer.stop()
+	defer l.peer.stop(ctx)
 	for {
 		read, err := l.readNext(ctx)
 		if err == nil {
@@ -172,7 +172,7 @@ func (l *senderLane) run(ctx context.Context) error {
 		if err := l.progress(ctx, !read); err != nil {
 			return err
 		}
-		l.peer.poll()
+		l.peer.poll(ctx)
 	}
 }
 
