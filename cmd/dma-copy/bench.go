@@ -16,6 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/bench"
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/fileio"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/comch"
@@ -172,7 +173,7 @@ func (b *benchRun) serve(ctx context.Context, on side, m service.Meeting) (err e
 	if err = cmp.Or(c.Refusal, err); err != nil {
 		return err
 	}
-	if b.settings.Output == config.OutputJSON {
+	if b.settings.Output == option.OutputJSON {
 		return b.newReport(on, pathOf(on, b.settings.Driver)).WriteJSON(b.streams.stdout)
 	}
 	if b.settings.Quiet {
@@ -234,7 +235,7 @@ func (b *benchRun) measure(ctx context.Context, c contact) error {
 		}
 	}
 	switch {
-	case b.settings.Output == config.OutputJSON:
+	case b.settings.Output == option.OutputJSON:
 		return b.report.WriteJSON(b.streams.stdout)
 	case b.settings.Quiet:
 		return nil
@@ -290,7 +291,7 @@ func (b *benchRun) copies(ctx context.Context, c contact) error {
 				return err
 			}
 			b.report.Results = append(b.report.Results, results...)
-			if s.Output == config.OutputText && !s.Quiet && len(results) > 0 {
+			if s.Output == option.OutputText && !s.Quiet && len(results) > 0 {
 				bench.WriteTable(b.streams.stdout, results)
 			}
 		}

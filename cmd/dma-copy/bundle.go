@@ -19,6 +19,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/exchange"
 	"github.com/dma-copy/dma-copy/internal/cli/fileio"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/daemon/status"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -171,7 +172,7 @@ func (b *collection) own(ctx context.Context) ([]bundle.Part, error) {
 		part("version.json", "versions, and the driver of a copy", func(w io.Writer) error {
 			about := versionsOf(s.Driver.LibraryDir)
 			about.Driver, about.UCX = findDriver(s.Driver.Options()), findUCX()
-			return about.print(w, config.OutputJSON)
+			return about.print(w, option.OutputJSON)
 		}),
 		part("devices.json", "devices, representors and capabilities", func(w io.Writer) error {
 			return inventory.Look(s.Driver.Options(), func(driver *doca.Driver) error {
@@ -179,7 +180,7 @@ func (b *collection) own(ctx context.Context) ([]bundle.Part, error) {
 				if err != nil {
 					return err
 				}
-				return inventory.Write(w, found, config.OutputJSON)
+				return inventory.Write(w, found, option.OutputJSON)
 			})
 		}),
 		part("doctor.json", "findings of doctor, with -p also of --probe", func(w io.Writer) error {
@@ -271,7 +272,7 @@ func (b *collection) swap(ctx context.Context, own []bundle.Part) ([]bundle.Part
 	var theirs []byte
 	if err == nil {
 		wait := output.WaitForCommand(on.side, hostFunction(on, s.Representor), "dma-copy bundle --peer", s.Wait)
-		stop := output.Waiting(wait, waitOutput(b.streams, config.OutputText, false, b.log), progressRequests(ctx))
+		stop := output.Waiting(wait, waitOutput(b.streams, option.OutputText, false, b.log), progressRequests(ctx))
 		theirs, err = swapPacked(ctx, exchange.Options{
 			Side: on.side, Device: on.device, Representor: s.Representor, Name: bundleServer, Wait: s.Wait,
 			Idle: exchange.Limit, Log: b.log,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/manpage"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -23,7 +24,7 @@ type command struct {
 	list     []manpage.Row   // follows them; may be nil
 	notes    string          // the paragraphs behind the list; may be empty
 	examples string          // command lines, each with a prompt in front
-	settings config.Settings // the flags fill them in before run is called
+	settings option.Settings // the flags fill them in before run is called
 	takes    []string        // the arguments behind its flags, one usage each; nil: none
 	complete completes       // offers its arguments to a shell; nil: there is nothing to offer
 	others   bool            // its arguments may be flags of other commands; its own are in front of them
@@ -62,7 +63,7 @@ func newSubcommand(c command, streams streams, line []string) *cobra.Command {
 	}
 	cmd.SetFlagErrorFunc(c.refuseFlags(streams, line))
 	cmd.Flags().BoolP("help", "h", false, helpFlag.Help)
-	config.Declare(cmd.Flags(), c.settings)
+	option.Declare(cmd.Flags(), c.settings)
 	cmd.Flags().SetInterspersed(!c.others)
 	return cmd
 }
@@ -78,8 +79,8 @@ func asksForHelp(args []string) bool {
 // refuseFlags returns the function that explains errors in the flags of a command line.
 func (c command) refuseFlags(streams streams, line []string) func(*cobra.Command, error) error {
 	return func(cmd *cobra.Command, err error) error {
-		err = config.ExplainFlagError(cmd.CommandPath(), cmd.Flags(), err)
-		config.SetKnownFlags(cmd.Flags(), line)
+		err = config.Every().ExplainFlagError(cmd.CommandPath(), cmd.Flags(), err)
+		option.SetKnownFlags(cmd.Flags(), line)
 		return c.refuseLine(streams, cmd.Flags(), err)
 	}
 }
@@ -89,7 +90,7 @@ func (c command) refuseLine(streams streams, flags *pflag.FlagSet, err error) er
 	if c.refused == nil {
 		return err
 	}
-	_, _ = config.Load(flags, streams.env, c.settings) // what else is wrong is not reported
+	_, _ = config.Every().Load(flags, streams.env, c.settings) // what else is wrong is not reported
 	return c.refused(streams, err)
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 )
 
 func TestRefusedCommands(t *testing.T) {
@@ -116,13 +116,13 @@ func TestVariablesOfACopyDoNotConcernCommands(t *testing.T) {
 func TestLibraryDirOfVersionFlag(t *testing.T) {
 	flags := flagsOfACopy()
 	environment := func(name string) (string, bool) { return "/by-variable", name == "DMA_COPY_DOCA_LIBDIR" }
-	if got := config.TextOf("doca-libdir", flags, environment); got != "/by-variable" {
+	if got := option.TextOf("doca-libdir", flags, environment); got != "/by-variable" {
 		t.Errorf("directory %q", got)
 	}
 	if err := flags.Parse([]string{"--doca-libdir", "/by-flag"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := config.TextOf("doca-libdir", flags, environment); got != "/by-flag" {
+	if got := option.TextOf("doca-libdir", flags, environment); got != "/by-flag" {
 		t.Errorf("directory %q", got)
 	}
 }

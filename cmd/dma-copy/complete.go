@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
@@ -73,18 +74,18 @@ func prepareCompletion(root *cobra.Command, list []command, streams streams, bef
 
 // offerValues lets cobra offer the values of the flags, describe each flag in a few words, and leave out flags that
 // conflict with those given.
-func (c completer) offerValues(cmd *cobra.Command, s config.Settings) {
+func (c completer) offerValues(cmd *cobra.Command, s option.Settings) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		flag.Usage = inBrief(flag.Usage)
 		err := cmd.RegisterFlagCompletionFunc(flag.Name,
 			func(_ *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-				return c.value(config.ValuesOf(s, flag.Name), word)
+				return c.value(option.ValuesOf(s, flag.Name), word)
 			})
 		if err != nil {
 			panic("internal error: " + err.Error())
 		}
 	})
-	for _, set := range config.Exclusive(s) {
+	for _, set := range option.Exclusive(s) {
 		cmd.MarkFlagsMutuallyExclusive(set...)
 	}
 }
@@ -98,17 +99,17 @@ func inBrief(help string) string {
 }
 
 // value returns the candidates for the value of an option.
-func (c completer) value(v config.Values, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (c completer) value(v option.Values, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch v.Kind {
-	case config.WordValues:
+	case option.WordValues:
 		return offerWords(v, word)
-	case config.FileValues:
+	case option.FileValues:
 		return nil, files
-	case config.DirectoryValues:
+	case option.DirectoryValues:
 		return nil, directories
-	case config.DeviceValues:
+	case option.DeviceValues:
 		return within(c.patience(), func() []cobra.Completion { return c.devices(word) }), onlyThese
-	case config.RepresentorValues:
+	case option.RepresentorValues:
 		return within(c.patience(), func() []cobra.Completion { return c.representors(word) }), onlyThese
 	default:
 		return nil, onlyThese
@@ -116,7 +117,7 @@ func (c completer) value(v config.Values, word string) ([]cobra.Completion, cobr
 }
 
 // offerWords returns the words with this beginning, or of a list those that it does not have yet.
-func offerWords(v config.Values, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func offerWords(v option.Values, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	given := ""
 	if v.List {
 		given = word[:strings.LastIndexByte(word, ',')+1]
@@ -140,7 +141,7 @@ func offerWords(v config.Values, word string) ([]cobra.Completion, cobra.ShellCo
 
 // offer returns the words of a list with this beginning.
 func offer(words []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return offerWords(config.Values{Words: words}, word)
+	return offerWords(option.Values{Words: words}, word)
 }
 
 // within returns what find returns, or nothing if that takes longer than the limit. find then goes on until the process
@@ -160,21 +161,21 @@ func within(limit time.Duration, find func() []cobra.Completion) []cobra.Complet
 // environment. What is wrong with them is not reported.
 func (c completer) settings() *config.List {
 	s, flags := new(config.List), pflag.NewFlagSet("", pflag.ContinueOnError)
-	config.Declare(flags, s)
+	option.Declare(flags, s)
 	c.flags.Visit(func(given *pflag.Flag) {
 		if own := flags.Lookup(given.Name); own != nil {
 			_ = flags.Set(own.Name, given.Value.String()) // a text is accepted
 		}
 	})
-	_, _ = config.Load(flags, c.streams.env, s)
-	s.Driver.LogLevel, s.TrustFirst = config.LevelDisable, false
+	_, _ = config.Every().Load(flags, c.streams.env, s)
+	s.Driver.LogLevel, s.TrustFirst = option.LevelDisable, false
 	s.Wait = c.patience()
 	return s
 }
 
 // patience returns how long to wait for what is looked up.
 func (c completer) patience() time.Duration {
-	text, _ := c.streams.env.Variable(config.CompletionWaitVariable)
+	text, _ := c.streams.env.Variable(option.CompletionWaitVariable)
 	if limit, err := quantity.ParseDuration(text); err == nil && limit > 0 {
 		return limit
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 )
 
 // completions returns what a shell is offered for a command line, a line each with a tab in front of the description.
@@ -36,7 +37,7 @@ func TestEveryFlagIsOffered(t *testing.T) {
 			offered[name] = about
 		}
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		config.Declare(flags, c.settings)
+		option.Declare(flags, c.settings)
 		flags.VisitAll(func(flag *pflag.Flag) {
 			if about, is := offered["--"+flag.Name]; is == flag.Hidden || is && about == "" {
 				t.Errorf("dma-copy %s --%s: offered %t, with %q", c.name, flag.Name, is, about)

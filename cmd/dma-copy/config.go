@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/phrase"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quantity"
@@ -70,7 +71,7 @@ func runConfig(streams streams, s config.Config, args []string) error {
 }
 
 // shownSettings returns the settings of a command by its name.
-func shownSettings(name string) (config.Settings, error) {
+func shownSettings(name string) (option.Settings, error) {
 	if name == configCopy {
 		return &config.Copy{}, nil
 	}
@@ -101,10 +102,10 @@ func showConfig(streams streams, s config.Config, args []string) error {
 	if err != nil {
 		return err
 	}
-	if s.Output == config.OutputJSON {
+	if s.Output == option.OutputJSON {
 		return printConfig(streams.stdout, encode(struct {
 			Version  int            `json:"version"` // of this form
-			Settings []config.Value `json:"settings"`
+			Settings []option.Value `json:"settings"`
 		}{1, values}))
 	}
 	return printConfig(streams.stdout, textValues(values))
@@ -112,18 +113,18 @@ func showConfig(streams streams, s config.Config, args []string) error {
 
 // settingsWithOrigins returns the values with which a command would run with these flags.
 func settingsWithOrigins(
-	name string, settings config.Settings, streams streams, args []string,
-) ([]config.Value, error) {
+	name string, settings option.Settings, streams streams, args []string,
+) ([]option.Value, error) {
 	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	config.Declare(flags, settings)
+	option.Declare(flags, settings)
 	if err := flags.Parse(args); err != nil {
-		return nil, config.ExplainFlagError("dma-copy "+name, flags, err)
+		return nil, config.Every().ExplainFlagError("dma-copy "+name, flags, err)
 	}
-	return config.Origins(flags, streams.env, settings)
+	return config.Every().Origins(flags, streams.env, settings)
 }
 
 // textValues returns the values as columns.
-func textValues(values []config.Value) string {
+func textValues(values []option.Value) string {
 	nameWidth, textWidth := 0, 0
 	for _, v := range values {
 		nameWidth = max(nameWidth, len(v.Name))
@@ -137,19 +138,19 @@ func textValues(values []config.Value) string {
 }
 
 func checkConfig(streams streams, s config.Config, args []string) error {
-	path := config.DefaultFile(streams.env)
+	path := option.DefaultFile(streams.env)
 	if len(args) > 0 {
 		path = args[0]
 	}
-	checked, err := config.CheckFile(path)
-	if s.Output == config.OutputJSON {
+	checked, err := config.Every().CheckFile(path, new(config.Serve))
+	if s.Output == option.OutputJSON {
 		checked.Valid = err == nil
 		if err != nil {
 			checked.Error = err.Error()
 		}
 		text := encode(struct {
 			Version int `json:"version"` // of this form
-			config.File
+			option.CheckedFile
 		}{1, checked})
 		if printErr := printConfig(streams.stdout, text); printErr != nil {
 			return printErr

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -148,7 +149,7 @@ func withSide(side negotiate.Side, err error) error {
 
 // connect meets the daemon and authenticates both sides.
 func connect(
-	ctx context.Context, on side, r reach, peer config.Peer, id identification, log zerolog.Logger,
+	ctx context.Context, on side, r reach, peer option.Peer, id identification, log zerolog.Logger,
 ) (contact, error) {
 	stop := output.Waiting(r.waitFor(on, peer), r.waits, progressRequests(ctx))
 	defer stop()
@@ -172,12 +173,12 @@ func connect(
 }
 
 // waitOutput returns how a command with one peer says that it waits.
-func waitOutput(s streams, form config.OutputForm, quiet bool, log zerolog.Logger) output.WaitOutput {
+func waitOutput(s streams, form option.OutputForm, quiet bool, log zerolog.Logger) output.WaitOutput {
 	return output.NewWaitOutput(s.stdout, s.stderr, s.screen, form, quiet, log)
 }
 
 // waitFor describes the wait for the daemon.
-func (r reach) waitFor(on side, peer config.Peer) output.Wait {
+func (r reach) waitFor(on side, peer option.Peer) output.Wait {
 	return output.WaitForDaemon(on.side, hostFunction(on, peer.Representor), peer.Address, r.Auth, r.Wait)
 }
 
@@ -196,7 +197,7 @@ func hostFunction(on side, representor string) string {
 }
 
 // meet connects to the daemon over the device, or over the network.
-func meet(ctx context.Context, on side, r reach, peer config.Peer, c service.ClientConfig) (*service.Client, error) {
+func meet(ctx context.Context, on side, r reach, peer option.Peer, c service.ClientConfig) (*service.Client, error) {
 	if on.device == nil {
 		c.Log.Info().Str("address", peer.Address).Msg("connecting to the daemon")
 		return dial(ctx, peer.Address, r, c)
@@ -267,7 +268,7 @@ type identification struct {
 }
 
 // identify reads the keys. peer may name the only key that the daemon may have.
-func identify(env config.Environment, s config.Contact, peer config.Peer) (identification, error) {
+func identify(env option.Environment, s config.Contact, peer option.Peer) (identification, error) {
 	store, err := openKeys(env, s.Keys)
 	if err != nil {
 		return identification{}, keysError(err, exit.Usage)
@@ -295,7 +296,7 @@ func identify(env config.Environment, s config.Contact, peer config.Peer) (ident
 var errNotTrusted = errors.New("it is not trusted here")
 
 // verifier returns the check of the daemon's key.
-func verifier(id identification, peer config.Peer) (func(identity.Public) error, error) {
+func verifier(id identification, peer option.Peer) (func(identity.Public) error, error) {
 	if peer.Key == "" {
 		return func(key identity.Public) error {
 			if _, trusted := id.trusted.Find(key); !trusted && !id.first {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
@@ -104,7 +105,7 @@ func copyOnDevice(
 // pathForPeers returns the absolute path of a file, empty for a stream.
 func pathForPeers(file string) string {
 	path, err := filepath.Abs(file)
-	if err != nil || file == config.Stream {
+	if err != nil || file == option.Stream {
 		return ""
 	}
 	return path

@@ -16,6 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/fileio"
 	"github.com/dma-copy/dma-copy/internal/cli/fleet"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
@@ -99,7 +100,7 @@ func (p *peersPush) copyToAll(ctx context.Context) error {
 func (p *peersPush) prepare(ctx context.Context) error {
 	s := p.settings
 	listed := ""
-	if s.To == config.Stream {
+	if s.To == option.Stream {
 		listed = "--to -"
 	}
 	if err := p.streams.closed.check(s.Copy, oneStream(listed, true)); err != nil {
@@ -115,7 +116,7 @@ func (p *peersPush) prepare(ctx context.Context) error {
 	if p.sources, err = findSources(ctx, s); err != nil {
 		return err
 	}
-	id, err := identify(p.streams.env, s.Contact, config.Peer{})
+	id, err := identify(p.streams.env, s.Contact, option.Peer{})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/manpage"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/phrase"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -23,8 +24,8 @@ both sides; the side that has it sends it, the other side creates it.
 
 // The flags that are not options.
 var (
-	helpFlag    = config.Described{Names: []string{"-h", "--help"}, Help: "Print this help"}
-	versionFlag = config.Described{
+	helpFlag    = option.Described{Names: []string{"-h", "--help"}, Help: "Print this help"}
+	versionFlag = option.Described{
 		Names: []string{"-v", "--version"}, Help: "Print the version of dma-copy and of DOCA",
 	}
 )
@@ -32,11 +33,11 @@ var (
 // flagGroups are the flags of a copy below those of every DOCA program.
 var flagGroups = [...]struct {
 	title string
-	group config.FlagGroup
+	group option.Group
 }{
-	{"Program Flags", config.ProgramFlags},
-	{"Added Flags (not in DOCA's program)", config.AddedFlags},
-	{"Added Flags that need dma-copy on both sides", config.NativeFlags},
+	{"Program Flags", option.ProgramFlags},
+	{"Added Flags (not in DOCA's program)", option.AddedFlags},
+	{"Added Flags that need dma-copy on both sides", option.NativeFlags},
 }
 
 // copyExamples are the examples of a copy, as those of a command.
@@ -140,14 +141,14 @@ func writeCommandHelp(w io.Writer, name string, commands []command) error {
 }
 
 // programHelp returns the help of the program, in the layout of DOCA programs.
-func programHelp(s config.Settings, commands []command) string {
+func programHelp(s option.Settings, commands []command) string {
 	var text strings.Builder
 	text.WriteString(helpIntroduction + "\nDOCA Flags:\n")
 	writeFlags(&text, helpFlag, versionFlag)
-	writeFlags(&text, config.Describe(s, config.DOCAFlags)...)
+	writeFlags(&text, option.Describe(s, option.DOCAFlags)...)
 	for _, g := range flagGroups {
 		text.WriteString("\n" + g.title + ":\n")
-		writeFlags(&text, config.Describe(s, g.group)...)
+		writeFlags(&text, option.Describe(s, g.group)...)
 	}
 	text.WriteString("\nCommands (see \"dma-copy COMMAND --help\"):\n")
 	for _, c := range commands {
@@ -175,7 +176,7 @@ func commandHelp(c command) string {
 	}
 	text.WriteString("\nFlags:\n")
 	writeFlags(&text, helpFlag)
-	writeFlags(&text, config.Describe(c.settings)...)
+	writeFlags(&text, option.Describe(c.settings)...)
 	text.WriteString("\nExamples:\n" + indented(c.examples))
 	text.WriteString(helpCommandClosing)
 	return text.String()
@@ -188,7 +189,7 @@ const (
 )
 
 // writeFlags writes the lines about flags.
-func writeFlags(text *strings.Builder, flags ...config.Described) {
+func writeFlags(text *strings.Builder, flags ...option.Described) {
 	for _, flag := range flags {
 		term := "  " + strings.Join(flag.Names, ", ")
 		if strings.HasPrefix(flag.Names[0], "--") {

@@ -19,6 +19,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/fileio"
 	"github.com/dma-copy/dma-copy/internal/cli/manpage"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/phrase"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
@@ -121,7 +122,7 @@ func runKeys(streams streams, s config.Keys, args []string) error {
 }
 
 // openKeys opens a directory of keys, the default one if the path is empty.
-func openKeys(env config.Environment, path string) (*identity.Store, error) {
+func openKeys(env option.Environment, path string) (*identity.Store, error) {
 	if path == "" {
 		var err error
 		if path, err = identity.DefaultDirectory(os.Geteuid(), env.Get); err != nil {
@@ -195,7 +196,7 @@ func writeKey(w io.Writer, s config.Keys, store *identity.Store, key identity.Pu
 	if err != nil {
 		return exit.Usagef("--comment: %w", err)
 	}
-	if s.Output == config.OutputJSON {
+	if s.Output == option.OutputJSON {
 		return writeJSON(w, "keys", shownKey{keysVersion, key.String(), comment, key.Words(), store.KeyPath()})
 	}
 	if _, err := fmt.Fprintf(w, "%s\n# %s\n", line, key.Words()); err != nil {
@@ -269,7 +270,7 @@ func readKeyLine(stdin io.Reader, args []string) (identity.Public, string, error
 
 // readKeyText returns the only line of a file, or of stdin, that is neither empty nor a comment.
 func readKeyText(stdin io.Reader, name string) (string, error) {
-	if name != config.Stream {
+	if name != option.Stream {
 		file, err := fileio.OpenList(name, keyPatience)
 		if err != nil {
 			return "", exit.Errorf(exit.Source, "", "%w (the line of a key begins with %s)", err, identity.LinePrefix)
@@ -327,7 +328,7 @@ func listKeys(streams streams, s config.Keys, store *identity.Store, _ []string)
 	for _, reason := range trusted.Refused() {
 		refused = append(refused, reason.Error())
 	}
-	if s.Output == config.OutputJSON {
+	if s.Output == option.OutputJSON {
 		err = writeKeysJSON(streams.stdout, all, refused)
 	} else {
 		err = writeKeysText(streams.stdout, all)

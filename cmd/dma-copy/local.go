@@ -7,6 +7,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
@@ -52,10 +53,10 @@ func localCopy(ctx context.Context, streams streams, s config.Local, args []stri
 	if refused == nil {
 		refused = s.Validate()
 	}
-	if s.Target == config.Stream {
+	if s.Target == option.Stream {
 		streams.stdout = streams.stderr
 	}
-	uses := oneStream(s.StreamArgument(), s.Target != config.Stream)
+	uses := oneStream(s.StreamArgument(), s.Target != option.Stream)
 	return reported(ctx, streams, s.Copy, refused, uses, log, func(ctx context.Context, r output.Reporter) error {
 		driver, err := openDriver(s.Driver, log)
 		on := side{driver: driver}

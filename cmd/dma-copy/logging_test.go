@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 )
 
 var logged = []zerolog.Level{
@@ -17,7 +17,7 @@ var logged = []zerolog.Level{
 }
 
 // logAtAllLevels returns what arrives on stderr of one message per level.
-func logAtAllLevels(s config.Logging, terminal bool, variables map[string]string) string {
+func logAtAllLevels(s option.Logging, terminal bool, variables map[string]string) string {
 	var stderr bytes.Buffer
 	log := newLogger(streams{stderr: &stderr, terminal: terminal, env: func(name string) (string, bool) {
 		value, ok := variables[name]
@@ -30,9 +30,9 @@ func logAtAllLevels(s config.Logging, terminal bool, variables map[string]string
 }
 
 func TestLevelsFollowDOCA(t *testing.T) {
-	lines := map[config.Level]int{10: 0, 20: 1, 30: 2, 40: 3, 50: 4, 60: 5, 70: 6}
+	lines := map[option.Level]int{10: 0, 20: 1, 30: 2, 40: 3, 50: 4, 60: 5, 70: 6}
 	for level, want := range lines {
-		got := strings.Count(logAtAllLevels(config.Logging{LogLevel: level}, false, nil), "\n")
+		got := strings.Count(logAtAllLevels(option.Logging{LogLevel: level}, false, nil), "\n")
 		if got != want {
 			t.Errorf("%v lets %d of the %d messages through, want %d", level, got, len(logged), want)
 		}
@@ -42,7 +42,7 @@ func TestLevelsFollowDOCA(t *testing.T) {
 func TestLogFormat(t *testing.T) {
 	cases := []struct {
 		name           string
-		format         config.LogFormat
+		format         option.LogFormat
 		terminal       bool
 		variables      map[string]string
 		json, coloured bool
@@ -58,7 +58,7 @@ func TestLogFormat(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			s := config.Logging{LogLevel: config.LevelError, LogFormat: tc.format}
+			s := option.Logging{LogLevel: option.LevelError, LogFormat: tc.format}
 			out := logAtAllLevels(s, tc.terminal, tc.variables)
 			if got := strings.HasPrefix(out, "{"); got != tc.json {
 				t.Errorf("JSON %t, want %t: %q", got, tc.json, out)
@@ -73,9 +73,9 @@ func TestLogFormat(t *testing.T) {
 // Text of a peer in a field or a message neither begins a line nor controls a terminal, whatever the format is.
 func TestPeerTextInTheLog(t *testing.T) {
 	const hostile = "a\nERR forged \x1b[2J\r\u009b2J\u202e"
-	for _, format := range []config.LogFormat{config.LogText, config.LogJSON} {
+	for _, format := range []option.LogFormat{option.LogText, option.LogJSON} {
 		var stderr bytes.Buffer
-		log := newLogger(streams{stderr: &stderr}, config.Logging{LogLevel: config.LevelError, LogFormat: format})
+		log := newLogger(streams{stderr: &stderr}, option.Logging{LogLevel: option.LevelError, LogFormat: format})
 		log.Error().Str("path", hostile).Strs("names", []string{hostile}).Err(errors.New(hostile)).Msg(hostile)
 		if out := stderr.String(); strings.Count(out, "\n") != 1 || strings.ContainsAny(out, "\x1b\r\u009b\u202e") {
 			t.Errorf("%s: %q", format, out)
@@ -84,7 +84,7 @@ func TestPeerTextInTheLog(t *testing.T) {
 }
 
 func TestLevelNames(t *testing.T) {
-	names := map[config.Level]string{10: "DISABLE", 40: "WARNING", 70: "TRACE", 45: "logLevel(45)", 0: "logLevel(0)"}
+	names := map[option.Level]string{10: "DISABLE", 40: "WARNING", 70: "TRACE", 45: "logLevel(45)", 0: "logLevel(0)"}
 	for level, name := range names {
 		if got := level.String(); got != name {
 			t.Errorf("level %d is %q, want %q", int(level), got, name)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/manpage"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
@@ -43,7 +44,7 @@ func manCommand() command {
 }
 
 // releaseDate returns the date of SOURCE_DATE_EPOCH, by which builds of one source are the same, or the current one.
-func releaseDate(env config.Environment) (time.Time, error) {
+func releaseDate(env option.Environment) (time.Time, error) {
 	text, set := env.Variable("SOURCE_DATE_EPOCH")
 	if !set {
 		return time.Now(), nil
@@ -114,10 +115,10 @@ func programPage(date time.Time, list []command) string {
 	p.Section("OPTIONS")
 	p.Subsection("DOCA Flags")
 	writeOptions(p, slices.Concat(
-		[]config.Described{helpFlag, versionFlag}, config.Describe(&config.Copy{}, config.DOCAFlags)))
+		[]option.Described{helpFlag, versionFlag}, option.Describe(&config.Copy{}, option.DOCAFlags)))
 	for _, g := range flagGroups {
 		p.Subsection(g.title)
-		writeOptions(p, config.Describe(&config.Copy{}, g.group))
+		writeOptions(p, option.Describe(&config.Copy{}, g.group))
 	}
 	p.Section("COMMANDS")
 	see := []string{}
@@ -143,7 +144,7 @@ func commandPage(date time.Time, c command) string {
 		p.Paragraphs(c.notes)
 	}
 	p.Section("OPTIONS")
-	writeOptions(p, append([]config.Described{helpFlag}, config.Describe(c.settings)...))
+	writeOptions(p, append([]option.Described{helpFlag}, option.Describe(c.settings)...))
 	writeClosing(p, c.examples)
 	p.See(seeProgram, seeFilePage)
 	return p.String()
@@ -181,7 +182,7 @@ that the flag would refuse, is an error, also of a command that does not use it.
 A list has one value for each time that the flag would be given.
 
 ` + helpValues)
-	for _, group := range config.DescribeFile() {
+	for _, group := range config.Every().DescribeFile() {
 		p.Section(strings.ToUpper(strings.ReplaceAll(group.Name, "_", " ")))
 		p.Paragraphs("Group \"" + group.Name + "\". " + group.About)
 		p.Rows(group.Keys)
@@ -220,7 +221,7 @@ func writeClosing(p *manpage.Page, examples string) {
 	p.Section("SEE ALSO")
 }
 
-func writeOptions(p *manpage.Page, list []config.Described) {
+func writeOptions(p *manpage.Page, list []option.Described) {
 	var options []manpage.Option
 	for _, o := range list {
 		options = append(options, manpage.Option{Names: o.Names, Value: o.Value, Text: o.Sentence()})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 )
 
 // manualIn writes the manual into a new directory, as make man does, and returns the paths of the pages.
@@ -63,7 +64,7 @@ func TestManualPagesAreIndexed(t *testing.T) {
 
 // Each page has the conventional sections in their order, and each option of its command.
 func TestManualPagesAreComplete(t *testing.T) {
-	settings := map[string]config.Settings{"dma-copy": &config.Copy{}}
+	settings := map[string]option.Settings{"dma-copy": &config.Copy{}}
 	for _, c := range commands() {
 		settings["dma-copy-"+c.name] = c.settings
 	}
@@ -82,7 +83,7 @@ func TestManualPagesAreComplete(t *testing.T) {
 		if got != "NAME, SYNOPSIS, DESCRIPTION, OPTIONS, ENVIRONMENT, SIGNALS, FILES, EXIT STATUS, EXAMPLES, SEE ALSO" {
 			t.Errorf("%s has the sections %s", name, got)
 		}
-		for _, o := range config.Describe(settings[name]) {
+		for _, o := range option.Describe(settings[name]) {
 			head := strings.TrimSpace(strings.Join(o.Names, ", ") + " " + o.Value)
 			if !strings.Contains(text, "\n     "+head+"\n") && !strings.Contains(text, "\n     "+head+" ") {
 				t.Errorf("%s does not have %s", name, head)
@@ -96,12 +97,12 @@ func TestManualPagesAreComplete(t *testing.T) {
 
 func TestParameterFilePage(t *testing.T) {
 	inNewDir(t, "example.json", parameterFileExample)
-	checked, err := config.CheckFile("example.json")
+	checked, err := config.Every().CheckFile("example.json", new(config.Serve))
 	if err != nil || checked.Shares != 2 || len(checked.Peers) != 2 {
 		t.Errorf("the example of the page: %+v, %v", checked, err)
 	}
 	page := parameterFilePage(time.Now())
-	for _, group := range config.DescribeFile() {
+	for _, group := range config.Every().DescribeFile() {
 		if !strings.Contains(page, group.Name[:4]) || group.Name != "doca_dpdk_flags" && len(group.Keys) == 0 {
 			t.Errorf("the group %s has the keys %+v", group.Name, group.Keys)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -105,7 +106,7 @@ func TestProposedDaemonIsAccepted(t *testing.T) {
 		at, _, err := share.ParseRemote(c.url)
 		must(t, err)
 		r := reach{Contact: config.Contact{Auth: c.auth}, Reach: config.Reach{Wait: time.Minute}}
-		start := r.waitFor(side{side: negotiate.Client}, config.Peer{Address: at.Address}).Start[0]
+		start := r.waitFor(side{side: negotiate.Client}, option.Peer{Address: at.Address}).Start[0]
 		args, ours := strings.CutPrefix(start, "dma-copy ")
 		if !ours || !strings.Contains(start, " --listen "+c.listen+" ") ||
 			strings.Contains(start, "--auth none") != (c.auth == config.AuthNone) {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -18,11 +19,11 @@ import (
 
 // prepare fills in the settings of a command and returns its logger. With an error the settings hold those values that
 // are valid.
-func prepare(flags *pflag.FlagSet, streams streams, s config.Settings) (zerolog.Logger, error) {
-	notes, err := config.Load(flags, streams.env, s)
+func prepare(flags *pflag.FlagSet, streams streams, s option.Settings) (zerolog.Logger, error) {
+	notes, err := config.Every().Load(flags, streams.env, s)
 	log := newLogger(streams, *s.Log())
 	if streams.environ != nil { // warned of also where the settings are refused: a variable may be the reason
-		for _, note := range config.MistakenVariables(streams.environ()) {
+		for _, note := range config.Every().MistakenVariables(streams.environ()) {
 			log.Warn().Msg(note)
 		}
 	}
@@ -66,9 +67,9 @@ func tooFewDescriptors(free int, err error) error {
 
 // newLogger returns the program's logger, always on stderr. Lines of text are readable on a terminal, where they have
 // colours, and elsewhere, where they have the date, too.
-func newLogger(streams streams, s config.Logging) zerolog.Logger {
+func newLogger(streams streams, s option.Logging) zerolog.Logger {
 	out := io.Writer(quote.JSONWriter{To: streams.stderr})
-	if s.LogFormat == config.LogText || s.LogFormat != config.LogJSON && streams.terminal {
+	if s.LogFormat == option.LogText || s.LogFormat != option.LogJSON && streams.terminal {
 		out = newTextLog(streams)
 	}
 	return zerolog.New(out).Level(zerologLevel(s.LogLevel)).With().Timestamp().Logger()
@@ -97,13 +98,13 @@ func escapeMessage(event map[string]any) error {
 
 // zerologLevel maps DOCA's scale to zerolog's. CRITICAL becomes fatal as a threshold only: log it with
 // WithLevel(zerolog.FatalLevel), because Fatal() would end the process.
-func zerologLevel(level config.Level) zerolog.Level {
+func zerologLevel(level option.Level) zerolog.Level {
 	scale := [...]zerolog.Level{
 		zerolog.Disabled, zerolog.FatalLevel, zerolog.ErrorLevel, zerolog.WarnLevel, zerolog.InfoLevel,
 		zerolog.DebugLevel, zerolog.TraceLevel,
 	}
-	if level < config.LevelDisable {
+	if level < option.LevelDisable {
 		return zerolog.WarnLevel // the settings were refused
 	}
-	return scale[(level-config.LevelDisable)/10]
+	return scale[(level-option.LevelDisable)/10]
 }

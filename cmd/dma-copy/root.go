@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/phrase"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -30,7 +31,7 @@ func execute(
 	}
 	root := newRootCommand(streams, args, list, run)
 	if completes {
-		before = config.WithoutSeparators(root.Flags(), before)
+		before = option.WithoutSeparators(root.Flags(), before)
 		root.SetArgs(slices.Concat(args[:1], before, args[len(args)-1:]))
 		prepareCompletion(root, list, streams, before)
 	}
@@ -65,8 +66,8 @@ func newRootCommand(
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wanted, err := cmd.Flags().GetBool("version"); err == nil && wanted {
-				about := versionsOf(config.TextOf("doca-libdir", cmd.Flags(), streams.env))
-				form := config.OutputForm(config.TextOf("output", cmd.Flags(), streams.env))
+				about := versionsOf(option.TextOf("doca-libdir", cmd.Flags(), streams.env))
+				form := option.OutputForm(option.TextOf("output", cmd.Flags(), streams.env))
 				return about.print(streams.stdout, form)
 			}
 			log, err := prepare(cmd.Flags(), streams, &s)
@@ -86,11 +87,11 @@ func newRootCommand(
 	root.SetHelpCommand(newHelpCommand(root, list))
 	root.Flags().BoolP("help", "h", false, helpFlag.Help)
 	root.Flags().BoolP("version", "v", false, versionFlag.Help)
-	config.Declare(root.Flags(), &config.Copy{})
+	option.Declare(root.Flags(), &config.Copy{})
 	for _, c := range list {
 		root.AddCommand(newSubcommand(c, streams, args))
 	}
-	root.SetArgs(config.WithoutSeparators(root.Flags(), args))
+	root.SetArgs(option.WithoutSeparators(root.Flags(), args))
 	return root
 }
 
@@ -119,7 +120,7 @@ func refuseArguments(args []string) error {
 func refusedCopy(s *config.Copy) func(streams, error) error {
 	return func(streams streams, err error) error {
 		ignoreSIGPIPE()
-		if s.Output == config.OutputJSON {
+		if s.Output == option.OutputJSON {
 			output.New(streams.stdout, streams.stderr, streams.screen, *s, zerolog.Nop()).Fail(err)
 		}
 		return err

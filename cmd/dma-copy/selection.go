@@ -10,6 +10,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/fileio"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
@@ -88,7 +89,7 @@ func readList[T any](
 	flag, path string, stdin io.Reader, grace time.Duration, parse func(io.Reader) ([]T, error),
 ) ([]T, error) {
 	from := stdin
-	if stdin == nil || path != config.Stream {
+	if stdin == nil || path != option.Stream {
 		file, err := fileio.OpenList(path, grace)
 		if errors.Is(err, fileio.ErrNoWriter) {
 			return nil, exit.Usagef("%s %s: %w for %s: write the list to it, or name a file", flag, quote.Text(path),

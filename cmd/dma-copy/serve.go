@@ -16,6 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/background"
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/daemon/audit"
 	"github.com/dma-copy/dma-copy/internal/daemon/metrics"
@@ -304,7 +305,7 @@ func (d *daemon) openAudit() (*audit.Log, error) {
 	switch d.settings.AuditLog {
 	case "":
 		return nil, nil
-	case config.Stream:
+	case option.Stream:
 		return audit.New(d.streams.stderr, d.log), nil
 	}
 	return audit.Open(d.settings.AuditLog, d.log)

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/daemon/runtimedir"
 	"github.com/dma-copy/dma-copy/internal/daemon/sandbox"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -17,13 +17,13 @@ func (d *daemon) confine(store *identity.Store, runtime *runtimedir.Dir) error {
 	s := d.settings
 	policy := sandbox.Policy{
 		Read:    []string{store.Path()},
-		Reread:  []string{config.DefaultFile(d.streams.env), s.ParameterFile()},
+		Reread:  []string{option.DefaultFile(d.streams.env), s.ParameterFile()},
 		Sockets: []string{runtime.Path(), filepath.Dir(d.socketPath(runtime))},
 	}
 	for _, each := range s.Shares {
 		policy.Shares = append(policy.Shares, sandboxShare(each))
 	}
-	if s.AuditLog != "" && s.AuditLog != config.Stream {
+	if s.AuditLog != "" && s.AuditLog != option.Stream {
 		policy.Append = append(policy.Append, filepath.Dir(s.AuditLog))
 	}
 	if s.Metrics != "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/daemon/runtimedir"
 	"github.com/dma-copy/dma-copy/internal/daemon/status"
 )
@@ -37,7 +38,7 @@ $ dma-copy status -o json | jq .connections
 			if err != nil {
 				return err
 			}
-			if s.Output == config.OutputJSON {
+			if s.Output == option.OutputJSON {
 				return status.WriteJSON(streams.stdout, doc)
 			}
 			return status.WriteText(streams.stdout, doc, time.Local)

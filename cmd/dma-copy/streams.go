@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -28,7 +29,7 @@ type streams struct {
 	stderr   io.Writer
 	terminal bool               // stderr is a terminal
 	screen   *output.Screen     // of that terminal; nil if it cannot move its cursor
-	env      config.Environment // as os.LookupEnv
+	env      option.Environment // as os.LookupEnv
 	environ  func() []string    // as os.Environ; nil: no variables
 	closed   closedStreams
 	data     dataStreams
@@ -68,7 +69,7 @@ func (c closedStreams) check(s config.Copy, uses streamUses) error {
 		given    bool
 	}{
 		{uses[0], 0, uses[0] != ""}, {uses[1], 1, uses[1] != ""}, {uses[2], 2, uses[2] != ""},
-		{"--files-from -", 0, s.FilesFrom == config.Stream}, {"-o json", 1, s.Output == config.OutputJSON},
+		{"--files-from -", 0, s.FilesFrom == option.Stream}, {"-o json", 1, s.Output == option.OutputJSON},
 		{"--dry-run", 1, s.DryRun},
 	} {
 		if use.given && c[use.fd] {

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
@@ -158,7 +159,7 @@ func (t *transfers) run(ctx context.Context, streams streams) error {
 	}
 	s := t.settings
 	t.options = copyOptions(s.Copy, t.device, t.side.side, streams.local, t.log)
-	if streams.terminal && streams.asks() && s.Output != config.OutputJSON {
+	if streams.terminal && streams.asks() && s.Output != option.OutputJSON {
 		t.terminal, t.question = streams.stdin, streams.stderr
 	}
 	var err error

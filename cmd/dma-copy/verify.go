@@ -8,6 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/manpage"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/verify"
 )
@@ -53,7 +54,7 @@ dpu$  dma-copy verify --check photos.sums /var/tmp/photos/1.jpg
 
 // concludeVerify ends the JSON lines of a run that has ended with err, and returns the error of the run.
 func concludeVerify(streams streams, s config.Verify, err error) error {
-	if s.Output != config.OutputJSON {
+	if s.Output != option.OutputJSON {
 		return err
 	}
 	message := ""

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -147,8 +148,8 @@ func findDriver(options doca.Options) *driverUsed {
 }
 
 // print prints the versions as text or JSON.
-func (v versions) print(w io.Writer, form config.OutputForm) error {
-	if form == config.OutputJSON {
+func (v versions) print(w io.Writer, form option.OutputForm) error {
+	if form == option.OutputJSON {
 		return writeJSON(w, "version", v)
 	}
 	if _, err := io.WriteString(w, v.text()); err != nil {

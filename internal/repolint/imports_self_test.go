@@ -26,7 +26,7 @@ var goodFiles = []sourceFile{
 	{path: "cmd/dma-copy/main_test.go", imports: []string{"log"}, test: true, uses: []string{"os.Exit"}},
 	{path: libraryLogFile, imports: []string{"log"}},
 	{path: "internal/cli/doctor/checks.go", imports: ours("internal/cli/output", "internal/doca")},
-	{path: "internal/cli/config/flags.go", imports: []string{"github.com/spf13/pflag", viper}},
+	{path: "internal/cli/option/load.go", imports: []string{"github.com/spf13/pflag", viper}},
 	{path: "internal/cli/placement/cpus.go", uses: []string{"runtime.GOMAXPROCS", "C.sched_setaffinity"}},
 	{path: "internal/dmaxfer/pump/cpus_test.go", test: true, uses: []string{"runtime.GOMAXPROCS"}},
 	{path: "internal/dmaxfer/run.go", imports: ours("internal/dmaxfer/native", "internal/dmaxfer/reference")},
@@ -85,7 +85,7 @@ var badFiles = map[string][]sourceFile{
 	"cgo only in cabi, softdoca and ucx": {
 		{path: "internal/doca/device.go", imports: []string{"C"}},
 	},
-	"viper only in config": {
+	"viper only in option": {
 		{path: "cmd/dma-copy/root.go", imports: []string{viper}},
 		{path: "internal/dmaxfer/options.go", imports: []string{viper}},
 	},
@@ -119,7 +119,7 @@ func TestGoodFilesBreakNoRule(t *testing.T) {
 			t.Errorf("%s: %s", rule.name, violation)
 		}
 	}
-	if users := importers(goodFiles, viper); !slices.Equal(users, []string{"internal/cli/config/flags.go"}) {
+	if users := importers(goodFiles, viper); !slices.Equal(users, []string{"internal/cli/option/load.go"}) {
 		t.Errorf("files that import viper: %q", users)
 	}
 }

@@ -21,7 +21,7 @@ const (
 
 	cliPackage       = "internal/cli"
 	daemonPackage    = "internal/daemon"
-	configPackage    = cliPackage + "/config"
+	optionPackage    = cliPackage + "/option"
 	placementPackage = cliPackage + "/placement"
 	viper            = "github.com/spf13/viper"
 )
@@ -78,7 +78,7 @@ var importRules = []importRule{
 	{"only doca imports its internal packages and softdoca", onlyDocaImportsTheDevice},
 	{"negotiate is pure", negotiateIsPure},
 	{"cgo only in cabi, softdoca and ucx", cgoOnlyInBindings},
-	{"viper only in config", viperOnlyInConfig},
+	{"viper only in option", viperOnlyInOption},
 	{"cobra only in the command", cobraOnlyInCommand},
 	{"no global logger", noGlobalLogger},
 	{"no other log package", noOtherLogPackage},
@@ -188,11 +188,11 @@ func cgoOnlyInBindings(file sourceFile) []string {
 	return forbid(file, "which only "+strings.Join(bindings, ", ")+" may", "C")
 }
 
-func viperOnlyInConfig(file sourceFile) []string {
-	if within(file.path, configPackage) {
+func viperOnlyInOption(file sourceFile) []string {
+	if within(file.path, optionPackage) {
 		return nil
 	}
-	return forbid(file, "which only "+configPackage+" may", viper)
+	return forbid(file, "which only "+optionPackage+" may", viper)
 }
 
 func cobraOnlyInCommand(file sourceFile) []string {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -25,9 +26,9 @@ func TestAcceptedCommandLines(t *testing.T) {
 		{"device with domain", "--pci-addr=0000:b1:00.1 -f x", func(s *Copy) { s.Device = "0000:b1:00.1" }},
 		{"a repeated switch", "-f x --overwrite --overwrite", func(s *Copy) { s.Options.Overwrite = true }},
 		{"value joined to a short flag", "-fx -l50", func(s *Copy) { s.LogLevel = 50 }},
-		{"level by name", "-f x -l critical", func(s *Copy) { s.LogLevel = LevelCritical }},
-		{"level by name in capitals", "-f x --log-level DISABLE", func(s *Copy) { s.LogLevel = LevelDisable }},
-		{"driver's level", "-f x --sdk-log-level 70", func(s *Copy) { s.Driver.LogLevel = LevelTrace }},
+		{"level by name", "-f x -l critical", func(s *Copy) { s.LogLevel = option.LevelCritical }},
+		{"level by name in capitals", "-f x --log-level DISABLE", func(s *Copy) { s.LogLevel = option.LevelDisable }},
+		{"driver's level", "-f x --sdk-log-level 70", func(s *Copy) { s.Driver.LogLevel = option.LevelTrace }},
 		{"driver doca", "-f x --driver doca", func(s *Copy) { s.Driver.Name = DriverDOCA }},
 		{"driver soft", "-f x --driver soft", func(s *Copy) { s.Driver.Name = DriverSoft }},
 		{"role host", "-f x --role host", func(s *Copy) { s.Role = RoleHost }},
@@ -61,7 +62,8 @@ func TestAcceptedCommandLines(t *testing.T) {
 		{"cores rather than no node's", "-f x --cores 8 --numa off",
 			func(s *Copy) { s.Placement = wishFor("off", "8") }},
 		{"overwrite and quiet", "-f x --overwrite --quiet", func(s *Copy) {
-			s.Options.Overwrite, s.Quiet, s.LogLevel, s.Driver.LogLevel = true, true, LevelError, LevelError
+			s.Options.Overwrite, s.Quiet, s.LogLevel, s.Driver.LogLevel = true, true, option.LevelError,
+				option.LevelError
 		}},
 		{"a stream", "-f -", func(s *Copy) { s.File = "-" }},
 		{"digest and durability", "-f x --digest sha256 --durability file", func(s *Copy) {
@@ -85,7 +87,7 @@ func TestAcceptedCommandLines(t *testing.T) {
 		}},
 		{"the reference's protocol", "-f x --protocol reference", func(s *Copy) { s.Options.ReferenceOnly = true }},
 		{"events, no progress", "-f x -o json --progress never",
-			func(s *Copy) { s.Output, s.Progress = OutputJSON, ProgressNever }},
+			func(s *Copy) { s.Output, s.Progress = option.OutputJSON, ProgressNever }},
 		{"preserve hard links", "-f x --preserve links,xattr",
 			func(s *Copy) { s.Options.Xattrs, s.Options.HardLinks = true, true }},
 		{"patterns in the order of the command line",

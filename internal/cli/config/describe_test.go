@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/phrase"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
@@ -14,24 +15,24 @@ import (
 func TestOfferedWordsAreTheChoices(t *testing.T) {
 	offered := 0
 	for command, s := range allSettings() {
-		for _, opt := range s.options() {
-			values := ValuesOf(s, opt.name)
+		for _, opt := range s.Table() {
+			values := option.ValuesOf(s, opt.Name)
 			offered += len(values.Words)
 			for _, word := range values.Words {
 				if strings.HasSuffix(word, ":") {
 					word += strings.Repeat("0", 2*len(checkedSum(t, opt, word)))
 				}
-				if err := opt.assign(word); err != nil {
-					t.Errorf("%s --%s %s: %v", command, opt.name, word, err)
+				if err := opt.Assign(word); err != nil {
+					t.Errorf("%s --%s %s: %v", command, opt.Name, word, err)
 				}
 			}
-			err := opt.assign("?")
-			if err == nil || opt.name == "path" { // which also knows those of other commands
+			err := opt.Assign("?")
+			if err == nil || opt.Name == "path" { // which also knows those of other commands
 				continue
 			}
 			if _, choices, lists := strings.Cut(err.Error(), "not one of the choices; give "); lists &&
 				choices != phrase.Or(values.Words) {
-				t.Errorf("%s --%s: the error names %s, a shell is offered %q", command, opt.name, choices, values.Words)
+				t.Errorf("%s --%s: the error names %s, a shell is offered %q", command, opt.Name, choices, values.Words)
 			}
 		}
 	}
@@ -41,50 +42,52 @@ func TestOfferedWordsAreTheChoices(t *testing.T) {
 }
 
 // allSettings returns everySettings and those whose options concern the command line alone.
-func allSettings() map[string]Settings {
+func allSettings() map[string]option.Settings {
 	all := everySettings()
 	all["keys"], all["status"] = &Keys{}, &Status{}
 	return all
 }
 
 // checkedSum returns a digest of the length that the error for a wrong one asks for.
-func checkedSum(t *testing.T, opt option, prefix string) []byte {
+func checkedSum(t *testing.T, opt option.Option, prefix string) []byte {
 	t.Helper()
 	for _, size := range []int{4, 8, 32} {
-		if opt.assign(prefix+strings.Repeat("00", size)) == nil {
+		if opt.Assign(prefix+strings.Repeat("00", size)) == nil {
 			return make([]byte, size)
 		}
 	}
-	t.Fatalf("--%s accepts no digest after %s", opt.name, prefix)
+	t.Fatalf("--%s accepts no digest after %s", opt.Name, prefix)
 	return nil
 }
 
 func TestValuesOf(t *testing.T) {
 	for _, tc := range []struct {
-		s    Settings
+		s    option.Settings
 		flag string
-		want Values
+		want option.Values
 	}{
-		{&Copy{}, "pci-addr", Values{Kind: DeviceValues}},
-		{&Copy{}, "dev-pci", Values{Kind: DeviceValues}},
-		{&Serve{}, "rep-pci", Values{Kind: RepresentorValues}},
-		{&Copy{}, "file", Values{Kind: FileValues}},
-		{&Verify{}, "check", Values{Kind: FileValues}},
-		{&Copy{}, "doca-libdir", Values{Kind: DirectoryValues}},
-		{&Copy{}, "chunk", Values{}},
-		{&Copy{}, "overwrite", Values{}},
-		{&Copy{}, "no-such-option", Values{}},
-		{&Serve{}, "share", Values{}},
-		{&Keys{}, "share", Values{}},
-		{&Copy{}, "numa", Values{Kind: WordValues, Words: []string{"auto", "off"}}},
-		{&Copy{}, "path", Values{Kind: WordValues, Words: []string{"auto", "dma", "fast"}}},
+		{&Copy{}, "pci-addr", option.Values{Kind: option.DeviceValues}},
+		{&Copy{}, "dev-pci", option.Values{Kind: option.DeviceValues}},
+		{&Serve{}, "rep-pci", option.Values{Kind: option.RepresentorValues}},
+		{&Copy{}, "file", option.Values{Kind: option.FileValues}},
+		{&Verify{}, "check", option.Values{Kind: option.FileValues}},
+		{&Copy{}, "doca-libdir", option.Values{Kind: option.DirectoryValues}},
+		{&Copy{}, "chunk", option.Values{}},
+		{&Copy{}, "overwrite", option.Values{}},
+		{&Copy{}, "no-such-option", option.Values{}},
+		{&Serve{}, "share", option.Values{}},
+		{&Keys{}, "share", option.Values{}},
+		{&Copy{}, "numa", option.Values{Kind: option.WordValues, Words: []string{"auto", "off"}}},
+		{&Copy{}, "path", option.Values{Kind: option.WordValues, Words: []string{"auto", "dma", "fast"}}},
 		{&Transfer{Kind: Push}, "path",
-			Values{Kind: WordValues, Words: []string{"auto", "dma", "fast", "tls", "tcp", "am", "rma"}}},
+			option.Values{Kind: option.WordValues, Words: []string{"auto", "dma", "fast", "tls", "tcp", "am", "rma"}}},
 		{&Serve{}, "path",
-			Values{Kind: WordValues, Words: []string{"auto", "dma", "fast", "tls", "tcp", "am", "rma"}, List: true}},
-		{&Copy{}, "preserve", Values{Kind: WordValues, Words: []string{"owner", "xattr", "links"}, List: true}},
+			option.Values{Kind: option.WordValues, Words: []string{"auto", "dma", "fast", "tls", "tcp", "am", "rma"},
+				List: true}},
+		{&Copy{}, "preserve", option.Values{Kind: option.WordValues, Words: []string{"owner", "xattr", "links"},
+			List: true}},
 	} {
-		got := ValuesOf(tc.s, tc.flag)
+		got := option.ValuesOf(tc.s, tc.flag)
 		if got.Kind != tc.want.Kind || !slices.Equal(got.Words, tc.want.Words) ||
 			len(got.Words) > 0 && got.List != tc.want.List {
 			t.Errorf("%T --%s: %+v, want %+v", tc.s, tc.flag, got, tc.want)
@@ -99,7 +102,7 @@ func TestExclusiveFlagsConflict(t *testing.T) {
 		"files-from": "list", "delete": "true", "to": "peers", "trust-first": "true", "rep-pci": "b1:00.1",
 	}
 	for _, kind := range []TransferKind{Push, Sync} {
-		sets := Exclusive(&Transfer{Kind: kind})
+		sets := option.Exclusive(&Transfer{Kind: kind})
 		if len(sets) < 4 {
 			t.Errorf("%s: %q", kind, sets)
 		}

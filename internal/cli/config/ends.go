@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -58,7 +59,7 @@ func (s *Transfer) Ends() ([]Ends, error) {
 // part that decides: that below a share.
 func checkTarget(text, at, first string, several bool) error {
 	switch inside := landsInside(at); {
-	case inside && first == Stream:
+	case inside && first == option.Stream:
 		return exit.Usagef("SRC - has no name in DST %s: end that with the name of the new file", quote.Text(text))
 	case !inside && several:
 		return exit.Usagef("DST %s would be the name of each of several sources: end it with / to copy into it",

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -32,13 +33,13 @@ func loadCopy(variables map[string]string, args ...string) (got loaded) {
 }
 
 // load parses a command line and fills in the settings of any command.
-func load(s Settings, variables map[string]string, args ...string) error {
+func load(s option.Settings, variables map[string]string, args ...string) error {
 	flags := pflag.NewFlagSet("dma-copy", pflag.ContinueOnError)
-	Declare(flags, s)
+	option.Declare(flags, s)
 	if err := flags.Parse(args); err != nil {
-		return ExplainFlagError("dma-copy", flags, err)
+		return Every().ExplainFlagError("dma-copy", flags, err)
 	}
-	_, err := Load(flags, func(name string) (string, bool) {
+	_, err := Every().Load(flags, func(name string) (string, bool) {
 		value, ok := variables[name]
 		return value, ok
 	}, s)
@@ -74,7 +75,7 @@ func defaults(changes ...func(*Copy)) Copy {
 	s := Copy{
 		File:     "x",
 		Reach:    Reach{Role: "auto", Driver: Driver{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9},
-		Logging:  Logging{LogLevel: 40, LogFormat: "auto"},
+		Logging:  option.Logging{LogLevel: 40, LogFormat: "auto"},
 		Progress: "auto", Output: "text", Path: "auto", autoDigest: true,
 		Options: dmaxfer.Options{
 			Digest: digest.CRC32C, Durability: negotiate.DurabilityFull, MaxHoles: 256 << 30,

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 )
 
 // samples holds values of each option that differ from each other and from the default: one for a flag, one for the
@@ -70,9 +72,9 @@ var samples = map[string][][3]string{
 
 func TestPrecedenceOfEveryKey(t *testing.T) {
 	for _, opt := range mergedOptions() {
-		for _, values := range samples[opt.name] {
+		for _, values := range samples[opt.Name] {
 			for present := range 8 {
-				t.Run(fmt.Sprintf("%s %q present %03b", opt.name, values, present), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s %q present %03b", opt.Name, values, present), func(t *testing.T) {
 					checkPrecedence(t, opt, values, present)
 				})
 			}
@@ -81,45 +83,45 @@ func TestPrecedenceOfEveryKey(t *testing.T) {
 }
 
 // mergedOptions returns the table without the option that names the file to merge.
-func mergedOptions() []option {
-	return slices.DeleteFunc((&Copy{}).options(), func(opt option) bool { return opt.name == "json" })
+func mergedOptions() []option.Option {
+	return slices.DeleteFunc((&Copy{}).Table(), func(opt option.Option) bool { return opt.Name == "json" })
 }
 
 // checkPrecedence sets the values whose bits are set, flag first, and expects the first of them or the default.
-func checkPrecedence(t *testing.T, opt option, values [3]string, present int) {
-	args, variables, want := []string{}, map[string]string{}, opt.fallback
-	if opt.name != "file" {
+func checkPrecedence(t *testing.T, opt option.Option, values [3]string, present int) {
+	args, variables, want := []string{}, map[string]string{}, opt.Default
+	if opt.Name != "file" {
 		args = append(args, "-f", "x")
 	}
-	if opt.name == "null" {
+	if opt.Name == "null" {
 		args = append(args, "--files-from", "x")
 	}
 	if present&4 != 0 {
-		variables[variableName(opt.name)], want = values[2], values[2]
+		variables[option.VariableName(opt.Name)], want = values[2], values[2]
 	}
 	if present&2 != 0 {
 		inNewDir(t, "params.json", paramsWith(t, opt, values[1]))
 		args, want = append(args, "-j", "params.json"), values[1]
 	}
 	if present&1 != 0 {
-		args, want = append(args, "--"+opt.name+"="+values[0]), values[0]
+		args, want = append(args, "--"+opt.Name+"="+values[0]), values[0]
 	}
-	if opt.name == "file" && present == 0 {
+	if opt.Name == "file" && present == 0 {
 		mustRefuse(t, loadCopy(variables, args...),
 			"--file is missing: name the file to send or to create with -f FILE")
 		return
 	}
 	expected := defaults(func(s *Copy) {
-		if opt.name == "null" {
+		if opt.Name == "null" {
 			s.FilesFrom = "x"
 		}
-		if opt.name == quietName && want == "true" {
-			s.LogLevel, s.Driver.LogLevel = LevelError, LevelError
+		if opt.Name == "quiet" && want == "true" {
+			s.LogLevel, s.Driver.LogLevel = option.LevelError, option.LevelError
 		}
 	})
 	if want != "" {
-		bound, _ := optionByName(expected.options(), opt.name)
-		if err := bound.assign(want); err != nil {
+		bound, _ := option.ByName(expected.Table(), opt.Name)
+		if err := bound.Assign(want); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -129,13 +131,13 @@ func checkPrecedence(t *testing.T, opt option, values [3]string, present int) {
 }
 
 // paramsWith returns a parameter file with one value; a switch is a JSON boolean.
-func paramsWith(t *testing.T, opt option, value string) string {
+func paramsWith(t *testing.T, opt option.Option, value string) string {
 	t.Helper()
 	var member any = value
-	if opt.isSwitch() {
+	if opt.IsSwitch() {
 		member = value == "true"
 	}
-	text, err := json.Marshal(map[string]any{paramsGroup(opt): map[string]any{opt.name: member}})
+	text, err := json.Marshal(map[string]any{opt.FileGroup(): map[string]any{opt.Name: member}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +147,7 @@ func paramsWith(t *testing.T, opt option, value string) string {
 func TestSamplesCoverTheTable(t *testing.T) {
 	var names []string
 	for _, opt := range mergedOptions() {
-		names = append(names, opt.name)
+		names = append(names, opt.Name)
 	}
 	slices.Sort(names)
 	if sampled := slices.Sorted(maps.Keys(samples)); !slices.Equal(sampled, names) {
@@ -155,9 +157,9 @@ func TestSamplesCoverTheTable(t *testing.T) {
 
 func TestVariableNames(t *testing.T) {
 	var got []string
-	for _, opt := range (&Copy{}).options() {
-		for _, name := range opt.names() {
-			got = append(got, variableName(name))
+	for _, opt := range (&Copy{}).Table() {
+		for _, name := range opt.Names() {
+			got = append(got, option.VariableName(name))
 		}
 	}
 	want := strings.Fields(`DMA_COPY_LOG_LEVEL DMA_COPY_LOG_FORMAT DMA_COPY_SDK_LOG_LEVEL DMA_COPY_JSON
@@ -195,7 +197,7 @@ func TestParameterFileNamedByVariable(t *testing.T) {
 func TestSiteFile(t *testing.T) {
 	inNewDir(t, "site.json", `{"doca_program_flags": {"wait": "1s", "idle-timeout": "2s", "timeout": "3s"}}`)
 	writeFile(t, "params.json", `{"doca_program_flags": {"timeout": "5s"}}`)
-	variables := map[string]string{siteVariable: "site.json", "DMA_COPY_IDLE_TIMEOUT": "4s",
+	variables := map[string]string{option.SiteVariable: "site.json", "DMA_COPY_IDLE_TIMEOUT": "4s",
 		"DMA_COPY_JSON": "params.json"}
 	got := mustLoad(t, variables, "-f", "x")
 	if got.Wait != time.Second || got.IdleTimeout != 4*time.Second || got.Timeout != 5*time.Second {
@@ -209,9 +211,9 @@ func TestSiteFile(t *testing.T) {
 // A site file that is named must exist and be valid.
 func TestRefusedSiteFile(t *testing.T) {
 	inNewDir(t, "site.json", `{"doca_program_flags": {"wiat": "1s"}}`)
-	mustRefuse(t, loadCopy(map[string]string{siteVariable: "no.json"}, "-f", "x"),
+	mustRefuse(t, loadCopy(map[string]string{option.SiteVariable: "no.json"}, "-f", "x"),
 		`DMA_COPY_CONFIG "no.json": no such file or directory; name a readable parameter file`)
-	mustRefuse(t, loadCopy(map[string]string{siteVariable: "site.json"}, "-f", "x"),
+	mustRefuse(t, loadCopy(map[string]string{option.SiteVariable: "site.json"}, "-f", "x"),
 		`site.json:1: unknown key "wiat" in doca_program_flags: did you mean "wait"?`)
 }
 
@@ -257,7 +259,7 @@ func TestPatternsOfSeveralOrigins(t *testing.T) {
 func TestNoPatternsInsteadOfDefaults(t *testing.T) {
 	inNewDir(t, "site.json", `{"doca_program_flags": {"exclude": ["*.tmp"]}}`)
 	writeFile(t, "params.json", `{"doca_program_flags": {"include": []}}`)
-	variables := map[string]string{siteVariable: "site.json"}
+	variables := map[string]string{option.SiteVariable: "site.json"}
 	if got := mustLoad(t, variables, "-f", "x").Filters; !slices.Equal(got, []FilterRule{{FilterExclude, "*.tmp"}}) {
 		t.Errorf("%+v from the machine's file", got)
 	}
@@ -268,9 +270,9 @@ func TestNoPatternsInsteadOfDefaults(t *testing.T) {
 
 func TestEmptyVariableCountsAsNotSet(t *testing.T) {
 	variables := map[string]string{}
-	for _, opt := range (&Copy{}).options() {
-		for _, name := range opt.names() {
-			variables[variableName(name)] = ""
+	for _, opt := range (&Copy{}).Table() {
+		for _, name := range opt.Names() {
+			variables[option.VariableName(name)] = ""
 		}
 	}
 	if got := mustLoad(t, variables, "-f", "x"); !reflect.DeepEqual(got, defaults()) {

@@ -7,10 +7,10 @@ import (
 
 // The options of a local copy are those of a copy, without any about the other side.
 func TestLocalOptions(t *testing.T) {
-	for _, opt := range new(Local).options() {
+	for _, opt := range new(Local).Table() {
 		for _, word := range []string{"other side", "Sender", "Receiver", "-f -", "peer"} {
-			if strings.Contains(opt.help, word) {
-				t.Errorf("the help of --%s says %q", opt.name, word)
+			if strings.Contains(opt.Help, word) {
+				t.Errorf("the help of --%s says %q", opt.Name, word)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -164,39 +165,40 @@ const networkPeers = `{"peers": {
 }}`
 
 // chosen returns the peer that ls chooses for an argument.
-func chosen(t *testing.T, file, line, argument string) (Peer, error) {
+func chosen(t *testing.T, file, line, argument string) (option.Peer, error) {
 	t.Helper()
 	inNewDir(t, "params.json", file)
 	var s List
 	if err := load(&s, nil, append(words(line), "-j", "params.json")...); err != nil {
-		return Peer{}, err
+		return option.Peer{}, err
 	}
 	if err := s.SetPaths([]string{argument}); err != nil {
-		return Peer{}, err
+		return option.Peer{}, err
 	}
 	return s.Choose(s.Remote[0], s.Device, s.Representor)
 }
 
 func TestNetworkPeers(t *testing.T) {
-	lab := Peer{Address: "10.0.0.2:7483", Key: "the lab's", Origin: "params.json:2"}
+	lab := option.Peer{Address: "10.0.0.2:7483", Key: "the lab's", Origin: "params.json:2"}
 	for _, tc := range []struct {
 		line, argument string
-		want           Peer
+		want           option.Peer
 		sentence       string
 	}{
 		{argument: "lab:", want: lab},
 		{argument: "ucx://10.0.0.2/", want: lab},
 		{argument: "ucx://10.0.0.2:7483/in/a", want: lab},
-		{argument: "ucx://10.0.0.2:1", want: Peer{Address: "10.0.0.2:1"}},
-		{argument: "ucx://other/in", want: Peer{Address: "other:7483"}},
-		{argument: "dpu:", want: Peer{Device: "b1:00.1", Origin: "params.json:3"}},
-		{"--auth none", "ucx://localhost:1/in", Peer{Address: "localhost:1"}, ""},
-		{"--auth none", "ucx://[::1]:1/in", Peer{Address: "[::1]:1"}, ""},
-		{"--auth none", "ucx://127.8.0.1:1/in", Peer{Address: "127.8.0.1:1"}, ""},
+		{argument: "ucx://10.0.0.2:1", want: option.Peer{Address: "10.0.0.2:1"}},
+		{argument: "ucx://other/in", want: option.Peer{Address: "other:7483"}},
+		{argument: "dpu:", want: option.Peer{Device: "b1:00.1", Origin: "params.json:3"}},
+		{"--auth none", "ucx://localhost:1/in", option.Peer{Address: "localhost:1"}, ""},
+		{"--auth none", "ucx://[::1]:1/in", option.Peer{Address: "[::1]:1"}, ""},
+		{"--auth none", "ucx://127.8.0.1:1/in", option.Peer{Address: "127.8.0.1:1"}, ""},
 		{"--auth none", "lab:", lab, "--auth none with ucx://10.0.0.2:7483: anybody on the network could be "},
-		{"--auth none", "ucx://localhost.example/", Peer{}, "--auth none with ucx://localhost.example:7483: "},
+		{"--auth none", "ucx://localhost.example/", option.Peer{}, "--auth none with ucx://localhost.example:7483: "},
 		{"-p x", "lab:", lab, "-p and -r name a device, and ucx://10.0.0.2:7483 is on another machine: "},
-		{"-r x", "ucx://other/", Peer{}, "-p and -r name a device, and ucx://other:7483 is on another machine: "},
+		{"-r x", "ucx://other/", option.Peer{},
+			"-p and -r name a device, and ucx://other:7483 is on another machine: "},
 	} {
 		got, err := chosen(t, networkPeers, tc.line, tc.argument)
 		switch {

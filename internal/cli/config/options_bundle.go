@@ -3,11 +3,13 @@ package config
 import (
 	"slices"
 	"time"
+
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 )
 
 // Bundle holds the settings of bundle.
 type Bundle struct {
-	Logging
+	option.Logging
 	Driver        Driver
 	Device        string        // as for a copy
 	Representor   string        // as for a copy
@@ -26,34 +28,36 @@ type Bundle struct {
 func (s *Bundle) Doctor() Doctor {
 	return Doctor{
 		Logging: s.Logging, Driver: s.Driver, Device: s.Device, Representor: s.Representor, Probe: s.Device != "",
-		Output: OutputJSON,
+		Output: option.OutputJSON,
 	}
 }
 
-// options implements Settings.
-func (s *Bundle) options() []option {
-	json := jsonOption()
-	json.assign = into(&s.ParameterFile, parsePath)
-	return slices.Concat(s.logOptions(), []option{driverLogOption(&s.Driver), json}, driverOptions(&s.Driver), []option{
-		deviceOption(&s.Device), representorOption(&s.Representor),
-		switchOption(AddedFlags, "peer", &s.Peer,
-			"Also ask the other side for its part: run bundle with --peer on both"),
-		waitOption(&s.Wait),
-		fileOption(AddedFlags, "events-file", "FILE", &s.EventsFile,
-			"Add the JSON events of a run, the standard output of a command with -o json"),
-		fileOption(AddedFlags, "log-file", "FILE", &s.LogFile,
-			"Add the log of a run, the standard error of a command with -l TRACE"),
-		switchOption(AddedFlags, "hide-names", &s.HideNames,
-			"Replace file names by n1, n2, ..., everywhere alike; not those that stand in free text alone"),
-		{group: AddedFlags, name: "hide", value: "NAME", list: "hide", json: jsonList, assign: s.assignHidden,
-			help: "Replace this name, too; implies --hide-names; may be repeated"},
-		switchOption(AddedFlags, "list", &s.ListOnly, "Only print what would be in it"),
-		switchOption(AddedFlags, "overwrite", &s.Overwrite, "Replace an existing FILE"),
-	})
+// Table implements Settings.
+func (s *Bundle) Table() []option.Option {
+	json := option.ParameterFile()
+	json.Assign = option.Into(&s.ParameterFile, option.ParsePath)
+	return slices.Concat(s.LogOptions(), []option.Option{driverLogOption(&s.Driver), json}, driverOptions(&s.Driver),
+		[]option.Option{
+			deviceOption(&s.Device), representorOption(&s.Representor),
+			option.Switch(option.AddedFlags, "peer", &s.Peer,
+				"Also ask the other side for its part: run bundle with --peer on both"),
+			waitOption(&s.Wait),
+			option.File(option.AddedFlags, "events-file", "FILE", &s.EventsFile,
+				"Add the JSON events of a run, the standard output of a command with -o json"),
+			option.File(option.AddedFlags, "log-file", "FILE", &s.LogFile,
+				"Add the log of a run, the standard error of a command with -l TRACE"),
+			option.Switch(option.AddedFlags, "hide-names", &s.HideNames,
+				"Replace file names by n1, n2, ..., everywhere alike; not those that stand in free text alone"),
+			{Group: option.AddedFlags, Name: "hide", Value: "NAME", List: "hide", JSON: option.JSONList,
+				Assign: s.assignHidden,
+				Help:   "Replace this name, too; implies --hide-names; may be repeated"},
+			option.Switch(option.AddedFlags, "list", &s.ListOnly, "Only print what would be in it"),
+			option.Switch(option.AddedFlags, "overwrite", &s.Overwrite, "Replace an existing FILE"),
+		})
 }
 
 func (s *Bundle) assignHidden(name string) error {
-	path, err := parsePath(name)
+	path, err := option.ParsePath(name)
 	s.Hide, s.HideNames = append(s.Hide, path), true
 	return err
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -9,15 +10,16 @@ import (
 // MaxParallel bounds the copies of push to many peers at once: each has memory, file descriptors and threads.
 const MaxParallel = 256
 
-// options returns the options of push for many peers. A list for every push by a file or the environment would change
+// Table returns the options of push for many peers. A list for every push by a file or the environment would change
 // what its arguments mean.
-func (s *Fleet) options() []option {
-	return []option{
-		{group: AddedFlags, name: "to", value: "FILE", offers: FileValues, flagOnly: true, json: jsonNone,
-			assign: into(&s.To, parsePath),
-			help: "Copy to each peer in FILE, one per line: PEER, or PEER:SHARE[/PATH] with a target of its own; - " +
+func (s *Fleet) Table() []option.Option {
+	return []option.Option{
+		{Group: option.AddedFlags, Name: "to", Value: "FILE", Offers: option.FileValues, FlagOnly: true,
+			JSON:   option.JSONNone,
+			Assign: option.Into(&s.To, option.ParsePath), Excludes: []string{"trust-first", "rep-pci"},
+			Help: "Copy to each peer in FILE, one per line: PEER, or PEER:SHARE[/PATH] with a target of its own; - " +
 				"is stdin"},
-		countOption(AddedFlags, "parallel", &s.Parallel, "8", 1, MaxParallel,
+		option.Count(option.AddedFlags, "parallel", &s.Parallel, "8", 1, MaxParallel,
 			"Peers of --to to copy to at once, at most 256"),
 	}
 }
@@ -61,7 +63,7 @@ func (s *Transfer) validateFleet() error {
 	switch {
 	case s.StreamArgument() != "":
 		return exit.Usagef("SRC - conflicts with --to: a stream can be read only once, so name a file")
-	case s.To == Stream && s.FilesFrom == Stream:
+	case s.To == option.Stream && s.FilesFrom == option.Stream:
 		return exit.Usagef("--to - conflicts with --files-from -: both read stdin, so name a file in one of them")
 	case s.TrustFirst:
 		return exit.Usagef("--trust-first conflicts with --to: trust the keys of the peers with dma-copy keys trust")

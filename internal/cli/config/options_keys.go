@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -13,44 +14,45 @@ import (
 // Keys holds the settings of keys. What a key is granted comes from the command line alone: a file or a variable of
 // another command, with options of the same names, must not change it.
 type Keys struct {
-	Logging
+	option.Logging
 	Directory string // of keys; empty: the default one
-	Output    OutputForm
+	Output    option.OutputForm
 	Comment   string         // for the line of this side's key; empty: user and machine
 	Grant     identity.Grant // of trust, without name and key
 	Overwrite bool           // replace what the name stands for
 	Quiet     bool           // print nothing of what was done
 }
 
-// options implements Settings.
-func (s *Keys) options() []option {
-	return slices.Concat(s.logOptions(), []option{
-		jsonOption(),
-		directoryOption(AddedFlags, "keys", &s.Directory, "Directory of this side's key and of the trusted "+
-			"keys; default /etc/dma-copy for root, else dma-copy in XDG_CONFIG_HOME or ~/.config"),
-		outputOption(&s.Output, "new, show, list: output format"),
-		quietOption(&s.Quiet, "new, trust, remove: print errors only"),
+// Table implements Settings.
+func (s *Keys) Table() []option.Option {
+	return slices.Concat(s.LogOptions(), []option.Option{
+		option.ParameterFile(),
+		option.Directory(option.AddedFlags, "keys", &s.Directory,
+			"Directory of this side's key and of the trusted keys; default /etc/dma-copy for root, else dma-copy in "+
+				"XDG_CONFIG_HOME or ~/.config"),
+		option.Output(&s.Output, "new, show, list: output format"),
+		option.Quiet(&s.Quiet, "new, trust, remove: print errors only"),
 	}, s.flagOnlyOptions())
 }
 
-func (s *Keys) flagOnlyOptions() []option {
-	table := []option{
-		textOption(AddedFlags, "comment", "TEXT", &s.Comment, parseComment,
+func (s *Keys) flagOnlyOptions() []option.Option {
+	table := []option.Option{
+		option.Text(option.AddedFlags, "comment", "TEXT", &s.Comment, parseComment,
 			"new, show: text behind the key in its line; default USER@MACHINE"),
-		switchOption(AddedFlags, "overwrite", &s.Overwrite, "trust: replace the key that has this NAME"),
-		{name: "share", value: "NAME=ro|wo|rw", json: jsonList, list: "share", assign: s.assignShare,
-			help: "trust: a share that the key may use, with the most that it may do there; may be repeated. " +
+		option.Switch(option.AddedFlags, "overwrite", &s.Overwrite, "trust: replace the key that has this NAME"),
+		{Name: "share", Value: "NAME=ro|wo|rw", JSON: option.JSONList, List: "share", Assign: s.assignShare,
+			Help: "trust: a share that the key may use, with the most that it may do there; may be repeated. " +
 				"Without: all shares as they are"},
-		switchOption(AddedFlags, "owner", &s.Grant.Owner, "trust: what the key sends may keep its owner"),
-		sizeOption(AddedFlags, "max-bytes", &s.Grant.MaxBytes, "0", "trust: limit of one copy; 0 is no limit"),
+		option.Switch(option.AddedFlags, "owner", &s.Grant.Owner, "trust: what the key sends may keep its owner"),
+		option.Size(option.AddedFlags, "max-bytes", &s.Grant.MaxBytes, "0", "trust: limit of one copy; 0 is no limit"),
 		maxEntriesOption(&s.Grant.MaxEntries, "trust: limit of one copy; 0 is no limit"),
-		bandwidthOption(&s.Grant.Bandwidth, "trust: bandwidth limit of the key in bytes per second, such as 100MiB; "+
-			"0 is no limit"),
-		countOption(AddedFlags, "max-connections", &s.Grant.Connections, "0", 0, maxCount,
+		bandwidthOption(&s.Grant.Bandwidth,
+			"trust: bandwidth limit of the key in bytes per second, such as 100MiB; 0 is no limit"),
+		option.Count(option.AddedFlags, "max-connections", &s.Grant.Connections, "0", 0, option.MaxCount,
 			"trust: connections of the key at once; 0 is the daemon's limit for every key"),
 	}
 	for i := range table {
-		table[i].group, table[i].flagOnly = AddedFlags, true
+		table[i].Group, table[i].FlagOnly = option.AddedFlags, true
 	}
 	return table
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -16,19 +17,19 @@ func TestLongValuesAreCut(t *testing.T) {
 	long := strings.Repeat("Z", 900<<10)
 	tested := map[string]bool{}
 	for command, s := range everySettings() {
-		for _, opt := range s.options() {
-			if tested[opt.name+opt.value] { // by another command
+		for _, opt := range s.Table() {
+			if tested[opt.Name+opt.Value] { // by another command
 				continue
 			}
-			tested[opt.name+opt.value] = true
-			if slices.Contains([]string{"FILE", "DIR", "MANIFEST", "NAME", "PATH"}, opt.value) {
+			tested[opt.Name+opt.Value] = true
+			if slices.Contains([]string{"FILE", "DIR", "MANIFEST", "NAME", "PATH"}, opt.Value) {
 				continue
 			}
-			t.Run(command+" "+opt.name, func(t *testing.T) {
-				inNewDir(t, "long.json", fmt.Sprintf(`{%q: {%q: %q}}`, paramsGroup(opt), opt.name, long))
+			t.Run(command+" "+opt.Name, func(t *testing.T) {
+				inNewDir(t, "long.json", fmt.Sprintf(`{%q: {%q: %q}}`, opt.FileGroup(), opt.Name, long))
 				for _, err := range []error{
-					load(s, nil, "--"+opt.name+"="+long),
-					load(s, map[string]string{variableName(opt.name): long}),
+					load(s, nil, "--"+opt.Name+"="+long),
+					load(s, map[string]string{option.VariableName(opt.Name): long}),
 				} {
 					if err == nil {
 						t.Fatal("accepted")
@@ -51,8 +52,8 @@ func TestLongValuesAreCut(t *testing.T) {
 }
 
 // everySettings returns the settings of all commands by the command's name.
-func everySettings() map[string]Settings {
-	return map[string]Settings{
+func everySettings() map[string]option.Settings {
+	return map[string]option.Settings{
 		"": &Copy{}, "devices": &Devices{}, "doctor": &Doctor{},
 		"local": &Local{}, "ping": &Ping{}, "verify": &Verify{}, "version": &Version{},
 		"config": &Config{}, "ls": &List{}, "serve": &Serve{},
@@ -70,8 +71,8 @@ func TestCommonOptions(t *testing.T) {
 			want = want[:4] // those of DOCA's own program come next
 		}
 		var names []string
-		for _, opt := range s.options() {
-			names = append(names, opt.name)
+		for _, opt := range s.Table() {
+			names = append(names, opt.Name)
 		}
 		if !slices.Equal(names[:min(len(want), len(names))], want) {
 			t.Errorf("%s has %q", command, names)

@@ -6,18 +6,22 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/spf13/pflag"
 )
 
 // originsOf returns the values of a command's settings, one line each.
-func originsOf(t *testing.T, s Settings, variables map[string]string, line string) []string {
+func originsOf(t *testing.T, s option.Settings, variables map[string]string, line string) []string {
 	t.Helper()
 	flags := pflag.NewFlagSet("dma-copy", pflag.ContinueOnError)
-	Declare(flags, s)
+	option.Declare(flags, s)
 	if err := flags.Parse(words(line)); err != nil {
 		t.Fatal(err)
 	}
-	values, err := Origins(flags, func(name string) (string, bool) { return variables[name], variables[name] != "" }, s)
+	values, err := Every().Origins(flags, func(name string) (string, bool) {
+		return variables[name],
+			variables[name] != ""
+	}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +37,8 @@ func TestOrigins(t *testing.T) {
 		`"peers": {"dpu": {"device": "b1:00.1", "key": "k"}}}`)
 	writeFile(t, "params.json", "{\"serve\": {\"share\": [\"a=/a\",\n\"b=/b\"]}}")
 	variables := map[string]string{
-		siteVariable: "site.json", "DMA_COPY_WAIT": "2s", "DMA_COPY_DEV_PCI": "mlx5_0", "DMA_COPY_EXCLUDE": "a\nb",
+		option.SiteVariable: "site.json", "DMA_COPY_WAIT": "2s", "DMA_COPY_DEV_PCI": "mlx5_0",
+		"DMA_COPY_EXCLUDE": "a\nb",
 	}
 	got := originsOf(t, &Transfer{}, variables, "--depth 3 --include c --exclude d")
 	for _, want := range []string{
@@ -60,12 +65,12 @@ func TestOrigins(t *testing.T) {
 }
 
 func TestCheckFile(t *testing.T) {
-	for name, want := range map[string]File{
+	for name, want := range map[string]option.CheckedFile{
 		"serve.json":  {Shares: 2},
 		"client.json": {Peers: []string{"dpu"}},
 		"params.json": {},
 	} {
-		got, err := CheckFile(filepath.Join(configs, name))
+		got, err := Every().CheckFile(filepath.Join(configs, name), new(Serve))
 		if err != nil || got.Shares != want.Shares || !slices.Equal(got.Peers, want.Peers) || got.Values == 0 {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -78,11 +83,11 @@ func TestCheckFile(t *testing.T) {
 		"twice.json": "--share a is given twice: give each share a name of its own",
 		"no.json":    `FILE "no.json": no such file or directory; name a readable parameter file`,
 	} {
-		if _, err := CheckFile(file); err == nil || err.Error() != sentence {
+		if _, err := Every().CheckFile(file, new(Serve)); err == nil || err.Error() != sentence {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
-	if got, err := CheckFile("notes.json"); err != nil || len(got.Notes) != 1 {
+	if got, err := Every().CheckFile("notes.json", new(Serve)); err != nil || len(got.Notes) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -12,8 +12,10 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/share"
+	"github.com/spf13/pflag"
 )
 
 // configs is the directory of the parameter files that are shipped.
@@ -37,7 +39,7 @@ func TestAcceptedParameterFiles(t *testing.T) {
 			func(s *Copy) { s.Device = "a" }},
 		{"levels by name", `{"doca_general_flags": {"log-level": "trace", "sdk-log-level": "10"},
 			"doca_program_flags": {"file": "x"}}`,
-			func(s *Copy) { s.LogLevel, s.Driver.LogLevel = LevelTrace, LevelDisable }},
+			func(s *Copy) { s.LogLevel, s.Driver.LogLevel = option.LevelTrace, option.LevelDisable }},
 		{"numbers as numbers", `{"doca_program_flags": {"file": "x", "chunk": 65536, "depth": 16}}`,
 			func(s *Copy) { s.Options.Chunk, s.Options.Depth = 65536, 16 }},
 		{"numbers as text", `{"doca_program_flags": {"file": "x", "chunk": "256KiB", "depth": "16"}}`,
@@ -79,9 +81,9 @@ func TestRefusedParameterFiles(t *testing.T) {
 			`params.json:1: the file ends in the middle of a value at column 1; correct the JSON`},
 		{"Latin-1", "{\"doca_program_flags\": {\"file\": \"\xe9\"}}",
 			`--json "params.json": not UTF-8 text` + unreadable},
-		{"too large", "{}" + strings.Repeat(" ", maxParamsSize),
+		{"too large", "{}" + strings.Repeat(" ", option.MaxParamsSize),
 			`--json "params.json": larger than 1048576 bytes` + unreadable},
-		{"too many brackets", strings.Repeat("[", maxParamsBrackets+1),
+		{"too many brackets", strings.Repeat("[", option.MaxParamsBrackets+1),
 			`--json "params.json": more than 10000 brackets` + unreadable},
 		{"cut off", "{\n\"doca_program_flags\": {\n",
 			"params.json:3: the file ends in the middle of a value at column 1; correct the JSON"},
@@ -256,55 +258,66 @@ func FuzzParameterFile(f *testing.F) {
 	f.Add(readFuzzSeed(f, "client.json"))
 	f.Add(`{"serve": {"share": ["a=/b,rw", 1], "rep-pci": "x"}, "peers": {"dpu": {"key": "a b", "device": 3}}}`)
 	f.Add(`{"doca_program_flags": {"include": ["a", "b/"], "exclude": "*", "exclude-from": [7]}}`)
+	path := filepath.Join(f.TempDir(), "params.json")
 	f.Fuzz(func(t *testing.T, text string) {
-		if checkParamsText([]byte(text)) != nil {
-			return
-		}
-		table := everyOption()
-		file := newParamsFile("params.json", []byte(text))
-		if err := file.parse(); err != nil {
-			checkSentence(t, err)
-			return
-		}
-		checkLayer(t, file.layer, table)
-		checkLayer(t, file.serve, (&Serve{}).options())
-		for name, peer := range file.peers {
-			if share.CheckName(name) != nil || peer.Origin == "" {
-				t.Errorf("peer %q got through: %+v", name, peer)
+		writeFile(t, path, text)
+		checked, err := Every().CheckFile(path, new(unvalidated))
+		if err != nil {
+			if _, ok := errors.AsType[*exit.Error](err); !ok {
+				t.Errorf("%v: not a usage error", err)
 			}
+			if !strings.HasPrefix(err.Error(), "FILE ") { // of the file as a whole
+				checkSentence(t, strings.TrimPrefix(err.Error(), filepath.Dir(path)+"/"))
+			}
+			return
+		}
+		for _, name := range checked.Peers {
+			if share.CheckName(name) != nil {
+				t.Errorf("peer %q got through", name)
+			}
+		}
+		for _, s := range []option.Settings{new(Copy), new(Serve)} {
+			checkAgain(t, path, s)
 		}
 	})
 }
 
-// checkLayer expects that each value passes again.
-func checkLayer(t *testing.T, values layer, table []option) {
+// unvalidated is a Serve of which only the values are checked.
+type unvalidated struct{ Serve }
+
+func (*unvalidated) Validate() error { return nil }
+
+// checkAgain expects that each value of the file passes again.
+func checkAgain(t *testing.T, path string, s option.Settings) {
 	t.Helper()
-	for key, value := range values {
-		items := value.items
-		if items == nil {
-			value.option = key
-			items = []given{value}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	option.Declare(flags, s)
+	if err := flags.Parse([]string{"-j", path}); err != nil {
+		t.Fatal(err)
+	}
+	values, err := Every().Origins(flags, func(string) (string, bool) { return "", false }, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range values {
+		opt, known := option.ByName(s.Table(), value.Name)
+		if !known || value.Text == "" {
+			continue
 		}
-		for _, item := range items {
-			opt, _ := optionByName(table, item.option)
-			if err := opt.assign(item.text); err != nil {
-				t.Errorf("%s %q got through: %v", item.option, item.text, err)
-			}
+		if err := opt.Assign(value.Text); err != nil {
+			t.Errorf("%s %q got through: %v", value.Name, value.Text, err)
 		}
 	}
 }
 
-func checkSentence(t *testing.T, err error) {
+func checkSentence(t *testing.T, sentence string) {
 	t.Helper()
-	if _, ok := errors.AsType[*exit.Error](err); !ok {
-		t.Errorf("%v: not a usage error", err)
-	}
 	var line int
-	if _, scanErr := fmt.Sscanf(err.Error(), "params.json:%d: ", &line); scanErr != nil {
-		t.Errorf("%q: does not start with file and line", err)
+	if _, err := fmt.Sscanf(sentence, "params.json:%d: ", &line); err != nil {
+		t.Errorf("%q: does not start with file and line", sentence)
 	}
-	if strings.ContainsFunc(err.Error(), func(r rune) bool { return !unicode.IsPrint(r) }) {
-		t.Errorf("%q: not one printable line", err)
+	if strings.ContainsFunc(sentence, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		t.Errorf("%q: not one printable line", sentence)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -14,41 +15,44 @@ const twoPeers = `{"peers": {
 }}`
 
 // contacted returns how ls reaches the daemon of a name.
-func contacted(t *testing.T, site, file, line, name string) (Peer, error) {
+func contacted(t *testing.T, site, file, line, name string) (option.Peer, error) {
 	t.Helper()
 	inNewDir(t, "site.json", site)
 	writeFile(t, "params.json", file)
 	variables, args := map[string]string{}, words(line)
 	if site != "" {
-		variables[siteVariable] = "site.json"
+		variables[option.SiteVariable] = "site.json"
 	}
 	if file != "" {
 		args = append(args, "-j", "params.json")
 	}
 	var s List
 	if err := load(&s, variables, args...); err != nil {
-		return Peer{}, err
+		return option.Peer{}, err
 	}
 	return s.Choose(share.Remote{Peer: name}, s.Device, s.Representor)
 }
 
 func TestPeers(t *testing.T) {
+	peer := func(device, representor, key, origin string) option.Peer {
+		return option.Peer{Device: device, Representor: representor, Key: key, Origin: origin}
+	}
 	const onePeer = `{"peers": {"dpu": {"device": "site-device", "key": "k"}}}`
 	for name, tc := range map[string]struct {
 		site, file, line, peer string
-		want                   Peer
+		want                   option.Peer
 	}{
-		"by name":            {"", twoPeers, "", "host", Peer{"03:00.1", "b1:00.0", "", "params.json:3", ""}},
-		"with a key":         {"", twoPeers, "", "dpu", Peer{"b1:00.1", "", "the dpu's", "params.json:2", ""}},
-		"the only one":       {onePeer, "", "", "", Peer{"site-device", "", "k", "site.json:1", ""}},
-		"flags first":        {"", twoPeers, "-p x -r y", "host", Peer{"x", "y", "", "params.json:3", ""}},
-		"the old flag":       {"", twoPeers, "-d x", "host", Peer{"x", "b1:00.0", "", "params.json:3", ""}},
-		"no peers":           {"", "", "", "", Peer{}},
-		"none, by the flag":  {"", twoPeers, "-p x", "", Peer{Device: "x"}},
-		"--json before site": {onePeer, twoPeers, "", "dpu", Peer{"b1:00.1", "", "the dpu's", "params.json:2", ""}},
+		"by name":            {"", twoPeers, "", "host", peer("03:00.1", "b1:00.0", "", "params.json:3")},
+		"with a key":         {"", twoPeers, "", "dpu", peer("b1:00.1", "", "the dpu's", "params.json:2")},
+		"the only one":       {onePeer, "", "", "", peer("site-device", "", "k", "site.json:1")},
+		"flags first":        {"", twoPeers, "-p x -r y", "host", peer("x", "y", "", "params.json:3")},
+		"the old flag":       {"", twoPeers, "-d x", "host", peer("x", "b1:00.0", "", "params.json:3")},
+		"no peers":           {"", "", "", "", option.Peer{}},
+		"none, by the flag":  {"", twoPeers, "-p x", "", option.Peer{Device: "x"}},
+		"--json before site": {onePeer, twoPeers, "", "dpu", peer("b1:00.1", "", "the dpu's", "params.json:2")},
 		"peer before a file's device": {
 			`{"doca_program_flags": {"pci-addr": "other", "rep-pci": "kept"}}`, twoPeers, "", "dpu",
-			Peer{"b1:00.1", "kept", "the dpu's", "params.json:2", ""}},
+			peer("b1:00.1", "kept", "the dpu's", "params.json:2")},
 	} {
 		got, err := contacted(t, tc.site, tc.file, tc.line, tc.peer)
 		if err != nil || !reflect.DeepEqual(got, tc.want) {
@@ -73,7 +77,8 @@ func TestRefusedPeers(t *testing.T) {
 		{`{"peers": {"dpu": {"device": 3}}}`, "", `params.json:1: "device" in peer dpu must be a string, not a number`},
 		{`{"peers": {"dpu": {"device": "a b"}}}`, "", `params.json:1: device "a b": not a device; `},
 		{`{"peers": {"dpu": {"key": ""}}}`, "", `params.json:1: key "": not a key; `},
-		{`{"peers": {"dpu": {"key": "` + strings.Repeat("k", maxPeerKey+1) + `"}}}`, "", `params.json:1: key "kkk`},
+		{`{"peers": {"dpu": {"key": "` + strings.Repeat("k", option.MaxPeerKey+1) + `"}}}`, "",
+			`params.json:1: key "kkk`},
 		{`{"peers": {"dpu": {}, "dpu": {}}}`, "", `params.json:1: duplicate key "dpu" in peers: keep one of them`},
 	} {
 		_, err := contacted(t, "", tc.file, "", tc.name)

@@ -1,22 +1,27 @@
 package config
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/cli/option"
+)
 
 // Without a level of its own, a quiet command logs errors only.
 func TestQuietLogsErrorsOnly(t *testing.T) {
 	cases := []struct {
 		name, line   string
 		variables    map[string]string
-		program, sdk Level
+		program, sdk option.Level
 	}{
-		{"not quiet", "-f x", nil, levelWarning, levelWarning},
-		{"long", "-f x --quiet", nil, LevelError, LevelError},
-		{"short", "-f x -q", nil, LevelError, LevelError},
-		{"environment", "-f x", map[string]string{"DMA_COPY_QUIET": "1"}, LevelError, LevelError},
-		{"revoked", "-f x -q=false", map[string]string{"DMA_COPY_QUIET": "1"}, levelWarning, levelWarning},
-		{"level given", "-f x -q -l WARNING", nil, levelWarning, LevelError},
+		{"not quiet", "-f x", nil, option.LevelWarning, option.LevelWarning},
+		{"long", "-f x --quiet", nil, option.LevelError, option.LevelError},
+		{"short", "-f x -q", nil, option.LevelError, option.LevelError},
+		{"environment", "-f x", map[string]string{"DMA_COPY_QUIET": "1"}, option.LevelError, option.LevelError},
+		{"revoked", "-f x -q=false", map[string]string{"DMA_COPY_QUIET": "1"}, option.LevelWarning,
+			option.LevelWarning},
+		{"level given", "-f x -q -l WARNING", nil, option.LevelWarning, option.LevelError},
 		{"level of the environment", "-f x -q", map[string]string{"DMA_COPY_SDK_LOG_LEVEL": "50"},
-			LevelError, LevelInfo},
+			option.LevelError, option.LevelInfo},
 	}
 	for _, tc := range cases {
 		s := mustLoad(t, tc.variables, words(tc.line)...)
@@ -24,8 +29,8 @@ func TestQuietLogsErrorsOnly(t *testing.T) {
 			t.Errorf("%s: levels %v and %v, want %v and %v", tc.name, s.LogLevel, s.Driver.LogLevel, tc.program, tc.sdk)
 		}
 	}
-	for _, s := range []Settings{&Verify{}, &Doctor{}, &Ping{}, &Serve{}, &Keys{}, &Transfer{}, &Local{}} {
-		if err := load(s, nil, "-q"); err != nil || s.Log().LogLevel != LevelError {
+	for _, s := range []option.Settings{&Verify{}, &Doctor{}, &Ping{}, &Serve{}, &Keys{}, &Transfer{}, &Local{}} {
+		if err := load(s, nil, "-q"); err != nil || s.Log().LogLevel != option.LevelError {
 			t.Errorf("%T: error %v, level %v", s, err, s.Log().LogLevel)
 		}
 	}

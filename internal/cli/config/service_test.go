@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -14,10 +15,10 @@ import (
 // No option of push, pull and sync may speak of a peer that runs the same command.
 func TestHelpOfTransfers(t *testing.T) {
 	for kind := Push; kind <= Sync; kind++ {
-		for _, opt := range (&Transfer{Kind: kind}).options() {
+		for _, opt := range (&Transfer{Kind: kind}).Table() {
 			for _, word := range []string{"Sender", "Receiver", "-f -", "FILE, if", "reference"} {
-				if strings.Contains(opt.help, word) {
-					t.Errorf("%s: the help of --%s says %q", kind, opt.name, word)
+				if strings.Contains(opt.Help, word) {
+					t.Errorf("%s: the help of --%s says %q", kind, opt.Name, word)
 				}
 			}
 		}
@@ -187,7 +188,7 @@ func TestListPaths(t *testing.T) {
 			err = s.SetPaths(strings.Fields(args))
 		}
 		switch {
-		case !s.Long || s.LogLevel != levelWarning:
+		case !s.Long || s.LogLevel != option.LevelWarning:
 			t.Errorf("-l: %+v", s)
 		case want == "" && (err != nil || len(s.Remote) != len(strings.Fields(args))):
 			t.Errorf("%q: %v, %+v", args, err, s.Remote)

@@ -1,40 +1,20 @@
-// Package config turns flags, the environment and parameter files into one struct of settings for each command.
+// Package config has the settings of each command and its options.
 //
-// The tables of options are the single source of flags, keys, variables, defaults and help; each is bound to the fields
-// of one struct. This package alone imports viper. It knows no command tree, opens no device and starts nothing: it
-// returns values and errors, which carry the exit code for usage.
+// It knows no command tree, opens no device and starts nothing: it returns values and errors, which carry the exit code
+// for usage.
 package config
 
 import (
-	"fmt"
 	"net/netip"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
-
-// Settings are the options of one command, after flags, the parameter file, the environment and the defaults have been
-// merged and checked. Each command has a struct of its own. Nothing in it refers back to the origin of a value.
-type Settings interface {
-	// options returns the table of the command, bound to the fields of the struct.
-	options() []option
-
-	// Log returns how the program logs.
-	Log() *Logging
-}
-
-// Logging holds how a command logs on stderr.
-type Logging struct {
-	LogLevel  Level
-	LogFormat LogFormat
-}
-
-// Log implements Settings.
-func (s *Logging) Log() *Logging { return s }
 
 // Reach holds how a command reaches the other side over a device.
 type Reach struct {
@@ -49,7 +29,7 @@ type Reach struct {
 
 // Copy holds the settings of a copy, which is what the program does without a command.
 type Copy struct {
-	Logging
+	option.Logging
 	Reach
 	Options    dmaxfer.Options // as far as they are settings of their own; the limits of devices are not checked here
 	autoDigest bool            // Options.Digest was not chosen
@@ -63,7 +43,7 @@ type Copy struct {
 	DryRun     bool           // change nothing
 	Quiet      bool           // no summary, and no progress unless it is ProgressAlways
 	Progress   ProgressChoice
-	Output     OutputForm
+	Output     option.OutputForm
 	Events     EventChoice
 	CPUProfile string // file; empty: none
 }
@@ -76,14 +56,14 @@ type Local struct {
 
 // Devices holds the settings of devices.
 type Devices struct {
-	Logging
+	option.Logging
 	Driver Driver
-	Output OutputForm
+	Output option.OutputForm
 }
 
 // Doctor holds the settings of doctor.
 type Doctor struct {
-	Logging
+	option.Logging
 	Driver      Driver
 	Device      string // as for a copy
 	Representor string // as for a copy
@@ -95,7 +75,7 @@ type Doctor struct {
 	IdleTimeout time.Duration // of copies, from which Network's acknowledgements are derived
 	Keys        string
 	Listen      netip.AddrPort // to be free; without a device none is checked then; not valid: not given
-	Output      OutputForm
+	Output      option.OutputForm
 	Quiet       bool // print failures only
 }
 
@@ -104,13 +84,13 @@ type Ping struct {
 	Contact
 	Daemon bool         // the peer is a daemon, otherwise another ping
 	Remote share.Remote // the daemon, without a share
-	Logging
+	option.Logging
 	Reach
 	Text   string     // for the other side
 	Count  uint32     // round trips, 1 to negotiate.MaxPings
 	Size   uint32     // bytes of a payload, at most negotiate.MaxPingSize
 	Path   PathChoice // PathDMA: the control channel only
-	Output OutputForm
+	Output option.OutputForm
 	Quiet  bool // print no text
 }
 
@@ -119,7 +99,7 @@ type Bench struct {
 	Contact
 	Daemon bool         // the peer is a daemon, otherwise another bench
 	Remote share.Remote // the daemon, with the directory of the copy of File in a share if there is one
-	Logging
+	option.Logging
 	Reach
 	Chunks []int64 // bytes
 	Depths []int
@@ -128,13 +108,13 @@ type Bench struct {
 	Path   PathChoice
 	File   string // to be copied, too, on the DPU the directory for the copy; empty: none
 	Plot   string // file; empty: none
-	Output OutputForm
+	Output option.OutputForm
 	Quiet  bool // print no text
 }
 
 // Verify holds the settings of verify.
 type Verify struct {
-	Logging
+	option.Logging
 	Digest       digest.Algorithm // never digest.None
 	Manifest     string           // to check named files against; empty: not given
 	NewManifest  string           // to write, "-" to stdout; empty: none
@@ -143,22 +123,22 @@ type Verify struct {
 	Extra        bool             // files that the manifest does not list are failures
 	Overwrite    bool             // NewManifest may be replaced
 	Quiet        bool             // print failures only
-	Output       OutputForm
+	Output       option.OutputForm
 }
 
 // Version holds the settings of version.
 type Version struct {
-	Logging
+	option.Logging
 	Driver Driver
-	Output OutputForm
+	Output option.OutputForm
 }
 
 // Driver holds which driver to open, and how.
 type Driver struct {
-	Name       string // DriverAuto, DriverDOCA, DriverSoft or DriverUCX
-	RequireHW  bool   // refuse anything but hardware
-	LibraryDir string // where DOCA's libraries are; empty: where they are usually installed
-	LogLevel   Level  // of the driver's own log
+	Name       string       // DriverAuto, DriverDOCA, DriverSoft or DriverUCX
+	RequireHW  bool         // refuse anything but hardware
+	LibraryDir string       // where DOCA's libraries are; empty: where they are usually installed
+	LogLevel   option.Level // of the driver's own log
 }
 
 // Options returns the options for doca.Open.
@@ -175,23 +155,6 @@ const (
 	RoleAuto Role = "auto"
 	RoleHost Role = "host"
 	RoleDPU  Role = "dpu"
-)
-
-// OutputForm is the format of a command's output.
-type OutputForm string
-
-const (
-	OutputText OutputForm = "text"
-	OutputJSON OutputForm = "json"
-)
-
-// LogFormat is the format of the log on stderr.
-type LogFormat string
-
-const (
-	logAuto LogFormat = "auto" // text on a terminal, otherwise JSON
-	LogText LogFormat = "text"
-	LogJSON LogFormat = "json"
 )
 
 // ProgressChoice is when the progress of a copy is shown.
@@ -247,27 +210,3 @@ const (
 	DriverSoft = "soft"
 	DriverUCX  = "ucx" // none: connections with other machines, for which UCX must load
 )
-
-// Level is a log level on DOCA's scale, 10 to 70 in steps of ten.
-type Level int
-
-const (
-	LevelDisable  Level = 10
-	LevelCritical Level = 20
-	LevelError    Level = 30
-	levelWarning  Level = 40
-	LevelInfo     Level = 50
-	LevelDebug    Level = 60
-	LevelTrace    Level = 70
-)
-
-// levelNames holds the names in order: the level of entry i is 10*(i+1).
-var levelNames = [...]string{"DISABLE", "CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG", "TRACE"}
-
-// String returns DOCA's name of the level.
-func (l Level) String() string {
-	if l < LevelDisable || l > LevelTrace || l%10 != 0 {
-		return fmt.Sprintf("logLevel(%d)", int(l))
-	}
-	return levelNames[l/10-1]
-}

@@ -4,8 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/spf13/pflag"
-
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -13,8 +12,8 @@ import (
 type Contact struct {
 	Keys       string // directory of this side's key and of the trusted keys; empty: the default one
 	Auth       AuthChoice
-	TrustFirst bool  // trust the key of a daemon while none is trusted
-	Peers      Peers // by the parameter files
+	TrustFirst bool         // trust the key of a daemon while none is trusted
+	Peers      option.Peers // by the parameter files
 	Network
 
 	WaitGiven bool // --wait is not the default: a daemon may be started later
@@ -60,9 +59,9 @@ type Fleet struct {
 // Places holds what the commands have that do something in shares, other than copies: ls, mkdir and rm.
 type Places struct {
 	Contact
-	Logging
+	option.Logging
 	Reach
-	Output OutputForm
+	Output option.OutputForm
 	Remote []share.Remote // the arguments, at least one after SetPaths, all at one daemon
 }
 
@@ -118,21 +117,25 @@ func (s *Serve) ParameterFile() string { return s.file }
 // Reload returns the settings as they are now, by the same command line and environment and the files of today.
 func (s *Serve) Reload() (*Serve, error) { return s.reload() }
 
-// reloadFrom lets Reload load the settings again.
-func (s *Serve) reloadFrom(flags *pflag.FlagSet, env Environment) {
+// Loaded lets Reload load the settings again.
+func (s *Serve) Loaded(l option.Loaded) {
+	s.file = l.ParameterFile
 	s.reload = func() (*Serve, error) {
 		var now Serve
-		if _, err := Load(flags, env, &now); err != nil {
+		if err := l.Again(&now); err != nil {
 			return nil, err
 		}
 		return &now, now.Validate()
 	}
 }
 
+// FileGroup returns the group of the parameter file that only serve reads.
+func (s *Serve) FileGroup() string { return option.GroupServe }
+
 // Config holds the settings of config.
 type Config struct {
-	Logging
-	Output OutputForm
+	option.Logging
+	Output option.OutputForm
 }
 
 // AuthChoice is how the peer of a service session is authenticated.
@@ -142,15 +145,3 @@ const (
 	AuthKeys AuthChoice = "keys" // its key must be trusted
 	AuthNone AuthChoice = "none" // not at all
 )
-
-// Peer is a daemon that the configuration gives a name.
-type Peer struct {
-	Device      string // of this side; empty: as without a name
-	Representor string // of the daemon's host function, on the DPU; empty: as without a name
-	Key         string // name of a trusted key, or the key itself as one line; empty: any trusted key
-	Origin      string // file and line
-	Address     string // HOST:PORT of a daemon on another machine; empty: over a device
-}
-
-// Peers are the daemons with a name.
-type Peers map[string]Peer

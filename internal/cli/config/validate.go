@@ -3,14 +3,12 @@ package config
 import (
 	"slices"
 
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
-
-// Stream is the FILE that stands for stdin or stdout.
-const Stream = "-"
 
 // defaultDigest is cheap and, unlike the stronger ones, can be computed of chunks in any order.
 const defaultDigest = digest.CRC32C
@@ -70,7 +68,7 @@ func (s *Local) SetPaths(args []string) error {
 
 // Validate checks the settings of a local copy against each other.
 func (s Local) Validate() error {
-	if s.File == Stream && s.Target == Stream {
+	if s.File == option.Stream && s.Target == option.Stream {
 		return exit.Usagef("SRC and DST are both -: name a file as one of them")
 	}
 	return s.validateCommon(s.StreamArgument())
@@ -78,7 +76,7 @@ func (s Local) Validate() error {
 
 // StreamArgument returns the argument that stands for a standard stream, or nothing.
 func (s Local) StreamArgument() string {
-	switch Stream {
+	switch option.Stream {
 	case s.File:
 		return "SRC -"
 	case s.Target:
@@ -152,7 +150,7 @@ func (s Copy) validateProtocol() error {
 }
 
 // IsStream reports whether this side copies from stdin or to stdout.
-func (s Copy) IsStream() bool { return s.File == Stream }
+func (s Copy) IsStream() bool { return s.File == option.Stream }
 
 // BeyondReference returns the flags that were given and have no effect with a peer of the reference protocol.
 func (s Copy) BeyondReference() []string {

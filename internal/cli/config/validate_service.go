@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -27,7 +28,7 @@ func parsePlace(name, text string) (place, error) {
 	if isPeer {
 		return place{remote: remote, isPeer: true}, nil
 	}
-	local, err := parsePath(text)
+	local, err := option.ParsePath(text)
 	if err != nil {
 		return place{}, exit.Usagef("%s %s: %w", name, quote.Text(text), err)
 	}
@@ -163,10 +164,10 @@ func (s *Transfer) Validate() error {
 // StreamArgument returns the argument that stands for a standard stream, or nothing.
 func (s *Transfer) StreamArgument() string {
 	for _, local := range s.Local {
-		if local == Stream && s.Sends {
+		if local == option.Stream && s.Sends {
 			return "SRC -"
 		}
-		if local == Stream {
+		if local == option.Stream {
 			return "DST -"
 		}
 	}
@@ -342,7 +343,7 @@ const unixAddress = "unix:"
 // parseMetrics refuses addresses that other machines can reach.
 func parseMetrics(text string) (string, error) {
 	if path, is := strings.CutPrefix(text, unixAddress); is {
-		path, err := parsePath(path)
+		path, err := option.ParsePath(path)
 		return unixAddress + path, err
 	}
 	at, err := netip.ParseAddrPort(text)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/probe"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -105,8 +106,8 @@ func selectOnly[T any](all []T, wanted func(T) bool) []T {
 }
 
 // write prints the document as text or JSON.
-func (d document) write(w io.Writer, form config.OutputForm) error {
-	if form == config.OutputJSON {
+func (d document) write(w io.Writer, form option.OutputForm) error {
+	if form == option.OutputJSON {
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
@@ -84,7 +84,7 @@ func (n Network) HasRDMA() bool {
 }
 
 // WriteNetwork writes the inventory as text or JSON.
-func WriteNetwork(w io.Writer, n Network, form config.OutputForm) error {
+func WriteNetwork(w io.Writer, n Network, form option.OutputForm) error {
 	return write(w, form, n, n.writeText)
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
@@ -36,14 +36,14 @@ RDMA port mlx5_0:1
 
 func TestNetworkAsText(t *testing.T) {
 	var out bytes.Buffer
-	if err := WriteNetwork(&out, rdmaMachine(), config.OutputText); err != nil || out.String() != rdmaText {
+	if err := WriteNetwork(&out, rdmaMachine(), option.OutputText); err != nil || out.String() != rdmaText {
 		t.Errorf("%v, printed\n%s", err, out.String())
 	}
 	out.Reset()
 	without := NewNetwork("1.13.1", []ucx.Resource{{Transport: "tcp", Device: "lo"}}, nil)
 	const want = "UCX 1.13.1\n  tcp              lo\n\n" +
 		"no RDMA device: --path rma is not possible with another machine\n"
-	if err := WriteNetwork(&out, without, config.OutputText); err != nil || out.String() != want {
+	if err := WriteNetwork(&out, without, option.OutputText); err != nil || out.String() != want {
 		t.Errorf("%v, printed\n%s", err, out.String())
 	}
 }
@@ -51,7 +51,7 @@ func TestNetworkAsText(t *testing.T) {
 func TestNetworkAsJSON(t *testing.T) {
 	for _, want := range []Network{rdmaMachine(), NewNetwork("1", nil, nil)} {
 		var out bytes.Buffer
-		if err := WriteNetwork(&out, want, config.OutputJSON); err != nil {
+		if err := WriteNetwork(&out, want, option.OutputJSON); err != nil {
 			t.Fatal(err)
 		}
 		var got map[string]any

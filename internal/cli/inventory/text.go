@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // Write writes the inventory as text or JSON.
-func Write(w io.Writer, found Inventory, form config.OutputForm) error {
+func Write(w io.Writer, found Inventory, form option.OutputForm) error {
 	return write(w, form, found, func(text *strings.Builder) {
 		writeDriverBlock(text, found.Driver)
 		for _, device := range found.Devices {
@@ -24,8 +24,8 @@ func Write(w io.Writer, found Inventory, form config.OutputForm) error {
 }
 
 // write writes a value as JSON, or what asText makes of it.
-func write(w io.Writer, form config.OutputForm, value any, asText func(*strings.Builder)) error {
-	if form == config.OutputJSON {
+func write(w io.Writer, form option.OutputForm, value any, asText func(*strings.Builder)) error {
+	if form == option.OutputJSON {
 		encoder := json.NewEncoder(w)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(value)

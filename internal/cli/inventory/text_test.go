@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 )
 
 func TestPortRateIsLeftOutWhereUnknown(t *testing.T) {
@@ -17,8 +17,8 @@ func TestPortRateIsLeftOutWhereUnknown(t *testing.T) {
 		400_000_000_000: "400 Gb/s"} {
 		found := Inventory{Devices: []*Device{{PortRate: rate}}}
 		var text, encoded bytes.Buffer
-		if err := errors.Join(Write(&text, found, config.OutputText),
-			Write(&encoded, found, config.OutputJSON)); err != nil {
+		if err := errors.Join(Write(&text, found, option.OutputText),
+			Write(&encoded, found, option.OutputJSON)); err != nil {
 			t.Fatal(err)
 		}
 		if row := "port rate        " + want + "\n"; strings.Contains(text.String(), row) != (rate > 0) {
@@ -32,10 +32,10 @@ func TestPortRateIsLeftOutWhereUnknown(t *testing.T) {
 }
 
 func TestDevicesOnAFullDisk(t *testing.T) {
-	if err := Write(fullDisk{}, Inventory{}, config.OutputText); err == nil {
+	if err := Write(fullDisk{}, Inventory{}, option.OutputText); err == nil {
 		t.Error("no error from text")
 	}
-	if err := Write(fullDisk{}, Inventory{}, config.OutputJSON); err == nil {
+	if err := Write(fullDisk{}, Inventory{}, option.OutputJSON); err == nil {
 		t.Error("no error from JSON")
 	}
 }
@@ -73,7 +73,7 @@ func TestUncommonDevices(t *testing.T) {
 	}
 	for _, tc := range cases {
 		var out bytes.Buffer
-		if err := Write(&out, Inventory{Devices: []*Device{tc.device}}, config.OutputText); err != nil {
+		if err := Write(&out, Inventory{Devices: []*Device{tc.device}}, option.OutputText); err != nil {
 			t.Fatal(err)
 		}
 		for _, line := range tc.lines {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -22,7 +22,7 @@ type Changes struct {
 }
 
 // NewChanges returns the Changes that the settings ask for.
-func NewChanges(stdout, stderr io.Writer, action string, form config.OutputForm, log zerolog.Logger) *Changes {
+func NewChanges(stdout, stderr io.Writer, action string, form option.OutputForm, log zerolog.Logger) *Changes {
 	return &Changes{events: newEventWriter(stdout, form, log), stderr: stderr, action: action}
 }
 

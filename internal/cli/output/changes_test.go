@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -47,7 +47,7 @@ func TestChanges(t *testing.T) {
 		}, exit.SomeFailed, 1, "1 of 2 entries"},
 	} {
 		var stderr strings.Builder
-		c := NewChanges(io.Discard, &stderr, "removed", config.OutputText, zerolog.Nop())
+		c := NewChanges(io.Discard, &stderr, "removed", option.OutputText, zerolog.Nop())
 		test.change(c)
 		err := c.End()
 		if code := ExitCode(err); code != test.code || err != nil && !strings.Contains(err.Error(), test.text) {
@@ -57,7 +57,7 @@ func TestChanges(t *testing.T) {
 			t.Errorf("%s: printed %q", test.name, stderr.String())
 		}
 	}
-	c := NewChanges(fullDisk{}, io.Discard, "removed", config.OutputJSON, zerolog.Nop())
+	c := NewChanges(fullDisk{}, io.Discard, "removed", option.OutputJSON, zerolog.Nop())
 	everyChange(c)
 	if err := c.End(); !errors.Is(err, c.events.failed) {
 		t.Errorf("on a full disk: %v", err)

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -72,7 +73,7 @@ total 4 peers (1 failed, 1 not started), 3 files copied, 6.0 MiB in 3s
 }
 
 func TestFleetEvents(t *testing.T) {
-	stdout, stderr, _ := reportFleet(config.Copy{Output: config.OutputJSON})
+	stdout, stderr, _ := reportFleet(config.Copy{Output: option.OutputJSON})
 	var kinds []string
 	for line := range strings.Lines(stdout) {
 		kind, err := checkEvent(line)

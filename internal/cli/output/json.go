@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
@@ -163,8 +164,8 @@ type eventWriter struct {
 	closed bool  // the reader closed its end; nothing is written any more
 }
 
-func newEventWriter(out io.Writer, form config.OutputForm, log zerolog.Logger) *eventWriter {
-	if form != config.OutputJSON {
+func newEventWriter(out io.Writer, form option.OutputForm, log zerolog.Logger) *eventWriter {
+	if form != option.OutputJSON {
 		return nil
 	}
 	return &eventWriter{out: out, now: time.Now, log: log}
@@ -217,7 +218,7 @@ var _ Reporter = (*jsonReporter)(nil)
 
 func newJSON(out io.Writer, s config.Copy, log zerolog.Logger) *jsonReporter {
 	r := &jsonReporter{
-		eventWriter: newEventWriter(out, config.OutputJSON, log), every: time.Second,
+		eventWriter: newEventWriter(out, option.OutputJSON, log), every: time.Second,
 		entries: s.Events == config.EventsAll || s.DryRun,
 	}
 	if s.Progress == config.ProgressNever || s.Progress == config.ProgressAuto && s.Quiet {

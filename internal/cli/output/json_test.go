@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output/outputtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -85,7 +86,7 @@ func TestEveryEvent(t *testing.T) {
 func TestEventsEscapeUnprintableText(t *testing.T) {
 	const text = "\x1b[31m \x7f \u009b31m \u202e \U000e0001 \ufeff \" \\ <ä日🙂"
 	var out bytes.Buffer
-	p := New(io.Discard, &out, nil, config.Copy{File: "-", Output: config.OutputJSON}, zerolog.Nop())
+	p := New(io.Discard, &out, nil, config.Copy{File: "-", Output: option.OutputJSON}, zerolog.Nop())
 	p.Event(job.Warned{Text: text})
 	for _, r := range strings.TrimSuffix(out.String(), "\n") {
 		if !strconv.IsPrint(r) {
@@ -104,7 +105,7 @@ func TestEventsEscapeUnprintableText(t *testing.T) {
 // Values that are unknown for a stream or in the reference protocol are left out instead of being 0.
 func TestEventsLeaveOutUnknownValues(t *testing.T) {
 	var out bytes.Buffer
-	p := New(io.Discard, &out, nil, config.Copy{File: "-", Output: config.OutputJSON}, zerolog.Nop())
+	p := New(io.Discard, &out, nil, config.Copy{File: "-", Output: option.OutputJSON}, zerolog.Nop())
 	p.Event(job.PeerKnown{Protocol: negotiate.Reference})
 	p.Event(job.Planned{Size: job.Unknown})
 	p.Progress(job.Sample{Phase: job.Moving, Total: job.Unknown})

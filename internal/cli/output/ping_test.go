@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -58,7 +59,7 @@ why   why\nnot
 
 // A side that says nothing is not reported to say something.
 func TestPingWithoutText(t *testing.T) {
-	for _, output := range []config.OutputForm{config.OutputText, config.OutputJSON} {
+	for _, output := range []option.OutputForm{option.OutputText, option.OutputJSON} {
 		var out bytes.Buffer
 		NewPing(&out, config.Ping{Output: output}, zerolog.Nop()).Event(ping.Text{})
 		if out.Len() > 0 {
@@ -68,7 +69,7 @@ func TestPingWithoutText(t *testing.T) {
 }
 
 func TestPingOnAFullDisk(t *testing.T) {
-	for _, output := range []config.OutputForm{config.OutputText, config.OutputJSON} {
+	for _, output := range []option.OutputForm{option.OutputText, option.OutputJSON} {
 		r := NewPing(fullDisk{}, config.Ping{Output: output}, zerolog.Nop())
 		r.Event(ping.Text{Text: "x"})
 		err := r.Result(somePings)

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
 
@@ -59,7 +60,7 @@ type Reporter interface {
 // run to stdout.
 func New(stdout, stderr io.Writer, screen *Screen, s config.Copy, log zerolog.Logger) Reporter {
 	switch {
-	case s.Output != config.OutputJSON:
+	case s.Output != option.OutputJSON:
 		return newText(stdout, stderr, screen, s, log)
 	case s.IsStream():
 		return newJSON(stderr, s, log)

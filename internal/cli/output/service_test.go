@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -35,7 +36,7 @@ func TestSummaryOfACopyWithADaemon(t *testing.T) {
 		Sum: sum, Durability: negotiate.DurabilityFull}
 	received, streamed := done, done
 	received.Sent = false
-	streamed.Sent, streamed.Path = false, config.Stream
+	streamed.Sent, streamed.Path = false, option.Stream
 	nobody := daemonPath
 	nobody.Peer = &Peer{Fingerprint: "dma-copy-v1:abc"}
 	for name, tc := range map[string]struct {
@@ -267,7 +268,7 @@ func TestListingAsText(t *testing.T) {
 }
 
 func TestListingThatCannotBeWritten(t *testing.T) {
-	for _, form := range []config.OutputForm{config.OutputText, config.OutputJSON} {
+	for _, form := range []option.OutputForm{option.OutputText, option.OutputJSON} {
 		l := NewListing(fullDisk{}, config.List{Places: config.Places{Output: form}}, zerolog.Nop())
 		everyEntry(l)
 		if err := l.End(); err == nil || !strings.HasPrefix(err.Error(), "print the list: ") {

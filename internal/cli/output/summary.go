@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
@@ -171,17 +171,17 @@ func nameOf(s job.Summary, path Path) string {
 	switch {
 	case path.Remote != "" && s.Sent:
 		return nameOf(s, Path{}) + " to " + quote.Printable(path.Remote)
-	case path.Remote != "" && s.Path == config.Stream:
+	case path.Remote != "" && s.Path == option.Stream:
 		return quote.Printable(path.Remote) + " to standard output"
 	case path.Remote != "":
 		return quote.Printable(path.Remote) + " as " + quote.Printable(s.Path)
-	case s.Target == config.Stream:
+	case s.Target == option.Stream:
 		return quote.Printable(s.Path) + " to standard output"
-	case s.Target != "" && s.Path == config.Stream:
+	case s.Target != "" && s.Path == option.Stream:
 		return "standard input to " + quote.Printable(s.Target)
 	case s.Target != "":
 		return quote.Printable(s.Path) + " to " + quote.Printable(s.Target)
-	case s.Path != config.Stream:
+	case s.Path != option.Stream:
 		return quote.Printable(s.Path)
 	case s.Sent:
 		return "standard input"
@@ -238,7 +238,7 @@ func durability(s job.Summary, side negotiate.Side) string {
 		where = " on the " + side.Other().String()
 	}
 	switch {
-	case s.Target == config.Stream, !s.Sent && s.Path == config.Stream:
+	case s.Target == option.Stream, !s.Sent && s.Path == option.Stream:
 		return "written to the stream"
 	case s.Durability == negotiate.DurabilityFull:
 		return "durable" + where

@@ -18,6 +18,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/background"
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -97,7 +98,7 @@ type WaitOutput struct {
 // NewWaitOutput returns the output of a command that waits for one peer: events on stdout, or text on stderr, whose
 // screen is as for New.
 func NewWaitOutput(
-	stdout, stderr io.Writer, screen *Screen, form config.OutputForm, quiet bool, log zerolog.Logger,
+	stdout, stderr io.Writer, screen *Screen, form option.OutputForm, quiet bool, log zerolog.Logger,
 ) WaitOutput {
 	if events := newEventWriter(stdout, form, log); events != nil {
 		return WaitOutput{Quiet: quiet, Say: func(w Wait, lasted time.Duration) {
@@ -169,7 +170,7 @@ func WaitForPeer(side negotiate.Side, host, file, word string, limit time.Durati
 // fileThere proposes a name for the file of the other side, quoted for a shell.
 func fileThere(file string) string {
 	name := filepath.Base(file)
-	if file == "" || slices.Contains([]string{config.Stream, ".", "..", "/"}, name) {
+	if file == "" || slices.Contains([]string{option.Stream, ".", "..", "/"}, name) {
 		return "FILE"
 	}
 	if name[0] == '-' {

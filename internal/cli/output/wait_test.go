@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -26,7 +27,7 @@ func TestWaitingForADaemon(t *testing.T) {
 		var out bytes.Buffer
 		terminal := &Screen{out: &out, width: func() int { return 120 }}
 		w := WaitForDaemon(negotiate.Host, "b1:00.1", "", config.AuthKeys, 30*time.Second)
-		to := NewWaitOutput(nil, terminal, terminal, config.OutputText, false, zerolog.Nop())
+		to := NewWaitOutput(nil, terminal, terminal, option.OutputText, false, zerolog.Nop())
 		Waiting(w, to, nil)() // found at once
 		if out.Len() > 0 {
 			t.Errorf("wrote %q", out.String())
@@ -52,7 +53,7 @@ func TestWaitingForADaemon(t *testing.T) {
 func TestWaitingWithoutATerminal(t *testing.T) {
 	var out bytes.Buffer
 	asked := make(chan os.Signal)
-	to := NewWaitOutput(nil, &out, nil, config.OutputText, true, zerolog.Nop())
+	to := NewWaitOutput(nil, &out, nil, option.OutputText, true, zerolog.Nop())
 	stop := Waiting(Wait{For: "the DPU"}, to, asked)
 	asked <- syscall.SIGUSR1
 	stop()
@@ -108,7 +109,7 @@ func TestRequestsAreAnswered(t *testing.T) {
 		Phase: job.Moving, Moved: 1 << 30, Total: 4 << 30, Elapsed: 2 * time.Second,
 	}
 	var text, events bytes.Buffer
-	s := config.Copy{Quiet: true, Progress: config.ProgressAuto, Output: config.OutputText}
+	s := config.Copy{Quiet: true, Progress: config.ProgressAuto, Output: option.OutputText}
 	synctest.Test(t, func(*testing.T) { // where no second passes meanwhile
 		for _, r := range []Reporter{
 			newText(io.Discard, &text, nil, s, zerolog.Nop()), newJSON(&events, s, zerolog.Nop()),
@@ -159,7 +160,7 @@ func TestMonitorAnswersRequests(t *testing.T) {
 
 // A command with many peers answers for all of them.
 func TestFleetAnswersRequests(t *testing.T) {
-	for _, form := range []config.OutputForm{config.OutputText, config.OutputJSON} {
+	for _, form := range []option.OutputForm{option.OutputText, option.OutputJSON} {
 		var stdout, stderr bytes.Buffer
 		f := NewFleet(&stdout, &stderr, nil, config.Copy{Output: form}, zerolog.Nop())
 		f.Begin(3)
@@ -173,7 +174,7 @@ func TestFleetAnswersRequests(t *testing.T) {
 		})
 		asked <- syscall.SIGUSR1
 		stop()
-		if form == config.OutputText {
+		if form == option.OutputText {
 			if want := "0/3 peers  1 running  1.0 MiB\n" +
 				"run   one:in: 25%  1.0 MiB/4.0 MiB  1.0 MiB/s  ETA 3s; the host waits for the DPU " +
 				"to acknowledge 2 slots; last progress 0.0s ago, last message of the DPU 0.0s ago\n" +
@@ -199,7 +200,7 @@ func TestLinesOfLongWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var daemon, copying, fleet bytes.Buffer
 		w := WaitForDaemon(negotiate.Client, "", "lab:7483", config.AuthKeys, time.Minute)
-		to := NewWaitOutput(nil, &daemon, nil, config.OutputText, false, zerolog.Nop())
+		to := NewWaitOutput(nil, &daemon, nil, option.OutputText, false, zerolog.Nop())
 		stop := Waiting(w, to, nil)
 		peers := NewFleet(nil, &fleet, nil, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
 		stopFleet := Waiting(w, peers.WaitOutput("lab:in/", 3), nil)
@@ -208,7 +209,7 @@ func TestLinesOfLongWaits(t *testing.T) {
 		var events, fleetEvents bytes.Buffer
 		machine := newJSON(&events, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
 		machine.Begin(Path{Side: negotiate.Host, Wait: w})
-		s := config.Copy{Progress: config.ProgressAuto, Output: config.OutputJSON}
+		s := config.Copy{Progress: config.ProgressAuto, Output: option.OutputJSON}
 		peers = NewFleet(&fleetEvents, nil, nil, s, zerolog.Nop())
 		stopFleetEvents := Waiting(w, peers.WaitOutput("lab:in/", 3), nil)
 		for range 20 {

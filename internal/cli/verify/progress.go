@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/fileio"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
@@ -81,7 +81,7 @@ func (p progressLine) text() string {
 // printProgress prints how far the run is, as text on stderr or as a JSON line. It ignores errors: the results matter,
 // not the progress.
 func (v verifier) printProgress() {
-	if v.settings.Output == config.OutputJSON {
+	if v.settings.Output == option.OutputJSON {
 		_ = writeLine(v.stdout, v.meter.progress())
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/fileio"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 )
 
 // The JSON line of the progress matches the schema, with and without totals.
@@ -21,7 +22,7 @@ func TestProgressAsJSON(t *testing.T) {
 	for _, total := range []int64{0, 100} {
 		var stdout, stderr bytes.Buffer
 		v := verifier{
-			stdout: &stdout, stderr: &stderr, settings: config.Verify{Output: config.OutputJSON},
+			stdout: &stdout, stderr: &stderr, settings: config.Verify{Output: option.OutputJSON},
 			meter: &meter{began: time.Now()},
 		}
 		v.meter.bytesTotal.Store(total)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -93,7 +93,7 @@ func (v verifier) printResult(r result, format string, args ...any) error {
 	if r.Verdict == matches && v.settings.Quiet {
 		return nil
 	}
-	if v.settings.Output == config.OutputJSON {
+	if v.settings.Output == option.OutputJSON {
 		r.lineHeader = lineHeader{linesVersion, "file"}
 		return writeLine(v.stdout, r)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/background"
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/fileio"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -48,7 +49,7 @@ func (v verifier) run(ctx context.Context, args []string) error {
 	switch {
 	case s.Manifest != "" && s.NewManifest != "":
 		return exit.Usagef("--check and --write exclude each other: give one of them")
-	case s.NewManifest == toStdout && s.Output == config.OutputJSON:
+	case s.NewManifest == toStdout && s.Output == option.OutputJSON:
 		return exit.Usagef("-o json conflicts with --write -: both print to stdout, so leave one of them out")
 	case s.RelativeTo != "" && s.NewManifest == "":
 		return exit.Usagef("--relative-to is for --write: name the directory of the files as in " +

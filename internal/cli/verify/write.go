@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/fileio"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -54,7 +54,7 @@ func (v verifier) writeManifest(ctx context.Context, manifest string, paths []st
 	if err := file.Commit(ctx); err != nil || v.settings.Quiet {
 		return err
 	}
-	if v.settings.Output == config.OutputJSON {
+	if v.settings.Output == option.OutputJSON {
 		header := lineHeader{linesVersion, "manifest"}
 		return writeLine(v.stdout, manifestLine{header, nameOf(manifest), l.count, l.total})
 	}

@@ -1,4 +1,4 @@
-package config
+package option
 
 import (
 	"cmp"
@@ -18,27 +18,27 @@ type Value struct {
 
 // Origins returns the values with which a command would run, in the order of its help, with an option that may be
 // repeated once for each value; the peers follow, by name. It takes the arguments of Load, and fails as that does.
-func Origins(flags *pflag.FlagSet, env Environment, s Settings) ([]Value, error) {
-	if _, err := Load(flags, env, s); err != nil {
+func (c Commands) Origins(flags *pflag.FlagSet, env Environment, s Settings) ([]Value, error) {
+	if _, err := c.Load(flags, env, s); err != nil {
 		return nil, err
 	}
-	all, _, err := merge(flags, env, s, s.options())
+	all, _, err := c.merge(flags, env, s, s.Table())
 	values := []Value{}
-	for _, opt := range withoutRepeatedKeys(s.options()) {
-		if !opt.hidden {
+	for _, opt := range withoutRepeatedKeys(s.Table()) {
+		if !opt.Hidden {
 			values = append(values, valuesOf(opt, winner(all.values, opt.key()))...)
 		}
 	}
-	if _, is := s.(contacting); is {
+	if _, is := s.(interface{ UsesPeers() }); is {
 		values = append(values, all.peers.values()...)
 	}
 	return values, err
 }
 
 // valuesOf returns the value of an option, or those of its list.
-func valuesOf(opt option, value given) []Value {
+func valuesOf(opt Option, value given) []Value {
 	if value.items == nil {
-		return []Value{{opt.name, value.text, shortOrigin(cmp.Or(value.origin, originDefault))}}
+		return []Value{{opt.Name, value.text, shortOrigin(cmp.Or(value.origin, originDefault))}}
 	}
 	var values []Value
 	for _, item := range value.items {
@@ -55,24 +55,8 @@ func shortOrigin(origin string) string {
 	return origin
 }
 
-// values returns what each peer has, by name.
-func (p Peers) values() []Value {
-	var values []Value
-	for _, name := range slices.Sorted(maps.Keys(p)) {
-		for _, field := range []struct{ key, text string }{
-			{"device", p[name].Device}, {"representor", p[name].Representor}, {"key", p[name].Key},
-			{"address", p[name].Address},
-		} {
-			if field.text != "" {
-				values = append(values, Value{"peers." + name + "." + field.key, field.text, p[name].Origin})
-			}
-		}
-	}
-	return values
-}
-
-// File describes a parameter file that has been checked.
-type File struct {
+// CheckedFile describes a parameter file that has been checked.
+type CheckedFile struct {
 	Path   string   `json:"file"`
 	Valid  bool     `json:"valid"`
 	Error  string   `json:"error,omitempty"`
@@ -87,9 +71,12 @@ const argumentToCheck = "FILE"
 
 // CheckFile reads a parameter file, and checks each value and those of serve against each other. Errors have the code
 // exit.Usage, and name the line.
-func CheckFile(path string) (File, error) {
-	checked := File{Path: path, Peers: []string{}, Notes: []string{}}
-	read, err := loadParams(path, argumentToCheck)
+func (c Commands) CheckFile(path string, serve interface {
+	Settings
+	Validate() error
+}) (CheckedFile, error) {
+	checked := CheckedFile{Path: path, Peers: []string{}, Notes: []string{}}
+	read, err := c.loadParams(path, argumentToCheck)
 	if err != nil {
 		return checked, err
 	}
@@ -100,24 +87,23 @@ func CheckFile(path string) (File, error) {
 	if len(read.serve) == 0 {
 		return checked, nil
 	}
-	var s Serve
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	Declare(flags, &s)
+	Declare(flags, serve)
 	onlyFile := func(name string) (string, bool) {
-		if name == siteVariable {
+		if name == SiteVariable {
 			return path, true
 		}
 		return "", false
 	}
-	if _, err := Load(flags, onlyFile, &s); err != nil {
+	if _, err := c.Load(flags, onlyFile, serve); err != nil {
 		return checked, err
 	}
-	return checked, s.Validate()
+	return checked, serve.Validate()
 }
 
 // DefaultFile returns the path of the machine's own file.
 func DefaultFile(env Environment) string {
-	if path, named := env.Variable(siteVariable); named {
+	if path, named := env.Variable(SiteVariable); named {
 		return path
 	}
 	return siteFile

@@ -1,4 +1,4 @@
-package config
+package option
 
 import (
 	"bytes"
@@ -22,8 +22,8 @@ import (
 
 // Bounds on a parameter file. It is the user's own, but it may be the wrong file.
 const (
-	maxParamsSize     = 1 << 20
-	maxParamsBrackets = 10_000           // the parser recurses once per open bracket
+	MaxParamsSize     = 1 << 20
+	MaxParamsBrackets = 10_000           // the parser recurses once per open bracket
 	maxParamsRead     = 10 * time.Second // for a pipe without a writer
 )
 
@@ -36,7 +36,7 @@ const (
 
 // The groups that only this program has.
 const (
-	groupServe = "serve" // the options of serve, with precedence over those of groupProgram
+	GroupServe = "serve" // the options of serve, with precedence over those of groupProgram
 	groupPeers = "peers"
 )
 
@@ -53,32 +53,32 @@ type layer map[string]given
 
 // add stores a value, or appends it to the list of the option. An option given by both of its names must have the same
 // value.
-func (l layer) add(opt option, value given) error {
-	if opt.list != "" {
-		value.option = opt.name
-		l[opt.list] = given{items: append(l[opt.list].items, value)}
+func (l layer) add(opt Option, value given) error {
+	if opt.List != "" {
+		value.option = opt.Name
+		l[opt.List] = given{items: append(l[opt.List].items, value)}
 		return nil
 	}
-	earlier, ok := l[opt.name]
+	earlier, ok := l[opt.Name]
 	if ok && earlier.text != value.text {
 		return exit.Usagef("%s %s and %s %s differ: both name the same thing, so give one of them",
 			earlier.origin, quote.Text(earlier.text), value.origin, quote.Text(value.text))
 	}
-	l[opt.name] = value
+	l[opt.Name] = value
 	return nil
 }
 
 // params is what a parameter file holds.
 type params struct {
-	layer layer // without groupServe
-	serve layer // groupServe alone
+	layer layer // without GroupServe
+	serve layer // GroupServe alone
 	peers Peers
 	notes []string // input without effect, each for one line of the log
 }
 
-// forCommand returns the values for a command: groupServe is for serve only.
+// forCommand returns the values for a command: GroupServe is for serve only.
 func (p params) forCommand(s Settings) layer {
-	if _, is := s.(*Serve); is && p.layer != nil {
+	if _, is := s.(grouped); is && p.layer != nil {
 		maps.Copy(p.layer, p.serve)
 	}
 	return p.layer
@@ -89,23 +89,24 @@ type paramsFile struct {
 	params
 	path  string
 	text  []byte
-	table []option // of all commands
+	all   Commands
+	table []Option // of all commands
 }
 
 // loadParams reads the parameter file at path, which origin named. Everything in the file is checked, whether or not a
 // flag overrides it later. With an error it returns the values in front of the error.
-func loadParams(path, origin string) (params, error) {
+func (c Commands) loadParams(path, origin string) (params, error) {
 	text, err := readParams(path)
 	if err != nil {
 		return params{}, exit.Usagef("%s %s: %w; name a readable parameter file", origin, quote.Text(path), err)
 	}
-	file := newParamsFile(path, text)
+	file := c.newParamsFile(path, text)
 	err = file.parse()
 	return file.params, err
 }
 
-func newParamsFile(path string, text []byte) paramsFile {
-	return paramsFile{params{layer: layer{}, serve: layer{}, peers: Peers{}}, path, text, everyOption()}
+func (c Commands) newParamsFile(path string, text []byte) paramsFile {
+	return paramsFile{params{layer: layer{}, serve: layer{}, peers: Peers{}}, path, text, c, c.table()}
 }
 
 // readParams opens without blocking, so that a FIFO without a writer reads as empty instead of blocking.
@@ -119,7 +120,7 @@ func readParams(path string) ([]byte, error) {
 	if err := file.SetReadDeadline(time.Now().Add(maxParamsRead)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
 		return nil, withoutPath(err)
 	}
-	text, err := io.ReadAll(io.LimitReader(file, maxParamsSize+1))
+	text, err := io.ReadAll(io.LimitReader(file, MaxParamsSize+1))
 	if err != nil {
 		return nil, withoutPath(err)
 	}
@@ -128,14 +129,14 @@ func readParams(path string) ([]byte, error) {
 
 func checkParamsText(text []byte) error {
 	switch {
-	case len(text) > maxParamsSize:
-		return fmt.Errorf("larger than %d bytes", maxParamsSize)
+	case len(text) > MaxParamsSize:
+		return fmt.Errorf("larger than %d bytes", MaxParamsSize)
 	case len(bytes.TrimSpace(text)) == 0:
 		return errors.New("the file is empty")
 	case !utf8.Valid(text):
 		return errors.New("not UTF-8 text")
-	case bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) > maxParamsBrackets:
-		return fmt.Errorf("more than %d brackets", maxParamsBrackets)
+	case bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) > MaxParamsBrackets:
+		return fmt.Errorf("more than %d brackets", MaxParamsBrackets)
 	}
 	return nil
 }
@@ -177,9 +178,9 @@ func (f *paramsFile) readGroup(name string, where, value hujson.Value) error {
 	case groupPeers:
 		return f.eachMember(members, name, f.readPeer)
 	}
-	of := paramsKeys{name, f.layer, f.table, func(opt option) bool { return paramsGroup(opt) == name }}
-	if name == groupServe {
-		of = paramsKeys{name, f.serve, (&Serve{}).options(), func(opt option) bool { return opt.json != jsonNone }}
+	of := paramsKeys{name, f.layer, f.table, func(opt Option) bool { return opt.FileGroup() == name }}
+	if name == GroupServe {
+		of = paramsKeys{name, f.serve, f.all.ownGroup(name), func(opt Option) bool { return opt.JSON != JSONNone }}
 	}
 	return f.eachMember(members, name, func(key string, where, value hujson.Value) error {
 		return f.readKey(of, key, where, value)
@@ -190,14 +191,14 @@ func (f *paramsFile) readGroup(name string, where, value hujson.Value) error {
 type paramsKeys struct {
 	group string
 	layer layer // takes their values
-	table []option
-	holds func(option) bool // whether an option of the table may be in the group
+	table []Option
+	holds func(Option) bool // whether an option of the table may be in the group
 }
 
 func (k paramsKeys) keys() (names []string) {
 	for _, opt := range k.table {
 		if k.holds(opt) {
-			names = append(names, opt.names()...)
+			names = append(names, opt.Names()...)
 		}
 	}
 	return names
@@ -205,12 +206,12 @@ func (k paramsKeys) keys() (names []string) {
 
 func (f *paramsFile) readKey(of paramsKeys, key string, where, value hujson.Value) error {
 	group := of.group
-	opt, ok := optionByName(of.table, key)
+	opt, ok := ByName(of.table, key)
 	if !ok || !of.holds(opt) {
 		return f.failAt(where, "unknown key %s in %s: %s", quote.Text(key), group, f.hint(key, of.keys()))
 	}
-	if !strings.ContainsRune(opt.json.kinds, rune(value.Value.Kind())) {
-		return f.failAt(value, "%s in %s must be %s, not %s", quote.Text(key), group, opt.json.wanted,
+	if !strings.ContainsRune(opt.JSON.kinds, rune(value.Value.Kind())) {
+		return f.failAt(value, "%s in %s must be %s, not %s", quote.Text(key), group, opt.JSON.wanted,
 			kindNames[value.Value.Kind()])
 	}
 	if array, is := value.Value.(*hujson.Array); is {
@@ -220,9 +221,9 @@ func (f *paramsFile) readKey(of paramsKeys, key string, where, value hujson.Valu
 }
 
 // addArray stores the strings of an array for the option. An empty one replaces the list of a lower origin, too.
-func (f *paramsFile) addArray(of paramsKeys, opt option, key string, array *hujson.Array) error {
-	if of.layer[opt.list].items == nil {
-		of.layer[opt.list] = given{items: []given{}}
+func (f *paramsFile) addArray(of paramsKeys, opt Option, key string, array *hujson.Array) error {
+	if of.layer[opt.List].items == nil {
+		of.layer[opt.List] = given{items: []given{}}
 	}
 	for _, element := range array.Elements {
 		if element.Value.Kind() != '"' {
@@ -237,12 +238,12 @@ func (f *paramsFile) addArray(of paramsKeys, opt option, key string, array *hujs
 }
 
 // addValue stores a literal for the option; where is what an error points to.
-func (f *paramsFile) addValue(to layer, opt option, key string, where, value hujson.Value) error {
+func (f *paramsFile) addValue(to layer, opt Option, key string, where, value hujson.Value) error {
 	entry := given{
 		text:   value.Value.(hujson.Literal).String(),
 		origin: fmt.Sprintf("%s: %s", f.position(where), key),
 	}
-	if err := opt.assign(entry.text); err != nil {
+	if err := opt.Assign(entry.text); err != nil {
 		return badValue(entry, err)
 	}
 	return to.add(opt, entry)
@@ -266,28 +267,28 @@ func (f *paramsFile) eachMember(
 	return nil
 }
 
-// paramsGroup returns the group of the file that an option belongs to, "" if it cannot be in the file.
-func paramsGroup(opt option) string {
+// FileGroup returns the group of the file that the option belongs to, "" if it cannot be in the file.
+func (o Option) FileGroup() string {
 	switch {
-	case opt.json == jsonNone:
+	case o.JSON == JSONNone:
 		return ""
-	case opt.group == DOCAFlags:
+	case o.Group == DOCAFlags:
 		return groupGeneral
-	case opt.group == ServeFlags:
-		return groupServe
+	case o.Group == ServeFlags:
+		return GroupServe
 	default:
 		return groupProgram
 	}
 }
 
 func paramsGroups() []string {
-	return []string{groupGeneral, groupProgram, groupDPDK, groupServe, groupPeers}
+	return []string{groupGeneral, groupProgram, groupDPDK, GroupServe, groupPeers}
 }
 
 // hint returns what to use in place of an unknown group or key.
 func (f *paramsFile) hint(name string, known []string) string {
-	opt, isOption := optionByName(f.table, name)
-	switch home := paramsGroup(opt); {
+	opt, isOption := ByName(f.table, name)
+	switch home := opt.FileGroup(); {
 	case isOption && home != "":
 		return "it belongs in " + home
 	case isOption:

@@ -1,6 +1,7 @@
-package config
+package option
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -10,7 +11,9 @@ import (
 func TestSplitWords(t *testing.T) {
 	flags := pflag.NewFlagSet("dma-copy", pflag.ContinueOnError)
 	flags.BoolP("version", "v", false, "")
-	Declare(flags, &Copy{})
+	flags.StringP("file", "f", "", "")
+	flags.StringP("output", "o", "", "")
+	flags.BoolP("quiet", "q", false, "")
 	cases := []struct{ line, name, value string }{
 		{"--output json", "output", "json"}, {"--output=json", "output", "json"}, {"-o json", "output", "json"},
 		{"-ojson", "output", "json"}, {"-o=json", "output", "json"},
@@ -20,12 +23,13 @@ func TestSplitWords(t *testing.T) {
 		{"-f --", "file", "--"}, {"-f -", "file", "-"},
 		{"--bad -o json", "output", "json"}, {"---x -o json", "output", "json"},
 		{"-Zo -o json", "output", "json"}, {"x -- -o json", "output", "json"},
-		{"-f", "", ""}, {"--", "", ""}, {"_", "", ""}, {"-o", "", ""},
+		{"-f", "", ""}, {"--", "", ""}, {"-o", "", ""},
 	}
 	for _, tc := range cases {
 		t.Run(tc.line, func(t *testing.T) {
 			var last word
-			for args := words(tc.line); len(args) > 0; args = args[len(last.typed):] {
+			for args := strings.Fields(strings.ReplaceAll(tc.line, "_",
+				"")); len(args) > 0; args = args[len(last.typed):] {
 				last = firstWord(flags, args)
 			}
 			var name string

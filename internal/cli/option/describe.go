@@ -1,4 +1,4 @@
-package config
+package option
 
 import (
 	"fmt"
@@ -17,13 +17,13 @@ type Described struct {
 }
 
 // Describe returns the options of a command that the help has, those of some groups or all. Hidden ones are left out.
-func Describe(s Settings, groups ...FlagGroup) (list []Described) {
-	for _, opt := range s.options() {
-		if opt.hidden || len(groups) > 0 && !slices.Contains(groups, opt.group) {
+func Describe(s Settings, groups ...Group) (list []Described) {
+	for _, opt := range s.Table() {
+		if opt.Hidden || len(groups) > 0 && !slices.Contains(groups, opt.Group) {
 			continue
 		}
 		d := opt.described()
-		for _, name := range [][2]string{{opt.short, opt.name}, {opt.aliasKey, opt.alias}} {
+		for _, name := range [][2]string{{opt.Short, opt.Name}, {opt.AliasShort, opt.Alias}} {
 			if name[0] != "" {
 				d.Names = append(d.Names, "-"+name[0])
 			}
@@ -37,10 +37,10 @@ func Describe(s Settings, groups ...FlagGroup) (list []Described) {
 }
 
 // described returns the option without names. The default of a switch goes without saying.
-func (o option) described() Described {
-	d := Described{Value: o.placeholder(), Help: o.help}
-	if o.fallback != "" && !o.isSwitch() {
-		d.Default = "(default " + o.fallback + ")"
+func (o Option) described() Described {
+	d := Described{Value: o.placeholder(), Help: o.Help}
+	if o.Default != "" && !o.IsSwitch() {
+		d.Default = "(default " + o.Default + ")"
 	}
 	return d
 }
@@ -56,31 +56,31 @@ type DescribedGroup struct {
 }
 
 // DescribeFile returns the groups of the parameter file, in the order in which errors name them.
-func DescribeFile() []DescribedGroup {
-	all := everyOption()
+func (c Commands) DescribeFile() []DescribedGroup {
+	all := c.table()
 	return []DescribedGroup{
 		{groupGeneral, "Options that every DOCA program has.", describeKeys(all, groupGeneral)},
 		{groupProgram, "All other options of a copy and of the commands, except for those of serve alone. A command " +
 			"ignores the keys of the others.", describeKeys(all, groupProgram)},
 		{groupDPDK, "Accepted and ignored, with a warning.", nil},
-		{groupServe, "Options of serve. They have precedence over the same keys of doca_program_flags, and no other " +
-			"command reads them.", describeKeys((&Serve{}).options(), groupServe)},
+		{GroupServe, "Options of serve. They have precedence over the same keys of doca_program_flags, and no other " +
+			"command reads them.", describeKeys(c.ownGroup(GroupServe), GroupServe)},
 		{groupPeers, "Daemons that commands can name: an object for each peer, whose key is its name.",
 			describeKeys(peerKeys(new(Peer)), groupPeers)},
 	}
 }
 
 // describeKeys returns the keys of a table that a group of the file has.
-func describeKeys(table []option, group string) (keys []manpage.Row) {
-	ownTable := group == groupServe || group == groupPeers
+func describeKeys(table []Option, group string) (keys []manpage.Row) {
+	ownTable := group == GroupServe || group == groupPeers
 	for _, opt := range table {
-		if opt.hidden || opt.json == jsonNone || !ownTable && paramsGroup(opt) != group {
+		if opt.Hidden || opt.JSON == JSONNone || !ownTable && opt.FileGroup() != group {
 			continue
 		}
-		key := manpage.Row{Term: opt.name, Text: opt.described().Sentence()}
-		key.Kind = strings.ReplaceAll(strings.TrimPrefix(opt.json.wanted, "a "), " a ", " ")
-		if opt.alias != "" {
-			key.Text += fmt.Sprintf(" Another name is %s.", opt.alias)
+		key := manpage.Row{Term: opt.Name, Text: opt.described().Sentence()}
+		key.Kind = strings.ReplaceAll(strings.TrimPrefix(opt.JSON.wanted, "a "), " a ", " ")
+		if opt.Alias != "" {
+			key.Text += fmt.Sprintf(" Another name is %s.", opt.Alias)
 		}
 		keys = append(keys, key)
 	}
@@ -108,38 +108,36 @@ type Values struct {
 
 // ValuesOf returns what a shell can offer as the value of a flag of the command, by one of its long names.
 func ValuesOf(s Settings, flag string) Values {
-	opt, known := optionByName(s.options(), flag)
+	opt, known := ByName(s.Table(), flag)
 	if !known {
 		return Values{}
 	}
-	if opt.words == nil {
-		return Values{Kind: opt.offers}
+	if opt.Words == nil {
+		return Values{Kind: opt.Offers}
 	}
-	return Values{Kind: WordValues, Words: opt.words, List: opt.several}
+	return Values{Kind: WordValues, Words: opt.Words, List: opt.Several}
 }
 
 // Exclusive returns sets of flags of the command: each set excludes all but one of its flags.
 func Exclusive(s Settings) (sets [][]string) {
-	table := s.options()
+	table := s.Table()
 	for _, opt := range table {
-		if opt.alias != "" {
-			sets = append(sets, opt.names())
+		if opt.Alias != "" {
+			sets = append(sets, opt.Names())
 		}
 	}
-	for _, set := range [][]string{
-		{"cores", "numa"}, {"expect", "files-from"}, {"files-from", "delete"}, {"to", "trust-first"}, {"to", "rep-pci"},
-	} {
-		_, first := optionByName(table, set[0])
-		_, second := optionByName(table, set[1])
-		if first && second {
-			sets = append(sets, set)
+	for _, opt := range table {
+		for _, other := range opt.Excludes {
+			if _, known := ByName(table, other); known {
+				sets = append(sets, []string{opt.Name, other})
+			}
 		}
 	}
 	return sets
 }
 
-// textsOf returns the words of a type of their own.
-func textsOf[T ~string](words ...T) []string {
+// Texts returns the words of a type of their own.
+func Texts[T ~string](words ...T) []string {
 	texts := make([]string, len(words))
 	for i, word := range words {
 		texts[i] = string(word)

@@ -1,4 +1,4 @@
-package config
+package option
 
 import (
 	"errors"
@@ -95,12 +95,12 @@ const jsonFlagHelp = "it reads a parameter file, as in --json FILE or -j FILE; f
 
 // ExplainFlagError turns an error of the flag parser into one sentence with a next step. The command is spelled as on
 // the command line, "dma-copy verify".
-func ExplainFlagError(command string, flags *pflag.FlagSet, err error) error {
+func (c Commands) ExplainFlagError(command string, flags *pflag.FlagSet, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		return explainUnknownFlag(command, flags, unknown)
 	}
 	if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		return explainMissingValue(flags, bare.GetFlag())
+		return c.explainMissingValue(flags, bare.GetFlag())
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return exit.Usagef("--%s %s: the flag takes no value; leave it out",
@@ -124,9 +124,9 @@ func explainUnknownFlag(command string, flags *pflag.FlagSet, unknown *pflag.Not
 	return exit.Usagef("unknown flag %s: did you mean --%s?", quote.Text(spelled), guess)
 }
 
-func explainMissingValue(flags *pflag.FlagSet, flag *pflag.Flag) error {
-	opt, _ := optionByName(everyOption(), flag.Name)
-	if opt.name == "json" && flags.Lookup("output") != nil {
+func (c Commands) explainMissingValue(flags *pflag.FlagSet, flag *pflag.Flag) error {
+	opt, _ := ByName(c.table(), flag.Name)
+	if opt.Name == "json" && flags.Lookup("output") != nil {
 		return exit.Usagef("--json needs a value: %s", jsonFlagHelp)
 	}
 	short := ""

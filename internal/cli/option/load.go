@@ -1,4 +1,4 @@
-package config
+package option
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ import (
 // The file with a machine's own defaults, in the form of a parameter file. Its precedence is lowest.
 const (
 	siteFile     = "/etc/dma-copy/config.json"
-	siteVariable = "DMA_COPY_CONFIG" // names another
+	SiteVariable = "DMA_COPY_CONFIG" // names another
 )
 
 // Environment looks up an environment variable, like os.LookupEnv.
@@ -47,26 +47,26 @@ const originDefault = "default"
 // and runs once precedence is decided.
 func Declare(flags *pflag.FlagSet, s Settings) {
 	lists := map[string]*[]given{}
-	for _, opt := range s.options() {
-		if opt.list != "" && lists[opt.list] == nil {
-			lists[opt.list] = new([]given)
+	for _, opt := range s.Table() {
+		if opt.List != "" && lists[opt.List] == nil {
+			lists[opt.List] = new([]given)
 		}
-		declareFlag(flags, opt, opt.name, opt.short, lists[opt.list])
-		if opt.alias != "" {
-			declareFlag(flags, opt, opt.alias, opt.aliasKey, lists[opt.list])
+		declareFlag(flags, opt, opt.Name, opt.Short, lists[opt.List])
+		if opt.Alias != "" {
+			declareFlag(flags, opt, opt.Alias, opt.AliasShort, lists[opt.List])
 		}
 	}
 }
 
 // declareFlag adds one flag. list is nil for a single value.
-func declareFlag(flags *pflag.FlagSet, opt option, name, short string, list *[]given) {
+func declareFlag(flags *pflag.FlagSet, opt Option, name, short string, list *[]given) {
 	if list == nil {
-		flags.VarP(&valueFlag{text: opt.fallback}, name, short, opt.help)
+		flags.VarP(&valueFlag{text: opt.Default}, name, short, opt.Help)
 	} else {
-		flags.VarP(&listFlag{option: opt.name, list: list}, name, short, opt.help)
+		flags.VarP(&listFlag{option: opt.Name, list: list}, name, short, opt.Help)
 	}
-	flags.Lookup(name).Hidden = opt.hidden
-	if opt.isSwitch() {
+	flags.Lookup(name).Hidden = opt.Hidden
+	if opt.IsSwitch() {
 		flags.Lookup(name).NoOptDefVal = "true"
 	}
 }
@@ -93,9 +93,9 @@ func (f *valueFlag) Type() string { return "string" }
 
 // check returns an error if a flag was given twice, since one of the values would have no effect. A switch may be
 // repeated.
-func (f *valueFlag) check(opt option, name string) error {
+func (f *valueFlag) check(opt Option, name string) error {
 	for i := 1; i < len(f.given); i++ {
-		if !opt.isSwitch() || f.given[i] != f.given[0] {
+		if !opt.IsSwitch() || f.given[i] != f.given[0] {
 			return exit.Usagef("--%s is given twice, as %s and %s: leave one of them out", name,
 				quote.Text(f.given[0]), quote.Text(f.given[i]))
 		}
@@ -130,21 +130,32 @@ func (f *listFlag) Type() string { return "string" }
 // Load fills in the settings of a command from parsed flags, the parameter file, the environment, the machine's file
 // and the defaults, in this order of precedence. The notes say which input has no effect. Errors have the code
 // exit.Usage; with one, the settings hold those values that are valid.
-func Load(flags *pflag.FlagSet, env Environment, s Settings) (notes []string, err error) {
-	table := s.options()
-	merged, notes, err := merge(flags, env, s, table)
+func (c Commands) Load(flags *pflag.FlagSet, env Environment, s Settings) (notes []string, err error) {
+	table := s.Table()
+	merged, notes, err := c.merge(flags, env, s, table)
 	for _, opt := range withoutRepeatedKeys(table) {
 		err = cmp.Or(err, assignWinner(winner(merged.values, opt.key()), opt, table))
 	}
-	switch of := s.(type) {
-	case contacting:
-		of.contact().set(merged.peers, flags)
-		of.contact().WaitGiven = winner(merged.values, "wait").origin != originDefault
-	case *Serve:
-		of.file = winner(merged.values, "json").text
-		of.reloadFrom(flags, env)
+	if listening, is := s.(interface{ Loaded(Loaded) }); is {
+		listening.Loaded(Loaded{
+			Peers: merged.peers, Flags: flags, ParameterFile: winner(merged.values, "json").text,
+			IsDefault: func(name string) bool { return winner(merged.values, name).origin == originDefault },
+			Again: func(now Settings) error {
+				_, err := c.Load(flags, env, now)
+				return err
+			},
+		})
 	}
 	return notes, err
+}
+
+// Loaded tells settings that have a method Loaded how they were loaded.
+type Loaded struct {
+	Peers         Peers                         // of the parameter files
+	Flags         *pflag.FlagSet                // of the command line
+	ParameterFile string                        // of --json; empty: none
+	IsDefault     func(name string) bool        // reports whether nothing was given for an option
+	Again         func(settings Settings) error // loads other settings, by the files of today
 }
 
 // merged holds the settings of a command from all origins.
@@ -154,10 +165,10 @@ type merged struct {
 }
 
 // merge merges all origins, also after an error, and returns the first one. table is that of the settings.
-func merge(flags *pflag.FlagSet, env Environment, s Settings, table []option) (merged, []string, error) {
+func (c Commands) merge(flags *pflag.FlagSet, env Environment, s Settings, table []Option) (merged, []string, error) {
 	all := merged{viper.New(), Peers{}}
 	flagsErr := mergeFlags(all.values, flags, table)
-	notes, err := all.mergeFilesAndEnvironment(env, s, table)
+	notes, err := all.mergeFilesAndEnvironment(c, env, s, table)
 	all.quieten()
 	return all, notes, cmp.Or(flagsErr, err)
 }
@@ -165,17 +176,17 @@ func merge(flags *pflag.FlagSet, env Environment, s Settings, table []option) (m
 // quieten makes the default levels of the logs ERROR with --quiet: a warning is output, too.
 func (m *merged) quieten() {
 	value, _ := m.values.Get(quietName).(given)
-	if quiet, err := parseSwitch(value.text); err != nil || !quiet {
+	if quiet, err := ParseSwitch(value.text); err != nil || !quiet {
 		return
 	}
-	for _, name := range []string{logLevelName, sdkLogLevelName} {
+	for _, name := range []string{logLevelName, SDKLogLevelName} {
 		m.values.SetDefault(name, given{text: strconv.Itoa(int(LevelError)), origin: originDefault})
 	}
 }
 
 // withoutRepeatedKeys returns the table with only the first option of each list.
-func withoutRepeatedKeys(table []option) []option {
-	var first []option
+func withoutRepeatedKeys(table []Option) []Option {
+	var first []Option
 	keys := make(map[string]bool, len(table))
 	for _, opt := range table {
 		if !keys[opt.key()] {
@@ -189,15 +200,15 @@ func withoutRepeatedKeys(table []option) []option {
 // mergeFlags gives the flags on the command line the highest precedence and the defaults the lowest. Keys are set one
 // by one on an own instance of viper: if whole flag sets were bound to the shared one, the last command to bind would
 // win.
-func mergeFlags(merged *viper.Viper, flags *pflag.FlagSet, table []option) error {
+func mergeFlags(merged *viper.Viper, flags *pflag.FlagSet, table []Option) error {
 	used := layer{}
 	var failed error
 	for _, opt := range table {
-		merged.SetDefault(opt.key(), given{text: opt.fallback, origin: originDefault})
-		if opt.flagOnly {
-			merged.Set(opt.key(), given{text: opt.fallback, origin: originDefault})
+		merged.SetDefault(opt.key(), given{text: opt.Default, origin: originDefault})
+		if opt.FlagOnly {
+			merged.Set(opt.key(), given{text: opt.Default, origin: originDefault})
 		}
-		for _, name := range opt.names() {
+		for _, name := range opt.Names() {
 			flag := flags.Lookup(name)
 			if !flag.Changed {
 				continue
@@ -218,8 +229,10 @@ func mergeFlags(merged *viper.Viper, flags *pflag.FlagSet, table []option) error
 
 // mergeFilesAndEnvironment gives the parameter file precedence over the environment, and that over the machine's own
 // defaults. All three go into viper's file layer: its environment layer would precede the file.
-func (m *merged) mergeFilesAndEnvironment(env Environment, s Settings, table []option) ([]string, error) {
-	site, siteErr := loadSite(env)
+func (m *merged) mergeFilesAndEnvironment(
+	c Commands, env Environment, s Settings, table []Option,
+) ([]string, error) {
+	site, siteErr := c.loadSite(env)
 	environment, environmentErr := loadEnvironment(env, table)
 	maps.Copy(m.peers, site.peers)
 	err := cmp.Or(siteErr, environmentErr, mergeLayer(m.values, site.forCommand(s)), mergeLayer(m.values, environment))
@@ -227,39 +240,39 @@ func (m *merged) mergeFilesAndEnvironment(env Environment, s Settings, table []o
 	if named.origin == originDefault {
 		return site.notes, err
 	}
-	file, fileErr := loadParams(named.text, named.origin)
+	file, fileErr := c.loadParams(named.text, named.origin)
 	maps.Copy(m.peers, file.peers)
 	return append(site.notes, file.notes...), cmp.Or(err, fileErr, mergeLayer(m.values, file.forCommand(s)))
 }
 
 // loadSite reads the machine's own defaults. The file may be absent, unless the environment names it.
-func loadSite(env Environment) (params, error) {
-	path, named := env.Variable(siteVariable)
+func (c Commands) loadSite(env Environment) (params, error) {
+	path, named := env.Variable(SiteVariable)
 	if !named {
 		path = siteFile
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return params{}, nil
 		}
 	}
-	return loadParams(path, siteVariable)
+	return c.loadParams(path, SiteVariable)
 }
 
 // loadEnvironment returns the values of all variables, and an error if two of them contradict each other.
-func loadEnvironment(env Environment, table []option) (layer, error) {
+func loadEnvironment(env Environment, table []Option) (layer, error) {
 	environment := layer{}
 	var failed error
 	for _, opt := range table {
-		for _, name := range opt.names() {
-			text, ok := env.Variable(variableName(name))
+		for _, name := range opt.Names() {
+			text, ok := env.Variable(VariableName(name))
 			if !ok {
 				continue
 			}
 			values := []string{text}
-			if opt.list != "" { // one per line
+			if opt.List != "" { // one per line
 				values = slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return line == "" })
 			}
 			for _, value := range values {
-				failed = cmp.Or(failed, environment.add(opt, given{text: value, origin: variableName(name)}))
+				failed = cmp.Or(failed, environment.add(opt, given{text: value, origin: VariableName(name)}))
 			}
 		}
 	}
@@ -288,17 +301,17 @@ func winner(merged *viper.Viper, key string) given {
 
 // assignWinner assigns the value of an option, or the items of the list that the option and others of the table append
 // to.
-func assignWinner(value given, opt option, table []option) error {
+func assignWinner(value given, opt Option, table []Option) error {
 	for _, item := range value.items {
-		of, _ := optionByName(table, item.option)
-		if err := of.assign(item.text); err != nil {
+		of, _ := ByName(table, item.option)
+		if err := of.Assign(item.text); err != nil {
 			return badValue(item, err)
 		}
 	}
-	if value.text == "" && (opt.list != "" || value.origin == originDefault) {
+	if value.text == "" && (opt.List != "" || value.origin == originDefault) {
 		return nil // the zero value means that the option was not given
 	}
-	if err := opt.assign(value.text); err != nil {
+	if err := opt.Assign(value.text); err != nil {
 		return badValue(value, err)
 	}
 	return nil
@@ -314,6 +327,6 @@ func TextOf(name string, flags *pflag.FlagSet, env Environment) string {
 	if given := flags.Lookup(name); given.Changed {
 		return given.Value.String()
 	}
-	text, _ := env.Variable(variableName(name))
+	text, _ := env.Variable(VariableName(name))
 	return text
 }

@@ -1,4 +1,4 @@
-package config
+package option
 
 import (
 	"fmt"
@@ -18,11 +18,11 @@ const (
 // CompletionWaitVariable is how long a completion in a shell may take, a duration as those of the options.
 const CompletionWaitVariable = variablePrefix + "COMPLETION_WAIT"
 
-// otherVariables are the variables that belong to no option: siteVariable, and variables of the software device, of the
+// otherVariables are the variables that belong to no option: SiteVariable, and variables of the software device, of the
 // kit (softdoca/docs) and of completion.
 func otherVariables() []string {
 	return []string{
-		siteVariable, "DMA_COPY_SOFT_DIR", "DMA_COPY_SOFT_SIDE", "DMA_COPY_SOFT_LIMITS", "DMA_COPY_SOFT_USERS",
+		SiteVariable, "DMA_COPY_SOFT_DIR", "DMA_COPY_SOFT_SIDE", "DMA_COPY_SOFT_LIMITS", "DMA_COPY_SOFT_USERS",
 		"DMA_COPY_SOFT_FUNCTIONS", "DMA_COPY_SOFT_FAULTS", "DMA_COPY_SOFT_QUIRKS", "DMA_COPY_KIT_VERSION",
 		CompletionWaitVariable, "DMA_COPY_COMPLETION_DESCRIPTIONS", "DMA_COPY_ACTIVE_HELP",
 	}
@@ -30,7 +30,7 @@ func otherVariables() []string {
 
 // MistakenVariables returns a note for each variable that looks like one of this program but has no effect, given the
 // environment as os.Environ returns it. An empty variable counts as not set.
-func MistakenVariables(environ []string) []string {
+func (c Commands) MistakenVariables(environ []string) []string {
 	var notes []string
 	for _, entry := range environ {
 		if !strings.HasPrefix(entry, variablePrefix) {
@@ -40,7 +40,7 @@ func MistakenVariables(environ []string) []string {
 		if value == "" || slices.Contains(otherVariables(), name) || strings.HasPrefix(name, testPrefix) {
 			continue
 		}
-		if note := mistakeIn(name); note != "" {
+		if note := c.mistakeIn(name); note != "" {
 			notes = append(notes, note)
 		}
 	}
@@ -49,18 +49,20 @@ func MistakenVariables(environ []string) []string {
 }
 
 // mistakeIn returns the note about a variable, empty for that of an option.
-func mistakeIn(name string) string {
+func (c Commands) mistakeIn(name string) string {
 	known := otherVariables()
 	flag := ""
-	for _, opt := range slices.Concat(everyOption(), (&Keys{}).options()) {
-		for _, long := range opt.names() {
-			switch {
-			case variableName(long) == name && opt.flagOnly:
-				flag = long
-			case variableName(long) == name:
-				return ""
-			case !opt.flagOnly && !opt.hidden:
-				known = append(known, variableName(long))
+	for _, s := range c {
+		for _, opt := range s.Table() {
+			for _, long := range opt.Names() {
+				switch {
+				case VariableName(long) == name && opt.FlagOnly:
+					flag = long
+				case VariableName(long) == name:
+					return ""
+				case !opt.FlagOnly && !opt.Hidden:
+					known = append(known, VariableName(long))
+				}
 			}
 		}
 	}
