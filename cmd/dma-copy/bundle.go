@@ -29,7 +29,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-func bundleCommand() command {
+func bundleCommand(p *program) command {
 	var s config.Bundle
 	return command{
 		name:    "bundle",
@@ -47,12 +47,13 @@ dpu$  dma-copy bundle --peer -p 03:00.1 -r b1:00.1
 `,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
-			return runBundle(ctx, streams, s, args, log)
+			return runBundle(ctx, p, streams, s, args, log)
 		},
 	}
 }
 
-func runBundle(ctx context.Context, streams streams, s config.Bundle, args []string, log zerolog.Logger) error {
+func runBundle(ctx context.Context, p *program, streams streams, s config.Bundle, args []string,
+	log zerolog.Logger) error {
 	if len(args) > 1 {
 		return exit.Usagef("unexpected argument %s: dma-copy bundle takes one FILE or none", quote.Text(args[1]))
 	}
@@ -73,7 +74,7 @@ func runBundle(ctx context.Context, streams streams, s config.Bundle, args []str
 		}
 		defer file.Discard()
 	}
-	b := collection{settings: s, streams: streams, log: log, hider: bundle.NewHider(s.Hide)}
+	b := collection{program: p, settings: s, streams: streams, log: log, hider: bundle.NewHider(s.Hide)}
 	own, err := b.own(ctx)
 	if err == nil {
 		own, err = b.list(own)
@@ -97,6 +98,7 @@ func runBundle(ctx context.Context, streams streams, s config.Bundle, args []str
 
 // collection is what a bundle is made of. Nothing leaves this machine before own parts are listed and confirmed.
 type collection struct {
+	program  *program
 	settings config.Bundle
 	streams  streams
 	log      zerolog.Logger
@@ -217,7 +219,8 @@ func (b *collection) own(ctx context.Context) ([]bundle.Part, error) {
 
 func (b *collection) writeStatus(ctx context.Context, w io.Writer) error {
 	var s config.Status
-	if _, err := settingsWithOrigins("status", &s, b.streams, fileArguments(b.settings.ParameterFile)); err != nil {
+	if _, err := b.program.settingsWithOrigins("status", &s, b.streams,
+		fileArguments(b.settings.ParameterFile)); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
@@ -267,7 +270,7 @@ func (b *collection) swap(ctx context.Context, own []bundle.Part) ([]bundle.Part
 		return p.Name == eventsPart || p.Name == logPart
 	})
 	on, err := openSide(s.Driver, inventory.Selection{
-		Device: s.Device, Representor: s.Representor, Role: config.RoleAuto,
+		Device: s.Device, Representor: s.Representor, Role: inventory.RoleAuto,
 	}, b.log)
 	var theirs []byte
 	if err == nil {
@@ -302,11 +305,11 @@ var secretSettings = []string{"with", "text"}
 func (b *collection) settingsOf(name string) bundle.Part {
 	about := "settings of " + name + " with their origin; keys left out"
 	return part("config-"+name+".txt", about, func(w io.Writer) error {
-		settings, err := shownSettings(name)
+		settings, err := b.program.settingsOf(name)
 		if err != nil {
 			return err
 		}
-		values, err := settingsWithOrigins(name, settings, b.streams, fileArguments(b.settings.ParameterFile))
+		values, err := b.program.settingsWithOrigins(name, settings, b.streams, fileArguments(b.settings.ParameterFile))
 		if err != nil {
 			return err
 		}

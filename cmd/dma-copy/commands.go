@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
@@ -16,7 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// command is a command of the program other than a copy, which is the root.
+// command is a command of the program, or a copy, which has no name and neither summary nor about.
 type command struct {
 	name     string
 	summary  string          // its line in the list of commands
@@ -28,7 +27,11 @@ type command struct {
 	takes    []string        // the arguments behind its flags, one usage each; nil: none
 	complete completes       // offers its arguments to a shell; nil: there is nothing to offer
 	others   bool            // its arguments may be flags of other commands; its own are in front of them
-	run      func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error
+
+	// standsFor, if not nil, returns the command line of the other command that arguments begin; nil: none.
+	standsFor func(before []string) []string
+
+	run func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error
 
 	// refused, if not nil, reports why the command does not start, with those settings that are valid. It returns the
 	// error.
@@ -36,7 +39,7 @@ type command struct {
 }
 
 // newSubcommand returns the cobra command. line is the whole command line.
-func newSubcommand(c command, streams streams, line []string) *cobra.Command {
+func (p *program) newSubcommand(c command, streams streams, line []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   c.name,
 		Short: c.summary,
@@ -44,24 +47,17 @@ func newSubcommand(c command, streams streams, line []string) *cobra.Command {
 			if len(args) == 0 || c.takes != nil {
 				return nil
 			}
-			return c.refuseLine(streams, cmd.Flags(),
+			return p.refuseLine(c, streams, cmd.Flags(),
 				exit.Usagef("unexpected argument %s: dma-copy %s takes flags only", quote.Text(args[0]), c.name))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if c.others && asksForHelp(args) {
 				return cmd.Help()
 			}
-			log, err := prepare(cmd.Flags(), streams, c.settings)
-			if err != nil && c.refused != nil {
-				return c.refused(streams, err)
-			}
-			if err != nil {
-				return err
-			}
-			return c.run(cmd.Context(), streams, args, log)
+			return p.run(cmd, c, streams, args)
 		},
 	}
-	cmd.SetFlagErrorFunc(c.refuseFlags(streams, line))
+	cmd.SetFlagErrorFunc(p.refuseFlags(c, streams, line))
 	cmd.Flags().BoolP("help", "h", false, helpFlag.Help)
 	option.Declare(cmd.Flags(), c.settings)
 	cmd.Flags().SetInterspersed(!c.others)
@@ -76,21 +72,33 @@ func asksForHelp(args []string) bool {
 	return slices.Contains(args, "--help") || slices.Contains(args, "-h")
 }
 
+// run carries out a command whose command line was parsed.
+func (p *program) run(cmd *cobra.Command, c command, streams streams, args []string) error {
+	log, err := p.prepare(cmd.Flags(), streams, c.settings)
+	if err != nil && c.refused != nil {
+		return c.refused(streams, err)
+	}
+	if err != nil {
+		return err
+	}
+	return c.run(cmd.Context(), streams, args, log)
+}
+
 // refuseFlags returns the function that explains errors in the flags of a command line.
-func (c command) refuseFlags(streams streams, line []string) func(*cobra.Command, error) error {
+func (p *program) refuseFlags(c command, streams streams, line []string) func(*cobra.Command, error) error {
 	return func(cmd *cobra.Command, err error) error {
-		err = config.Every().ExplainFlagError(cmd.CommandPath(), cmd.Flags(), err)
+		err = p.settings().ExplainFlagError(cmd.CommandPath(), cmd.Flags(), err)
 		option.SetKnownFlags(cmd.Flags(), line)
-		return c.refuseLine(streams, cmd.Flags(), err)
+		return p.refuseLine(c, streams, cmd.Flags(), err)
 	}
 }
 
 // refuseLine is refused for an error in the command line itself, before there are settings.
-func (c command) refuseLine(streams streams, flags *pflag.FlagSet, err error) error {
+func (p *program) refuseLine(c command, streams streams, flags *pflag.FlagSet, err error) error {
 	if c.refused == nil {
 		return err
 	}
-	_, _ = config.Every().Load(flags, streams.env, c.settings) // what else is wrong is not reported
+	_, _ = p.settings().Load(flags, streams.env, c.settings) // what else is wrong is not reported
 	return c.refused(streams, err)
 }
 

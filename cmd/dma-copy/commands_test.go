@@ -52,7 +52,8 @@ func TestValuesNamedLikeCommands(t *testing.T) {
 }
 
 func TestHelpOfCommands(t *testing.T) {
-	for _, c := range commands() {
+	p := newProgram()
+	for _, c := range p.commands {
 		want := invoke(nil, c.name, "--help")
 		if want.err != nil || want.ran || want.stderr != "" ||
 			!strings.HasPrefix(want.stdout, "Usage: dma-copy "+c.name+" [Flags]") {
@@ -66,7 +67,7 @@ func TestHelpOfCommands(t *testing.T) {
 				t.Errorf("longer than %d columns: %s", helpWidth, line)
 			}
 		}
-		newSubcommand(c, streams{}, nil).Flags().VisitAll(func(flag *pflag.Flag) {
+		p.newSubcommand(c, streams{}, nil).Flags().VisitAll(func(flag *pflag.Flag) {
 			if !strings.Contains(want.stdout, "--"+flag.Name+" ") &&
 				!strings.Contains(want.stdout, "--"+flag.Name+",") {
 				t.Errorf("the help of %s does not name --%s", c.name, flag.Name)

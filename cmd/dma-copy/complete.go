@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
@@ -32,6 +31,7 @@ const defaultPatience = time.Second
 // completer finds the candidates for the last word of a command line. It prints nothing, and answers a failure with no
 // candidates.
 type completer struct {
+	program *program
 	streams streams
 	flags   *pflag.FlagSet // of the command, as far as they were given
 }
@@ -50,17 +50,17 @@ func wordToComplete(args []string) (before []string, asked bool) {
 
 // prepareCompletion has the command that the words before the completed one select offer values for its flags, and its
 // arguments.
-func prepareCompletion(root *cobra.Command, list []command, streams streams, before []string) {
+func (p *program) prepareCompletion(root *cobra.Command, list []command, streams streams, before []string) {
 	selected, _, err := root.Find(before)
 	if err != nil {
 		selected = root
 	}
-	on := command{settings: &config.Copy{}}
+	on := command{settings: p.copy.settings}
 	if i := slices.IndexFunc(list, func(c command) bool { return c.name == selected.Name() }); i >= 0 {
 		on = list[i]
 	}
 	streams.stderr, streams.screen = io.Discard, nil // the user sees nothing but the candidates
-	c := completer{streams, selected.Flags()}
+	c := completer{p, streams, selected.Flags()}
 	selected.ValidArgsFunction = func(
 		_ *cobra.Command, before []string, word string,
 	) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -107,10 +107,8 @@ func (c completer) value(v option.Values, word string) ([]cobra.Completion, cobr
 		return nil, files
 	case option.DirectoryValues:
 		return nil, directories
-	case option.DeviceValues:
-		return within(c.patience(), func() []cobra.Completion { return c.devices(word) }), onlyThese
-	case option.RepresentorValues:
-		return within(c.patience(), func() []cobra.Completion { return c.representors(word) }), onlyThese
+	case option.FoundValues:
+		return within(c.patience(), func() []cobra.Completion { return v.Find(c.load, word) }), onlyThese
 	default:
 		return nil, onlyThese
 	}
@@ -157,20 +155,17 @@ func within(limit time.Duration, find func() []cobra.Completion) []cobra.Complet
 	}
 }
 
-// settings returns the settings with which ls would list a daemon, by the flags that were given, the files and the
-// environment. What is wrong with them is not reported.
-func (c completer) settings() *config.List {
-	s, flags := new(config.List), pflag.NewFlagSet("", pflag.ContinueOnError)
+// load fills in settings by the flags that were given, the files and the environment. What is wrong with them is not
+// reported.
+func (c completer) load(s option.Settings) {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	option.Declare(flags, s)
 	c.flags.Visit(func(given *pflag.Flag) {
 		if own := flags.Lookup(given.Name); own != nil {
 			_ = flags.Set(own.Name, given.Value.String()) // a text is accepted
 		}
 	})
-	_, _ = config.Every().Load(flags, c.streams.env, s)
-	s.Driver.LogLevel, s.TrustFirst = option.LevelDisable, false
-	s.Wait = c.patience()
-	return s
+	_, _ = c.program.settings().Load(flags, c.streams.env, s)
 }
 
 // patience returns how long to wait for what is looked up.

@@ -12,6 +12,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -59,6 +61,15 @@ func peerArgument(c completer, before []string, word string) ([]cobra.Completion
 		return nil, onlyThese
 	}
 	return c.peers(word, ""), onlyThese
+}
+
+// listSettings returns the settings with which ls would list a daemon.
+func (c completer) listSettings() *config.List {
+	s := new(config.List)
+	c.load(s)
+	s.Driver.LogLevel, s.TrustFirst = option.LevelDisable, false
+	s.Wait = c.patience()
+	return s
 }
 
 // isRemote reports whether a word is the beginning of a place on the other side, and no name of a peer or file so far.
@@ -111,7 +122,7 @@ const readTogether = 256
 // peers returns the names of the peers with this beginning, followed by what separates them from a share, and their
 // addresses if the word has begun with one.
 func (c completer) peers(word, separator string) (offered []cobra.Completion) {
-	known := c.settings().Peers
+	known := c.listSettings().Peers
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		about := known[name].Device
 		if address := known[name].Address; address != "" {
@@ -178,7 +189,7 @@ var errTooMany = errors.New("more names than can be offered")
 func (c completer) list(at share.Remote, base, word string) (offered []cobra.Completion, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.patience())
 	defer cancel()
-	s := c.settings()
+	s := c.listSettings()
 	s.Remote = []share.Remote{at}
 	reach := reachForPlaces(&s.Places)
 	err = withDaemon(ctx, c.streams, reach, zerolog.Nop(), func(ctx context.Context, daemon contact) error {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 )
 
@@ -29,7 +28,8 @@ func completions(t *testing.T, variables map[string]string, args ...string) []st
 
 // Every flag that the help names is offered, with a description on one line.
 func TestEveryFlagIsOffered(t *testing.T) {
-	all := append([]command{{settings: &config.Copy{}}}, commands()...)
+	p := newProgram()
+	all := append([]command{p.copy}, p.commands...)
 	for _, c := range all {
 		offered := map[string]string{}
 		for _, line := range completions(t, nil, append(strings.Fields(c.name), "--")...) {

@@ -27,7 +27,7 @@ const (
 	configCopy  = "copy" // a copy, which has no name as a command
 )
 
-func configCommand() command {
+func configCommand(p *program) command {
 	s := new(config.Config)
 	return command{
 		name:    configName,
@@ -46,42 +46,41 @@ $ dma-copy config show serve --json /etc/dma-copy/serve.json
 $ dma-copy config -o json check configs/serve.json
 `,
 		settings: s,
-		complete: configArguments,
+		complete: configArguments(p), standsFor: shownBy(p),
 		run: func(_ context.Context, streams streams, args []string, _ zerolog.Logger) error {
-			return runConfig(streams, *s, args)
+			return runConfig(p, streams, *s, args)
 		},
 	}
 }
 
-func runConfig(streams streams, s config.Config, args []string) error {
+func runConfig(p *program, streams streams, s config.Config, args []string) error {
 	if len(args) > 1 && args[0] == configCheck && args[1] == "--" {
 		args = slices.Delete(slices.Clone(args), 1, 2) // cobra leaves it behind the first argument
 	}
 	switch {
 	case len(args) > 0 && args[0] == configShow:
-		return showConfig(streams, s, args[1:])
+		return showConfig(p, streams, s, args[1:])
 	case len(args) > 2 && args[0] == configCheck:
 		return exit.Usagef("unexpected argument %s: dma-copy config check takes one FILE or none", quote.Text(args[2]))
 	case len(args) > 0 && args[0] == configCheck:
-		return checkConfig(streams, s, args[1:])
+		return checkConfig(p, streams, s, args[1:])
 	case len(args) == 0:
 		return exit.Usagef("show or check is missing: write dma-copy config show, or dma-copy config check FILE")
 	}
 	return exit.Usagef("unexpected argument %s: dma-copy config takes show or check", quote.Text(args[0]))
 }
 
-// shownSettings returns the settings of a command by its name.
-func shownSettings(name string) (option.Settings, error) {
+// settingsOf returns the settings of a command by its name.
+func (p *program) settingsOf(name string) (option.Settings, error) {
 	if name == configCopy {
-		return &config.Copy{}, nil
+		return p.copy.settings, nil
 	}
-	all := commands()
-	for _, c := range all {
+	for _, c := range p.commands {
 		if c.name == name {
 			return c.settings, nil
 		}
 	}
-	known := append(names(all), configCopy)
+	known := append(names(p.commands), configCopy)
 	if guess := phrase.Nearest(name, known); guess != "" {
 		return nil, exit.Usagef("unknown command %s: did you mean %q?", quote.Text(name), guess)
 	}
@@ -89,16 +88,16 @@ func shownSettings(name string) (option.Settings, error) {
 	return nil, exit.Usagef("unknown command %s: the commands are %s", quote.Text(name), phrase.Or(known))
 }
 
-func showConfig(streams streams, s config.Config, args []string) error {
+func showConfig(p *program, streams streams, s config.Config, args []string) error {
 	name := configCopy
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		name, args = args[0], args[1:]
 	}
-	settings, err := shownSettings(name)
+	settings, err := p.settingsOf(name)
 	if err != nil {
 		return err
 	}
-	values, err := settingsWithOrigins(name, settings, streams, args)
+	values, err := p.settingsWithOrigins(name, settings, streams, args)
 	if err != nil {
 		return err
 	}
@@ -112,15 +111,15 @@ func showConfig(streams streams, s config.Config, args []string) error {
 }
 
 // settingsWithOrigins returns the values with which a command would run with these flags.
-func settingsWithOrigins(
+func (p *program) settingsWithOrigins(
 	name string, settings option.Settings, streams streams, args []string,
 ) ([]option.Value, error) {
 	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	option.Declare(flags, settings)
 	if err := flags.Parse(args); err != nil {
-		return nil, config.Every().ExplainFlagError("dma-copy "+name, flags, err)
+		return nil, p.settings().ExplainFlagError("dma-copy "+name, flags, err)
 	}
-	return config.Every().Origins(flags, streams.env, settings)
+	return p.settings().Origins(flags, streams.env, settings)
 }
 
 // textValues returns the values as columns.
@@ -137,12 +136,12 @@ func textValues(values []option.Value) string {
 	return out.String()
 }
 
-func checkConfig(streams streams, s config.Config, args []string) error {
+func checkConfig(p *program, streams streams, s config.Config, args []string) error {
 	path := option.DefaultFile(streams.env)
 	if len(args) > 0 {
 		path = args[0]
 	}
-	checked, err := config.Every().CheckFile(path, new(config.Serve))
+	checked, err := p.settings().CheckFile(path, new(config.Serve))
 	if s.Output == option.OutputJSON {
 		checked.Valid = err == nil
 		if err != nil {

@@ -179,7 +179,8 @@ func waitOutput(s streams, form option.OutputForm, quiet bool, log zerolog.Logge
 
 // waitFor describes the wait for the daemon.
 func (r reach) waitFor(on side, peer option.Peer) output.Wait {
-	return output.WaitForDaemon(on.side, hostFunction(on, peer.Representor), peer.Address, r.Auth, r.Wait)
+	return output.WaitForDaemon(on.side, hostFunction(on, peer.Representor), peer.Address, r.Auth == config.AuthNone,
+		r.Wait)
 }
 
 // hostFunction returns the PCI address of the host function over which both sides meet, in its short form, or an empty

@@ -33,28 +33,64 @@ var errDurationLimit = exit.Errorf(exit.Limit, "raise --max-duration", "stopped 
 var errMovesNothing error = exit.Errorf(exit.Usage, inventory.HintMoveBytes,
 	"the software device is set to move no bytes, so nothing would be copied")
 
-// runner returns the function that carries out a copy and reports on it.
-func runner(streams streams) func(context.Context, config.Copy, zerolog.Logger) error {
-	return func(ctx context.Context, s config.Copy, log zerolog.Logger) error {
-		var uses streamUses
-		var refused error
-		if s.IsStream() {
-			uses = streamUses{"-f -", "-f -", "-f -"}
-		}
-		if s.IsStream() && streams.data.nowhere {
-			refused = exit.Usagef(
-				"-f - has nothing to read or write: " +
-					"both stdin and stdout are a terminal, so connect one to a file or a pipe")
-		}
-		return reported(ctx, streams, s, refused, uses, log, func(ctx context.Context, r output.Reporter) error {
-			chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
-			on, err := openSide(s.Driver, chosen, log)
-			if err == nil {
-				err = copyOnDevice(ctx, on, output.NewMonitor(r, s), streams, s, log)
+// copyExamples are the examples of a copy, as those of a command.
+const copyExamples = `host$ dma-copy -p b1:00.1 -f image.bin
+dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f /var/tmp/image.bin
+host$ dma-copy -p b1:00.1 -f photos --exclude '*.tmp'
+dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f /var/tmp/photos
+host$ tar c photos | dma-copy -p b1:00.1 -f -
+dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f photos.tar
+`
+
+// copyCommand is what the program does without the name of a command.
+func copyCommand() command {
+	var s config.Copy
+	refused := refusedCopy(&s)
+	return command{
+		settings: &s,
+		examples: copyExamples,
+		refused:  refused,
+		run: func(ctx context.Context, streams streams, _ []string, log zerolog.Logger) error {
+			if err := s.Validate(); err != nil {
+				return refused(streams, err)
 			}
-			return on.end(err)
-		})
+			ignoreSIGPIPE()
+			return runCopy(ctx, streams, s, log)
+		},
 	}
+}
+
+// refusedCopy returns the command.refused of a command that copies. With -o json it writes the error as an event.
+func refusedCopy(s *config.Copy) func(streams, error) error {
+	return func(streams streams, err error) error {
+		ignoreSIGPIPE()
+		if s.Output == option.OutputJSON {
+			output.New(streams.stdout, streams.stderr, streams.screen, s.Form, s.IsStream(), zerolog.Nop()).Fail(err)
+		}
+		return err
+	}
+}
+
+// runCopy carries out a copy and reports on it.
+func runCopy(ctx context.Context, streams streams, s config.Copy, log zerolog.Logger) error {
+	var uses streamUses
+	var refused error
+	if s.IsStream() {
+		uses = streamUses{"-f -", "-f -", "-f -"}
+	}
+	if s.IsStream() && streams.data.nowhere {
+		refused = exit.Usagef(
+			"-f - has nothing to read or write: both stdin and stdout are a terminal, so connect one to a file or " +
+				"a pipe")
+	}
+	return reported(ctx, streams, s, refused, uses, log, func(ctx context.Context, r output.Reporter) error {
+		chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
+		on, err := openSide(s.Driver, chosen, log)
+		if err == nil {
+			err = copyOnDevice(ctx, on, output.NewMonitor(r, s.Asked()), streams, s, log)
+		}
+		return on.end(err)
+	})
 }
 
 // reported carries out one copy or several, within --timeout, and reports on them. refused is why the settings are
@@ -63,7 +99,7 @@ func reported(
 	ctx context.Context, streams streams, s config.Copy, refused error, uses streamUses, log zerolog.Logger,
 	run func(context.Context, output.Reporter) error,
 ) error {
-	r := output.New(streams.stdout, streams.stderr, streams.screen, s, log)
+	r := output.New(streams.stdout, streams.stderr, streams.screen, s.Form, s.IsStream(), log)
 	err := cmp.Or(refused, streams.closed.check(s, uses))
 	if err == nil {
 		err = withCPUProfile(s.CPUProfile, func() error {

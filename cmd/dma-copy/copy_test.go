@@ -10,7 +10,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -56,7 +55,7 @@ func TestMaxDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 3 * time.Second
 		var began time.Time
-		monitor := output.NewMonitor(silent{}, config.Copy{})
+		monitor := output.NewMonitor(silent{}, output.Asked{})
 		_, err := transfer(t.Context(), monitor, dmaxfer.Options{MaxDuration: limit},
 			func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {
 				time.Sleep(time.Hour)

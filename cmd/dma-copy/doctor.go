@@ -72,7 +72,7 @@ func runDoctor(ctx context.Context, streams streams, w io.Writer, s config.Docto
 
 // probeDevice tries what is assumed of the device that the settings select.
 func probeDevice(ctx context.Context, streams streams, s config.Doctor, log zerolog.Logger) ([]probe.Result, error) {
-	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: config.RoleAuto}
+	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: inventory.RoleAuto}
 	on, err := openSide(s.Driver, chosen, log)
 	if err != nil {
 		return nil, on.end(err)

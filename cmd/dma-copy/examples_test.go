@@ -15,7 +15,8 @@ var (
 // Each example of the help is a command line that the program accepts, and each command has one of itself.
 func TestExamplesAreAccepted(t *testing.T) {
 	checkExamples(t, "", copyExamples)
-	for _, c := range append(commands(), manCommand()) {
+	p := newProgram()
+	for _, c := range append(p.commands, p.manCommand()) {
 		checkExamples(t, c.name, c.examples)
 		for line := range strings.Lines(c.examples) {
 			if len(strings.TrimSuffix(line, "\n"))+len("  ") > helpWidth {

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 	"strings"
 	"testing"
-
-	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 )
@@ -189,8 +186,8 @@ func TestErrorOfTheRunIsReturned(t *testing.T) {
 	failure := errors.New("the transfer failed")
 	stdio := streams{stdout: io.Discard, stderr: io.Discard,
 		env: func(string) (string, bool) { return "", false }}
-	run := func(context.Context, config.Copy, zerolog.Logger) error { return failure }
-	if err := execute(t.Context(), stdio, []string{"-f", "x"}, run); err != failure {
+	p := copying(func(config.Copy) error { return failure })
+	if err := p.execute(t.Context(), stdio, []string{"-f", "x"}); err != failure {
 		t.Errorf("got %v, want %v", err, failure)
 	}
 }

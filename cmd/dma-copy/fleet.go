@@ -32,7 +32,7 @@ import (
 func pushToPeers(
 	ctx context.Context, streams streams, s *config.Transfer, refused error, log zerolog.Logger,
 ) error {
-	r := output.NewFleet(streams.stdout, streams.stderr, streams.screen, s.Copy, log)
+	r := output.NewFleet(streams.stdout, streams.stderr, streams.screen, s.Form, log)
 	err := withCPUProfile(s.CPUProfile, func() error {
 		if refused != nil {
 			return refused

@@ -55,18 +55,18 @@ func parseOnly(args []string) error {
 	var out bytes.Buffer
 	stdio := streams{stdout: &out, stderr: &out, env: func(string) (string, bool) { return "", false }}
 	var ran bool
-	list := append(commands(), manCommand())
+	p := copying(func(config.Copy) error {
+		ran = true
+		return nil
+	})
+	list := append(p.commands, p.manCommand())
 	for i := range list {
 		list[i].run = func(context.Context, streams, []string, zerolog.Logger) error {
 			ran = true
 			return nil
 		}
 	}
-	root := newRootCommand(stdio, args, list, func(context.Context, config.Copy, zerolog.Logger) error {
-		ran = true
-		return nil
-	})
-	err := root.Execute()
+	err := p.newRootCommand(stdio, args, list).Execute()
 	if err == nil && !ran && out.Len() == 0 {
 		return errors.New("nothing was done")
 	}

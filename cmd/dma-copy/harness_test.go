@@ -35,18 +35,30 @@ func invoke(variables map[string]string, args ...string) invocation {
 		return value, ok
 	}}
 	args = append([]string{}, args...) // nil would mean the test's own arguments
-	got.err = execute(context.Background(), stdio, args,
-		func(_ context.Context, s config.Copy, _ zerolog.Logger) error {
-			got.settings, got.ran = s, true
-			return nil
-		})
+	got.err = copying(func(s config.Copy) error {
+		got.settings, got.ran = s, true
+		return nil
+	}).execute(context.Background(), stdio, args)
 	got.stdout, got.stderr = stdout.String(), stderr.String()
 	return got
 }
 
+// copying returns the program with another copy, which is called with settings that are valid.
+func copying(run func(config.Copy) error) *program {
+	p := newProgram()
+	s, refused := p.copy.settings.(*config.Copy), p.copy.refused
+	p.copy.run = func(_ context.Context, streams streams, _ []string, _ zerolog.Logger) error {
+		if err := s.Validate(); err != nil {
+			return refused(streams, err)
+		}
+		return run(*s)
+	}
+	return p
+}
+
 // flagsOfACopy returns the declared flags of the program without a command.
 func flagsOfACopy() *pflag.FlagSet {
-	return newRootCommand(streams{}, nil, nil, nil).Flags()
+	return newProgram().newRootCommand(streams{}, nil, nil).Flags()
 }
 
 // mustRun returns the settings of an execution that must succeed and print nothing.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/phrase"
@@ -39,15 +38,6 @@ var flagGroups = [...]struct {
 	{"Added Flags (not in DOCA's program)", option.AddedFlags},
 	{"Added Flags that need dma-copy on both sides", option.NativeFlags},
 }
-
-// copyExamples are the examples of a copy, as those of a command.
-const copyExamples = `host$ dma-copy -p b1:00.1 -f image.bin
-dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f /var/tmp/image.bin
-host$ dma-copy -p b1:00.1 -f photos --exclude '*.tmp'
-dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f /var/tmp/photos
-host$ tar c photos | dma-copy -p b1:00.1 -f -
-dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f photos.tar
-`
 
 const helpValues = `Sizes and rates: bytes, or as in 256KiB, 1.5G or 64kB; K is 1024, kB is 1000.
 Durations: as in 500ms, 1h30m, 2d12h or 1w.
@@ -100,7 +90,7 @@ exit codes are listed there.
 `
 
 // newHelpCommand returns `help` and `help COMMAND`, which print what --help prints.
-func newHelpCommand(root *cobra.Command, commands []command) *cobra.Command {
+func (p *program) newHelpCommand(root *cobra.Command, commands []command) *cobra.Command {
 	return &cobra.Command{
 		Use:       "help [COMMAND]",
 		Short:     "Print the help of a command",
@@ -127,8 +117,8 @@ func refuseTopic(topic string, known []string) error {
 }
 
 // writeCommandHelp prints the help of the command of this name, or else that of the program.
-func writeCommandHelp(w io.Writer, name string, commands []command) error {
-	text := programHelp(&config.Copy{}, commands)
+func (p *program) writeCommandHelp(w io.Writer, name string, commands []command) error {
+	text := p.programHelp(commands)
 	for _, c := range commands {
 		if c.name == name {
 			text = commandHelp(c)
@@ -141,7 +131,8 @@ func writeCommandHelp(w io.Writer, name string, commands []command) error {
 }
 
 // programHelp returns the help of the program, in the layout of DOCA programs.
-func programHelp(s option.Settings, commands []command) string {
+func (p *program) programHelp(commands []command) string {
+	s := p.copy.settings
 	var text strings.Builder
 	text.WriteString(helpIntroduction + "\nDOCA Flags:\n")
 	writeFlags(&text, helpFlag, versionFlag)
@@ -154,7 +145,7 @@ func programHelp(s option.Settings, commands []command) string {
 	for _, c := range commands {
 		writeRow(&text, "  "+c.name, helpColumn, c.summary, "")
 	}
-	text.WriteString("\nExamples:\n" + indented(copyExamples) + "\n" + helpValues)
+	text.WriteString("\nExamples:\n" + indented(p.copy.examples) + "\n" + helpValues)
 	text.WriteString("\nEnvironment:\n")
 	writeRows(&text, "  ", helpEnvironment)
 	text.WriteString("\nSignals:\n")

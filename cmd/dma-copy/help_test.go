@@ -107,7 +107,7 @@ func TestHelpReportsAFullDisk(t *testing.T) {
 	stdio := streams{stdout: fullDisk{}, stderr: io.Discard,
 		env: func(string) (string, bool) { return "", false }}
 	for _, line := range []string{"--help", "-h", "help", "doctor --help", "help devices"} {
-		if err := execute(t.Context(), stdio, words(line), nil); !errors.Is(err, syscall.ENOSPC) ||
+		if err := newProgram().execute(t.Context(), stdio, words(line)); !errors.Is(err, syscall.ENOSPC) ||
 			output.ExitCode(err) != exit.Failure {
 			t.Errorf("%s: error %v", line, err)
 		}

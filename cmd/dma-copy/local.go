@@ -69,7 +69,7 @@ func localCopy(ctx context.Context, streams streams, s config.Local, args []stri
 			})
 		}
 		if err == nil {
-			err = localOnDevice(ctx, on, output.NewMonitor(r, s.Copy), streams, s, log)
+			err = localOnDevice(ctx, on, output.NewMonitor(r, s.Asked()), streams, s, log)
 		}
 		return on.end(err)
 	})

@@ -32,11 +32,11 @@ here$ dma-copy ls ucx://lab.example/
 		settings: s,
 		complete: inShares,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
-			w := output.NewListing(streams.stdout, *s, log)
+			w := output.NewListing(streams.stdout, s.Output, s.Long, log)
 			return ended(w, log, runList(ctx, streams, s, args, w, log))
 		},
 		refused: func(streams streams, err error) error {
-			return ended(output.NewListing(streams.stdout, *s, zerolog.Nop()), zerolog.Nop(), err)
+			return ended(output.NewListing(streams.stdout, s.Output, s.Long, zerolog.Nop()), zerolog.Nop(), err)
 		},
 	}
 }

@@ -25,7 +25,7 @@ func main() {
 func run() int {
 	streams := standardStreams()
 	ctx, stop := withSignals(context.Background())
-	err := execute(ctx, streams, os.Args[1:], runner(streams))
+	err := newProgram().execute(ctx, streams, os.Args[1:])
 	// The outcome is decided; only the report is left.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1)
 	stop()

@@ -22,7 +22,7 @@ import (
 // when it is asked for.
 const manName = "man"
 
-func manCommand() command {
+func (p *program) manCommand() command {
 	return command{
 		name:     manName,
 		summary:  "Write the manual pages",
@@ -38,7 +38,7 @@ func manCommand() command {
 			if err != nil {
 				return err
 			}
-			return writeManual(args[0], manualPages(date))
+			return writeManual(args[0], p.manualPages(date))
 		},
 	}
 }
@@ -88,11 +88,11 @@ var manualFiles = []manpage.Row{
 }
 
 // manualPages returns the text of all pages by their file's path.
-func manualPages(date time.Time) map[string]string {
-	list := commands()
+func (p *program) manualPages(date time.Time) map[string]string {
+	list := p.commands
 	pages := map[string]string{
-		"man1/dma-copy.1":         programPage(date, list),
-		"man5/" + filePage + ".5": parameterFilePage(date),
+		"man1/dma-copy.1":         p.programPage(date, list),
+		"man5/" + filePage + ".5": p.parameterFilePage(date),
 	}
 	for _, c := range list {
 		pages["man1/dma-copy-"+c.name+".1"] = commandPage(date, c)
@@ -106,31 +106,31 @@ func newPage(name string, section int, summary string, date time.Time) *manpage.
 	})
 }
 
-func programPage(date time.Time, list []command) string {
-	p := newPage("dma-copy", 1, "copy files between a host and its BlueField DPU", date)
+func (p *program) programPage(date time.Time, list []command) string {
+	page := newPage("dma-copy", 1, "copy files between a host and its BlueField DPU", date)
 	usage, about, _ := strings.Cut(helpIntroduction, "\n\n")
-	writeSynopsis(p, usage)
-	p.Section("DESCRIPTION")
-	p.Paragraphs(about)
-	p.Section("OPTIONS")
-	p.Subsection("DOCA Flags")
-	writeOptions(p, slices.Concat(
-		[]option.Described{helpFlag, versionFlag}, option.Describe(&config.Copy{}, option.DOCAFlags)))
+	writeSynopsis(page, usage)
+	page.Section("DESCRIPTION")
+	page.Paragraphs(about)
+	page.Section("OPTIONS")
+	page.Subsection("DOCA Flags")
+	writeOptions(page, slices.Concat(
+		[]option.Described{helpFlag, versionFlag}, option.Describe(p.copy.settings, option.DOCAFlags)))
 	for _, g := range flagGroups {
-		p.Subsection(g.title)
-		writeOptions(p, option.Describe(&config.Copy{}, g.group))
+		page.Subsection(g.title)
+		writeOptions(page, option.Describe(p.copy.settings, g.group))
 	}
-	p.Section("COMMANDS")
+	page.Section("COMMANDS")
 	see := []string{}
 	var rows []manpage.Row
 	for _, c := range list {
 		rows = append(rows, manpage.Row{Term: c.name, Text: c.summary + "."})
 		see = append(see, "dma-copy-"+c.name+" 1")
 	}
-	p.Rows(rows)
-	writeClosing(p, copyExamples)
-	p.See(append(see, seeFilePage)...)
-	return p.String()
+	page.Rows(rows)
+	writeClosing(page, p.copy.examples)
+	page.See(append(see, seeFilePage)...)
+	return page.String()
 }
 
 func commandPage(date time.Time, c command) string {
@@ -169,10 +169,10 @@ const parameterFileExample = `{
 }
 `
 
-func parameterFilePage(date time.Time) string {
-	p := newPage(filePage, 5, "parameter file of dma-copy", date)
-	p.Section("DESCRIPTION")
-	p.Paragraphs(`A parameter file holds flags of dma-copy(1) and its commands in the JSON form of
+func (p *program) parameterFilePage(date time.Time) string {
+	page := newPage(filePage, 5, "parameter file of dma-copy", date)
+	page.Section("DESCRIPTION")
+	page.Paragraphs(`A parameter file holds flags of dma-copy(1) and its commands in the JSON form of
 DOCA programs. It may have comments and trailing commas. --json names one, and
 /etc/dma-copy/config.json has the defaults of a machine.
 
@@ -182,18 +182,18 @@ that the flag would refuse, is an error, also of a command that does not use it.
 A list has one value for each time that the flag would be given.
 
 ` + helpValues)
-	for _, group := range config.Every().DescribeFile() {
-		p.Section(strings.ToUpper(strings.ReplaceAll(group.Name, "_", " ")))
-		p.Paragraphs("Group \"" + group.Name + "\". " + group.About)
-		p.Rows(group.Keys)
+	for _, group := range p.settings().DescribeFile() {
+		page.Section(strings.ToUpper(strings.ReplaceAll(group.Name, "_", " ")))
+		page.Paragraphs("Group \"" + group.Name + "\". " + group.About)
+		page.Rows(group.Keys)
 	}
-	p.Section("FILES")
-	p.Rows(manualFiles)
-	p.Section("EXAMPLES")
-	p.Literal(parameterFileExample)
-	p.Section("SEE ALSO")
-	p.See(seeProgram, "dma-copy-config 1", "dma-copy-serve 1")
-	return p.String()
+	page.Section("FILES")
+	page.Rows(manualFiles)
+	page.Section("EXAMPLES")
+	page.Literal(parameterFileExample)
+	page.Section("SEE ALSO")
+	page.See(seeProgram, "dma-copy-config 1", "dma-copy-serve 1")
+	return page.String()
 }
 
 // writeSynopsis writes the lines of a usage, which begin with "Usage:" or blanks and the name of the program.

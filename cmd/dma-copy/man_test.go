@@ -23,7 +23,7 @@ func manualIn(t *testing.T) []string {
 	}
 	pages, err := filepath.Glob(filepath.Join(directory, "man?", "*.?"))
 	must(t, err)
-	if len(pages) != len(commands())+2 { // the program and the parameter file
+	if len(pages) != len(newProgram().commands)+2 { // the program and the parameter file
 		t.Fatalf("pages %q", pages)
 	}
 	return pages
@@ -65,7 +65,7 @@ func TestManualPagesAreIndexed(t *testing.T) {
 // Each page has the conventional sections in their order, and each option of its command.
 func TestManualPagesAreComplete(t *testing.T) {
 	settings := map[string]option.Settings{"dma-copy": &config.Copy{}}
-	for _, c := range commands() {
+	for _, c := range newProgram().commands {
 		settings["dma-copy-"+c.name] = c.settings
 	}
 	sections := regexp.MustCompile(`(?m)^[A-Z][A-Z ]+[A-Z]$`)
@@ -97,12 +97,12 @@ func TestManualPagesAreComplete(t *testing.T) {
 
 func TestParameterFilePage(t *testing.T) {
 	inNewDir(t, "example.json", parameterFileExample)
-	checked, err := config.Every().CheckFile("example.json", new(config.Serve))
+	checked, err := newProgram().settings().CheckFile("example.json", new(config.Serve))
 	if err != nil || checked.Shares != 2 || len(checked.Peers) != 2 {
 		t.Errorf("the example of the page: %+v, %v", checked, err)
 	}
-	page := parameterFilePage(time.Now())
-	for _, group := range config.Every().DescribeFile() {
+	page := newProgram().parameterFilePage(time.Now())
+	for _, group := range newProgram().settings().DescribeFile() {
 		if !strings.Contains(page, group.Name[:4]) || group.Name != "doca_dpdk_flags" && len(group.Keys) == 0 {
 			t.Errorf("the group %s has the keys %+v", group.Name, group.Keys)
 		}

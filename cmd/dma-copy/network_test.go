@@ -139,8 +139,7 @@ func TestEveryCommandSaysThatItWaits(t *testing.T) {
 				var out bytes.Buffer
 				stdio := streams{stdout: &out, stderr: &out, env: func(string) (string, bool) { return "", false }}
 				args := append(strings.Fields(line), "--auth", "none", "--wait", "15s", "-o", form)
-				root := newRootCommand(stdio, args, commands(), nil)
-				err := root.Execute()
+				err := newProgram().execute(t.Context(), stdio, args)
 				if got := strings.Count(out.String(), want); got != 1 || output.ExitCode(err) != exit.Peer {
 					t.Errorf("%s -o %s: %v\n%s", line, form, err, out.String())
 				}
@@ -152,10 +151,9 @@ func TestEveryCommandSaysThatItWaits(t *testing.T) {
 // validateServe returns the error of a daemon's command line before the daemon starts.
 func validateServe(args []string) error {
 	stdio := streams{stdout: io.Discard, stderr: io.Discard, env: func(string) (string, bool) { return "", false }}
-	serve := serveCommand()
+	p, serve := newProgram(), serveCommand()
 	serve.run = func(context.Context, streams, []string, zerolog.Logger) error {
 		return serve.settings.(*config.Serve).Validate()
 	}
-	root := newRootCommand(stdio, args, []command{serve}, nil)
-	return root.Execute()
+	return p.newRootCommand(stdio, args, []command{serve}).Execute()
 }

@@ -35,7 +35,7 @@ here$ dma-copy ping ucx://lab.example
 		complete: peerArgument,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
-			r := output.NewPing(streams.stdout, s, log)
+			r := output.NewPing(streams.stdout, s.Output, s.Quiet, log)
 			err := s.SetPeer(args)
 			if err == nil {
 				err = runPing(ctx, streams, r, s, log)
@@ -43,7 +43,7 @@ here$ dma-copy ping ucx://lab.example
 			return ended(r, log, err)
 		},
 		refused: func(streams streams, err error) error {
-			return ended(output.NewPing(streams.stdout, s, zerolog.Nop()), zerolog.Nop(), err)
+			return ended(output.NewPing(streams.stdout, s.Output, s.Quiet, zerolog.Nop()), zerolog.Nop(), err)
 		},
 	}
 }

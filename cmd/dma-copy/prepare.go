@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -19,11 +18,11 @@ import (
 
 // prepare fills in the settings of a command and returns its logger. With an error the settings hold those values that
 // are valid.
-func prepare(flags *pflag.FlagSet, streams streams, s option.Settings) (zerolog.Logger, error) {
-	notes, err := config.Every().Load(flags, streams.env, s)
+func (p *program) prepare(flags *pflag.FlagSet, streams streams, s option.Settings) (zerolog.Logger, error) {
+	notes, err := p.settings().Load(flags, streams.env, s)
 	log := newLogger(streams, *s.Log())
 	if streams.environ != nil { // warned of also where the settings are refused: a variable may be the reason
-		for _, note := range config.Every().MistakenVariables(streams.environ()) {
+		for _, note := range p.settings().MistakenVariables(streams.environ()) {
 			log.Warn().Msg(note)
 		}
 	}

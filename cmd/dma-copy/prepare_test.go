@@ -2,11 +2,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"testing"
-
-	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
@@ -21,8 +18,7 @@ func TestMistypedVariableIsAWarning(t *testing.T) {
 			env:     func(string) (string, bool) { return "", false },
 			environ: func() []string { return []string{"DMA_COPY_DIGSET=xxh3"} },
 		}
-		err := execute(t.Context(), stdio, words(line),
-			func(context.Context, config.Copy, zerolog.Logger) error { return nil })
+		err := copying(func(config.Copy) error { return nil }).execute(t.Context(), stdio, words(line))
 		if got := output.ExitCode(err); got != code {
 			t.Errorf("%s: exit code %d, want %d", line, got, code)
 		}

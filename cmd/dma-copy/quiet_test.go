@@ -32,7 +32,7 @@ func TestQuietCommands(t *testing.T) {
 	for _, tc := range cases {
 		var stdout, stderr bytes.Buffer
 		stdio := streams{stdout: &stdout, stderr: &stderr, env: func(string) (string, bool) { return "", false }}
-		err := execute(t.Context(), stdio, words(tc.line), nil)
+		err := newProgram().execute(t.Context(), stdio, words(tc.line))
 		if got := output.ExitCode(err); got != tc.code {
 			t.Errorf("%s: exit code %d (%v), want %d", tc.line, got, err, tc.code)
 		}
@@ -48,6 +48,6 @@ func publicLine(t *testing.T) string {
 	t.Helper()
 	var stdout bytes.Buffer
 	stdio := streams{stdout: &stdout, stderr: &stdout, env: func(string) (string, bool) { return "", false }}
-	must(t, execute(t.Context(), stdio, words("keys new --keys another"), nil))
+	must(t, newProgram().execute(t.Context(), stdio, words("keys new --keys another")))
 	return strings.SplitN(stdout.String(), "\n", 2)[0]
 }

@@ -103,7 +103,7 @@ func TestLongLinesOfAManifestAreCut(t *testing.T) {
 	for _, name := range []string{"sums", "bad", "outside"} {
 		var stdout, stderr strings.Builder
 		stdio := streams{stdout: &stdout, stderr: &stderr, env: func(string) (string, bool) { return "", false }}
-		err := execute(t.Context(), stdio, []string{"verify", name}, nil)
+		err := newProgram().execute(t.Context(), stdio, []string{"verify", name})
 		if err == nil {
 			t.Fatal("accepted")
 		}

@@ -22,7 +22,7 @@ func TestStreamsAreNoTerminals(t *testing.T) {
 		t.Errorf("error %v, want %v", err, errStdoutIsTerminal)
 	}
 	s := config.Copy{File: "-"}
-	err = runner(streams{data: dataStreams{nowhere: true}})(t.Context(), s, zerolog.Nop())
+	err = runCopy(t.Context(), streams{data: dataStreams{nowhere: true}}, s, zerolog.Nop())
 	if output.ExitCode(err) != exit.Usage {
 		t.Errorf("error %v", err)
 	}

@@ -218,9 +218,7 @@ func (t *transfers) copyAll(ctx context.Context, all []config.Ends) error {
 
 // copy makes one copy and reports its result.
 func (t *transfers) copy(ctx context.Context, e config.Ends) error {
-	s := t.settings.Copy
-	s.File = e.Local
-	monitor := output.NewMonitor(t.reporter, s)
+	monitor := output.NewMonitor(t.reporter, t.settings.Asked())
 	at := t.path
 	at.File, at.Remote = e.Local, e.Remote.String()
 	monitor.Begin(at)

@@ -126,6 +126,11 @@ func versionsOf(libraryDir string) versions {
 	return about
 }
 
+// printVersions prints what --version does.
+func printVersions(w io.Writer, libraryDir string, form option.OutputForm) error {
+	return versionsOf(libraryDir).print(w, form)
+}
+
 func findUCX() *ucxVersion {
 	found, err := inventory.TakeNetwork()
 	if err != nil {

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -31,9 +33,9 @@ func TestAcceptedCommandLines(t *testing.T) {
 		{"driver's level", "-f x --sdk-log-level 70", func(s *Copy) { s.Driver.LogLevel = option.LevelTrace }},
 		{"driver doca", "-f x --driver doca", func(s *Copy) { s.Driver.Name = DriverDOCA }},
 		{"driver soft", "-f x --driver soft", func(s *Copy) { s.Driver.Name = DriverSoft }},
-		{"role host", "-f x --role host", func(s *Copy) { s.Role = RoleHost }},
+		{"role host", "-f x --role host", func(s *Copy) { s.Role = inventory.RoleHost }},
 		{"role DPU with representor", "-f x --role dpu -r b1:00.1",
-			func(s *Copy) { s.Role, s.Representor = RoleDPU, "b1:00.1" }},
+			func(s *Copy) { s.Role, s.Representor = inventory.RoleDPU, "b1:00.1" }},
 		{"hardware only", "-f x --require-hw", func(s *Copy) { s.Driver.RequireHW = true }},
 		{"switch switched off", "-f x --require-hw=false", func(*Copy) {}},
 		{"durations", "-f x --wait 1m30s --timeout 2h --idle-timeout 500ms", func(s *Copy) {
@@ -87,7 +89,7 @@ func TestAcceptedCommandLines(t *testing.T) {
 		}},
 		{"the reference's protocol", "-f x --protocol reference", func(s *Copy) { s.Options.ReferenceOnly = true }},
 		{"events, no progress", "-f x -o json --progress never",
-			func(s *Copy) { s.Output, s.Progress = option.OutputJSON, ProgressNever }},
+			func(s *Copy) { s.Output, s.Progress = option.OutputJSON, output.ProgressNever }},
 		{"preserve hard links", "-f x --preserve links,xattr",
 			func(s *Copy) { s.Options.Xattrs, s.Options.HardLinks = true, true }},
 		{"patterns in the order of the command line",
@@ -107,7 +109,8 @@ func TestAcceptedCommandLines(t *testing.T) {
 		{"symlinks", "-f x --links follow", func(s *Copy) { s.Options.Links = tree.LinksFollow }},
 		{"a plan by content", "-f x --dry-run --checksum", func(s *Copy) { s.DryRun, s.Options.Checksum = true, true }},
 		{"a strict tree", "-f x --fail-fast --if-same error --max-entries 10000000 --events all", func(s *Copy) {
-			s.Options.FailFast, s.Options.RefuseSame, s.Options.MaxEntries, s.Events = true, true, 10_000_000, EventsAll
+			s.Options.FailFast, s.Options.RefuseSame, s.Options.MaxEntries, s.Events = true, true, 10_000_000,
+				output.EventsAll
 		}},
 		{"file like a flag", "--file=--quiet", func(s *Copy) { s.File = "--quiet" }},
 	}

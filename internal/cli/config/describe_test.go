@@ -66,9 +66,9 @@ func TestValuesOf(t *testing.T) {
 		flag string
 		want option.Values
 	}{
-		{&Copy{}, "pci-addr", option.Values{Kind: option.DeviceValues}},
-		{&Copy{}, "dev-pci", option.Values{Kind: option.DeviceValues}},
-		{&Serve{}, "rep-pci", option.Values{Kind: option.RepresentorValues}},
+		{&Copy{}, "pci-addr", option.Values{Kind: option.FoundValues}},
+		{&Copy{}, "dev-pci", option.Values{Kind: option.FoundValues}},
+		{&Serve{}, "rep-pci", option.Values{Kind: option.FoundValues}},
 		{&Copy{}, "file", option.Values{Kind: option.FileValues}},
 		{&Verify{}, "check", option.Values{Kind: option.FileValues}},
 		{&Copy{}, "doca-libdir", option.Values{Kind: option.DirectoryValues}},
@@ -88,6 +88,9 @@ func TestValuesOf(t *testing.T) {
 			List: true}},
 	} {
 		got := option.ValuesOf(tc.s, tc.flag)
+		if (got.Find != nil) != (got.Kind == option.FoundValues) {
+			t.Errorf("--%s: looked up: %t", tc.flag, got.Find != nil)
+		}
 		if got.Kind != tc.want.Kind || !slices.Equal(got.Words, tc.want.Words) ||
 			len(got.Words) > 0 && got.List != tc.want.List {
 			t.Errorf("%T --%s: %+v, want %+v", tc.s, tc.flag, got, tc.want)

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -73,14 +74,13 @@ func mustRefuse(t *testing.T, got loaded, sentence string) {
 // defaults returns the settings of `dma-copy -f x`, with changes.
 func defaults(changes ...func(*Copy)) Copy {
 	s := Copy{
-		File:     "x",
-		Reach:    Reach{Role: "auto", Driver: Driver{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9},
-		Logging:  option.Logging{LogLevel: 40, LogFormat: "auto"},
-		Progress: "auto", Output: "text", Path: "auto", autoDigest: true,
+		File:    "x",
+		Reach:   Reach{Role: "auto", Driver: Driver{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9},
+		Logging: option.Logging{LogLevel: 40, LogFormat: "auto"},
+		Form:    output.Form{Progress: "auto", Output: "text", Events: "failures"}, Path: "auto", autoDigest: true,
 		Options: dmaxfer.Options{
 			Digest: digest.CRC32C, Durability: negotiate.DurabilityFull, MaxHoles: 256 << 30,
 		},
-		Events: "failures",
 	}
 	for _, change := range changes {
 		change(&s)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -120,12 +121,12 @@ func (s *Copy) commandOptions(of sides) []option.Option {
 		timeoutOption(&s.Timeout),
 		option.Switch(option.AddedFlags, "backup", &o.Backup, "Keep a file that is replaced as FILE~"),
 		option.Output(&s.Output, "Report as text on stderr, or as JSON lines on stdout (on stderr if a file is -)"),
-		option.Choice(option.AddedFlags, "progress", &s.Progress, ProgressAuto,
+		option.Choice(option.AddedFlags, "progress", &s.Progress, output.ProgressAuto,
 			"auto is a bar on a terminal, else a line every 10s; always a line every second, even if quiet",
-			ProgressAuto, ProgressNever, ProgressAlways),
-		option.Choice(option.AddedFlags, "events", &s.Events, eventsFailures,
+			output.ProgressAuto, output.ProgressNever, output.ProgressAlways),
+		option.Choice(option.AddedFlags, "events", &s.Events, output.EventsFailures,
 			"With -o json: entries of a tree with an event",
-			EventsAll, eventsFailures),
+			output.EventsAll, output.EventsFailures),
 		option.Quiet(&s.Quiet, "Print errors only: no summary, no progress, and unless -l is given no warnings"),
 		bandwidthOption(&o.Bandwidth, "Bandwidth limit in bytes per second, such as 100MiB; 0 is no limit"),
 		{Group: option.NativeFlags, Name: "expect", Value: "ALGORITHM:HEX", JSON: option.JSONText,

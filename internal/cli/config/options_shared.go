@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
 )
@@ -45,7 +46,7 @@ func driverOptions(s *Driver) []option.Option {
 func deviceOption(device *string) option.Option {
 	return option.Option{
 		Group: option.ProgramFlags, Name: "pci-addr", Short: "p", Alias: "dev-pci", AliasShort: "d", Value: "DEVICE",
-		JSON: option.JSONText, Offers: option.DeviceValues, Assign: option.Into(device, option.ParseDevice),
+		JSON: option.JSONText, Find: findDevices, Assign: option.Into(device, option.ParseDevice),
 		Help: "Device: PCI address, IB or net device name; needed only where more than one device fits",
 	}
 }
@@ -53,7 +54,7 @@ func deviceOption(device *string) option.Option {
 func representorOption(representor *string) option.Option {
 	return option.Option{
 		Group: option.ProgramFlags, Name: "rep-pci", Short: "r", Value: "DEVICE",
-		JSON: option.JSONText, Offers: option.RepresentorValues, Assign: option.Into(representor,
+		JSON: option.JSONText, Find: findRepresentors, Assign: option.Into(representor,
 			option.ParseRepresentor),
 		Help: "Host function of the other side, DPU only: PCI address, or VUID or net device name of its representor",
 	}
@@ -68,9 +69,10 @@ func representorsOption(representors *[]string) option.Option {
 	return opt
 }
 
-func roleOption(role *Role) option.Option {
-	return option.Choice(option.AddedFlags, "role", role, RoleAuto,
-		"Role of this side; auto is dpu where the device can be a server or -r is given", RoleAuto, RoleHost, RoleDPU)
+func roleOption(role *inventory.Role) option.Option {
+	return option.Choice(option.AddedFlags, "role", role, inventory.RoleAuto,
+		"Role of this side; auto is dpu where the device can be a server or -r is given", inventory.RoleAuto,
+		inventory.RoleHost, inventory.RoleDPU)
 }
 
 func waitOption(wait *time.Duration) option.Option {

@@ -12,10 +12,12 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/spf13/pflag"
+
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/share"
-	"github.com/spf13/pflag"
 )
 
 // configs is the directory of the parameter files that are shipped.
@@ -49,7 +51,7 @@ func TestAcceptedParameterFiles(t *testing.T) {
 		{"choices and durations", `{"doca_program_flags": {"file": "x", "driver": "soft", "role": "host",
 			"wait": "1m", "timeout": "1h", "idle-timeout": "5s"}}`,
 			func(s *Copy) {
-				s.Driver.Name, s.Role = DriverSoft, RoleHost
+				s.Driver.Name, s.Role = DriverSoft, inventory.RoleHost
 				s.Wait, s.Timeout, s.IdleTimeout = time.Minute, time.Hour, 5*time.Second
 			}},
 		{"patterns in the order of the file", `{"doca_program_flags": {"file": "x",

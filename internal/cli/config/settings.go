@@ -8,7 +8,9 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -19,18 +21,19 @@ import (
 // Reach holds how a command reaches the other side over a device.
 type Reach struct {
 	Driver      Driver
-	Device      string        // PCI address, IB or net device name; empty: the only device that fits
-	Representor string        // name of a representor, DPU side; empty: not given
-	Role        Role          // RoleAuto leaves the choice to the device
-	Wait        time.Duration // for the peer to appear and be free; always positive
-	Timeout     time.Duration // for the whole run; 0 is no limit
-	IdleTimeout time.Duration // without progress, or a message of the peer; always positive
+	Device      string         // PCI address, IB or net device name; empty: the only device that fits
+	Representor string         // name of a representor, DPU side; empty: not given
+	Role        inventory.Role // inventory.RoleAuto leaves the choice to the device
+	Wait        time.Duration  // for the peer to appear and be free; always positive
+	Timeout     time.Duration  // for the whole run; 0 is no limit
+	IdleTimeout time.Duration  // without progress, or a message of the peer; always positive
 }
 
 // Copy holds the settings of a copy, which is what the program does without a command.
 type Copy struct {
 	option.Logging
 	Reach
+	output.Form
 	Options    dmaxfer.Options // as far as they are settings of their own; the limits of devices are not checked here
 	autoDigest bool            // Options.Digest was not chosen
 	File       string          // the file to send or to create; never empty
@@ -40,12 +43,7 @@ type Copy struct {
 	Filters    []FilterRule   // which entries of a tree this side sends; first match wins
 	FilesFrom  string         // file with the paths that this side sends of a tree, Stream for stdin; empty: all
 	Null       bool           // the paths in FilesFrom end with NUL bytes
-	DryRun     bool           // change nothing
-	Quiet      bool           // no summary, and no progress unless it is ProgressAlways
-	Progress   ProgressChoice
-	Output     option.OutputForm
-	Events     EventChoice
-	CPUProfile string // file; empty: none
+	CPUProfile string         // file; empty: none
 }
 
 // Local holds the settings of local: those of a copy that it has, with the source as File. All others are zero.
@@ -148,24 +146,6 @@ func (s Driver) Options() doca.Options {
 	}
 }
 
-// Role is the side that this process is on.
-type Role string
-
-const (
-	RoleAuto Role = "auto"
-	RoleHost Role = "host"
-	RoleDPU  Role = "dpu"
-)
-
-// ProgressChoice is when the progress of a copy is shown.
-type ProgressChoice string
-
-const (
-	ProgressAuto   ProgressChoice = "auto"
-	ProgressNever  ProgressChoice = "never"
-	ProgressAlways ProgressChoice = "always"
-)
-
 // PathChoice is how the content of files is copied, or how a ping is sent.
 type PathChoice string
 
@@ -179,14 +159,6 @@ const (
 	PathTCP      PathChoice = "tcp" // the same, without encryption after authentication
 	PathMessages PathChoice = "am"  // active messages of UCX
 	PathRMA      PathChoice = "rma" // remote memory access of UCX
-)
-
-// EventChoice selects the entries of a tree that have an event of their own.
-type EventChoice string
-
-const (
-	EventsAll      EventChoice = "all"
-	eventsFailures EventChoice = "failures"
 )
 
 // FilterKind is what a FilterRule does with what it matches.

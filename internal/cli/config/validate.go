@@ -3,7 +3,9 @@ package config
 import (
 	"slices"
 
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -35,8 +37,8 @@ func (s Copy) Validate() error {
 }
 
 // validateSide refuses a representor on the host.
-func validateSide(role Role, representor string) error {
-	if role != RoleHost || representor == "" {
+func validateSide(role inventory.Role, representor string) error {
+	if role != inventory.RoleHost || representor == "" {
 		return nil
 	}
 	return exit.Usagef("--rep-pci %q conflicts with --role host: "+
@@ -152,8 +154,8 @@ func (s Copy) validateProtocol() error {
 // IsStream reports whether this side copies from stdin or to stdout.
 func (s Copy) IsStream() bool { return s.File == option.Stream }
 
-// BeyondReference returns the flags that were given and have no effect with a peer of the reference protocol.
-func (s Copy) BeyondReference() []string {
+// Asked returns what the copy is asked for that may have no effect.
+func (s Copy) Asked() output.Asked {
 	var names []string
 	o := s.Options
 	for name, asked := range map[string]bool{
@@ -169,5 +171,5 @@ func (s Copy) BeyondReference() []string {
 		}
 	}
 	slices.Sort(names)
-	return names
+	return output.Asked{BeyondReference: names, Readback: o.Readback, List: s.FilesFrom != ""}
 }

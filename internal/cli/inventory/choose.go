@@ -3,7 +3,6 @@ package inventory
 import (
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -19,7 +18,7 @@ func misfit(format string, args ...any) error { return exit.Errorf(exit.Device, 
 type Selection struct {
 	Device      string // empty: not given
 	Representor string // empty: not given
-	Role        config.Role
+	Role        Role
 	Otherwise   string // what the user can do without any device, for a message; may be empty
 }
 
@@ -64,18 +63,18 @@ func chooseOnly(
 }
 
 // wantedSide returns the role that the settings alone decide.
-func wantedSide(s Selection) config.Role {
-	if s.Role == config.RoleAuto && s.Representor != "" {
-		return config.RoleDPU
+func wantedSide(s Selection) Role {
+	if s.Role == RoleAuto && s.Representor != "" {
+		return RoleDPU
 	}
 	return s.Role
 }
 
-func fits(d doca.DeviceInfo, side config.Role) bool {
+func fits(d doca.DeviceInfo, side Role) bool {
 	switch side {
-	case config.RoleHost:
+	case RoleHost:
 		return d.ClientSupported
-	case config.RoleDPU:
+	case RoleDPU:
 		return d.ServerSupported
 	default:
 		return d.ClientSupported || d.ServerSupported
@@ -86,7 +85,7 @@ func fits(d doca.DeviceInfo, side config.Role) bool {
 // for.
 func ChooseSide(d doca.DeviceInfo, s Selection) (negotiate.Side, error) {
 	side := negotiate.Host
-	if s.Role == config.RoleDPU || (s.Role == config.RoleAuto && NativeSide(d) == negotiate.DPU) {
+	if s.Role == RoleDPU || (s.Role == RoleAuto && NativeSide(d) == negotiate.DPU) {
 		side = negotiate.DPU
 	}
 	switch {

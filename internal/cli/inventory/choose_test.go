@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -45,14 +44,14 @@ func TestChooseDevice(t *testing.T) {
 		want    string // empty: refused
 	}{
 		{"named", []doca.DeviceInfo{host, dpu}, Selection{Device: "mlx5_7"}, "mlx5_7"},
-		{"only one", []doca.DeviceInfo{other, host}, Selection{Role: config.RoleAuto}, host.PCIAddress},
-		{"only one of the role", []doca.DeviceInfo{host, dpu}, Selection{Role: config.RoleDPU}, dpu.PCIAddress},
+		{"only one", []doca.DeviceInfo{other, host}, Selection{Role: RoleAuto}, host.PCIAddress},
+		{"only one of the role", []doca.DeviceInfo{host, dpu}, Selection{Role: RoleDPU}, dpu.PCIAddress},
 		{"a representor makes the role", []doca.DeviceInfo{host, dpu},
-			Selection{Role: config.RoleAuto, Representor: "b1:00.0"}, dpu.PCIAddress},
-		{"an SF", []doca.DeviceInfo{sf}, Selection{Role: config.RoleAuto}, "mlx5_5"},
-		{"two", []doca.DeviceInfo{host, dpu}, Selection{Role: config.RoleAuto}, ""},
-		{"none of the role", []doca.DeviceInfo{host, other}, Selection{Role: config.RoleDPU}, ""},
-		{"none", nil, Selection{Role: config.RoleAuto}, ""},
+			Selection{Role: RoleAuto, Representor: "b1:00.0"}, dpu.PCIAddress},
+		{"an SF", []doca.DeviceInfo{sf}, Selection{Role: RoleAuto}, "mlx5_5"},
+		{"two", []doca.DeviceInfo{host, dpu}, Selection{Role: RoleAuto}, ""},
+		{"none of the role", []doca.DeviceInfo{host, other}, Selection{Role: RoleDPU}, ""},
+		{"none", nil, Selection{Role: RoleAuto}, ""},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -68,7 +67,7 @@ func TestChooseDevice(t *testing.T) {
 func TestSideErrorNamesTheSF(t *testing.T) {
 	sf := doca.DeviceInfo{PCIAddress: "0000:b1:00.0", IBName: "mlx5_5", Function: "SF",
 		Capabilities: doca.Capabilities{ClientSupported: true}}
-	for _, s := range []Selection{{Role: config.RoleDPU}, {Role: config.RoleHost, Representor: "b1:00.0"}} {
+	for _, s := range []Selection{{Role: RoleDPU}, {Role: RoleHost, Representor: "b1:00.0"}} {
 		_, err := ChooseSide(sf, s)
 		if err == nil || !strings.HasPrefix(err.Error(), "mlx5_5 is a host function") {
 			t.Errorf("%+v: error %v", s, err)

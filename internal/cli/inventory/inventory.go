@@ -8,7 +8,6 @@ import (
 	"errors"
 	"os"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -229,7 +228,7 @@ func (p Port) capabilities() doca.PortCapabilities {
 
 // DriverTitle returns the name of a driver with its version; the version of the software device contains its name.
 func DriverTitle(name string, hardware bool, version string) string {
-	if name == config.DriverDOCA {
+	if name == string(doca.ChooseDOCA) {
 		version = "doca " + version
 	}
 	if hardware {

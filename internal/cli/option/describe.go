@@ -91,12 +91,11 @@ func describeKeys(table []Option, group string) (keys []manpage.Row) {
 type ValueKind int
 
 const (
-	NoValues          ValueKind = iota // numbers, patterns and texts: nothing can be offered
-	WordValues                         // words that the option accepts
-	FileValues                         // names of files and directories
-	DirectoryValues                    // names of directories
-	DeviceValues                       // devices of the driver
-	RepresentorValues                  // representors of the driver's devices
+	NoValues        ValueKind = iota // numbers, patterns and texts: nothing can be offered
+	WordValues                       // words that the option accepts
+	FileValues                       // names of files and directories
+	DirectoryValues                  // names of directories
+	FoundValues                      // what Find looks up
 )
 
 // Values are the values that a shell can offer for an option.
@@ -104,7 +103,12 @@ type Values struct {
 	Kind  ValueKind
 	Words []string // of WordValues, in the order of the help; one that ends with a colon needs more text behind it
 	List  bool     // several words are accepted, with commas in between
+	Find  Finder   // of FoundValues
 }
+
+// A Finder looks up the values of an option that begin like a word, each with a tab in front of its description. load
+// fills in settings by the flags that were given, the files and the environment.
+type Finder func(load func(Settings), word string) []string
 
 // ValuesOf returns what a shell can offer as the value of a flag of the command, by one of its long names.
 func ValuesOf(s Settings, flag string) Values {
@@ -112,7 +116,10 @@ func ValuesOf(s Settings, flag string) Values {
 	if !known {
 		return Values{}
 	}
-	if opt.Words == nil {
+	switch {
+	case opt.Find != nil:
+		return Values{Kind: FoundValues, Find: opt.Find}
+	case opt.Words == nil:
 		return Values{Kind: opt.Offers}
 	}
 	return Values{Kind: WordValues, Words: opt.Words, List: opt.Several}

@@ -2,6 +2,7 @@ package option
 
 import (
 	"cmp"
+	"reflect"
 	"strings"
 	"time"
 )
@@ -20,6 +21,7 @@ type Option struct {
 	Words      []string                // that the value may be; nil: any text
 	Several    bool                    // the value is a list of such words, with commas
 	Offers     ValueKind               // what a shell completes the value with, where it is no word
+	Find       Finder                  // the same where it has to be looked up; may be nil
 	List       string                  // list that the option appends to, maybe with others; empty: a single value
 	Assign     func(text string) error // sets the field that the option is bound to, or appends to it
 	Help       string
@@ -62,7 +64,7 @@ type Commands []Settings
 func (c Commands) table() []Option {
 	var table []Option
 	for _, s := range c {
-		for _, opt := range s.Table() {
+		for _, opt := range unbound(s) {
 			if _, known := ByName(table, opt.Name); !known && !opt.isPrivate() {
 				table = append(table, opt)
 			}
@@ -78,10 +80,18 @@ type grouped interface{ FileGroup() string }
 func (c Commands) ownGroup(name string) []Option {
 	for _, s := range c {
 		if of, is := s.(grouped); is && of.FileGroup() == name {
-			return s.Table()
+			return unbound(s)
 		}
 	}
 	return nil
+}
+
+// unbound returns the options of a copy of settings, so that values can be tried without an effect.
+func unbound(s Settings) []Option {
+	of := reflect.ValueOf(s).Elem()
+	tried := reflect.New(of.Type())
+	tried.Elem().Set(of)
+	return tried.Interface().(Settings).Table()
 }
 
 // isPrivate reports whether an option of this name means something else in the file and the environment.

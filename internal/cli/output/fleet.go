@@ -12,7 +12,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/background"
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -48,14 +47,14 @@ type Fleet struct {
 	moved      map[int]int64 // bytes, by the line of a peer that receives now
 }
 
-// NewFleet returns the Fleet that the settings ask for. Events go to stdout; text goes to stderr, whose screen is nil
+// NewFleet returns the Fleet of a form. Events go to stdout; text goes to stderr, whose screen is nil
 // unless it is a terminal that can move its cursor.
-func NewFleet(stdout, stderr io.Writer, screen *Screen, s config.Copy, log zerolog.Logger) *Fleet {
+func NewFleet(stdout, stderr io.Writer, screen *Screen, form Form, log zerolog.Logger) *Fleet {
 	f := &Fleet{
-		events: newEventWriter(stdout, s.Output, log), out: stderr, screen: screen, quiet: s.Quiet,
+		events: newEventWriter(stdout, form.Output, log), out: stderr, screen: screen, quiet: form.Quiet,
 		moved: map[int]int64{},
 	}
-	f.silent = s.Progress == config.ProgressNever || s.Progress == config.ProgressAuto && s.Quiet
+	f.silent = form.hidesProgress()
 	if f.events != nil || f.silent {
 		f.screen = nil
 	}

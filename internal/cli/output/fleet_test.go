@@ -8,7 +8,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -17,7 +16,7 @@ import (
 )
 
 // reportFleet reports on four peers, of which one has failed and one was not started. One has served another one.
-func reportFleet(s config.Copy) (stdout, stderr string, err error) {
+func reportFleet(s Form) (stdout, stderr string, err error) {
 	var out, lines strings.Builder
 	f := NewFleet(&out, &lines, nil, s, zerolog.Nop())
 	err = everyPeer(f)
@@ -53,7 +52,7 @@ func everyPeer(f *Fleet) error {
 var errTest = errors.New("stopped")
 
 func TestFleetText(t *testing.T) {
-	stdout, stderr, err := reportFleet(config.Copy{})
+	stdout, stderr, err := reportFleet(Form{})
 	const want = "ok    one:in/: 1 file copied, 3.0 MiB in 2s  rma over rc_mlx5/mlx5_0:1" +
 		` (authenticated, not encrypted)  crc32c:1f0e22c4
 fail  two:in/: host: the \x1b[31mcable broke: check it
@@ -66,14 +65,14 @@ total 4 peers (1 failed, 1 not started), 3 files copied, 6.0 MiB in 3s
 	if ExitCode(err) != exit.SomeFailed || err.Error() != "1 of 4 peers failed" {
 		t.Errorf("%v has the code %d", err, ExitCode(err))
 	}
-	if _, stderr, _ = reportFleet(config.Copy{Quiet: true}); strings.Count(stderr, "\n") != 1 ||
+	if _, stderr, _ = reportFleet(Form{Quiet: true}); strings.Count(stderr, "\n") != 1 ||
 		!strings.HasPrefix(stderr, "fail  two:in/: ") {
 		t.Errorf("with --quiet:\n%s", stderr)
 	}
 }
 
 func TestFleetEvents(t *testing.T) {
-	stdout, stderr, _ := reportFleet(config.Copy{Output: option.OutputJSON})
+	stdout, stderr, _ := reportFleet(Form{Output: option.OutputJSON})
 	var kinds []string
 	for line := range strings.Lines(stdout) {
 		kind, err := checkEvent(line)
@@ -108,7 +107,7 @@ func TestFleetCode(t *testing.T) {
 		{[]int{0, 0}, exit.OK}, {[]int{7, 7}, exit.Peer}, {[]int{7, 8}, exit.SomeFailed},
 		{[]int{0, 7}, exit.SomeFailed},
 	} {
-		f := NewFleet(nil, &strings.Builder{}, nil, config.Copy{}, zerolog.Nop())
+		f := NewFleet(nil, &strings.Builder{}, nil, Form{}, zerolog.Nop())
 		f.Begin(len(tc.codes))
 		for i, code := range tc.codes {
 			r := PeerResult{Name: "x:in", Line: i + 1}
@@ -126,7 +125,7 @@ func TestFleetCode(t *testing.T) {
 func TestFleetProgress(t *testing.T) {
 	var terminal strings.Builder
 	screen := &Screen{out: &terminal, width: func() int { return 80 }}
-	f := NewFleet(nil, screen, screen, config.Copy{}, zerolog.Nop())
+	f := NewFleet(nil, screen, screen, Form{}, zerolog.Nop())
 	f.Begin(20)
 	f.Moved(4, 1<<20)
 	f.Moved(5, 2<<20)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -216,12 +215,12 @@ type jsonReporter struct {
 
 var _ Reporter = (*jsonReporter)(nil)
 
-func newJSON(out io.Writer, s config.Copy, log zerolog.Logger) *jsonReporter {
+func newJSON(out io.Writer, f Form, log zerolog.Logger) *jsonReporter {
 	r := &jsonReporter{
 		eventWriter: newEventWriter(out, option.OutputJSON, log), every: time.Second,
-		entries: s.Events == config.EventsAll || s.DryRun,
+		entries: f.Events == EventsAll || f.DryRun,
 	}
-	if s.Progress == config.ProgressNever || s.Progress == config.ProgressAuto && s.Quiet {
+	if f.hidesProgress() {
 		r.every = 0
 	}
 	return r
@@ -443,9 +442,9 @@ func (p Path) role() string {
 func RoleOf(side negotiate.Side) string {
 	switch side {
 	case negotiate.Host:
-		return string(config.RoleHost)
+		return "host"
 	case negotiate.DPU:
-		return string(config.RoleDPU)
+		return "dpu"
 	default:
 		return side.String()
 	}

@@ -18,7 +18,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output/outputtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -58,7 +57,7 @@ func everyEvent(p *jsonReporter) {
 // The fields of each event, which programs rely on: they are only ever added.
 func TestEveryEvent(t *testing.T) {
 	var out bytes.Buffer
-	p := newJSON(&out, config.Copy{File: "file"}, zerolog.Nop())
+	p := newJSON(&out, Form{}, zerolog.Nop())
 	p.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC) }
 	everyEvent(p)
 	everyPingEvent(&PingReporter{events: p.eventWriter, text: io.Discard})
@@ -86,7 +85,7 @@ func TestEveryEvent(t *testing.T) {
 func TestEventsEscapeUnprintableText(t *testing.T) {
 	const text = "\x1b[31m \x7f \u009b31m \u202e \U000e0001 \ufeff \" \\ <ä日🙂"
 	var out bytes.Buffer
-	p := New(io.Discard, &out, nil, config.Copy{File: "-", Output: option.OutputJSON}, zerolog.Nop())
+	p := New(io.Discard, &out, nil, Form{Output: option.OutputJSON}, true, zerolog.Nop())
 	p.Event(job.Warned{Text: text})
 	for _, r := range strings.TrimSuffix(out.String(), "\n") {
 		if !strconv.IsPrint(r) {
@@ -105,7 +104,7 @@ func TestEventsEscapeUnprintableText(t *testing.T) {
 // Values that are unknown for a stream or in the reference protocol are left out instead of being 0.
 func TestEventsLeaveOutUnknownValues(t *testing.T) {
 	var out bytes.Buffer
-	p := New(io.Discard, &out, nil, config.Copy{File: "-", Output: option.OutputJSON}, zerolog.Nop())
+	p := New(io.Discard, &out, nil, Form{Output: option.OutputJSON}, true, zerolog.Nop())
 	p.Event(job.PeerKnown{Protocol: negotiate.Reference})
 	p.Event(job.Planned{Size: job.Unknown})
 	p.Progress(job.Sample{Phase: job.Moving, Total: job.Unknown})
@@ -128,7 +127,7 @@ func TestEventsLeaveOutUnknownValues(t *testing.T) {
 
 // Events that could not be written are an error.
 func TestEventsOnAFullDisk(t *testing.T) {
-	p := newJSON(fullDisk{}, config.Copy{File: "file"}, zerolog.Nop())
+	p := newJSON(fullDisk{}, Form{}, zerolog.Nop())
 	p.Event(job.Warned{Text: "beware"})
 	if err := p.Result(job.Summary{}); !errors.Is(err, syscall.ENOSPC) || ExitCode(err) != exit.Failure {
 		t.Errorf("error %v", err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -23,10 +23,10 @@ type Listing struct {
 	places int
 }
 
-// NewListing returns the Listing that the settings ask for.
-func NewListing(stdout io.Writer, s config.List, log zerolog.Logger) *Listing {
+// NewListing returns the Listing of a form; long says whether there are more than names.
+func NewListing(stdout io.Writer, form option.OutputForm, long bool, log zerolog.Logger) *Listing {
 	out := bufio.NewWriter(stdout)
-	return &Listing{events: newEventWriter(out, s.Output, log), out: out, long: s.Long}
+	return &Listing{events: newEventWriter(out, form, log), out: out, long: long}
 }
 
 // Begin is called when the daemon is known.

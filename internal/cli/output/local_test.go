@@ -9,7 +9,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -66,7 +65,7 @@ func TestLocalSummary(t *testing.T) {
 // The lines about a failure name no side, and the entries that either side has failed read the same.
 func TestLocalFailures(t *testing.T) {
 	reporter := &recorder{}
-	m := NewMonitor(reporter, config.Copy{})
+	m := NewMonitor(reporter, Asked{})
 	m.Begin(localPath)
 	m.Event(treePlan)
 	told := job.FileDone{
@@ -101,7 +100,7 @@ func TestLocalFailures(t *testing.T) {
 
 // A sender of a local copy knows what was kept, and does not guess.
 func TestLocalCopyDoesNotGuessWhatIsKept(t *testing.T) {
-	m := NewMonitor(&recorder{}, config.Copy{})
+	m := NewMonitor(&recorder{}, Asked{})
 	m.Begin(localPath)
 	m.Event(job.PeerKnown{Protocol: negotiate.Native})
 	m.Event(job.Planned{Sent: true, Size: 5, Digest: digest.CRC32C})
@@ -113,8 +112,8 @@ func TestLocalCopyDoesNotGuessWhatIsKept(t *testing.T) {
 
 func TestLocalEvents(t *testing.T) {
 	var out bytes.Buffer
-	p := newJSON(&out, config.Copy{File: "here", Events: config.EventsAll}, zerolog.Nop())
-	m := NewMonitor(p, config.Copy{})
+	p := newJSON(&out, Form{Events: EventsAll}, zerolog.Nop())
+	m := NewMonitor(p, Asked{})
 	m.Begin(localPath)
 	m.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 2})
 	m.Event(job.Planned{Sent: true, Size: 2 << 20, Digest: digest.CRC32C})

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/dma-copy/dma-copy/internal/cli/background"
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/phrase"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -17,7 +16,7 @@ import (
 // Monitor feeds one reporter and remembers what explains a failure. Event may be called while it samples.
 type Monitor struct {
 	Progress job.Progress // of the copy, for dmaxfer.Options
-	settings config.Copy
+	asked    Asked
 	path     Path
 
 	mu       sync.Mutex
@@ -27,8 +26,15 @@ type Monitor struct {
 	kept     job.Kept // what a failed copy has left on this side
 }
 
+// Asked is what a copy was asked for that may have no effect.
+type Asked struct {
+	BeyondReference []string // flags that have none with a peer of the reference protocol
+	Readback        bool
+	List            bool // of paths to send
+}
+
 // NewMonitor returns the monitor of one copy.
-func NewMonitor(to Reporter, s config.Copy) *Monitor { return &Monitor{Reporter: to, settings: s} }
+func NewMonitor(to Reporter, asked Asked) *Monitor { return &Monitor{Reporter: to, asked: asked} }
 
 // Begin is called before the copy starts.
 func (m *Monitor) Begin(path Path) {
@@ -73,7 +79,7 @@ func (m *Monitor) reasonOf(err error) error {
 
 // warnOfReference warns of settings that have no effect with a peer of the reference protocol.
 func (m *Monitor) warnOfReference() {
-	if missed := m.settings.BeyondReference(); !m.native && len(missed) > 0 {
+	if missed := m.asked.BeyondReference; !m.native && len(missed) > 0 {
 		verb := "have"
 		if len(missed) == 1 {
 			verb = "has"
@@ -85,7 +91,7 @@ func (m *Monitor) warnOfReference() {
 
 // warnOfReadback warns that a readback compares nothing without a digest. It takes both sides to disable the digest.
 func (m *Monitor) warnOfReadback() {
-	if m.native && m.settings.Options.Readback && m.planned.Digest == digest.None {
+	if m.native && m.asked.Readback && m.planned.Digest == digest.None {
 		m.Reporter.Event(job.Warned{
 			Text: "--verify readback compares nothing, because no side computes a digest (--digest none)",
 		})
@@ -96,7 +102,7 @@ func (m *Monitor) warnOfReadback() {
 // that sends a tree has the list from here.
 func (m *Monitor) warnOfList() {
 	switch {
-	case m.settings.FilesFrom == "" || m.planned.Tree && (m.planned.Sent || m.planned.Compare || m.path.Remote != ""):
+	case !m.asked.List || m.planned.Tree && (m.planned.Sent || m.planned.Compare || m.path.Remote != ""):
 	case m.planned.Sent || m.path.Remote != "":
 		m.Reporter.Event(job.Warned{Text: "the source is a file, where --files-from has no effect"})
 	default:

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/ping"
@@ -54,7 +54,7 @@ func TestSummaryOfACopyBetweenMachines(t *testing.T) {
 
 func TestEventsOfACopyBetweenMachines(t *testing.T) {
 	var out bytes.Buffer
-	r := newJSON(&out, config.Copy{}, zerolog.Nop())
+	r := newJSON(&out, Form{}, zerolog.Nop())
 	r.Begin(networkPath)
 	r.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 1})
 	if err := r.Result(job.Summary{Sent: true, Path: "x", Protocol: negotiate.Native, DataPath: negotiate.PathRMA,
@@ -76,7 +76,7 @@ func TestEventsOfACopyBetweenMachines(t *testing.T) {
 
 func TestPingOfAnotherMachine(t *testing.T) {
 	var out bytes.Buffer
-	r := NewPing(&out, config.Ping{}, zerolog.Nop())
+	r := NewPing(&out, option.OutputText, false, zerolog.Nop())
 	r.Begin(networkPath)
 	if err := r.Result(ping.Summary{Count: 1}); err != nil {
 		t.Fatal(err)

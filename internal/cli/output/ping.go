@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/ping"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -23,10 +23,10 @@ type PingReporter struct {
 	path   Path
 }
 
-// NewPing returns the reporter that the settings ask for. It writes to stdout.
-func NewPing(stdout io.Writer, s config.Ping, log zerolog.Logger) *PingReporter {
-	r := &PingReporter{events: newEventWriter(stdout, s.Output, log), text: stdout}
-	if s.Quiet || r.events != nil {
+// NewPing returns the reporter of a form, which writes to stdout; quiet says that there is no text.
+func NewPing(stdout io.Writer, form option.OutputForm, quiet bool, log zerolog.Logger) *PingReporter {
+	r := &PingReporter{events: newEventWriter(stdout, form, log), text: stdout}
+	if quiet || r.events != nil {
 		r.text = io.Discard
 	}
 	return r

@@ -10,7 +10,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -33,7 +32,7 @@ func everyPingEvent(r *PingReporter) {
 
 func TestPingText(t *testing.T) {
 	var out bytes.Buffer
-	r := NewPing(&out, config.Ping{}, zerolog.Nop())
+	r := NewPing(&out, option.OutputText, false, zerolog.Nop())
 	r.Begin(Path{Driver: "soft 1", Reason: "why\nnot"})
 	r.Event(ping.Connected{Version: 1})
 	r.Event(ping.Text{From: negotiate.DPU, Text: "a\x1b[2J\nb"})
@@ -61,7 +60,7 @@ why   why\nnot
 func TestPingWithoutText(t *testing.T) {
 	for _, output := range []option.OutputForm{option.OutputText, option.OutputJSON} {
 		var out bytes.Buffer
-		NewPing(&out, config.Ping{Output: output}, zerolog.Nop()).Event(ping.Text{})
+		NewPing(&out, output, false, zerolog.Nop()).Event(ping.Text{})
 		if out.Len() > 0 {
 			t.Errorf("%s: %s", output, out.String())
 		}
@@ -70,7 +69,7 @@ func TestPingWithoutText(t *testing.T) {
 
 func TestPingOnAFullDisk(t *testing.T) {
 	for _, output := range []option.OutputForm{option.OutputText, option.OutputJSON} {
-		r := NewPing(fullDisk{}, config.Ping{Output: output}, zerolog.Nop())
+		r := NewPing(fullDisk{}, output, false, zerolog.Nop())
 		r.Event(ping.Text{Text: "x"})
 		err := r.Result(somePings)
 		if !errors.Is(err, syscall.ENOSPC) || ExitCode(err) != exit.Failure {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -166,7 +165,7 @@ func TestScreen(t *testing.T) {
 // Without a terminal the text reporter never moves the cursor.
 func TestTextReporterWithoutTerminal(t *testing.T) {
 	var out bytes.Buffer
-	p := newText(io.Discard, &out, nil, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
+	p := newText(io.Discard, &out, nil, Form{Progress: ProgressAuto}, zerolog.Nop())
 	if p.Interval() != lineInterval {
 		t.Errorf("a line each %s", p.Interval())
 	}
@@ -182,9 +181,9 @@ func TestWaitingForThePeer(t *testing.T) {
 	var out, log, events bytes.Buffer
 	terminal := &Screen{out: &out, width: func() int { return 40 }}
 	for _, f := range []Reporter{
-		newText(io.Discard, &out, terminal, config.Copy{}, zerolog.Nop()),
-		newText(io.Discard, &log, nil, config.Copy{}, zerolog.Nop()),
-		newJSON(&events, config.Copy{}, zerolog.Nop()),
+		newText(io.Discard, &out, terminal, Form{}, zerolog.Nop()),
+		newText(io.Discard, &log, nil, Form{}, zerolog.Nop()),
+		newJSON(&events, Form{}, zerolog.Nop()),
 	} {
 		f.Begin(Path{Side: negotiate.Host})
 		f.Progress(job.Sample{Phase: job.Meeting})
@@ -200,20 +199,20 @@ func TestProgressIntervals(t *testing.T) {
 	terminal := &Screen{}
 	for _, tc := range []struct {
 		screen   *Screen
-		progress config.ProgressChoice
+		progress ProgressChoice
 		quiet    bool
 		want     time.Duration
 	}{
-		{terminal, config.ProgressAuto, false, barInterval},
-		{terminal, config.ProgressAuto, true, 0},
-		{terminal, config.ProgressNever, false, 0},
-		{terminal, config.ProgressAlways, true, barInterval},
-		{nil, config.ProgressAuto, false, lineInterval},
-		{nil, config.ProgressAuto, true, 0},
-		{nil, config.ProgressAlways, true, alwaysInterval},
-		{nil, config.ProgressNever, false, 0},
+		{terminal, ProgressAuto, false, barInterval},
+		{terminal, ProgressAuto, true, 0},
+		{terminal, ProgressNever, false, 0},
+		{terminal, ProgressAlways, true, barInterval},
+		{nil, ProgressAuto, false, lineInterval},
+		{nil, ProgressAuto, true, 0},
+		{nil, ProgressAlways, true, alwaysInterval},
+		{nil, ProgressNever, false, 0},
 	} {
-		s := config.Copy{Progress: tc.progress, Quiet: tc.quiet}
+		s := Form{Progress: tc.progress, Quiet: tc.quiet}
 		if got := newText(io.Discard, io.Discard, tc.screen, s, zerolog.Nop()).Interval(); got != tc.want {
 			t.Errorf("--progress %s, quiet %t, terminal %t: %s, want %s", tc.progress, tc.quiet, tc.screen != nil, got,
 				tc.want)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
@@ -55,16 +54,16 @@ type Reporter interface {
 	Fail(err error)
 }
 
-// New returns the reporter that the settings ask for. Events go to stdout, unless that may be where the file's bytes
-// go; text goes to stderr, whose screen is nil unless it is a terminal that can move its cursor, and the plan of a dry
+// New returns the reporter of a form. Events go to stdout, or to stderr if stdout may be where the file's bytes go;
+// text goes to stderr, whose screen is nil unless it is a terminal that can move its cursor, and the plan of a dry
 // run to stdout.
-func New(stdout, stderr io.Writer, screen *Screen, s config.Copy, log zerolog.Logger) Reporter {
+func New(stdout, stderr io.Writer, screen *Screen, f Form, toStdout bool, log zerolog.Logger) Reporter {
 	switch {
-	case s.Output != option.OutputJSON:
-		return newText(stdout, stderr, screen, s, log)
-	case s.IsStream():
-		return newJSON(stderr, s, log)
+	case f.Output != option.OutputJSON:
+		return newText(stdout, stderr, screen, f, log)
+	case toStdout:
+		return newJSON(stderr, f, log)
 	default:
-		return newJSON(stdout, s, log)
+		return newJSON(stdout, f, log)
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -94,14 +93,14 @@ func TestTotal(t *testing.T) {
 
 func TestDeletionsAsText(t *testing.T) {
 	for name, tc := range map[string]struct {
-		s              config.Copy
+		s              Form
 		d              Deletion
 		stdout, stderr string
 	}{
-		"a directory": {config.Copy{}, Deletion{Path: "a\nb", Kind: negotiate.EntryDirectory}, "", "deleted a\\nb/\n"},
-		"quiet":       {config.Copy{Quiet: true}, Deletion{Path: "a"}, "", ""},
-		"a dry run":   {config.Copy{DryRun: true}, Deletion{Path: "a"}, "delete     -                     -  a\n", ""},
-		"a failure, even if quiet": {config.Copy{Quiet: true},
+		"a directory": {Form{}, Deletion{Path: "a\nb", Kind: negotiate.EntryDirectory}, "", "deleted a\\nb/\n"},
+		"quiet":       {Form{Quiet: true}, Deletion{Path: "a"}, "", ""},
+		"a dry run":   {Form{DryRun: true}, Deletion{Path: "a"}, "delete     -                     -  a\n", ""},
+		"a failure, even if quiet": {Form{Quiet: true},
 			Deletion{Path: "a", Err: job.NewError(job.ErrTarget, nil, "look", "cannot remove a")}, "",
 			"dma-copy: a: cannot remove a"},
 	} {
@@ -213,7 +212,7 @@ func TestAbortByADaemon(t *testing.T) {
 		{daemonPath, 5, "host: the DPU aborted: x exists and differs"},
 		{Path{Side: negotiate.Host, File: "x"}, 0, "host: the DPU aborted: x exists and differs"},
 	} {
-		m := NewMonitor(&recorder{}, config.Copy{})
+		m := NewMonitor(&recorder{}, Asked{})
 		m.Begin(tc.path)
 		m.Progress.ChunkMoved(tc.moved)
 		err := m.Conclude(job.Summary{}, aborted)
@@ -229,7 +228,7 @@ func TestListForADaemon(t *testing.T) {
 		{Tree: true}: "", {Sent: true, Tree: true}: "", {}: "the source is a file, where --files-from has no effect",
 	} {
 		reporter := &recorder{}
-		m := NewMonitor(reporter, config.Copy{FilesFrom: "list"})
+		m := NewMonitor(reporter, Asked{List: true})
 		m.Begin(daemonPath)
 		m.Event(planned)
 		if got := strings.Join(reporter.warnings, "; "); got != want {
@@ -259,7 +258,7 @@ func TestListingAsText(t *testing.T) {
 			"lrwxrwxrwx               -  2001-09-09 01:46:40  l -> f\\n\n",
 	} {
 		var out bytes.Buffer
-		l := NewListing(&out, config.List{Long: long}, zerolog.Nop())
+		l := NewListing(&out, option.OutputText, long, zerolog.Nop())
 		everyEntry(l)
 		if err := l.End(); err != nil || out.String() != want {
 			t.Errorf("long %t: %v, printed\n%swant\n%s", long, err, out.String(), want)
@@ -269,7 +268,7 @@ func TestListingAsText(t *testing.T) {
 
 func TestListingThatCannotBeWritten(t *testing.T) {
 	for _, form := range []option.OutputForm{option.OutputText, option.OutputJSON} {
-		l := NewListing(fullDisk{}, config.List{Places: config.Places{Output: form}}, zerolog.Nop())
+		l := NewListing(fullDisk{}, form, false, zerolog.Nop())
 		everyEntry(l)
 		if err := l.End(); err == nil || !strings.HasPrefix(err.Error(), "print the list: ") {
 			t.Errorf("%s: %v", form, err)

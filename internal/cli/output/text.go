@@ -12,7 +12,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quantity"
@@ -44,16 +43,16 @@ type textReporter struct {
 
 var _ Reporter = (*textReporter)(nil)
 
-func newText(stdout, out io.Writer, screen *Screen, s config.Copy, log zerolog.Logger) *textReporter {
-	r := &textReporter{out: out, screen: screen, log: log, quiet: s.Quiet}
-	if s.DryRun {
+func newText(stdout, out io.Writer, screen *Screen, f Form, log zerolog.Logger) *textReporter {
+	r := &textReporter{out: out, screen: screen, log: log, quiet: f.Quiet}
+	if f.DryRun {
 		r.plan = bufio.NewWriter(stdout)
 	}
 	switch {
-	case s.Progress == config.ProgressNever, s.Progress == config.ProgressAuto && s.Quiet:
+	case f.hidesProgress():
 	case screen != nil:
 		r.every = barInterval
-	case s.Progress == config.ProgressAlways:
+	case f.Progress == ProgressAlways:
 		r.every = alwaysInterval
 	default:
 		r.every = lineInterval

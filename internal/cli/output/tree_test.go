@@ -12,7 +12,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -81,7 +80,7 @@ func TestTreeSummaryAsText(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			var out strings.Builder
-			p := newText(io.Discard, &out, nil, config.Copy{}, zerolog.Nop())
+			p := newText(io.Discard, &out, nil, Form{}, zerolog.Nop())
 			p.Begin(treePath)
 			p.Event(tc.planned)
 			if err := p.Result(tc.summary); err != nil {
@@ -97,7 +96,7 @@ func TestTreeSummaryAsText(t *testing.T) {
 // A dry run prints one line per entry on stdout, from which the bytes of each name can be restored.
 func TestPlanOfADryRun(t *testing.T) {
 	var stdout, stderr strings.Builder
-	p := newText(&stdout, &stderr, nil, config.Copy{DryRun: true, Quiet: true}, zerolog.Nop())
+	p := newText(&stdout, &stderr, nil, Form{DryRun: true, Quiet: true}, zerolog.Nop())
 	p.Begin(treePath)
 	for _, e := range entries {
 		p.Event(e)
@@ -125,7 +124,7 @@ func TestPlanOfAFile(t *testing.T) {
 		"existing   -                    10  file\n": {Path: "file", Size: 10, DryRun: true, Existing: true},
 	} {
 		var stdout strings.Builder
-		p := newText(&stdout, io.Discard, nil, config.Copy{DryRun: true}, zerolog.Nop())
+		p := newText(&stdout, io.Discard, nil, Form{DryRun: true}, zerolog.Nop())
 		if err := p.Result(s); err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +137,7 @@ func TestPlanOfAFile(t *testing.T) {
 // Only a plan that was asked for is printed, and one that could not be printed is an error.
 func TestPlanOnAFullDisk(t *testing.T) {
 	for _, dryRun := range []bool{false, true} {
-		p := newText(fullDisk{}, io.Discard, nil, config.Copy{DryRun: dryRun}, zerolog.Nop())
+		p := newText(fullDisk{}, io.Discard, nil, Form{DryRun: dryRun}, zerolog.Nop())
 		p.Event(entries[1])
 		err := p.Result(treeResult(func(*job.TreeSummary) {}))
 		if errors.Is(err, syscall.ENOSPC) != dryRun {
@@ -150,7 +149,7 @@ func TestPlanOnAFullDisk(t *testing.T) {
 // The events of a tree match the schema; names that are not UTF-8 can be restored.
 func TestEventsOfATree(t *testing.T) {
 	var out bytes.Buffer
-	p := newJSON(&out, config.Copy{File: "photos", Events: config.EventsAll}, zerolog.Nop())
+	p := newJSON(&out, Form{Events: EventsAll}, zerolog.Nop())
 	p.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC) }
 	p.Begin(treePath)
 	p.Event(treePlan)
@@ -175,9 +174,9 @@ func TestEventsOfATree(t *testing.T) {
 // By default only entries that failed have an event, in a dry run all of them.
 func TestEntriesWithEvents(t *testing.T) {
 	for _, tc := range []struct {
-		s    config.Copy
+		s    Form
 		want int
-	}{{config.Copy{}, 1}, {config.Copy{DryRun: true}, len(entries)}, {config.Copy{Events: "all"}, len(entries)}} {
+	}{{Form{}, 1}, {Form{DryRun: true}, len(entries)}, {Form{Events: "all"}, len(entries)}} {
 		var out bytes.Buffer
 		p := newJSON(&out, tc.s, zerolog.Nop())
 		for _, e := range entries {
@@ -192,7 +191,7 @@ func TestEntriesWithEvents(t *testing.T) {
 // A file that both sides had is an event and a summary without copied bytes.
 func TestEventsOfAFileThatIsUpToDate(t *testing.T) {
 	var out bytes.Buffer
-	p := newJSON(&out, config.Copy{File: "file"}, zerolog.Nop())
+	p := newJSON(&out, Form{}, zerolog.Nop())
 	p.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 2})
 	summary := job.Summary{Path: "file", Size: 10, UpToDate: true, Elapsed: time.Second, Protocol: negotiate.Native}
 	if err := p.Result(summary); err != nil {
@@ -214,7 +213,7 @@ func TestEventsOfAFileThatIsUpToDate(t *testing.T) {
 // The events of a dry run of a file do not claim that it was copied, verified or flushed.
 func TestEventsOfADryRunOfAFile(t *testing.T) {
 	var out bytes.Buffer
-	p := newJSON(&out, config.Copy{File: "file", DryRun: true}, zerolog.Nop())
+	p := newJSON(&out, Form{DryRun: true}, zerolog.Nop())
 	p.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 2})
 	summary := job.Summary{
 		Path: "file", Size: 10, DryRun: true, Elapsed: time.Second, Protocol: negotiate.Native,
@@ -239,7 +238,7 @@ func TestEventsOfADryRunOfAFile(t *testing.T) {
 // Each of the first failures is a line on stderr, then their number; the exit code is that of a partial success.
 func TestFailedEntries(t *testing.T) {
 	reporter := &recorder{}
-	m := NewMonitor(reporter, config.Copy{})
+	m := NewMonitor(reporter, Asked{})
 	summary := treeResult(func(t *job.TreeSummary) {
 		t.AddFailure(job.FailedEntry{Path: "a\x1b", Err: errors.New("no space left on device")})
 		t.AddFailure(job.FailedEntry{
@@ -279,14 +278,14 @@ func TestFailedEntries(t *testing.T) {
 // Entries that only the sender knows are one line on the receiver, and are counted in its event.
 func TestUnreadableEntries(t *testing.T) {
 	var out bytes.Buffer
-	p := newJSON(&out, config.Copy{}, zerolog.Nop())
+	p := newJSON(&out, Form{}, zerolog.Nop())
 	p.Begin(treePath)
 	summary := treeResult(func(t *job.TreeSummary) {
 		t.AddFailure(job.FailedEntry{Path: "a", Err: errors.New("no space left on device")})
 		t.AddFailure(job.FailedEntry{Path: "dir", Err: errors.New("not permitted")})
 		t.AddUnreadable(1200)
 	})
-	err := NewMonitor(p, config.Copy{}).Conclude(summary, job.ErrSomeFailed)
+	err := NewMonitor(p, Asked{}).Conclude(summary, job.ErrSomeFailed)
 	for line := range strings.Lines(out.String()) {
 		if _, err := checkEvent(line); err != nil {
 			t.Errorf("%s: %v", line, err)
@@ -310,7 +309,7 @@ func TestUnreadableEntries(t *testing.T) {
 // A transfer that failed as a whole has no result, whatever entries failed before.
 func TestFailedTree(t *testing.T) {
 	reporter := &recorder{}
-	m := NewMonitor(reporter, config.Copy{})
+	m := NewMonitor(reporter, Asked{})
 	m.Event(treePlan)
 	err := m.Conclude(treeResult(func(*job.TreeSummary) {}), job.ErrIdle)
 	if code := ExitCode(err); code != exit.Peer || len(reporter.results) > 0 {
@@ -323,20 +322,20 @@ func TestFailedTree(t *testing.T) {
 
 // A list of paths has no effect on a receiver, nor on a file. Patterns may be meant for other copies.
 func TestListWithoutEffect(t *testing.T) {
-	s := config.Copy{FilesFrom: "list", Filters: []config.FilterRule{{Kind: config.FilterExclude, Text: "*.o"}}}
+	listed := Asked{List: true}
 	for _, tc := range []struct {
-		s       config.Copy
+		asked   Asked
 		planned job.Planned
 		want    string
 	}{
-		{s, job.Planned{Sent: true, Tree: true}, ""},
-		{s, job.Planned{Tree: true, Compare: true}, ""},
-		{s, job.Planned{Tree: true}, "this side receives, where --files-from has no effect"},
-		{s, job.Planned{Sent: true}, "the source is a file, where --files-from has no effect"},
-		{config.Copy{Filters: s.Filters}, job.Planned{}, ""},
+		{listed, job.Planned{Sent: true, Tree: true}, ""},
+		{listed, job.Planned{Tree: true, Compare: true}, ""},
+		{listed, job.Planned{Tree: true}, "this side receives, where --files-from has no effect"},
+		{listed, job.Planned{Sent: true}, "the source is a file, where --files-from has no effect"},
+		{Asked{}, job.Planned{}, ""},
 	} {
 		reporter := &recorder{}
-		NewMonitor(reporter, tc.s).Event(tc.planned)
+		NewMonitor(reporter, tc.asked).Event(tc.planned)
 		if got := strings.Join(reporter.warnings, "; "); got != tc.want {
 			t.Errorf("%+v: warned %q, want %q", tc.planned, got, tc.want)
 		}

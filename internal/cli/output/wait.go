@@ -17,7 +17,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/background"
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -202,10 +201,10 @@ func WaitForCommand(side negotiate.Side, host, command string, limit time.Durati
 }
 
 // WaitForDaemon returns the wait of a command for the daemon on the other side of a device, or at an address. host is
-// as for WaitForPeer.
-func WaitForDaemon(side negotiate.Side, host, address string, auth config.AuthChoice, limit time.Duration) Wait {
+// as for WaitForPeer. anonymous says that nobody is authenticated.
+func WaitForDaemon(side negotiate.Side, host, address string, anonymous bool, limit time.Duration) Wait {
 	behind := " --share NAME=DIR"
-	if auth == config.AuthNone {
+	if anonymous {
 		behind = " --auth none" + behind
 	}
 	if address != "" {

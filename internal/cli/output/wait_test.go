@@ -14,7 +14,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -26,7 +25,7 @@ func TestWaitingForADaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		terminal := &Screen{out: &out, width: func() int { return 120 }}
-		w := WaitForDaemon(negotiate.Host, "b1:00.1", "", config.AuthKeys, 30*time.Second)
+		w := WaitForDaemon(negotiate.Host, "b1:00.1", "", false, 30*time.Second)
 		to := NewWaitOutput(nil, terminal, terminal, option.OutputText, false, zerolog.Nop())
 		Waiting(w, to, nil)() // found at once
 		if out.Len() > 0 {
@@ -82,11 +81,11 @@ func TestLinesOfWaits(t *testing.T) {
 			"waiting for the host (10s of 10s): start there: dma-copy -p DEVICE -f FILE"},
 		{WaitForCommand(negotiate.Host, "b1:00.1", "dma-copy ping", 10*time.Second), 100,
 			"waiting for the DPU (10s of 10s): start there: dma-copy ping -p DEVICE -r b1:00.1"},
-		{WaitForDaemon(negotiate.DPU, "", "", config.AuthKeys, time.Hour), 110,
+		{WaitForDaemon(negotiate.DPU, "", "", false, time.Hour), 110,
 			"waiting for the daemon on the host (12s of 1h): start there: dma-copy serve -p DEVICE --share NAME=DIR"},
-		{WaitForDaemon(negotiate.DPU, "b1:00.0", "", config.AuthKeys, time.Hour), 110,
+		{WaitForDaemon(negotiate.DPU, "b1:00.0", "", false, time.Hour), 110,
 			"waiting for the daemon on the host (12s of 1h): start there: dma-copy serve -p b1:00.0 --share NAME=DIR"},
-		{WaitForDaemon(negotiate.Client, "", "lab:7483", config.AuthKeys, 20*time.Second), 120,
+		{WaitForDaemon(negotiate.Client, "", "lab:7483", false, 20*time.Second), 120,
 			"waiting for the daemon at lab:7483 (12s of 20s): start there: " +
 				"dma-copy serve --listen :7483 --share NAME=DIR"},
 		{Wait{For: "the DPU"}, 80, "waiting for the DPU"},
@@ -109,7 +108,7 @@ func TestRequestsAreAnswered(t *testing.T) {
 		Phase: job.Moving, Moved: 1 << 30, Total: 4 << 30, Elapsed: 2 * time.Second,
 	}
 	var text, events bytes.Buffer
-	s := config.Copy{Quiet: true, Progress: config.ProgressAuto, Output: option.OutputText}
+	s := Form{Quiet: true, Progress: ProgressAuto, Output: option.OutputText}
 	synctest.Test(t, func(*testing.T) { // where no second passes meanwhile
 		for _, r := range []Reporter{
 			newText(io.Discard, &text, nil, s, zerolog.Nop()), newJSON(&events, s, zerolog.Nop()),
@@ -144,8 +143,8 @@ func TestRequestsAreAnswered(t *testing.T) {
 // A monitor answers requests until it is stopped, without an interval as well.
 func TestMonitorAnswersRequests(t *testing.T) {
 	var text bytes.Buffer
-	m := NewMonitor(newText(io.Discard, &text, nil, config.Copy{Quiet: true, Progress: config.ProgressAuto},
-		zerolog.Nop()), config.Copy{})
+	m := NewMonitor(newText(io.Discard, &text, nil, Form{Quiet: true, Progress: ProgressAuto},
+		zerolog.Nop()), Asked{})
 	m.Begin(Path{Side: negotiate.Host})
 	asked := make(chan os.Signal)
 	stop := m.Watch(asked)
@@ -162,7 +161,7 @@ func TestMonitorAnswersRequests(t *testing.T) {
 func TestFleetAnswersRequests(t *testing.T) {
 	for _, form := range []option.OutputForm{option.OutputText, option.OutputJSON} {
 		var stdout, stderr bytes.Buffer
-		f := NewFleet(&stdout, &stderr, nil, config.Copy{Output: form}, zerolog.Nop())
+		f := NewFleet(&stdout, &stderr, nil, Form{Output: form}, zerolog.Nop())
 		f.Begin(3)
 		f.Moved(1, 1<<20)
 		asked := make(chan os.Signal)
@@ -199,17 +198,17 @@ func TestFleetAnswersRequests(t *testing.T) {
 func TestLinesOfLongWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var daemon, copying, fleet bytes.Buffer
-		w := WaitForDaemon(negotiate.Client, "", "lab:7483", config.AuthKeys, time.Minute)
+		w := WaitForDaemon(negotiate.Client, "", "lab:7483", false, time.Minute)
 		to := NewWaitOutput(nil, &daemon, nil, option.OutputText, false, zerolog.Nop())
 		stop := Waiting(w, to, nil)
-		peers := NewFleet(nil, &fleet, nil, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
+		peers := NewFleet(nil, &fleet, nil, Form{Progress: ProgressAuto}, zerolog.Nop())
 		stopFleet := Waiting(w, peers.WaitOutput("lab:in/", 3), nil)
-		r := newText(io.Discard, &copying, nil, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
+		r := newText(io.Discard, &copying, nil, Form{Progress: ProgressAuto}, zerolog.Nop())
 		r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", "a b", "", time.Minute)})
 		var events, fleetEvents bytes.Buffer
-		machine := newJSON(&events, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
+		machine := newJSON(&events, Form{Progress: ProgressAuto}, zerolog.Nop())
 		machine.Begin(Path{Side: negotiate.Host, Wait: w})
-		s := config.Copy{Progress: config.ProgressAuto, Output: option.OutputJSON}
+		s := Form{Progress: ProgressAuto, Output: option.OutputJSON}
 		peers = NewFleet(&fleetEvents, nil, nil, s, zerolog.Nop())
 		stopFleetEvents := Waiting(w, peers.WaitOutput("lab:in/", 3), nil)
 		for range 20 {
