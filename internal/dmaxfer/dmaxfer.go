@@ -10,7 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -37,7 +37,7 @@ type Options struct {
 
 	Chunk       int64         // bytes; 0: chosen
 	Depth       int           // chunks in flight; 0: chosen
-	Lanes       int           // of this side, each with an engine; 0: native.MaxLanes
+	Lanes       int           // of this side, each with an engine; 0: role.MaxLanes
 	Measure     int64         // RunLinked: bytes of memory to copy instead of File, which are stored nowhere; 0: File
 	Wait        time.Duration // for the peer to appear and be free
 	IdleTimeout time.Duration // without progress
@@ -54,7 +54,7 @@ type Options struct {
 	Backup        bool        // keep what is replaced as NAME~
 	NoResume      bool        // neither use nor leave what a later transfer could resume
 	AllowChanging bool        // a source may change during the transfer
-	Placement     native.Placement
+	Placement     role.Placement
 
 	// The options from Links to MaxEntries are for trees; Links to FilesFrom have an effect on the sender only.
 	Links      tree.LinkMode

@@ -7,6 +7,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -122,13 +123,13 @@ func (t *linkedTransfer) find(ctx context.Context) error {
 	return nil
 }
 
-func (t *linkedTransfer) config() native.Config {
+func (t *linkedTransfer) config() role.Config {
 	c := t.options.native(t.file, t.link.Conn, t.link.Memory)
 	c.Pair, c.Use, c.Kept = &t.pair, t.link.Use, true
 	return c
 }
 
-func (t *linkedTransfer) session(c native.Config) (*negotiate.NativeSession, error) {
+func (t *linkedTransfer) session(c role.Config) (*negotiate.NativeSession, error) {
 	version := t.link.Version
 	if version == 0 {
 		version = negotiate.Supported.Max

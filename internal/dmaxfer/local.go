@@ -10,6 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -51,7 +52,7 @@ type localCopy struct {
 
 // localSide is one of them.
 type localSide struct {
-	config   native.Config
+	config   role.Config
 	session  *negotiate.NativeSession
 	hostSize uint64 // on the DPU: bytes of the host's file
 }
@@ -97,7 +98,7 @@ func (r roleHook) Run(line *zerolog.Event, level zerolog.Level, _ string) {
 	}
 }
 
-func newLocalSide(c native.Config, pair *job.Pair, use job.Use) (localSide, error) {
+func newLocalSide(c role.Config, pair *job.Pair, use job.Use) (localSide, error) {
 	c.Local, c.Pair, c.Use = true, pair, use
 	session, err := negotiate.NewNative(c.Side, negotiate.Supported.Max, c.Hello(), negotiate.Limits{
 		MaxMessage: localMessage, MaxFileSize: maxFileSize,

@@ -6,6 +6,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/reference"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 )
@@ -59,11 +60,11 @@ func (p peer) reference() reference.Config {
 	return c
 }
 
-func (p peer) native() native.Config { return p.options.native(p.file, p.conn, p.memory) }
+func (p peer) native() role.Config { return p.options.native(p.file, p.conn, p.memory) }
 
 // native returns what the options mean for one side of a transfer in the native protocol.
-func (o *Options) native(file *job.LocalFile, conn comch.Conn, memory window.Memory) native.Config {
-	return native.Config{
+func (o *Options) native(file *job.LocalFile, conn comch.Conn, memory window.Memory) role.Config {
+	return role.Config{
 		Side: o.Side, Conn: conn, Memory: memory, Paths: o.paths, Placement: o.Placement, File: file,
 		Chunk: o.Chunk, Depth: o.Depth, Lanes: o.Lanes, Digest: o.Digest, Durability: o.Durability, Expect: o.Expect,
 		Readback: o.Readback, NoSparse: o.NoSparse, Owner: o.Owner, Xattrs: o.Xattrs, Backup: o.Backup,

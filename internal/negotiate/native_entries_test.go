@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -230,6 +231,10 @@ func TestRecords(t *testing.T) {
 		if got := k.sender.Record(number); got != want {
 			t.Errorf("record %v of entry %d instead of %v", got, number, want)
 		}
+	}
+	records := slices.Collect(k.sender.Records())
+	if len(records) != MaxOpen || records[0] != uint32(1) || records[MaxOpen-1] != "next" {
+		t.Errorf("%d records from %v on", len(records), records[0])
 	}
 	for e := range k.sender.OpenEntries() {
 		if e.Record != k.sender.Record(e.Number) {

@@ -66,6 +66,19 @@ func (n *NativeSession) Record(entry uint32) any {
 	return t.at(entry).record
 }
 
+// Records returns what was attached to the entries that have a place in the session, the oldest first, decided or not.
+// The session must not be used during the iteration.
+func (n *NativeSession) Records() iter.Seq[any] {
+	return func(yield func(any) bool) {
+		t := &n.entries
+		for number := t.next - min(t.next, uint32(len(t.ring))); number != t.next; number++ {
+			if r := t.at(number).record; r != nil && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
 // Acknowledged returns how often slots of the session were acknowledged.
 func (n *NativeSession) Acknowledged() uint64 { return n.slots.acknowledged }
 

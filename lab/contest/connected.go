@@ -16,7 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quantity"
@@ -182,7 +182,7 @@ func (b *connectedBench) measureTree(ctx context.Context, r *ConnectedRecord) er
 // link is a connection to a daemon, and what belongs to it.
 type link struct {
 	workspace *workspace
-	placement native.Placement
+	placement role.Placement
 	software  string
 	device    *doca.Device // of this process; nil: a network connection
 	daemon    *daemon

@@ -2,7 +2,7 @@ package contest
 
 import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/e2e/filetree"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
@@ -44,8 +44,8 @@ type ConnectedPlan struct {
 	Sizes     []int64 // bytes
 	Files     int     // of the tree; 0: as many as it has by itself
 	Daemons   []DaemonSide
-	Clients   int              // at once; 0: not measured
-	Placement native.Placement // of the lanes of this process; nil: none
+	Clients   int            // at once; 0: not measured
+	Placement role.Placement // of the lanes of this process; nil: none
 	CopySettings
 }
 
@@ -54,7 +54,7 @@ type ConnectedPlan struct {
 type MachinesPlan struct {
 	Sizes     []int64 // bytes
 	Files     int     // of the tree; 0: as many as it has by itself
-	Placement native.Placement
+	Placement role.Placement
 	CopySettings
 }
 

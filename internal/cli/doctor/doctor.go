@@ -11,7 +11,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/probe"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -52,7 +52,7 @@ func examineDevices(m machine, s config.Doctor) []finding {
 		findings = append(findings, checkEachDevice(selected(found.Devices, s.Device))...)
 		findings = append(findings, checkRepresentors(found.Devices, s))
 		if found.Driver.Hardware {
-			findings = append(findings, checkMemlock(m, native.DefaultWindow,
+			findings = append(findings, checkMemlock(m, role.DefaultWindow,
 				"enough for a DPU; a host locks the whole file"), checkVerbs(m))
 		}
 		findings = append(findings, checkPlacement(m, found, s)...)

@@ -14,7 +14,7 @@ import (
 // waits the other works. Safe for concurrent use.
 type Lanes struct{}
 
-// Lanes implements native.Placement: it returns nil if there are more CPUs than lanes, which the scheduler uses better.
+// Lanes implements role.Placement: it returns nil if there are more CPUs than lanes, which the scheduler uses better.
 func (Lanes) Lanes(n int) pump.Pinning {
 	var allowed unix.CPUSet
 	if unix.SchedGetaffinity(0, &allowed) != nil || allowed.Count() > n {

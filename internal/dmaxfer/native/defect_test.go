@@ -9,6 +9,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -28,7 +29,7 @@ func TestPanicEndsTheTransfer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			from := newSmallSource(3)
-			from.Put("/src/large", repeated("large", 3*slot))
+			from.Put("/src/large", roletest.Repeated("large", 3*4096))
 			m := newMeeting(t, from, newTarget())
 			m.receiver.config.Durability = negotiate.DurabilityFull
 			m.onReceiver(func(_ int, op, name string) *disktest.Fault {
@@ -74,7 +75,7 @@ func TestPanicOfABackgroundFlush(t *testing.T) {
 		case op == "flush":
 			close(flushing)
 			panic("a defect")
-		case op == "write" && writes.Add(1) > size*3/4/slot: // enough is verified to be flushed
+		case op == "write" && writes.Add(1) > size*3/4/4096: // enough is verified to be flushed
 			<-flushing
 		}
 		return nil

@@ -3,24 +3,19 @@
 // found out that both sides speak it, and returns to it, by Result.Reference, where the peer does not after all. It
 // must not know how the peers met, nor what a message looks like: that is negotiate's.
 //
-//	Run ─ HELLO ─ plan ─┬─ role ─┬─ sender    source ─► entries ─► feed ─► lanes ─► slots ─► [engine ─►] window
-//	                    │        └─ receiver  entries ─► planner; window ─► [engine ─►] buffers ─► lanes ─► target
+//	Run ─ HELLO ─ plan ─┬─ role ─┬─ send     source ─► entries ─► feed ─► lanes ─► slots ─► [engine ─►] window
+//	                    │        └─ receive  entries ─► planner; window ─► [engine ─►] buffers ─► lanes ─► target
 //	                    └─ window: exposed by its owner, opened by the peer
 //
-// The state of negotiate.NativeSession is the only state of the session. The life of an entry:
+// The state of negotiate.NativeSession is the only state of the session. It also keeps what a role knows of each entry;
+// packages send and receive draw the states of their entries.
 //
-//	sender    source ─► waiting ─► announced ─┬─ unchanged ────────────────────► decided
-//	                                          └─ needed ─► feed ─► lanes ─ end ─► decided, by the result
-//	receiver  registered ─► planned ─┬─ created, or unchanged ─────────────────► decided
-//	                                 └─ needed ─► stored ─► finished ─ renamed ─► decided
+// This package has the loop. It owns the session, and does not know what an entry is; a role does what the session's
+// events ask for, and knows of the transfer only its role.Link.
 //
-// The transfer owns the session and runs the loop; a role does what the session's events ask for, and knows of the
-// transfer only its link. What takes long, or may hang, runs in jobs and lanes, which report to the loop. The parts of
-// a role refer to each other in one direction:
-//
-//	sender ─► announcer ─► finder
-//	sender ─► announcer, transmitter ─► sentEntries ─► settling
-//	sender ─► feed, digestQueue
-//	receiver ─► digestComparison ─► planner ─► chunkStore
-//	receiver ─► planner, chunkStore, packStore, conclusion ─► outcomes ─► openEntries, directories, replies
+// Goroutines: Run leads the transfer, in its caller's goroutine, and owns the session and the role while it holds
+// transfer.owner. While it waits, a lane of the role can be the owner for messages and batches. What takes long, or may
+// hang, runs in jobs, each a goroutine that Run waits for; lanes and jobs post calls for the owner to the mailbox,
+// which has a lock of its own. windUp releases what the transfer held in one more goroutine, which remains if a call
+// hangs.
 package native

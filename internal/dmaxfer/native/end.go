@@ -8,7 +8,6 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -19,36 +18,36 @@ import (
 // message gets a little time to receive it.
 func (t *transfer) stepUninterrupted(ctx, late, latest context.Context) error {
 	switch {
-	case t.role != nil && t.role.committing():
-		return t.stepToCommit(latest)
+	case t.role != nil && t.role.Committing():
+		return t.stepToCommit(ctx, latest)
 	case t.committed():
-		return t.step(late)
+		return t.step(ctx, late)
 	}
-	return t.step(ctx)
+	return t.step(ctx, ctx)
 }
 
 // committed reports whether the receiver has committed what there is to commit, as far as this side knows.
 func (t *transfer) committed() bool {
-	return t.role != nil && (t.role.committed() || t.session.Transfers() > 0)
+	return t.role != nil && (t.role.Committed() || t.session.Transfers() > 0)
 }
 
-// stepToCommit serves neither the peer nor the user before ctx ends: what they could ask for comes too late. The calls
-// that rename the target do not report how far they are, and the peer is to wait for them.
-func (t *transfer) stepToCommit(ctx context.Context) error {
-	return t.awaitCommit(ctx)()
+// stepToCommit serves neither the peer nor the user before until ends: what they could ask for comes too late. The
+// calls that rename the target do not report how far they are, and the peer is to wait for them.
+func (t *transfer) stepToCommit(ctx, until context.Context) error {
+	return t.awaitCommit(ctx, until)()
 }
 
 // awaitCommit waits until something happens that stepToCommit serves, and returns how to handle that.
-func (t *transfer) awaitCommit(ctx context.Context) (handle func() error) {
+func (t *transfer) awaitCommit(ctx, until context.Context) (handle func() error) {
 	t.lent.release()
 	defer t.lent.acquire()
 	select {
 	case <-t.posted.arrived:
-		return func() error { return t.servePosted(ctx) }
-	case <-ctx.Done():
-		return func() error { return job.RenameHung(t.config.File.Path, context.Cause(ctx)) }
+		return func() error { return t.servePosted(ctx, until) }
+	case <-until.Done():
+		return func() error { return job.RenameHung(t.config.File.Path, context.Cause(until)) }
 	case <-t.watch.pulse():
-		return func() error { return t.beatDuringCommit(ctx) }
+		return func() error { return t.beatDuringCommit(until) }
 	}
 }
 
@@ -85,7 +84,7 @@ func (t *transfer) awaitCause(ctx context.Context, err error) error {
 		switch {
 		case newErr != nil && !job.MayFollowLoss(newErr):
 			return newErr
-		case received && (t.complete() || t.committing() && !t.terms.plan.Tree):
+		case received && (t.complete() || t.committing() && !t.params.Plan.Tree):
 			return nil
 		}
 		ended, arrived := t.config.Conn.Done(), t.config.Conn.Arrived()
@@ -107,22 +106,22 @@ func (t *transfer) awaitCause(ctx context.Context, err error) error {
 	}
 }
 
-func (t *transfer) committing() bool { return t.role != nil && t.role.committing() }
+func (t *transfer) committing() bool { return t.role != nil && t.role.Committing() }
 
 // conclude returns what an error means for the transfer. What happens after the commit does not take the success away:
 // the target is there, verified and as durable as was asked for, whether the sender learns of it or not. A sender has
 // only the receiver's word for that, which does not count if the receiver then breaks the protocol.
 func (t *transfer) conclude(err error) error {
-	if !t.committed() || t.terms.sends() && negotiate.IsViolation(err) {
+	if !t.committed() || t.params.Sends() && negotiate.IsViolation(err) {
 		return err
 	}
-	t.account.done(t.terms.durability())
-	if t.terms.sends() {
+	t.stats.Done(t.params.Durability())
+	if t.params.Sends() {
 		t.config.Log.Info().Err(err).Msg("target committed, but the receiver did not confirm the end of the transfer")
 		return nil
 	}
 	t.config.Log.Info().Err(err).Msg(job.NotConfirmed)
-	t.account.unconfirmed(job.Unconfirmed(err, t.config.Side.Other()))
+	t.stats.Unconfirmed(job.Unconfirmed(err, t.config.Side.Other()))
 	return nil
 }
 
@@ -140,21 +139,12 @@ func (t *transfer) lost(ctx context.Context) error {
 	return err
 }
 
-// corrupted explains the failure of lanes that have given up on a chunk; path is that of the file.
-func (t *terms) corrupted(path string, failed error) error {
-	if errors.Is(failed, pump.ErrCorrupted) {
-		return job.NewError(job.ErrDigest, failed, "check the memory"+t.bothSides("of")+" and the device",
-			"transfer of %s failed: %v", path, failed)
-	}
-	return failed
-}
-
 // giveUp tells the peer why this side ends the transfer. The ABORT of a receiver means that it commits nothing more, so
 // while a commit of a tree hangs it sends none: the end of the connection then leaves the sender in doubt about what it
 // has ended. Of a single file, and after a panic, the text of the ABORT says that the outcome is unknown.
 func (t *transfer) giveUp(err error) error {
 	switch {
-	case t.haltCommits() || !t.terms.plan.Tree:
+	case t.haltCommits() || !t.params.Plan.Tree:
 	case t.defect.Load() == nil:
 		return err
 	default:
@@ -166,8 +156,8 @@ func (t *transfer) giveUp(err error) error {
 // tell tells the peer why this side gives up. A sender then waits for the results of what the receiver may have
 // committed by then, and returns what the error has become by that.
 func (t *transfer) tell(err error) error {
-	unconfirmed := t.terms.sends() && t.session.Unconfirmed() > 0
-	message := t.session.Abort(t.code(err), err.Error())
+	unconfirmed := t.params.Sends() && t.session.Unconfirmed() > 0
+	message := t.session.Abort(t.Code(err), err.Error())
 	if t.session.State() != negotiate.Cancelling {
 		t.partWith(message)
 		if !unconfirmed || toldWhy(err) {
@@ -198,7 +188,7 @@ func (t *transfer) tell(err error) error {
 		}
 		t.takeLate(step)
 	}
-	if t.terms.plan.Tree || !t.account.renamed() {
+	if t.params.Plan.Tree || !t.stats.Renamed() {
 		return err
 	}
 	return nil // all that there was to commit has been committed
@@ -214,7 +204,7 @@ func toldWhy(err error) bool {
 func (t *transfer) takeLate(step negotiate.NativeStep) {
 	switch step.Event {
 	case negotiate.Committed, negotiate.EntryFailed, negotiate.PeerFinished:
-		if err := t.role.take(context.Background(), step); err != nil {
+		if err := t.role.Handle(context.Background(), step); err != nil {
 			t.config.Log.Debug().Err(err).Msg("after the transfer was given up")
 		}
 	}
@@ -233,14 +223,14 @@ func (t *transfer) reportCancelled() {
 // haltCommits has a receiver that gives up report what it has committed, before it says why it gives up. It does not
 // wait for long for what is just being committed. It reports whether the sender has been told of all commits.
 func (t *transfer) haltCommits() (reported bool) {
-	if t.role == nil || t.terms.sends() {
+	if t.role == nil || t.params.Sends() {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
 	defer cancel()
-	err := t.role.halt(ctx)
+	err := t.role.Halt(ctx)
 	if err == nil && t.outbox() != nil {
-		err = t.role.flush(ctx)
+		err = t.role.Flush(ctx)
 	}
 	if err != nil {
 		t.config.Log.Debug().Err(err).Msg("could not report what was committed")
@@ -269,8 +259,8 @@ func (t *transfer) partWith(message []byte) {
 	}
 }
 
-// code implements link.
-func (t *transfer) code(err error) negotiate.AbortCode {
+// Code implements role.Link.
+func (t *transfer) Code(err error) negotiate.AbortCode {
 	if errors.Is(err, job.ErrOtherPath) {
 		return negotiate.AbortOtherPath
 	}
@@ -301,7 +291,7 @@ func (t *transfer) windUp(failed error) (returned bool, err error) {
 		}
 		done <- r
 	}()
-	defer t.account.mute()
+	defer t.stats.Mute()
 	select {
 	case <-idle:
 	case <-time.After(job.ReturnTime):
@@ -322,7 +312,7 @@ func (t *transfer) windUp(failed error) (returned bool, err error) {
 
 func (t *transfer) notifyKept(kept job.Kept) {
 	if kept != (job.Kept{}) {
-		t.account.notify(kept)
+		t.stats.Notify(kept)
 	}
 }
 
@@ -337,7 +327,7 @@ func (t *transfer) abandon(failed error) (kept job.Kept) {
 		t.settling.acquire()
 		defer t.settling.release()
 		var kept job.Kept
-		_ = t.protect(func() error { kept = t.role.abandon(failed); return nil }) // failed is the error that counts
+		_ = t.protect(func() error { kept = t.role.Abandon(failed); return nil }) // failed is the error that counts
 		done <- kept
 	}()
 	select {
@@ -362,7 +352,7 @@ func (t *transfer) release(failed error) released {
 	}
 	if t.role != nil {
 		var err error
-		kept, err = t.role.settle(failed)
+		kept, err = t.role.Close(failed)
 		errs = append(errs, err)
 	}
 	err := errors.Join(errs...)

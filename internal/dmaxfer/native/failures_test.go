@@ -14,6 +14,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -153,7 +155,7 @@ func TestTreeThatChanges(t *testing.T) {
 // A file that changes while it is read fails with ErrSourceChanged on the sender, and is not committed.
 func TestFileThatChangesDuringTheTransfer(t *testing.T) {
 	from := disktest.NewMemory("/", "/src")
-	from.Put("/src/a", repeated("a", 60*4096))
+	from.Put("/src/a", roletest.Repeated("a", 60*4096))
 	from.Put("/src/b", "b")
 	m := newMeeting(t, from, newTarget())
 	reads := 0
@@ -178,7 +180,7 @@ func TestFileThatChangesDuringTheTransfer(t *testing.T) {
 // A file that fails is closed, and counted, when no lane writes it any more.
 func TestFailedFileIsClosedAfterItsLastWrite(t *testing.T) {
 	from := disktest.NewMemory("/", "/src")
-	from.Put("/src/a", repeated("a", 60*4096))
+	from.Put("/src/a", roletest.Repeated("a", 60*4096))
 	from.Put("/src/b", "b")
 	m := newMeeting(t, from, newTarget())
 	writes := 0
@@ -224,7 +226,7 @@ func TestEntriesThatCannotBeAnnounced(t *testing.T) {
 	if s, r := m.sender.summary.Tree.Failed, m.receiver.summary.Tree.Failed; s != r || s == 0 {
 		t.Errorf("the sender counts %d failures, the receiver %d", s, r)
 	}
-	if text, _ := m.to.Get("/dst/t/a/slot"); text != repeated("slot", 4096) {
+	if text, _ := m.to.Get("/dst/t/a/slot"); text != roletest.Repeated("slot", 4096) {
 		t.Error("another file has not arrived")
 	}
 }
@@ -280,7 +282,7 @@ func TestHolesOfAFileOfATree(t *testing.T) {
 			}
 			must(t, in.Close())
 			m := newMeeting(t, from, newTarget())
-			m.config(func(c *Config) { c.Digest = digest.SHA256 })
+			m.config(func(c *role.Config) { c.Digest = digest.SHA256 })
 			limit(m)
 			m.mustFailInPart("many")
 			for _, p := range []*party{m.sender, m.receiver} {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -22,7 +23,7 @@ func TestFinishedThatContradictsTheResults(t *testing.T) {
 		for source, path := range map[string]string{"a file": "/src/large", "a tree": "/src"} {
 			t.Run(name+" of "+source, func(t *testing.T) {
 				from := disktest.NewMemory("/", "/src")
-				from.Put("/src/large", repeated("large", 3*slot))
+				from.Put("/src/large", roletest.Repeated("large", 3*4096))
 				m := newMeeting(t, from, newTarget())
 				m.sender.search.Path = path
 				m.receiver.config.Durability = negotiate.DurabilityFull

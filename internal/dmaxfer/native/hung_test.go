@@ -10,6 +10,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -60,11 +62,11 @@ func TestCommitOfATreeThatHangs(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				from := newSmallSource(3)
 				if strings.HasSuffix(c.file, "large") {
-					from.Put("/src/large", repeated("large", 20*4096))
+					from.Put("/src/large", roletest.Repeated("large", 20*4096))
 				}
 				m := newMeeting(t, from, newTarget())
 				m.dpuSends = dpuSends
-				m.config(func(of *Config) { of.Durability = c.durability })
+				m.config(func(of *role.Config) { of.Durability = c.durability })
 				plan, release := hangingAt(c.number, c.operation, func() { m.receiver.interrupt(errInterrupted) })
 				faulty := m.onReceiver(plan)
 				m.ended = release
@@ -93,7 +95,7 @@ func TestCommitOfATreeThatHangs(t *testing.T) {
 // A sender that has given up and does not understand the results that it waits for does not know the outcome.
 func TestResultsThatAreNotUnderstood(t *testing.T) {
 	from := disktest.NewMemory("/", "/src")
-	from.Put("/src/large", repeated("large", 20*4096))
+	from.Put("/src/large", roletest.Repeated("large", 20*4096))
 	m := newMeeting(t, from, newTarget())
 	m.onReceiver(func(_ int, op, name string) *disktest.Fault {
 		if op+" "+name != "rename large" {
@@ -116,7 +118,7 @@ func TestLargeFileIsReportedBeforeTheAbort(t *testing.T) {
 	for _, dpuSends := range []bool{false, true} {
 		from := disktest.NewMemory("/", "/src")
 		for _, path := range []string{"/src/a", "/src/b"} {
-			from.Put(path, repeated(path, 20*4096))
+			from.Put(path, roletest.Repeated(path, 20*4096))
 		}
 		m := newMeeting(t, from, newTarget())
 		m.dpuSends = dpuSends

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -57,7 +58,7 @@ func TestDirectoriesAreLeftAfterTheirContent(t *testing.T) {
 	for _, durability := range []negotiate.Durability{negotiate.DurabilityNone, negotiate.DurabilityFull} {
 		from := disktest.NewMemory("/", "/src", "/src/one", "/src/one/two", "/src/zero")
 		from.Put("/src/one/two/small", "small")
-		from.Put("/src/one/two/large", repeated("large", 20*4096))
+		from.Put("/src/one/two/large", roletest.Repeated("large", 20*4096))
 		from.Put("/src/one/zz", "in the middle")
 		for i, path := range []string{"/src/one/two", "/src/one", "/src/zero", "/src"} {
 			setAttributes(t, from, path, 0o500, int64(1000+i)) // nothing could be created in it any more

@@ -11,13 +11,14 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 )
 
 // pacedTransfer returns how a lane of a transfer waits for its limiters.
 func pacedTransfer(limiters ...*rate.Limiter) func(context.Context, int64) error {
-	t := &transfer{config: &Config{Progress: &job.Progress{}}, limiters: limiters}
+	t := &transfer{config: &role.Config{Progress: &job.Progress{}}, limiters: limiters}
 	t.watch.interval = job.LongestPulse
-	return t.pace()
+	return t.Pace()
 }
 
 // Transfers that share a limiter get the same share of it, and all of it together, however long their chunks are.
@@ -80,26 +81,5 @@ func TestLimitersTogether(t *testing.T) {
 	})
 	if pacedTransfer() != nil {
 		t.Error("a transfer without a limit waits")
-	}
-}
-
-// A chunk takes no longer than an eighth of a second of the slowest limit.
-func TestChunkOfLimitedTransfer(t *testing.T) {
-	for _, test := range []struct {
-		bandwidth int64
-		limiters  []*rate.Limiter
-		want      uint32
-	}{
-		{0, nil, hostChunk},
-		{0, []*rate.Limiter{rate.NewLimiter(rate.Inf, 0)}, hostChunk},
-		{0, []*rate.Limiter{rate.NewLimiter(1<<20, 1<<20)}, 128 << 10},
-		{1 << 19, []*rate.Limiter{rate.NewLimiter(1<<20, 1<<20)}, 64 << 10},
-		{1 << 30, []*rate.Limiter{rate.NewLimiter(1<<20, 1<<20), rate.NewLimiter(1<<18, 1<<18)}, 32 << 10},
-	} {
-		c := Config{Bandwidth: test.bandwidth, Limiters: test.limiters}
-		if got := c.chunk(0, sizing{}); got != test.want {
-			t.Errorf("%d and %d limiters: chunks of %d bytes, want %d",
-				test.bandwidth, len(test.limiters), got, test.want)
-		}
 	}
 }

@@ -7,13 +7,14 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // newLinkedSource returns a source of a file of that size with two more names.
 func newLinkedSource(size int) *disktest.Memory {
 	m := disktest.NewMemory("/", "/src", "/src/z")
-	m.Put("/src/file", repeated("linked", size))
+	m.Put("/src/file", roletest.Repeated("linked", size))
 	m.Link("/src/file", "/src/link")
 	m.Link("/src/file", "/src/z/link")
 	return m
@@ -52,7 +53,7 @@ func TestHardLinksWaitForTheirFile(t *testing.T) {
 func TestHardLinksOfAnUnchangedFile(t *testing.T) {
 	to := disktest.NewMemory("/", "/dst", "/dst/t", "/dst/t/z")
 	from := newLinkedSource(100)
-	to.Put("/dst/t/file", repeated("linked", 100))
+	to.Put("/dst/t/file", roletest.Repeated("linked", 100))
 	setAttributes(t, from, "/src/file", 0o600, 1000)
 	setAttributes(t, to, "/dst/t/file", 0o600, 1000)
 	m := newLinkMeeting(t, from, to)
@@ -129,22 +130,6 @@ func TestLateHardLinkFailsWithItsFile(t *testing.T) {
 	}
 }
 
-// With too many failed files every further hard link fails, so that they take a bounded amount of memory.
-func TestPathSetsAreBounded(t *testing.T) {
-	failed := newPathSet()
-	for i := range maxPaths {
-		failed.add(fmt.Sprint(i))
-	}
-	if !failed.has("0") || !failed.has(fmt.Sprint(maxPaths-1)) || failed.has("another") {
-		t.Error("the set does not have what was added, or has more")
-	}
-	failed.add("one too many")
-	failed.add("and one more")
-	if !failed.has("another") || len(failed.hashes) > maxPaths+1 {
-		t.Errorf("%d paths are kept", len(failed.hashes))
-	}
-}
-
 // A file that has changed is replaced by a new one, of which its other names become hard links.
 func TestHardLinksOfAChangedFile(t *testing.T) {
 	for _, size := range []int{100, 30 * 4096} {
@@ -164,7 +149,7 @@ func TestDryRunOfHardLinks(t *testing.T) {
 	sets := map[string]func(to *disktest.Memory){
 		"nothing": func(*disktest.Memory) {},
 		"the same": func(to *disktest.Memory) {
-			to.Put("/dst/t/file", repeated("linked", 100))
+			to.Put("/dst/t/file", roletest.Repeated("linked", 100))
 			to.Link("/dst/t/file", "/dst/t/link")
 		},
 		"another size": func(to *disktest.Memory) {
@@ -172,15 +157,15 @@ func TestDryRunOfHardLinks(t *testing.T) {
 			to.Link("/dst/t/file", "/dst/t/link")
 		},
 		"another content": func(to *disktest.Memory) {
-			to.Put("/dst/t/file", repeated("other", 100))
+			to.Put("/dst/t/file", roletest.Repeated("other", 100))
 			to.Link("/dst/t/file", "/dst/t/link")
 		},
 		"two files": func(to *disktest.Memory) {
-			to.Put("/dst/t/file", repeated("linked", 100))
-			to.Put("/dst/t/link", repeated("linked", 100))
+			to.Put("/dst/t/file", roletest.Repeated("linked", 100))
+			to.Put("/dst/t/link", roletest.Repeated("linked", 100))
 		},
 		"a symlink": func(to *disktest.Memory) {
-			to.Put("/dst/t/file", repeated("linked", 100))
+			to.Put("/dst/t/file", roletest.Repeated("linked", 100))
 			to.Symlink("file", "/dst/t/link", 1000)
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -86,7 +87,7 @@ func TestSilenceIsNotedOnce(t *testing.T) {
 func TestIncompleteChunksAreProgress(t *testing.T) {
 	for bytes, enough := range map[int64]bool{carriedStep: true, 1: false} {
 		_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
-		tr := newTransfer(Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
+		tr := newTransfer(role.Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
 		tr.watch.start(negotiate.DPU, 3*time.Second)
 		defer tr.watch.stop()
 		var carried int64

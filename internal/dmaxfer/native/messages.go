@@ -10,6 +10,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 )
 
@@ -24,17 +25,17 @@ func (t *transfer) receive(ctx context.Context) (received bool, err error) {
 
 // answer sends what the session replies. That it cannot be sent shows soon enough.
 func (t *transfer) answer(ctx context.Context, message []byte) {
-	if err := t.send(ctx, message); err != nil {
+	if err := t.Send(ctx, message); err != nil {
 		t.config.Log.Debug().Err(err).Msg("could not send an answer")
 	}
 }
 
-// send implements link.
-func (t *transfer) send(ctx context.Context, message []byte) error {
+// Send implements role.Link.
+func (t *transfer) Send(ctx context.Context, message []byte) error {
 	if message == nil {
 		return nil
 	}
-	t.account.messages++
+	t.stats.Sent()
 	t.seen.sent++
 	sending := t.watch.untilSilent(ctx, t.lent)
 	defer sending.end()
@@ -48,11 +49,11 @@ func (t *transfer) transmit(ctx context.Context, message []byte) error {
 }
 
 // outbox returns that of the role, or nil.
-func (t *transfer) outbox() outbox {
+func (t *transfer) outbox() role.Outbox {
 	if t.role == nil {
 		return nil
 	}
-	return t.role.outbox()
+	return t.role.Outbox()
 }
 
 // due reports whether flush has something to send.
@@ -64,7 +65,7 @@ func (t *transfer) due() bool {
 // flush sends what is due, unless a lane has done so.
 func (t *transfer) flush(ctx context.Context) error {
 	t.watch.progressed()
-	return t.role.flush(ctx)
+	return t.role.Flush(ctx)
 }
 
 // beat tells the peer how far this side is, and ends a transfer without progress.
@@ -77,7 +78,7 @@ func (t *transfer) beat(ctx context.Context) error {
 	if t.role == nil {
 		return t.watch.check(0) // and the peer does not expect a heartbeat yet
 	}
-	if err := t.watch.check(t.role.patience()); err != nil {
+	if err := t.watch.check(t.role.Grace()); err != nil {
 		return err
 	}
 	if t.watch.fellSilent() {
@@ -85,7 +86,7 @@ func (t *transfer) beat(ctx context.Context) error {
 	}
 	if box := t.outbox(); box != nil {
 		if box.Flush(); box.Due() {
-			if err := t.role.flush(ctx); err != nil {
+			if err := t.role.Flush(ctx); err != nil {
 				return err
 			}
 		}
@@ -99,19 +100,19 @@ func (t *transfer) sendBeat(ctx context.Context) error {
 		return err
 	}
 	t.seen.sent-- // which is no progress
-	return t.send(ctx, message)
+	return t.Send(ctx, message)
 }
 
-// run implements link.
-func (t *transfer) run(call func() (finish func() error)) {
+// Run implements role.Link.
+func (t *transfer) Run(ctx context.Context, job func(ctx context.Context) role.Call) {
 	t.running.Add(1)
 	t.jobs.Go(func() {
 		defer t.running.Add(-1)
-		var finish func() error
-		if err := t.protect(func() error { finish = call(); return nil }); err != nil {
-			finish = failWith(err)
+		var then role.Call
+		if err := t.protect(func() error { then = job(ctx); return nil }); err != nil {
+			then = role.FailWith(err)
 		}
-		t.posted.add(finish)
+		t.posted.add(then)
 	})
 }
 
@@ -127,15 +128,12 @@ func (t *transfer) protect(call func() error) (err error) {
 	return call()
 }
 
-// post implements link.
-func (t *transfer) post(call func() error) { t.posted.add(call) }
+// Post implements role.Link.
+func (t *transfer) Post(call role.Call) { t.posted.add(call) }
 
-// failWith is the end of a job that has failed.
-func failWith(err error) func() error { return func() error { return err } }
-
-// pace implements link. Waiting for a bandwidth limit is progress, however long it takes, and both sides' heartbeats
-// show it.
-func (t *transfer) pace() func(ctx context.Context, length int64) error {
+// Pace implements role.Link. Waiting for a bandwidth limit is progress, however long it takes, and both sides'
+// heartbeats show it.
+func (t *transfer) Pace() func(ctx context.Context, length int64) error {
 	if len(t.limiters) == 0 {
 		return nil
 	}
@@ -175,34 +173,39 @@ func reserve(limiters []*rate.Limiter, length int64) (reserved []*rate.Reservati
 	return reserved, delay
 }
 
-// poller implements link.
-func (t *transfer) poller() pump.Poller { return &poller{t.config.Conn, t} }
+// Poller implements role.Link.
+func (t *transfer) Poller(ctx context.Context) pump.Poller {
+	return &poller{t.config.Conn, func() { t.poll(ctx) }}
+}
+
+// pollBurst is how many messages a lane handles before it returns to its chunks.
+const pollBurst = 16
 
 // poller lets the lanes of a role exchange messages with the peer. It implements pump.Poller.
 type poller struct {
 	comch.Conn
-	transfer *transfer
+	poll func()
 }
 
-// Poll implements pump.Poller. It does nothing while the transfer has another owner. What ends the transfer is left to
-// lead, which is woken for it. The end of ctx is no failure of the peer: another lane has failed, or the transfer ends.
-func (p *poller) Poll(ctx context.Context) {
-	t := p.transfer
-	if ctx.Err() != nil || !t.owner.tryAcquire() {
+// Poll implements pump.Poller.
+func (p *poller) Poll() { p.poll() }
+
+// poll is called by lanes. It does nothing while the transfer has another owner. What ends the transfer is left to
+// lead, which is woken for it.
+func (t *transfer) poll(ctx context.Context) {
+	if !t.owner.tryAcquire() {
 		return
 	}
 	defer t.owner.release()
 	if t.broken != nil {
 		return
 	}
-	if err := p.exchange(ctx); err != nil && !errors.Is(err, context.Cause(ctx)) {
-		t.broken = err
-		t.post(nothing) // wakes the goroutine that leads the transfer
+	if t.broken = t.exchange(ctx); t.broken != nil {
+		t.Post(role.Nothing) // wakes the goroutine that leads the transfer
 	}
 }
 
-func (p *poller) exchange(ctx context.Context) error {
-	t := p.transfer
+func (t *transfer) exchange(ctx context.Context) error {
 	for range pollBurst {
 		received, err := t.receive(ctx)
 		if err != nil {
@@ -215,24 +218,6 @@ func (p *poller) exchange(ctx context.Context) error {
 		} else if !received {
 			break
 		}
-	}
-	return nil
-}
-
-// sendList sends a list in as many messages as that takes; encode is a call of the session.
-func sendList[T any](
-	ctx context.Context, l link, buffer []byte, most int, items []T, encode func([]byte, []T) ([]byte, error),
-) error {
-	for len(items) > 0 {
-		n := min(len(items), most)
-		message, err := encode(buffer, items[:n])
-		if err != nil {
-			return err
-		}
-		if err := l.send(ctx, message); err != nil {
-			return err
-		}
-		items = items[n:]
 	}
 	return nil
 }

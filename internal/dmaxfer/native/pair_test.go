@@ -20,6 +20,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -28,7 +29,7 @@ import (
 // party is one side of a meeting.
 type party struct {
 	search  job.Search
-	config  Config
+	config  role.Config
 	files   []job.FileDone
 	events  []job.Event
 	summary job.Summary
@@ -94,7 +95,7 @@ func newMeeting(t *testing.T, from, to *disktest.Memory) *meeting {
 		t: t, from: from, to: to, sender: &party{}, receiver: &party{}, messages: make(map[negotiate.Type]int),
 	}
 	for side, p := range map[string]*party{"sender": m.sender, "receiver": m.receiver} {
-		p.config = Config{
+		p.config = role.Config{
 			Digest: digest.CRC32C, Chunk: 4096, Depth: 4, IdleTimeout: 10 * time.Second,
 			Log:      comchtest.LogOnFailure(t, side),
 			ExitCode: func(error) int { return int(negotiate.AbortTarget) }, Notify: p.notify,

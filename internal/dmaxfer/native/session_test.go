@@ -11,6 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -68,9 +69,9 @@ func TestManyEntriesAndDeepTrees(t *testing.T) {
 
 // Limits of either side end the transfer on both.
 func TestLimits(t *testing.T) {
-	for name, limit := range map[string]func(c *Config){
-		"bytes":   func(c *Config) { c.MaxBytes = 40 * 4096 },
-		"entries": func(c *Config) { c.MaxEntries = 5 },
+	for name, limit := range map[string]func(c *role.Config){
+		"bytes":   func(c *role.Config) { c.MaxBytes = 40 * 4096 },
+		"entries": func(c *role.Config) { c.MaxEntries = 5 },
 	} {
 		for _, sender := range []bool{false, true} {
 			m := newMeeting(t, newTreeSource(t), newTarget())

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -20,7 +21,6 @@ type standstill struct {
 	sent     uint64 // messages other than heartbeats
 	messages unmoved
 	slots    unmoved
-	entries  []unmovedEntry // by number; nil before the first pulse
 }
 
 // unmoved counts the pulses since a value changed.
@@ -36,39 +36,21 @@ func (u *unmoved) pulse(value uint64) {
 	}
 }
 
-// unmovedEntry is an entry as it was at a pulse.
-type unmovedEntry struct {
-	number uint32
-	phase  negotiate.OpenPhase
-	acked  unmoved
-}
-
 // pulse is called at every pulse.
 func (s *standstill) pulse(n *negotiate.NativeSession) {
 	s.messages.pulse(s.sent)
 	s.slots.pulse(2*n.Acknowledged() + uint64(n.Outstanding())) // counts what was announced and acknowledged
-	if s.entries == nil {
-		s.entries = make([]unmovedEntry, negotiate.MaxOpen)
-	}
 	for e := range n.OpenEntries() {
-		at := &s.entries[e.Number%negotiate.MaxOpen]
-		if at.number != e.Number || at.phase != e.Phase {
-			*at = unmovedEntry{e.Number, e.Phase, unmoved{value: e.Acked, pulses: -1}}
+		if r := recordOf(e); r != nil {
+			r.Motion().Beat(e.Phase, e.Acked)
 		}
-		at.acked.pulse(e.Acked)
 	}
 }
 
-// pulsesOf returns for how many pulses nothing has happened to an entry.
-func (s *standstill) pulsesOf(e negotiate.OpenEntry) int {
-	if s.entries == nil {
-		return 0
-	}
-	at := &s.entries[e.Number%negotiate.MaxOpen]
-	if at.number != e.Number || at.phase != e.Phase || at.acked.value != e.Acked {
-		return 0
-	}
-	return at.acked.pulses
+// recordOf returns what the role knows of an entry; nil before it does.
+func recordOf(e negotiate.OpenEntry) role.Record {
+	r, _ := e.Record.(role.Record)
+	return r
 }
 
 // describe returns what the transfer waits for. It borrows the session from an owner that waits, and does not stop the
@@ -103,14 +85,14 @@ func (t *transfer) snapshot() job.Snapshot {
 	s := job.Snapshot{
 		Side: t.config.Side.String(), Peer: t.config.Side.Other().String(), State: t.session.Reached().String(),
 		Silent: t.age(t.watch.silent), Stalled: t.age(t.watch.unproven), Reported: t.age(t.watch.stalled),
-		Jobs: int(t.running.Load()), Slots: t.session.Outstanding(), Depth: int(t.terms.plan.Depth),
+		Jobs: int(t.running.Load()), Slots: t.session.Outstanding(), Depth: int(t.params.Plan.Depth),
 		SlotsSince: t.age(t.seen.slots.pulses), SentSince: t.age(t.seen.messages.pulses), Open: t.session.Undecided(),
 	}
 	if !t.watch.sending.IsZero() {
 		s.Sending = job.Age(time.Since(t.watch.sending))
 	}
 	if t.role != nil {
-		s.Role = job.RoleOf(t.terms.sends())
+		s.Role = job.RoleOf(t.params.Sends())
 	}
 	if box := t.outbox(); box != nil {
 		s.Unsent = box.Len()
@@ -127,11 +109,9 @@ func (t *transfer) snapshot() job.Snapshot {
 }
 
 func (t *transfer) openEntry(e negotiate.OpenEntry) job.OpenEntry {
-	open := job.OpenEntry{
-		Number: e.Number, Phase: e.Phase.String(), Next: nextSteps[e.Phase], Since: t.age(t.seen.pulsesOf(e)),
-	}
-	if t.role != nil {
-		open.Path = quote.Path(t.role.pathOf(e))
+	open := job.OpenEntry{Number: e.Number, Phase: e.Phase.String(), Next: nextSteps[e.Phase], Since: t.age(0)}
+	if r := recordOf(e); r != nil {
+		open.Path, open.Since = quote.Path(r.Path()), t.age(r.Motion().Still(e.Phase, e.Acked))
 	}
 	if open.Path == "" && e.Number == 0 {
 		open.Path = "."
@@ -188,11 +168,11 @@ func (t *transfer) duties(phases phaseCounts) (own, peer []string) {
 		}
 	}
 	own, peer = receivers, senders
-	if t.terms.sends() {
+	if t.params.Sends() {
 		own, peer = senders, receivers
 	}
 	switch {
-	case t.account.hasWindow():
+	case t.stats.HasWindow():
 	case t.ownsWindow(), t.session.HasWindow():
 		own = append(own, "open the window")
 	default:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -14,7 +15,7 @@ import (
 // from going on.
 func TestPanicOfADescription(t *testing.T) {
 	var log bytes.Buffer
-	config := &Config{Side: negotiate.DPU, Log: zerolog.New(&log)}
+	config := &role.Config{Side: negotiate.DPU, Log: zerolog.New(&log)}
 	tr := &transfer{config: config, owner: make(semaphore, 1), lent: make(semaphore, 1)} // without a session
 	for range 2 {
 		if s := tr.describe(t.Context()); !s.Busy || s.Side != "DPU" || s.Peer != "host" {

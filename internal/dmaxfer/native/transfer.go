@@ -4,17 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/receive"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/send"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -31,21 +30,25 @@ type Result struct {
 // Run transfers the file with the peer of a session that has not been started. It tells the peer of every failure that
 // can still reach the peer, and releases what the transfer held. hostSize is how many bytes the host's file has, if
 // the DPU knows that already; otherwise 0.
-func Run(ctx context.Context, c Config, session *negotiate.NativeSession, hostSize uint64) (Result, error) {
+func Run(ctx context.Context, c role.Config, session *negotiate.NativeSession, hostSize uint64) (Result, error) {
 	t := newTransfer(c, session)
-	err := t.propose(hostSize)
+	var err error
+	if !c.Side.Initiates() {
+		chunk, depth := t.config.Proposal(hostSize)
+		err = session.Propose(chunk, depth)
+	}
 	if err == nil {
 		err = t.lead(ctx)
 	}
 	if err == nil {
-		err = t.account.someFailed()
+		err = t.stats.SomeFailed()
 	}
 	t.logEnd(err)
-	return Result{Summary: t.account.result(), Reference: t.reference}, err
+	return Result{Summary: t.stats.Result(), Reference: t.reference}, err
 }
 
 // Tell tells the peer of a session that has not been started why this side gives up.
-func Tell(c Config, session *negotiate.NativeSession, failed error) {
+func Tell(c role.Config, session *negotiate.NativeSession, failed error) {
 	newTransfer(c, session).tell(failed)
 }
 
@@ -61,17 +64,17 @@ func Tell(c Config, session *negotiate.NativeSession, failed error) {
 // to be woken for them.
 type transfer struct {
 	owner    semaphore // held by the goroutine that uses what follows, except where it says otherwise
-	config   *Config
-	terms    *terms // the plan is set by the agreement
+	config   *role.Config
+	params   *role.Params // the plan is set by the agreement
 	session  *negotiate.NativeSession
 	trace    job.Trace      // of the session's messages
-	role     role           // nil until the agreement
+	role     role.Role      // nil until the agreement
 	opened   *window.Window // set by the job that opens it; released after all jobs have returned
 	lent     semaphore      // held unless the owner waits and changes nothing meanwhile
 	watch    liveness
 	seen     standstill
 	carried  func() int64 // Window.Carried of what is opened; nil before, or if nothing counts
-	account  *account
+	stats    *role.Stats
 	message  []byte // reused for each message
 	limiters []*rate.Limiter
 
@@ -86,18 +89,18 @@ type transfer struct {
 	settling semaphore // held while the role is settled or abandoned
 }
 
-func newTransfer(c Config, session *negotiate.NativeSession) *transfer {
+func newTransfer(c role.Config, session *negotiate.NativeSession) *transfer {
 	if c.Progress == nil {
 		c.Progress = &job.Progress{}
 	}
-	agreed := &terms{config: &c, logsChanges: c.Log.GetLevel() <= zerolog.DebugLevel}
+	params := role.NewParams(&c)
 	lent := make(semaphore, 1)
 	lent.acquire()
 	return &transfer{
 		owner: make(semaphore, 1), lent: lent, settling: make(semaphore, 1),
-		config: &c, terms: agreed, session: session,
+		config: &c, params: params, session: session,
 		trace:   job.Trace{Log: c.Log, Protocol: "native"},
-		account: &account{terms: agreed, started: time.Now()},
+		stats:   role.NewStats(params),
 		message: make([]byte, 0, c.Conn.MaxMessage()),
 		posted:  newMailbox(),
 	}
@@ -118,101 +121,6 @@ func (s semaphore) tryAcquire() bool {
 }
 
 func (s semaphore) release() { <-s }
-
-// role is what a side does in the transfer: it is the sender or the receiver. The owner of the transfer calls it.
-type role interface {
-	// begin is called after the agreement.
-	begin(ctx context.Context) error
-
-	// windowOpened is called once this side's end of the window is open, and is the role's to close early.
-	windowOpened(ctx context.Context, w *window.Window) error
-
-	// take does what a message of the peer asks of this role.
-	take(ctx context.Context, step negotiate.NativeStep) error
-
-	// pathOf returns the path of an undecided entry, or nothing if it is not known.
-	pathOf(e negotiate.OpenEntry) string
-
-	// outbox returns what the lanes have for the peer, and flush sends it; nil before there are lanes.
-	outbox() outbox
-	flush(ctx context.Context) error
-
-	// patience returns how long heartbeats of the peer alone keep the transfer alive, with what the peer has to do now.
-	patience() time.Duration
-
-	// committing reports whether a receiver renames a target, which must not be interrupted, and committed whether the
-	// receiver has the only file, by its word on the sender.
-	committing() bool
-	committed() bool
-
-	// halt has a receiver commit nothing more, and waits for what it is just committing.
-	halt(ctx context.Context) error
-
-	// settle ends the role; failed is why the transfer did, or nil. It returns what is kept for a later transfer.
-	settle(failed error) (kept job.Kept, err error)
-
-	// abandon is settle while a call of a job has not returned. What that may use stays open. It may hang itself.
-	abandon(failed error) (kept job.Kept)
-}
-
-// outbox is the part of a pump.Batch that does not depend on what is in it.
-type outbox interface {
-	Due() bool                // there is enough for a message
-	Waiting() <-chan struct{} // delivers a token when a lane waits for that message
-	Flush()                   // makes due what is there
-	Len() int                 // items that are not taken yet
-}
-
-// common is what the parts of a role have in common.
-type common struct {
-	terms   *terms
-	session *negotiate.NativeSession
-	link    link
-	account *account
-	message []byte // reused for each message, by the owner of the transfer
-}
-
-// link is what a role knows of the transfer that it belongs to.
-type link interface {
-	// send sends a message to the peer. The owner calls it.
-	send(ctx context.Context, message []byte) error
-
-	// run makes a call that may take long or hang in another goroutine. The owner calls what it returns, unless the
-	// transfer has ended by then.
-	run(call func() (finish func() error))
-
-	// post has the owner call something, unless the transfer has ended by then. It may be called by any goroutine.
-	post(call func() error)
-
-	// code returns the exit code for an error, for the peer.
-	code(err error) negotiate.AbortCode
-
-	// poller lets the lanes exchange messages with the peer.
-	poller() pump.Poller
-
-	// pace waits, in a lane, until the bandwidth limit permits a chunk; nil without a limit.
-	pace() func(ctx context.Context, length int64) error
-}
-
-// propose has the side that does not initiate, such as the DPU, whose engine copies, choose the window by the size of
-// the file.
-func (t *transfer) propose(hostSize uint64) error {
-	c := t.config
-	if c.Side.Initiates() {
-		return nil
-	}
-	size, s := int64(min(hostSize, math.MaxInt64)), c.sizing()
-	if c.Kept {
-		return t.session.Propose(c.window(0, s))
-	}
-	if c.File.Stream || c.digest().Ordered() {
-		s.shared = false // its only lane does not share a CPU with the host's
-	}
-	if c.File.Source != nil {
-		size = c.File.Source.Info().Size
-	}
-	return t.session.Propose(c.window(size, s))
-}
 
 // lead leads the transfer to its end. If a call hangs it stays the owner, so that a lane which returns later leaves the
 // session alone.
@@ -247,7 +155,7 @@ func (t *transfer) converse(ctx context.Context) error {
 	t.watch.start(t.config.Side, t.config.IdleTimeout)
 	defer t.watch.stop()
 	late, latest := job.Overtime(ctx, job.PartingTime), job.Overtime(ctx, job.RenameGrace)
-	if err := t.send(ctx, t.session.Start()); err != nil {
+	if err := t.Send(ctx, t.session.Start()); err != nil {
 		return t.explain(ctx, err)
 	}
 	for !t.complete() {
@@ -269,24 +177,24 @@ func (t *transfer) complete() bool {
 	case negotiate.Done, negotiate.HandedOver:
 		return true
 	case negotiate.Ready:
-		return t.session.Transfers() > 0 && t.terms.sends()
+		return t.session.Transfers() > 0 && t.params.Sends()
 	}
 	return false
 }
 
-// step handles the next thing that happens. A peer that always has a message does not keep this side from anything
-// else.
-func (t *transfer) step(ctx context.Context) error {
+// step handles the next thing that happens before until ends; ctx is for what was posted. A peer that always has a
+// message does not keep this side from anything else.
+func (t *transfer) step(ctx, until context.Context) error {
 	if t.broken != nil {
 		return t.broken
 	}
 	if t.skipsPeer = !t.skipsPeer; t.skipsPeer {
-		return t.await(ctx, closed)()
+		return t.await(ctx, until, closed)()
 	}
-	if received, err := t.receive(ctx); received {
+	if received, err := t.receive(until); received {
 		return err
 	}
-	return t.await(ctx, nil)()
+	return t.await(ctx, until, nil)()
 }
 
 // closed is a channel that is always ready.
@@ -297,7 +205,7 @@ var closed = func() <-chan struct{} {
 }()
 
 // await gives up ownership until something happens, or else is ready, and returns how to handle that.
-func (t *transfer) await(ctx context.Context, otherwise <-chan struct{}) (handle func() error) {
+func (t *transfer) await(ctx, until context.Context, otherwise <-chan struct{}) (handle func() error) {
 	var waiting <-chan struct{}
 	if box := t.outbox(); box != nil {
 		waiting = box.Waiting()
@@ -310,15 +218,15 @@ func (t *transfer) await(ctx context.Context, otherwise <-chan struct{}) (handle
 	case <-t.config.Conn.Arrived():
 		return nothing
 	case <-t.config.Conn.Done():
-		return func() error { return t.lost(ctx) }
+		return func() error { return t.lost(until) }
 	case <-t.posted.arrived:
-		return func() error { return t.servePosted(ctx) }
+		return func() error { return t.servePosted(ctx, until) }
 	case <-waiting:
-		return func() error { return t.flush(ctx) }
+		return func() error { return t.flush(until) }
 	case <-t.watch.pulse():
-		return func() error { return t.beat(ctx) }
-	case <-ctx.Done():
-		return func() error { return context.Cause(ctx) }
+		return func() error { return t.beat(until) }
+	case <-until.Done():
+		return func() error { return context.Cause(until) }
 	}
 }
 
@@ -326,12 +234,12 @@ func nothing() error { return nil }
 
 // servePosted does the first thing that was posted. After a failure the rest is still to be done: the transfer goes on
 // if a job is renaming a target, and ends with what that job posts.
-func (t *transfer) servePosted(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx) // which may well be why a job has ended
+func (t *transfer) servePosted(ctx, until context.Context) error {
+	if until.Err() != nil {
+		return context.Cause(until) // which may well be why a job has ended
 	}
 	t.watch.progressed()
-	return t.posted.take()()
+	return t.posted.take()(ctx)
 }
 
 // take lets the session judge a message and does what it asks for.
@@ -355,7 +263,9 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 		return t.begin(ctx, step.Plan)
 	case negotiate.WindowOpened:
 		of := step.Window // step itself stays on the stack
-		t.openWindow(ctx, func(l window.Layout) (*window.Window, error) { return t.config.Memory.Open(ctx, l, of) })
+		t.openWindow(ctx, func(ctx context.Context, l window.Layout) (*window.Window, error) {
+			return t.config.Memory.Open(ctx, l, of)
+		})
 		return nil
 	case negotiate.PeerBeat:
 		if t.session.State() != negotiate.Ready || t.session.Transfers() == 0 { // after it there is no work
@@ -363,14 +273,14 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 		}
 		return nil
 	case negotiate.PeerAborting:
-		return failed(step.Failure)
+		return role.Failed(step.Failure)
 	case negotiate.ToReference:
 		reference := step.ReferenceStep
 		t.reference = &reference
 		return nil
 	}
 	t.watch.progressed()
-	return t.role.take(ctx, step)
+	return t.role.Handle(ctx, step)
 }
 
 // ofEarlierSession reports whether the peer sent a message before it knew that a session begins again. Such messages
@@ -385,45 +295,45 @@ func (t *transfer) ofEarlierSession(message []byte) bool {
 
 // begin starts what was agreed.
 func (t *transfer) begin(ctx context.Context, plan negotiate.Plan) error {
-	t.terms.plan = plan
-	if err := t.terms.check(); err != nil {
+	t.params.Plan = plan
+	if err := t.params.Check(); err != nil {
 		return err
 	}
-	t.account.planned(t.session.Peer())
+	t.stats.Planned(t.session.Peer())
 	t.watch.progressed()
 	t.limiters = t.config.Limiters
 	if t.config.Bandwidth > 0 {
 		own := rate.NewLimiter(rate.Limit(t.config.Bandwidth), int(plan.Chunk))
 		t.limiters = append(slices.Clip(t.limiters), own)
 	}
-	c := &common{t.terms, t.session, t, t.account, t.message}
-	if t.terms.sends() {
-		t.role = newSender(c)
+	of := &role.Transfer{Params: t.params, Session: t.session, Link: t, Stats: t.stats, Message: t.message}
+	if t.params.Sends() {
+		t.role = send.New(of)
 	} else {
-		t.role = newReceiver(c)
+		t.role = receive.New(of)
 	}
-	if err := t.role.begin(ctx); err != nil {
+	if err := t.role.Begin(ctx); err != nil {
 		return err
 	}
 	if t.ownsWindow() {
-		t.openWindow(ctx, func(l window.Layout) (*window.Window, error) { return t.config.Memory.Expose(ctx, l) })
+		t.openWindow(ctx, t.config.Memory.Expose)
 	}
 	return nil
 }
 
-func (t *transfer) ownsWindow() bool { return t.config.Side == t.terms.plan.WindowOwner() }
+func (t *transfer) ownsWindow() bool { return t.config.Side == t.params.Plan.WindowOwner() }
 
 // openWindow opens this side's end of the window in a job: a device may take its time to register memory, or wait for
 // the peer, and meanwhile both sides send heartbeats. The window's owner then tells the peer where it is.
-func (t *transfer) openWindow(ctx context.Context, open func(window.Layout) (*window.Window, error)) {
-	layout := t.terms.layout()
-	t.run(func() func() error {
-		w, err := open(layout)
+func (t *transfer) openWindow(ctx context.Context, open func(context.Context, window.Layout) (*window.Window, error)) {
+	layout := t.params.Layout()
+	t.Run(ctx, func(ctx context.Context) role.Call {
+		w, err := open(ctx, layout)
 		if err != nil {
-			return func() error { return t.notOpened(ctx, err) }
+			return func(ctx context.Context) error { return t.notOpened(ctx, err) }
 		}
 		t.opened = w
-		return func() error { return t.windowOpened(ctx, w) }
+		return func(ctx context.Context) error { return t.windowOpened(ctx, w) }
 	})
 }
 
@@ -433,14 +343,14 @@ func (t *transfer) windowOpened(ctx context.Context, w *window.Window) error {
 		if err != nil {
 			return err
 		}
-		if err := t.send(ctx, message); err != nil {
+		if err := t.Send(ctx, message); err != nil {
 			return err
 		}
 	}
-	t.terms.logWindow(w)
-	t.account.windowOpened(w.Transport)
+	t.params.LogWindow(w)
+	t.stats.WindowOpened(w.Transport)
 	t.carried = w.Carried
-	return t.role.windowOpened(ctx, w)
+	return t.role.WindowOpened(ctx, w)
 }
 
 // notOpened blames a window's owner that has fallen silent: a device may need one that runs to import its memory, and
@@ -453,7 +363,7 @@ func (t *transfer) notOpened(ctx context.Context, err error) error {
 		return receiveErr
 	}
 	if t.mayUseOtherPath(err) {
-		return outOfReach(t.terms.plan.Path, err)
+		return outOfReach(t.params.Plan.Path, err)
 	}
 	if t.watch.missedBeat() {
 		return job.NewError(job.ErrIdle, err, "check the other side",
@@ -462,7 +372,7 @@ func (t *transfer) notOpened(ctx context.Context, err error) error {
 	if errors.Is(err, window.ErrUnreachable) {
 		return job.NewError(job.ErrCapability, err,
 			"use --path tls, or check the RDMA devices and --net-devices of both sides with dma-copy devices",
-			"path %s: %v", t.terms.plan.Path, err)
+			"path %s: %v", t.params.Plan.Path, err)
 	}
 	return err
 }
@@ -470,8 +380,8 @@ func (t *transfer) notOpened(ctx context.Context, err error) error {
 // mayUseOtherPath reports whether the transfer can begin again on another path after the window could not be opened.
 // What a stream has delivered so far cannot be read again.
 func (t *transfer) mayUseOtherPath(err error) bool {
-	others := t.config.Paths.Alternatives(t.terms.plan.Path).Intersect(pathsOf(t.session.Peer().Flags))
-	return window.IsOutOfReach(err) && others != 0 && !t.terms.plan.StreamSource
+	others := t.config.Paths.Alternatives(t.params.Plan.Path).Intersect(role.PathsOf(t.session.Peer().Flags))
+	return window.IsOutOfReach(err) && others != 0 && !t.params.Plan.StreamSource
 }
 
 // outOfReach returns the error for a path that both sides leave.
@@ -480,4 +390,10 @@ func outOfReach(path negotiate.Path, err error) error {
 		return job.NewError(job.ErrOtherPath, err, "use --path fast", "the DPU may not import the host's memory")
 	}
 	return job.NewError(job.ErrOtherPath, err, "use --path tls", "the memory of the other machine is not within reach")
+}
+
+// logEnd says that the transfer has ended, and why.
+func (t *transfer) logEnd(failed error) {
+	t.config.Log.Debug().Err(failed).Stringer("state", t.session.Reached()).Int64("messages", t.stats.Messages()).
+		Msg("transfer ended")
 }

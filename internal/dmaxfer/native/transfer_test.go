@@ -13,6 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -37,7 +38,7 @@ func TestLastMessageCountsMoreThanTheLoss(t *testing.T) {
 	host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
 	must(t, host.Send(t.Context(), negotiate.AppendAbort(nil, negotiate.AbortTarget, "no room")))
 	must(t, host.Close())
-	c := Config{Side: negotiate.DPU, Conn: dpu, IdleTimeout: time.Second, File: &job.LocalFile{}}
+	c := role.Config{Side: negotiate.DPU, Conn: dpu, IdleTimeout: time.Second, File: &job.LocalFile{}}
 	tr := newTransfer(c, started(t))
 	_, _ = tr.receive(t.Context())
 	err := tr.explain(t.Context(), comch.ErrPeerLost)
@@ -60,7 +61,7 @@ func TestReturnToReferenceCountsMoreThanTheLoss(t *testing.T) {
 	step.Native.Start()
 	must(t, host.Send(t.Context(), negotiate.Export{Address: 4096, Descriptor: []byte("descriptor")}.Encode()))
 	must(t, host.Close())
-	tr := newTransfer(Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, step.Native)
+	tr := newTransfer(role.Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, step.Native)
 	if err := tr.explain(t.Context(), comch.ErrPeerLost); err != nil || tr.reference == nil {
 		t.Errorf("got %v, want to go on in the reference protocol", err)
 	}
@@ -80,7 +81,8 @@ func TestLateLoss(t *testing.T) {
 		for range 20 { // whichever is chosen
 			one, other := comch.Pipe(testMessage)
 			must(t, one.Close())
-			tr := newTransfer(Config{Side: negotiate.DPU, Conn: lateConn{other}, File: &job.LocalFile{}}, started(t))
+			c := role.Config{Side: negotiate.DPU, Conn: lateConn{other}, File: &job.LocalFile{}}
+			tr := newTransfer(c, started(t))
 			mustBe(t, tr.explain(t.Context(), doca.CodeIOFailed), negotiate.ErrPeerLost)
 			must(t, other.Close())
 		}
@@ -91,18 +93,20 @@ func TestLateLoss(t *testing.T) {
 func TestInterruptionIsTheCause(t *testing.T) {
 	interrupted := errors.New("interrupted")
 	_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
-	tr := newTransfer(Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
+	tr := newTransfer(role.Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
 	tr.watch.start(negotiate.DPU, time.Hour)
 	defer tr.watch.stop()
 	tr.owner.acquire()
 	ctx, stop := context.WithCancelCause(t.Context())
 	stop(interrupted)
 	for range 50 { // whichever is chosen
-		tr.run(func() func() error { return failWith(job.NewError(job.ErrTarget, nil, "", "the stream was closed")) })
+		tr.Run(ctx, func(context.Context) role.Call {
+			return role.FailWith(job.NewError(job.ErrTarget, nil, "", "the stream was closed"))
+		})
 		tr.jobs.Wait()
 		var err error
 		for err == nil {
-			err = tr.step(ctx)
+			err = tr.step(ctx, ctx)
 		}
 		mustBe(t, err, interrupted)
 		tr.posted = newMailbox()
@@ -145,14 +149,14 @@ func TestMailbox(t *testing.T) {
 	m := newMailbox()
 	var called []int
 	for i := range 100 {
-		m.add(func() error { called = append(called, i); return nil })
+		m.add(func(context.Context) error { called = append(called, i); return nil })
 	}
 	if len(m.arrived) != 1 {
 		t.Errorf("%d tokens", len(m.arrived))
 	}
 	for len(m.arrived) > 0 {
 		<-m.arrived
-		must(t, m.take()())
+		must(t, m.take()(t.Context()))
 	}
 	if len(called) != 100 || !slices.IsSorted(called) {
 		t.Errorf("called %v", called)
@@ -168,13 +172,13 @@ func TestMailboxLosesNothing(t *testing.T) {
 	for range posters {
 		posting.Go(func() {
 			for range calls {
-				m.add(func() error { done.Add(1); return nil })
+				m.add(func(context.Context) error { done.Add(1); return nil })
 			}
 		})
 	}
 	for done.Load() < posters*calls {
 		<-m.arrived
-		must(t, m.take()())
+		must(t, m.take()(t.Context()))
 	}
 	posting.Wait()
 }
@@ -183,20 +187,20 @@ func TestMailboxLosesNothing(t *testing.T) {
 func TestPostedErrorEndsTheTransfer(t *testing.T) {
 	because := errors.New("a job has failed")
 	_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
-	tr := newTransfer(Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
+	tr := newTransfer(role.Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
 	tr.watch.start(negotiate.DPU, time.Hour)
 	defer tr.watch.stop()
 	tr.owner.acquire()
 	var order []string
-	tr.post(func() error {
+	tr.Post(func(context.Context) error {
 		order = append(order, "first")
-		tr.post(func() error { order = append(order, "third"); return because })
+		tr.Post(func(context.Context) error { order = append(order, "third"); return because })
 		return nil
 	})
-	tr.post(func() error { order = append(order, "second"); return nil })
+	tr.Post(func(context.Context) error { order = append(order, "second"); return nil })
 	var err error
 	for err == nil {
-		err = tr.step(t.Context())
+		err = tr.step(t.Context(), t.Context())
 	}
 	mustBe(t, err, because)
 	if !slices.Equal(order, []string{"first", "second", "third"}) {
@@ -210,14 +214,14 @@ func TestPostedCallsAfterAFailure(t *testing.T) {
 	var done []int
 	x := &transfer{posted: newMailbox()}
 	for i, err := range []error{nil, failed, nil, nil} {
-		x.posted.add(func() error {
+		x.posted.add(func(context.Context) error {
 			done = append(done, i)
 			return err
 		})
 	}
 	for i := 0; len(x.posted.arrived) > 0; i++ {
 		<-x.posted.arrived
-		if err := x.servePosted(t.Context()); (i == 1) != errors.Is(err, failed) {
+		if err := x.servePosted(t.Context(), t.Context()); (i == 1) != errors.Is(err, failed) {
 			t.Errorf("call %d: %v", i, err)
 		}
 	}

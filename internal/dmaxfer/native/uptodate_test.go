@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -21,13 +21,13 @@ func TestUnchangedFileIsFlushed(t *testing.T) {
 	from.Put("/src", "content")
 	to.Record()
 	first := newMeeting(t, from, to)
-	first.config(func(c *Config) { c.Durability = negotiate.DurabilityNone })
+	first.config(func(c *role.Config) { c.Durability = negotiate.DurabilityNone })
 	first.mustSucceed()
 	if !lost(to) {
 		t.Fatal("the file was flushed although the transfer did not promise it")
 	}
 	again := newMeeting(t, from, to)
-	again.config(func(c *Config) { c.Durability = negotiate.DurabilityFull })
+	again.config(func(c *role.Config) { c.Durability = negotiate.DurabilityFull })
 	again.receiver.search.Overwrite = true
 	again.mustSucceed()
 	if !again.receiver.summary.UpToDate || again.receiver.summary.Durability != negotiate.DurabilityFull {
@@ -44,7 +44,7 @@ func TestComparedFileIsNotFlushed(t *testing.T) {
 	from.Put("/src", "content")
 	to.Put("/dst/t", "content")
 	m := newMeeting(t, from, to)
-	m.config(func(c *Config) { c.Durability = negotiate.DurabilityFull })
+	m.config(func(c *role.Config) { c.Durability = negotiate.DurabilityFull })
 	m.mustSucceed()
 	if s := m.sender.summary; !s.UpToDate || s.Durability != negotiate.DurabilityNone {
 		t.Errorf("summary: %+v", s)
@@ -86,7 +86,7 @@ func TestUnchangedFileWithoutWindow(t *testing.T) {
 }
 
 // config changes the configuration of both sides.
-func (m *meeting) config(change func(c *Config)) {
+func (m *meeting) config(change func(c *role.Config)) {
 	change(&m.sender.config)
 	change(&m.receiver.config)
 }
@@ -112,13 +112,13 @@ func TestUnchangedFileOfATreeIsFlushed(t *testing.T) {
 		to.Without(lacking)
 		to.Record()
 		first := newMeeting(t, from, to)
-		first.config(func(c *Config) { c.Durability = negotiate.DurabilityNone })
+		first.config(func(c *role.Config) { c.Durability = negotiate.DurabilityNone })
 		first.mustSucceed()
 		if !isLost(to, "/dst/t/file") {
 			t.Fatal("the file was flushed although the transfer did not promise it")
 		}
 		again := newMeeting(t, from, to)
-		again.config(func(c *Config) { c.Durability = negotiate.DurabilityFull })
+		again.config(func(c *role.Config) { c.Durability = negotiate.DurabilityFull })
 		again.receiver.search.Overwrite = true
 		again.mustSucceed()
 		if s := again.receiver.summary.Tree; s.Unchanged != 2 {
@@ -230,7 +230,7 @@ func TestFollowedLinksAreCompared(t *testing.T) {
 			repeat := func() *meeting {
 				m := newMeeting(t, from, to)
 				m.dpuSends, m.sender.config.Links = dpuSends, tree.LinksFollow
-				m.config(func(c *Config) { c.Checksum = checksum })
+				m.config(func(c *role.Config) { c.Checksum = checksum })
 				return m
 			}
 			repeat().mustSucceed()
@@ -246,28 +246,5 @@ func TestFollowedLinksAreCompared(t *testing.T) {
 				t.Errorf("DPU sends %t, checksum %t: %v", dpuSends, checksum, different.sender.err)
 			}
 		}
-	}
-}
-
-// laterLink starts no jobs.
-type laterLink struct{ link }
-
-func (laterLink) run(func() func() error) {}
-
-// A directory stays open while one of its files is compared, although the sender withdraws the file.
-func TestDirectoryWaitsForAComparison(t *testing.T) {
-	o := &outcomes{common: &common{link: laterLink{}}}
-	o.changed = func() {}
-	d := &digestComparison{planner: newPlanner(o, nil), queue: digestQueue{link: o.link}}
-	in := &directory{}
-	o.directories.enter(in)
-	d.compare(t.Context(), &arriving{number: 1, depth: 1, directory: in}, digest.Sum{})
-	o.leave(in) // the last that the planner has in it
-	if o.directories.empty() {
-		t.Error("the directory has been left")
-	}
-	o.leave(in) // the comparison
-	if !o.directories.empty() {
-		t.Error("the directory has not been left")
 	}
 }

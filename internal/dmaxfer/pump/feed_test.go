@@ -1,6 +1,7 @@
 package pump
 
 import (
+	"context"
 	"errors"
 	"io"
 	"sync"
@@ -74,7 +75,7 @@ func newFileFeed(p *pair) *fileFeed {
 	return &fileFeed{pair: p, turn: make(chan struct{}, 1), queue: append([]*file(nil), p.files...)}
 }
 
-func (f *fileFeed) Next(buffer []byte, unit *Unit) error {
+func (f *fileFeed) Next(_ context.Context, buffer []byte, unit *Unit) error {
 	for {
 		current, whole := f.take(int64(len(buffer)))
 		switch {
@@ -153,7 +154,7 @@ func (f *fileFeed) pack(whole []*file, buffer []byte, unit *Unit) error {
 	return nil
 }
 
-func (f *fileFeed) Checked(unit *Unit, content []byte) error {
+func (f *fileFeed) Checked(_ context.Context, unit *Unit, content []byte) error {
 	if !unit.Packed() {
 		o := unit.Ref.(*file)
 		o.mu.Lock()

@@ -126,13 +126,13 @@ func TestPackIsAcknowledgedBeforeItsEnd(t *testing.T) {
 	p.build()
 	acknowledged := -1
 	p.receiver.config.StorePack = func(
-		context.Context, *negotiate.Pack, []byte,
+		context.Context, *Unit, []byte,
 	) (after func(), err error) {
 		return func() { acknowledged = len(p.replies.Take()) }, nil
 	}
 	unit := &Unit{Pack: negotiate.Pack{Files: []negotiate.PackedFile{{Length: 5}}}}
 	unit.check(p.algorithm, make([]byte, 5))
-	p.receiver.TakePack(unit.Pack)
+	p.receiver.TakePack(unit.Pack, nil)
 	p.receiver.End()
 	must(t, p.receiver.Run(t.Context()))
 	if acknowledged != 1 {
@@ -148,7 +148,7 @@ func TestReceiverKeepsItsOwnPacks(t *testing.T) {
 	pack := negotiate.Pack{Slot: 1, Files: files}
 	unit := Unit{Pack: pack}
 	unit.check(p.algorithm, make([]byte, 16))
-	p.receiver.TakePack(pack)
+	p.receiver.TakePack(pack, nil)
 	clear(pack.Files)
 	p.receiver.End()
 	must(t, p.receiver.Run(t.Context()))

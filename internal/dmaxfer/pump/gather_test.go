@@ -96,7 +96,7 @@ func newGathering(slots, ranges int, change func(c *ReceiverConfig)) *gathering 
 
 func unchanged(*ReceiverConfig) {}
 
-func (g *gathering) storePack(_ context.Context, _ *negotiate.Pack, content []byte) (after func(), err error) {
+func (g *gathering) storePack(_ context.Context, _ *Unit, content []byte) (after func(), err error) {
 	g.packs = append(g.packs, bytes.Clone(content))
 	return nil, nil
 }
@@ -125,7 +125,7 @@ func (g *gathering) takePack(slot, length int) {
 	check := digest.Check(digest.CRC32C, g.content(slot, length))
 	g.TakePack(negotiate.Pack{Slot: uint16(slot), Files: []negotiate.PackedFile{
 		{Length: uint32(length), Check: check},
-	}})
+	}}, nil)
 }
 
 // mustStore receives what was announced, and checks that the file has the chunks of these slots, of so many bytes each,

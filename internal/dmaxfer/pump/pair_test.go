@@ -104,9 +104,9 @@ func (p *pair) engine(from, to []byte, toWindow bool, lane int) *engine {
 }
 
 // storePack is ReceiverConfig.StorePack.
-func (p *pair) storePack(_ context.Context, pack *negotiate.Pack, content []byte) (after func(), err error) {
-	for i := range pack.Files {
-		packed := &pack.Files[i]
+func (p *pair) storePack(_ context.Context, unit *Unit, content []byte) (after func(), err error) {
+	for i := range unit.Pack.Files {
+		packed := &unit.Pack.Files[i]
 		bytes := ContentOf(packed, content)
 		sum := digest.SumOf(p.algorithm, bytes, packed.Check)
 		if [negotiate.MaxDigestSize]byte(packed.Digest) != padded(sum) {
@@ -174,7 +174,7 @@ func (p *pair) deliverAnnounced() {
 	for _, a := range p.announced.Take() {
 		p.inspect(a.Unit)
 		if a.Unit.Packed() {
-			p.receiver.TakePack(a.Unit.Pack)
+			p.receiver.TakePack(a.Unit.Pack, nil)
 		} else {
 			p.receiver.Take(a.Unit.Record, p.files[a.Unit.Record.Entry].incoming)
 		}

@@ -8,9 +8,8 @@ import (
 // Poller lets lanes exchange messages with the peer themselves: to wait for another goroutine would take longer than
 // most chunks. All methods are safe for concurrent use.
 type Poller interface {
-	// Poll receives pending messages and sends what is due, unless another lane is doing so or ctx, the lane's, has
-	// ended.
-	Poll(ctx context.Context)
+	// Poll receives pending messages and sends what is due, unless another lane is doing so.
+	Poll()
 
 	// Patience returns how many calls of Poll without result cost less than sleeping and being woken.
 	Patience() int
@@ -41,25 +40,25 @@ func newMessenger(poller Poller, stages *Stages, out outbox, pinning Pinning, nu
 func (m *messenger) start() { m.cpu.pin() }
 
 // stop is called when the lane ends.
-func (m *messenger) stop(ctx context.Context) {
-	m.poll(ctx)
+func (m *messenger) stop() {
+	m.poll()
 	m.out.Call()
 	m.cpu.unpin()
 }
 
 // poll exchanges messages; it is called between two chunks.
-func (m *messenger) poll(ctx context.Context) {
+func (m *messenger) poll() {
 	if m.poller != nil {
-		m.poller.Poll(ctx)
+		m.poller.Poll()
 	} else {
 		m.out.Call()
 	}
 }
 
 // whileBlocked runs work that may take long and during which the lane does not poll.
-func (m *messenger) whileBlocked(ctx context.Context, work func() error) error {
+func (m *messenger) whileBlocked(work func() error) error {
 	m.out.Flush()
-	m.poll(ctx)
+	m.poll()
 	m.out.Call()
 	return work()
 }
@@ -69,7 +68,7 @@ func (m *messenger) pace(ctx context.Context, wait func(context.Context, int64) 
 	if wait == nil {
 		return nil
 	}
-	return m.whileBlocked(ctx, func() error {
+	return m.whileBlocked(func() error {
 		watch := m.stages.start()
 		defer watch.charge(RateLimit)
 		return wait(ctx, bytes)
@@ -86,9 +85,9 @@ func (m *messenger) pollLimit() int {
 }
 
 // sleep is whileBlocked, and updates longWaits.
-func (m *messenger) sleep(ctx context.Context, work func() error) error {
+func (m *messenger) sleep(work func() error) error {
 	began := time.Now()
-	err := m.whileBlocked(ctx, work)
+	err := m.whileBlocked(work)
 	if time.Since(began) < shortSleep {
 		m.longWaits = max(0, m.longWaits-1)
 	} else {
@@ -126,9 +125,9 @@ func receive[T any](
 			m.out.Flush()
 		}
 		m.cpu.yield()
-		m.poller.Poll(ctx)
+		m.poller.Poll()
 	}
-	err = m.sleep(ctx, func() error {
+	err = m.sleep(func() error {
 		select {
 		case item, open = <-inbox:
 			what = itemOrEnd(open)

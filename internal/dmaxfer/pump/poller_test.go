@@ -24,7 +24,7 @@ type countingPoller struct {
 	exchange func()
 }
 
-func (c *countingPoller) Poll(context.Context) {
+func (c *countingPoller) Poll() {
 	c.polls++
 	if c.exchange != nil {
 		c.exchange()

@@ -50,9 +50,9 @@ type ReceiverConfig struct {
 	// Outbox takes the acknowledgements.
 	Outbox *Batch[Reply]
 
-	// StorePack is called by a lane with whole files whose checksums are good. It returns what is to be done after
-	// the unit has been acknowledged, or nil. An error ends the transfer.
-	StorePack func(ctx context.Context, pack *negotiate.Pack, content []byte) (after func(), err error)
+	// StorePack is called by a lane with a unit of whole files whose checksums are good, and with its content. It
+	// returns what is to be done after the unit has been acknowledged, or nil. An error ends the transfer.
+	StorePack func(ctx context.Context, unit *Unit, content []byte) (after func(), err error)
 
 	// Retransmit is called for each unit that the sender is to send again.
 	Retransmit func(unit *Unit)
@@ -91,12 +91,12 @@ func (r *Receiver) Take(record negotiate.Record, of *Incoming) {
 	r.lanes[int(record.Slot)%len(r.lanes)].inbox <- Unit{Record: record, Ref: of}
 }
 
-// TakePack accepts announced whole files. It never blocks, and keeps nothing of pack.
-func (r *Receiver) TakePack(pack negotiate.Pack) {
+// TakePack accepts announced whole files, and ref as Unit.Ref. It never blocks, and keeps nothing of pack.
+func (r *Receiver) TakePack(pack negotiate.Pack, ref any) {
 	own := &r.packs[pack.Slot]
 	own.Slot, own.Attempt, own.Files = pack.Slot, pack.Attempt, append(own.Files[:0], pack.Files...)
 	record := negotiate.Record{Slot: pack.Slot, Attempt: pack.Attempt}
-	r.lanes[int(pack.Slot)%len(r.lanes)].inbox <- Unit{Record: record, Pack: *own}
+	r.lanes[int(pack.Slot)%len(r.lanes)].inbox <- Unit{Record: record, Pack: *own, Ref: ref}
 }
 
 // End says that no unit follows. It must be called once.

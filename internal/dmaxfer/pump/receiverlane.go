@@ -76,7 +76,7 @@ func newReceiverLane(r *Receiver, number int) *receiverLane {
 
 func (l *receiverLane) run(ctx context.Context) error {
 	l.peer.start()
-	defer l.peer.stop(ctx)
+	defer l.peer.stop()
 	for {
 		took, err := l.drainInbox(ctx)
 		if err == nil {
@@ -91,7 +91,7 @@ func (l *receiverLane) run(ctx context.Context) error {
 		if err := l.progress(ctx, !took); err != nil {
 			return err
 		}
-		l.peer.poll(ctx)
+		l.peer.poll()
 	}
 }
 

@@ -17,12 +17,13 @@ import (
 // same lane.
 type Feed interface {
 	// Next fills buffer with a chunk, or with whole files, and describes it in unit, which is empty. It returns
-	// ErrLater if there is nothing to send before the next call of Sender.Wake, and io.EOF if nothing follows.
-	Next(buffer []byte, unit *Unit) error
+	// ErrLater if there is nothing to send before the next call of Sender.Wake, and io.EOF if nothing follows. ctx is
+	// the lane's, also of Checked.
+	Next(ctx context.Context, buffer []byte, unit *Unit) error
 
 	// Checked is called when the checksums of the unit have been computed and before it is announced. content is what
 	// Next has put into the buffer.
-	Checked(unit *Unit, content []byte) error
+	Checked(ctx context.Context, unit *Unit, content []byte) error
 
 	// Delivered is called when the receiver has acknowledged the unit.
 	Delivered(unit *Unit)
@@ -157,7 +158,7 @@ func newSenderLane(s *Sender, number int) *senderLane {
 // run alternates between filling a slot and handling the progress of others. It waits only if it can do neither.
 func (l *senderLane) run(ctx context.Context) error {
 	l.peer.start()
-	defer l.peer.stop(ctx)
+	defer l.peer.stop()
 	for {
 		read, err := l.readNext(ctx)
 		if err == nil {
@@ -172,7 +173,7 @@ func (l *senderLane) run(ctx context.Context) error {
 		if err := l.progress(ctx, !read); err != nil {
 			return err
 		}
-		l.peer.poll(ctx)
+		l.peer.poll()
 	}
 }
 
@@ -186,7 +187,7 @@ func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 	unit.reset(slot)
 	buffer := l.buffer(slot)
 	watch := l.sender.config.Stages.start()
-	err := l.sender.config.Feed.Next(buffer, unit)
+	err := l.sender.config.Feed.Next(ctx, buffer, unit)
 	watch.charge(Reading)
 	switch {
 	case err == io.EOF:
@@ -200,7 +201,7 @@ func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 	l.vacant = l.vacant[:len(l.vacant)-1]
 	content := buffer[:unit.Used()]
 	unit.check(l.sender.config.Digest, content)
-	err = l.sender.config.Feed.Checked(unit, content)
+	err = l.sender.config.Feed.Checked(ctx, unit, content)
 	watch.charge(Checking)
 	if err == nil {
 		err = l.send(ctx, slot)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // mallocs returns the number of allocations of a transfer of so many chunks.
@@ -52,7 +51,7 @@ func packMallocs(t *testing.T, packs int) uint64 {
 	}
 	p.slots, p.lanes = 8, [2]int{2, 2}
 	p.build()
-	p.receiver.config.StorePack = func(context.Context, *negotiate.Pack, []byte) (func(), error) { return nil, nil }
+	p.receiver.config.StorePack = func(context.Context, *Unit, []byte) (func(), error) { return nil, nil }
 	return p.mallocs(t)
 }
 

@@ -65,7 +65,7 @@ func (l *receiverLane) store(ctx context.Context, u *heldUnit) error {
 func (l *receiverLane) storePack(ctx context.Context, u *heldUnit) error {
 	l.receiver.rejected.Store(0)
 	watch := l.receiver.config.Stages.start()
-	after, err := l.receiver.config.StorePack(ctx, &u.Pack, l.bytes(u))
+	after, err := l.receiver.config.StorePack(ctx, &u.Unit, l.bytes(u))
 	watch.charge(Writing)
 	if err != nil {
 		return err

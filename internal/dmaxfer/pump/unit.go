@@ -14,7 +14,7 @@ type Unit struct {
 	Record negotiate.Record // of a chunk
 	Pack   negotiate.Pack   // of whole files; without files, the unit is a chunk
 
-	// Ref belongs to the Feed, for example to find the file of a chunk again.
+	// Ref belongs to the Feed or to StorePack, for example to find the file of a chunk again.
 	Ref any
 }
 

@@ -1,6 +1,7 @@
 package pump
 
 import (
+	"context"
 	"io"
 	"sync"
 	"testing"
@@ -39,7 +40,7 @@ func (q *queueFeed) counts() (asked, delivered int) {
 	return q.asked, q.delivered
 }
 
-func (q *queueFeed) Next(_ []byte, unit *Unit) error {
+func (q *queueFeed) Next(_ context.Context, _ []byte, unit *Unit) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.asked++
@@ -60,8 +61,8 @@ func (q *queueFeed) Delivered(*Unit) {
 	q.delivered++
 }
 
-func (*queueFeed) Checked(*Unit, []byte) error { return nil }
-func (*queueFeed) Retransmitting(*Unit)        {}
+func (*queueFeed) Checked(context.Context, *Unit, []byte) error { return nil }
+func (*queueFeed) Retransmitting(*Unit)                         {}
 
 // newQueueSender returns a sender of a queueFeed, whose slots are the window, and its outbox.
 func newQueueSender(lanes, slots int) (*Sender, *queueFeed, *Batch[Announcement]) {

@@ -1,0 +1,87 @@
+package receive
+
+import (
+	"context"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// announce passes entries to the planner in their order. One with extended attributes waits until they have arrived.
+func (r *Receiver) announce(ctx context.Context, entries []negotiate.Entry) error {
+	p := r.t.Params
+	for i := range entries {
+		e := newEntry(p, &entries[i])
+		r.announced += max(e.size, 0)
+		if err := p.CheckSize(r.announced); err != nil {
+			return err
+		}
+		r.entries++
+		if err := p.CheckEntries(r.entries); err != nil {
+			return err
+		}
+		r.t.Stats.Found(e.size)
+		p.Config.Mirror.Announced(e.kind, e.depth, e.name)
+		r.t.Session.Attach(e.number, e)
+		e.awaited = e.hasAttributes && e.kind != negotiate.EntryFile // of that they come when it is needed
+		r.held = append(r.held, e)
+	}
+	if !p.Plan.Tree {
+		r.planFile(ctx)
+		return nil
+	}
+	r.passHeld()
+	r.due = true
+	return r.start(ctx)
+}
+
+// planFile has the only entry of a transfer planned.
+func (r *Receiver) planFile(ctx context.Context) {
+	e := r.held[0]
+	r.held = nil
+	plan := func(ctx context.Context) error { return r.planner.plan(ctx, e) }
+	r.runPlanner(ctx, plan, func(ctx context.Context) error {
+		r.due = true
+		return r.start(ctx)
+	})
+}
+
+// passHeld passes the entries to the planner that do not wait for attributes.
+func (r *Receiver) passHeld() {
+	ready := 0
+	for ready < len(r.held) && !r.held[ready].awaited {
+		r.planner.queue <- r.held[ready]
+		ready++
+	}
+	r.held = r.held[:copy(r.held, r.held[ready:])]
+}
+
+// addAttributes adds a fragment of the extended attributes of an entry. Of a directory or symlink that exceeds the
+// limit they are dropped, and the planner fails it.
+func (r *Receiver) addAttributes(number uint32, m negotiate.Metadata) error {
+	e := r.undecided(number)
+	if e == nil {
+		return nil
+	}
+	if m.Offset == 0 {
+		if e.overLimit = !r.results.limits.holdAttributes(e, int64(m.Total)); !e.overLimit {
+			e.attributes = make([]byte, 0, m.Total)
+		}
+	}
+	if !e.overLimit {
+		e.attributes = append(e.attributes, m.Part...)
+	}
+	if m.Offset+uint32(len(m.Part)) < m.Total {
+		return nil
+	}
+	if !e.overLimit {
+		attributes, err := role.DecodeAttributes(e.attributes)
+		if err != nil {
+			return err
+		}
+		e.meta.Xattrs, e.attributes = attributes, nil
+	}
+	e.awaited = false
+	r.passHeld()
+	return nil
+}

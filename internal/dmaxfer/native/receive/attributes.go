@@ -1,0 +1,103 @@
+package receive
+
+import (
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// This file is how a planner compares the attributes of what the target has with those of an entry. What the target's
+// file system cannot store does not count: otherwise each run would copy the same files again.
+
+// compareAttributes returns the first difference between time, mode and, if it is preserved, owner of a file and those
+// of an entry, or what the file system stores of them. If uncertain, another version of the file could have been stored
+// with the same time.
+func (p *planner) compareAttributes(e *entry, info disk.Info) (change negotiate.Change, uncertain bool) {
+	change = p.attributeChange(info, e.meta)
+	if change == negotiate.ChangeNone || p.t.Params.Plan.Compare { // which compares the content
+		return change, false
+	}
+	stored, hasChanged := e.meta, false
+	_ = p.inDirectoryOf(e, func(dir disk.Dir) error { // on an error the file is copied again
+		stored, hasChanged = p.prober.Stored(dir, e.meta, p.t.Params.Plan.Owner), dir.IsLocal()
+		return nil
+	})
+	change = p.attributeChange(info, stored)
+	uncertain = change == negotiate.ChangeNone && hasChanged && stored.Modified != e.meta.Modified &&
+		info.Changed.Sec < e.meta.Modified.Sec+longestRounding
+	return change, uncertain
+}
+
+func (p *planner) attributeChange(info disk.Info, meta disk.Metadata) negotiate.Change {
+	switch {
+	case info.Modified != meta.Modified:
+		return negotiate.ChangeTime
+	case uint32(info.Mode.Perm()) != meta.Mode&0o777:
+		return negotiate.ChangeMode
+	case !p.sameTimeAndOwner(info, meta):
+		return negotiate.ChangeOwner
+	}
+	return negotiate.ChangeNone
+}
+
+// longestRounding is the longest unit to which file systems round times, in seconds. A file that the target has got
+// within this time after its source was written may have been written again since.
+const longestRounding = 2
+
+func (p *planner) sameTimeAndOwner(info disk.Info, meta disk.Metadata) bool {
+	sameOwner := !p.t.Params.Plan.Owner || info.UID == meta.UID && info.GID == meta.GID
+	return sameOwner && info.Modified == meta.Modified
+}
+
+// sameXattrs reports whether what the target has in place of a file has the same extended attributes, if they are
+// preserved. Attributes that cannot be read count as the same, and so do those in a write-only share, whose content a
+// peer must not guess.
+func (p *planner) sameXattrs(e *entry) bool {
+	plan := &p.t.Params.Plan
+	if !plan.XAttr || plan.Compare || p.t.Params.Config.HideContent {
+		return true
+	}
+	file, err := p.openOwn(e)
+	if err != nil {
+		return true
+	}
+	defer file.Close()
+	attributes, err := file.Xattrs()
+	return err != nil || role.SumAttributes(role.EncodeAttributes(attributes)) == e.attributesSum
+}
+
+// sameLinkAttributes is compareAttributes for a symlink, which has no mode.
+func (p *planner) sameLinkAttributes(e *entry, info disk.Info) bool {
+	if p.sameTimeAndOwner(info, e.meta) {
+		return true
+	}
+	stored := e.meta
+	_ = p.inDirectoryOf(e, func(dir disk.Dir) error { // on an error the symlink is made again
+		if !p.prober.SetsLinks(dir) {
+			stored.Modified = info.Modified
+			return nil
+		}
+		stored.Mode = 0o600 // of the file that tries it
+		stored = p.prober.Stored(dir, stored, p.t.Params.Plan.Owner)
+		return nil
+	})
+	return p.sameTimeAndOwner(info, stored)
+}
+
+// inDirectoryOf calls a function with the directory that contains what an entry would replace.
+func (p *planner) inDirectoryOf(e *entry, call func(dir disk.Dir) error) error {
+	switch d := e.directory; {
+	case d == nil:
+		at, err := disk.Locate(p.t.Params.Config.File.FS, p.t.Params.Config.File.Name)
+		if err != nil {
+			return err
+		}
+		defer at.Dir.Close()
+		return call(at.Dir)
+	case d.of != nil:
+		return d.of.Do(call)
+	case d.seen != nil:
+		return call(d.seen)
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package receive
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// This file is how a planner decides whether the content of a file is needed.
+
+// planFile decides whether a file of a tree is needed.
+func (p *planner) planFile(ctx context.Context, e *entry) error {
+	info, found, err := p.stat(e)
+	if err != nil {
+		return p.results.fail(e, err)
+	}
+	return p.planContent(ctx, e, info, found)
+}
+
+// planRoot decides whether the file of a transfer without a tree is needed.
+func (p *planner) planRoot(ctx context.Context, e *entry) error {
+	c, plan := p.t.Params.Config, &p.t.Params.Plan
+	compares := e.size != job.Unknown && (plan.Overwrite || plan.Compare)
+	if c.File.Stream || !compares && !plan.IgnoreExisting {
+		return p.files.need(ctx, e, negotiate.ChangeNew) // what is there, if anything, fails it
+	}
+	info, err := c.File.FS.Stat(c.File.Name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return cannotExamine(e, err)
+	}
+	return p.planContent(ctx, e, info, err == nil)
+}
+
+// planContent decides by what the target has already whether the content of a file is needed.
+func (p *planner) planContent(ctx context.Context, e *entry, info disk.Info, found bool) error {
+	c, plan := p.t.Params.Config, &p.t.Params.Plan
+	change, uncertain := p.change(e, info, found)
+	same := change == negotiate.ChangeNone
+	switch {
+	case found && plan.IgnoreExisting:
+		p.results.keep(e)
+	case c.HideContent && (plan.Checksum || uncertain):
+		return p.needNew(ctx, e, info, cmp.Or(change, negotiate.ChangeContent))
+	case uncertain, (same || change > negotiate.ChangeContent) && p.comparesContent(same):
+		e.enter(compared)
+		p.results.log(e).Msg("entry compared")
+		p.results.replies.answer(e, negotiate.Answer{Kind: negotiate.AnswerSum})
+	case plan.Compare && !same:
+		return p.differs(e.path)
+	case same && (plan.Overwrite || plan.Tree):
+		return p.haveContent(e)
+	default:
+		return p.needNew(ctx, e, info, change)
+	}
+	return nil
+}
+
+// change returns why a file is needed, as far as its content has not to be read for that. If uncertain, the content has
+// to be compared.
+func (p *planner) change(e *entry, info disk.Info, found bool) (change negotiate.Change, uncertain bool) {
+	switch {
+	case !found:
+		return negotiate.ChangeNew, false
+	case !info.Mode.IsRegular():
+		return negotiate.ChangeType, false
+	case info.Size != e.size:
+		return negotiate.ChangeSize, false
+	}
+	change, uncertain = p.compareAttributes(e, info)
+	if change == negotiate.ChangeNone && !p.sameXattrs(e) {
+		return negotiate.ChangeXattr, false
+	}
+	return change, uncertain
+}
+
+// comparesContent reports whether a file that exists with the size of the source is compared by its digest; same says
+// that its time and mode are the source's, too. What may not be replaced for these is not needed with the same content.
+func (p *planner) comparesContent(same bool) bool {
+	plan := &p.t.Params.Plan
+	switch {
+	case plan.Checksum:
+		return true
+	case plan.Compare:
+		return !same || !plan.Tree
+	default:
+		return !same && plan.Tree && !plan.Overwrite && !p.t.Params.Config.HideContent
+	}
+}
+
+// needNew is need unless what the target has in place of the file may not be replaced.
+func (p *planner) needNew(ctx context.Context, e *entry, found disk.Info, change negotiate.Change) error {
+	if p.t.Params.Plan.Tree && change != negotiate.ChangeNew {
+		if err := p.mayReplace(e, found); err != nil {
+			return p.results.fail(e, err)
+		}
+	}
+	return p.files.need(ctx, e, change)
+}
+
+// haveContent answers that the content of a file is there. It is made as durable as planned: it may have been written a
+// moment ago. What an interrupted transfer has left beside it is removed.
+func (p *planner) haveContent(e *entry) error {
+	c, in := p.t.Params.Config, e.directory
+	if e.depth == 0 {
+		err := p.whileFlushing(func() error { return p.flushFound(e) })
+		if err != nil {
+			return err
+		}
+		if !p.t.Params.Plan.DryRun {
+			disk.RemoveLeftovers(c.File.FS, c.File.Name)
+		}
+		p.results.rootDecided.Store(true)
+	}
+	if in != nil && in.of != nil {
+		if in.of.FlushesFiles() { // otherwise the tree is flushed at the end
+			if err := p.whileFlushing(func() error { return in.of.Flush(e.name) }); err != nil {
+				return p.results.fail(e, err)
+			}
+		}
+		in.of.RemoveLeftovers(e.name)
+	}
+	p.results.have(e)
+	return nil
+}
+
+// flushFound flushes a file that the target has already, and its name.
+func (p *planner) flushFound(e *entry) error {
+	plan, c := &p.t.Params.Plan, p.t.Params.Config
+	if plan.Durability == negotiate.DurabilityNone || !p.t.Params.Writes() {
+		return nil
+	}
+	file, err := p.openOwn(e)
+	if err != nil {
+		return err
+	}
+	err = file.Sync()
+	_ = file.Close() // was only read
+	if err == nil && plan.Durability == negotiate.DurabilityFull {
+		var at *disk.Location
+		if at, err = disk.Locate(c.File.FS, c.File.Name); err == nil {
+			err = at.Dir.Sync()
+			_ = at.Dir.Close() // was only read
+		}
+	}
+	if err != nil {
+		return disk.NewError(disk.ErrTarget, err, "check the disk", "flushing %s failed: %s", e.path, disk.Reason(err))
+	}
+	return nil
+}
+
+// openOwn opens what the target has in place of a file.
+func (p *planner) openOwn(e *entry) (file disk.File, err error) {
+	switch {
+	case e.directory == nil:
+		file, err = p.t.Params.Config.File.FS.Open(p.t.Params.Config.File.Name)
+	case e.directory.of != nil:
+		return e.directory.of.Open(e.name)
+	default:
+		file, err = e.directory.seen.Open(e.name, true)
+	}
+	if err != nil {
+		return nil, disk.NewError(disk.ErrTarget, err, "make it readable for this user", "cannot read %s: %s", e.path,
+			disk.Reason(err))
+	}
+	return file, nil
+}
+
+// flushTree makes durable what is staged and named. It may be called while the planner runs, once there is a tree, by
+// what keeps the tree from being closed: a lane, or a job of packs.
+func (p *planner) flushTree() error { return p.whileFlushing(p.tree.Sync) }
+
+// flushTick is how often a flush counts as progress.
+const flushTick = time.Second
+
+// whileFlushing makes a call that flushes. It does not report how far it is, and may have to write what other processes
+// have written, too. For some time it counts as progress.
+func (p *planner) whileFlushing(flush func() error) error {
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		tick := time.NewTicker(flushTick)
+		defer tick.Stop()
+		for range role.SlowFlush / flushTick {
+			select {
+			case <-tick.C:
+				p.t.Params.Config.Progress.Touch()
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return flush()
+}

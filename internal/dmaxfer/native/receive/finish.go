@@ -1,0 +1,65 @@
+package receive
+
+import (
+	"context"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+)
+
+// finisher ends a transfer when everything is decided and neither a lane nor a job is at work:
+//
+//	FINISH ─► lanes ended ─► all decided, all directories left ─► tree closed ─► FINISHED
+//
+// The owner of the transfer uses it, and calls check whenever one of these may have come true.
+type finisher struct {
+	t           *role.Transfer
+	replies     *replies
+	directories *directories
+	packs       *packs
+	closeTree   func() error // makes durable what is not yet
+
+	finishing  bool // nothing will be announced any more
+	lanesEnded bool
+	concluding bool // everything is decided
+}
+
+// check ends the transfer if everything is decided and neither a lane nor a job is at work. It flushes what is not
+// durable yet of a tree, in a job. An interruption does not keep the sender from learning what has been committed.
+func (f *finisher) check(ctx context.Context) error {
+	if !f.finishing || !f.lanesEnded || f.concluding || !f.directories.allLeft() || f.packs.isFlushing() {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := f.replies.flush(ctx); err != nil {
+		return err
+	}
+	if !f.t.Session.Settled() {
+		return nil // until the sender has confirmed which entries have failed
+	}
+	f.concluding = true
+	if !f.t.Params.Plan.Tree {
+		return f.sendFinished(ctx)
+	}
+	f.t.Link.Run(ctx, func(context.Context) role.Call {
+		if err := f.closeTree(); err != nil {
+			return role.FailWith(err)
+		}
+		return func(ctx context.Context) error { return f.sendFinished(context.WithoutCancel(ctx)) }
+	})
+	return nil
+}
+
+func (f *finisher) sendFinished(ctx context.Context) error {
+	if err := f.replies.flush(ctx); err != nil {
+		return err
+	}
+	durability := f.t.Params.Durability()
+	f.t.Params.Config.Progress.Enter(job.Concluding)
+	message, err := f.t.Session.Finished(f.t.Message, durability, f.t.Stats.Transport())
+	if err != nil {
+		return err
+	}
+	f.t.Stats.Done(durability)
+	return f.t.Link.Send(ctx, message)
+}

@@ -1,0 +1,257 @@
+package receive
+
+import (
+	"cmp"
+	"io/fs"
+	"sync"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// This file is the life of a symlink and of a hard link, which the planner makes at once, or when the file is decided
+// that a hard link is another name of:
+//
+//	planSymlink ─────────────────────────────────► have, or commit
+//	planLink ─► makeLink ─┬──────────► hardLink ─► linked: have, or commit
+//	                      └─ waiting ───┘
+
+func (p *planner) planSymlink(e *entry) error {
+	change, found, err := p.linkChange(e)
+	plan, refused := &p.t.Params.Plan, error(nil)
+	if found != nil {
+		refused = p.mayReplace(e, *found)
+	}
+	switch {
+	case err != nil:
+		return p.results.fail(e, err)
+	case found != nil && plan.IgnoreExisting:
+		p.results.keep(e)
+	case change == negotiate.ChangeNone:
+		p.results.have(e)
+	case plan.Compare:
+		return p.differs(e.path)
+	case refused != nil:
+		return p.results.fail(e, refused)
+	case plan.DryRun:
+		p.results.wouldNeed(e, change)
+	default:
+		if err := e.directory.of.Symlink(e.name, e.link, e.meta); err != nil {
+			return p.results.fail(e, err)
+		}
+		p.results.commit(e)
+	}
+	return nil
+}
+
+// linkChange returns why a symlink is needed, and what the target has in its place; nil: nothing. Time and owner count
+// only if it may be replaced for them, or if the peer is not to learn whether it guesses a text.
+func (p *planner) linkChange(e *entry) (negotiate.Change, *disk.Info, error) {
+	if e.own != nil {
+		if !p.isLink(e.path, e.link) {
+			return negotiate.ChangeContent, &e.own.Info, nil
+		}
+		return negotiate.ChangeNone, &e.own.Info, nil
+	}
+	info, found, err := p.stat(e)
+	if err != nil || !found {
+		return negotiate.ChangeNew, nil, err
+	}
+	if info.Mode&fs.ModeSymlink == 0 {
+		return negotiate.ChangeType, &info, nil
+	}
+	var link disk.Link
+	if e.directory.of != nil {
+		link, err = e.directory.of.ReadLink(e.name)
+	} else {
+		link, err = e.directory.seen.ReadLink(e.name)
+	}
+	if err != nil {
+		return 0, nil, cannotExamine(e, err)
+	}
+	switch exact := p.t.Params.Plan.Overwrite || p.t.Params.Config.HideContent; {
+	case link.Text != e.link:
+		return negotiate.ChangeContent, &info, nil
+	case !exact || p.sameLinkAttributes(e, link.Info):
+		return negotiate.ChangeNone, &info, nil
+	case link.Modified != e.meta.Modified:
+		return negotiate.ChangeTime, &info, nil
+	default:
+		return negotiate.ChangeOwner, &info, nil
+	}
+}
+
+// planLink makes a hard link, at once or when the file that it is another name of has been committed. In a dry run it
+// looks for what the target has in its place.
+func (p *planner) planLink(e *entry) error {
+	plan := &p.t.Params.Plan
+	if plan.Compare {
+		return p.compareLink(e)
+	}
+	if !plan.DryRun && !plan.IgnoreExisting {
+		return p.results.makeLink(e)
+	}
+	info, found, err := p.stat(e)
+	switch {
+	case err != nil:
+		return p.results.fail(e, err)
+	case found && plan.IgnoreExisting:
+		p.results.keep(e)
+		return nil
+	case !plan.DryRun:
+	case !found:
+		e.change = negotiate.ChangeNew
+	case p.isNameOf(e.link, info):
+	default:
+		if err := p.mayReplace(e, info); err != nil {
+			return p.results.fail(e, err)
+		}
+		e.change = negotiate.ChangeContent
+		if !info.Mode.IsRegular() {
+			e.change = negotiate.ChangeType
+		}
+	}
+	return p.results.makeLink(e)
+}
+
+// isNameOf reports whether there is the same file at a path below the root, which is looked into.
+func (p *planner) isNameOf(path string, file disk.Info) bool {
+	found, err := p.statPath(path)
+	return err == nil && found.SameFile(file.Identity)
+}
+
+// makeLink makes a hard link, or would in a dry run, at once or when the file that it is another name of is decided. It
+// fails with that file, in whose place the target may have another one.
+func (r *results) makeLink(l *entry) error {
+	waits, failed := r.links.awaitFile(l)
+	switch {
+	case waits:
+		return nil
+	case failed:
+		return r.linked(l, job.Failed, errFileFailed(l))
+	}
+	action, err := r.hardLink(l)
+	return r.linked(l, action, err)
+}
+
+// hardLink makes a hard link, or would make it in a dry run, and returns whether the target had it already. A file that
+// is needed is replaced, and then what was another name of it is another file.
+func (r *results) hardLink(l *entry) (job.Action, error) {
+	in := l.directory.of
+	switch {
+	case r.t.Params.Plan.DryRun && l.change == negotiate.ChangeNone && !r.links.wouldMake(l.link):
+		return job.Unchanged, nil
+	case r.t.Params.Plan.DryRun:
+		return job.WouldCopy, nil
+	case in.Fresh():
+		return job.Copied, in.Link(l.name, l.link)
+	}
+	before, absent := in.Stat(l.name)
+	if err := in.Link(l.name, l.link); err != nil {
+		return job.Failed, err
+	}
+	if after, err := in.Stat(l.name); absent == nil && err == nil && after.SameFile(before.Identity) {
+		return job.Unchanged, nil
+	}
+	return job.Copied, nil
+}
+
+// linked reports a hard link that has been made, or why it has not.
+func (r *results) linked(l *entry, action job.Action, err error) error {
+	if err != nil {
+		l.change = negotiate.ChangeNone
+		return r.fail(l, err)
+	}
+	switch action {
+	case job.Unchanged:
+		r.have(l)
+	case job.WouldCopy:
+		r.wouldNeed(l, cmp.Or(l.change, negotiate.ChangeContent))
+	default:
+		r.commit(l)
+	}
+	return nil
+}
+
+func errFileFailed(l *entry) error {
+	return disk.NewError(disk.ErrTarget, nil, "copy that file first, or leave links out of --preserve",
+		"cannot create %s: it is another name of %s, which was not copied", l.path, l.link)
+}
+
+// links knows what has become of the files that hard links may be other names of. Without hard links it knows nothing.
+// Any goroutine of the transfer uses it.
+type links struct {
+	mu     sync.Mutex
+	files  map[string]*entry // planned and not decided, by path; nil: no hard links are announced
+	failed role.PathSet      // what hard links cannot be made to
+	needed role.PathSet      // in a dry run: what hard links would be made to again
+}
+
+// fate is what becomes of a file for hard links to it.
+type fate int
+
+const (
+	made fate = iota // or there already
+	wouldBeMade
+	notMade
+)
+
+func newLinks(announced bool) *links {
+	if !announced {
+		return &links{}
+	}
+	return &links{files: make(map[string]*entry), failed: role.NewPathSet(), needed: role.NewPathSet()}
+}
+
+// plan notes a file that hard links may wait for.
+func (k *links) plan(e *entry) {
+	if k.files == nil || e.kind != negotiate.EntryFile {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !e.isDecided() {
+		k.files[e.path] = e
+	}
+}
+
+// claim makes the caller the one that decides an entry. The caller then adds the reply for the peer, which may announce
+// another entry in its place as soon as that has been sent, and calls results.decided.
+func (k *links) claim(e *entry, as fate) (first bool) {
+	if k.files == nil || e.kind != negotiate.EntryFile {
+		return e.decide()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !e.decide() {
+		return false
+	}
+	delete(k.files, e.path)
+	switch as {
+	case wouldBeMade:
+		k.needed.Add(e.path)
+	case notMade:
+		k.failed.Add(e.path)
+	}
+	return true
+}
+
+// awaitFile has a hard link wait for its file if that is undecided, and otherwise reports whether the file has failed.
+func (k *links) awaitFile(l *entry) (waits, failed bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if e := k.files[l.link]; e != nil {
+		e.waiting = append(e.waiting, l)
+		return true, false
+	}
+	return false, k.failed.Has(l.link)
+}
+
+// wouldMake reports whether a dry run has found that the file at a path is needed.
+func (k *links) wouldMake(path string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.needed.Has(path)
+}

@@ -1,0 +1,170 @@
+package role
+
+import (
+	"crypto/rand"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Config is one transfer with one peer. The zero value of a limit is no limit. Of the two sides' values for Digest and
+// Durability the stronger counts.
+type Config struct {
+	Side      negotiate.Side
+	Conn      comch.Conn
+	Memory    window.Memory
+	Paths     job.Paths // that this side can and will use
+	Placement Placement // nil: lanes are not pinned to CPUs
+	File      *job.LocalFile
+	Chunk     int64 // bytes; 0: chosen
+	Depth     int   // slots of the window; 0: chosen
+	Lanes     int   // of this side, each with an engine; 0: MaxLanes
+	Local     bool  // the peer is in this process, and the user sees neither side
+
+	// Pair is set where both sides know the direction: to what messages call both files. Use is then what File is.
+	Pair *job.Pair
+	Use  job.Use // job.AnyUse: the HELLOs decide who sends
+
+	// Kept says that the connection and Memory are used again after this transfer. The window then has the sizes that
+	// suit large files, whatever the size of this one, so that the next transfer has the same Layout. Conn.Close lets
+	// the peer receive what was sent.
+	Kept bool
+
+	// Restarted says that this is the second session over Conn: what the peer sent before its HELLO is of the first.
+	Restarted bool
+
+	Digest        digest.Algorithm
+	Durability    negotiate.Durability
+	Expect        *digest.Sum // the only content that may be transferred; nil: any
+	Readback      bool        // a receiver reads the target back from the disk before it commits
+	NoSparse      bool        // holes are filled with zeros
+	Owner, Xattrs bool        // preserve them, if the other side wants it too
+	Backup        bool        // keep what is replaced as NAME~
+	NoResume      bool        // neither use nor leave what a later transfer could resume
+	AllowChanging bool        // a source may change during the transfer
+	HideContent   bool        // a receiver does not let the sender learn whether the content of files is the same
+
+	// The following are for trees. Those from Links to FilesFrom and MaxEntries have an effect on the sender only.
+	Links      tree.LinkMode
+	Filter     *tree.Filter // of the entries to send; nil: all
+	FilesFrom  []string     // paths to send, relative to the tree; nil: all
+	HardLinks  bool         // preserve them, if the other side wants it too
+	Checksum   bool         // compare the content of what both sides have, not size and time
+	DryRun     bool         // decide what would be transferred, and change nothing
+	FailFast   bool         // the first entry that fails ends the transfer
+	RefuseSame bool         // if both sides have it and neither may be replaced, fail even if they are the same
+	MaxEntries int64
+	Mirror     *tree.Mirror // gets what is needed to remove from the target what the source lacks; nil: not wanted
+
+	SkipLeftovers bool // a sender leaves out the unfinished files of interrupted copies
+
+	IdleTimeout time.Duration   // without progress
+	Bandwidth   int64           // bytes per second
+	Limiters    []*rate.Limiter // shared with other transfers; bytes per second, with a burst of at least 4 KiB
+	MaxBytes    int64           // of the file
+	MaxHoles    int64           // bytes of holes whose zeros have to be digested or read back
+
+	Software string // name and version for the peer: printable ASCII, at most 64 bytes
+	Word     negotiate.Word
+	Location negotiate.Location
+	Log      zerolog.Logger
+	StallLog zerolog.Logger // of what the transfer waited for when it was given up because of a timeout
+	Progress *job.Progress
+	Notify   func(job.Event) // called by one goroutine at a time, which waits for it; may be nil
+	ExitCode func(error) int // of this program after an error, for the peer; nil: 1
+}
+
+// Placement gives lanes the CPUs of the process.
+type Placement interface {
+	// Lanes returns how to pin that many lanes; nil if they are better left to the scheduler, because the process may
+	// use more CPUs than that.
+	Lanes(n int) pump.Pinning
+}
+
+// Hello returns what this side has and wishes.
+func (c *Config) Hello() negotiate.Hello {
+	chunk, depth := c.window(0, c.sizing())
+	h := negotiate.Hello{
+		Digest: c.digest(), Durability: c.Durability, Flags: c.flags(),
+		Chunk: chunk, Depth: depth, Software: c.Software, Word: c.Word, Location: c.Location,
+	}
+	_, _ = rand.Read(h.Session[:]) // never fails
+	return h
+}
+
+// traits returns those of this side's device.
+func (c *Config) traits() window.Traits { return c.Memory.Traits(c.Paths) }
+
+// digest is at least that of the expected content.
+func (c *Config) digest() digest.Algorithm {
+	if c.Expect != nil {
+		return max(c.Digest, c.Expect.Algorithm())
+	}
+	return c.Digest
+}
+
+func (c *Config) flags() negotiate.Flags {
+	var flags negotiate.Flags
+	for flag, set := range map[negotiate.Flags]bool{
+		negotiate.FlagFile:          c.File.Source != nil || c.File.Exists && !c.File.Directory,
+		negotiate.FlagTree:          c.File.Directory,
+		negotiate.FlagStream:        c.File.Stream,
+		negotiate.FlagOverwrite:     c.File.Overwrite,
+		negotiate.FlagNoSparse:      c.NoSparse || c.File.Dense(),
+		negotiate.FlagReadback:      c.Readback,
+		negotiate.FlagOwner:         c.Owner,
+		negotiate.FlagXAttr:         c.Xattrs,
+		negotiate.FlagAllowChanging: c.AllowChanging,
+		negotiate.FlagLinks:         c.HardLinks,
+		negotiate.FlagChecksum:      c.Checksum || c.Expect != nil,
+		negotiate.FlagDryRun:        c.DryRun,
+		negotiate.FlagRefuseSame:    c.RefuseSame,
+		negotiate.FlagFailFast:      c.FailFast,
+		negotiate.FlagNoDMA:         !c.Paths.Has(negotiate.PathDMA),
+		negotiate.FlagReceives:      c.Use == job.TargetUse,
+
+		negotiate.FlagIgnoreExisting: c.File.IgnoreExisting,
+		negotiate.FlagUnfinished:     c.File.Unfinished,
+	} {
+		if set {
+			flags |= flag
+		}
+	}
+	for path, flag := range pathFlags {
+		if c.Paths.Has(path) {
+			flags |= flag
+		}
+	}
+	return flags
+}
+
+// pathFlags is the only table of the flags by which a side says that it can use a path. For PathDMA there is
+// negotiate.FlagNoDMA.
+var pathFlags = map[negotiate.Path]negotiate.Flags{
+	negotiate.PathFast: negotiate.FlagFast, negotiate.PathTLS: negotiate.FlagTLS,
+	negotiate.PathMessages: negotiate.FlagMessages, negotiate.PathRMA: negotiate.FlagRMA,
+	negotiate.PathTCP: negotiate.FlagTCP,
+}
+
+// PathsOf returns the paths that the flags of a HELLO stand for.
+func PathsOf(flags negotiate.Flags) job.Paths {
+	var p job.Paths
+	if !flags.Has(negotiate.FlagNoDMA) {
+		p = job.PathsOf(negotiate.PathDMA)
+	}
+	for path, flag := range pathFlags {
+		if flags.Has(flag) {
+			p |= job.PathsOf(path)
+		}
+	}
+	return p
+}

@@ -1,0 +1,299 @@
+package role
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quantity"
+)
+
+// Params are what follows for this side from its Config and from the plan that both sides have agreed upon. They do not
+// change during the transfer.
+type Params struct {
+	Config *Config
+	Plan   negotiate.Plan
+
+	logsChanges bool // the log has level DEBUG
+}
+
+// NewParams returns the parameters before an agreement, which sets Plan.
+func NewParams(c *Config) *Params {
+	return &Params{Config: c, logsChanges: c.Log.GetLevel() <= zerolog.DebugLevel}
+}
+
+// Sends reports whether this side is the sender.
+func (p *Params) Sends() bool { return p.Plan.Sender == p.Config.Side }
+
+// Tolerant reports whether the transfer goes on after an entry has failed.
+func (p *Params) Tolerant() bool { return p.Plan.Tree && !p.Plan.FailFast }
+
+// Writes reports whether anything may be changed in the target.
+func (p *Params) Writes() bool { return !p.Plan.DryRun && !p.Plan.Compare }
+
+// FailsLate reports whether an entry that the receiver has may fail nevertheless: the attributes of a directory are set
+// after its content.
+func (p *Params) FailsLate(kind negotiate.EntryKind) bool {
+	return kind == negotiate.EntryDirectory && p.Writes()
+}
+
+// Durability returns what a target has when it is committed. That of a stream is not known, nor that of what is only
+// compared.
+func (p *Params) Durability() negotiate.Durability {
+	if p.Plan.StreamTarget || p.Plan.Compare {
+		return negotiate.DurabilityNone
+	}
+	return p.Plan.Durability
+}
+
+// SumAlgorithm returns that of the digests by which content is compared before it is sent.
+func (p *Params) SumAlgorithm() digest.Algorithm { return p.Plan.SumDigest() }
+
+// LocalSize returns that of the file on this side in bytes, or job.Unknown.
+func (p *Params) LocalSize() int64 {
+	if p.Sends() && p.Config.File.Source != nil {
+		return p.Config.File.Source.Info().Size
+	}
+	return job.Unknown
+}
+
+// ContentLog returns the logger of the lanes.
+func (p *Params) ContentLog() zerolog.Logger {
+	return p.Config.Log.With().Str("data_path", p.Plan.Path.String()).Logger()
+}
+
+// BothSides returns the end of an advice that is for both sides. The user of a copy within one process knows of none.
+func (p *Params) BothSides(preposition string) string {
+	if p.Config.Local {
+		return ""
+	}
+	return " " + preposition + " both sides"
+}
+
+// Holes returns how the holes of a source are sent.
+func (p *Params) Holes() pump.Holes {
+	switch {
+	case !p.Plan.Sparse:
+		return pump.FillHoles
+	case p.Plan.Readback:
+		return pump.CheckHoles
+	default:
+		return pump.KeepHoles
+	}
+}
+
+// Packs reports whether a file of a tree is sent together with others. One with holes is sent in chunks, and so is one
+// that is to be read back.
+func (p *Params) Packs(info disk.Info) bool {
+	if p.Plan.Readback || info.Size > int64(p.Plan.Chunk) {
+		return false
+	}
+	return !p.Plan.Sparse || info.Allocated >= info.Size || info.Size < smallestHole
+}
+
+// LongestLink returns how many bytes the text of a link may have beside a name.
+func (p *Params) LongestLink(name int) int {
+	return p.Config.Conn.MaxMessage() - negotiate.MaxEntrySize(name, 0)
+}
+
+// InOrder reports whether chunks have to be taken in the order of their offsets.
+func (p *Params) InOrder() bool {
+	return p.Plan.Digest.Ordered() || p.Plan.StreamSource || p.Config.File.Stream
+}
+
+// Layout arranges this side's memory. A receiver that must keep the order holds all that can arrive out of it; one that
+// need not has each lane write one chunk while the engine fetches the next. Where the lane fetches it itself, which is
+// on a host that has the window, where the sender sends, and over memory that both sides map, it reuses one buffer.
+// Where content arrives over connections it stays in the memory of its slot, and there is no buffer.
+func (p *Params) Layout() window.Layout {
+	l := window.Layout{
+		Path: p.Plan.Path, Sends: p.Sends(), Digest: p.Plan.Digest,
+		Chunk: int64(p.Plan.Chunk), Depth: int(p.Plan.Depth),
+	}
+	l.Lanes = min(cmp.Or(p.Config.Lanes, MaxLanes), l.Depth)
+	if most := int(p.Config.traits().Lanes); l.Path == negotiate.PathFast && most > 0 {
+		l.Lanes = min(l.Lanes, most)
+	}
+	if p.InOrder() ||
+		l.Path.Connects() && p.Plan.StreamTarget { // a connection ends when either side opens another window
+		l.Lanes = 1
+	}
+	if l.Sends || l.Path.Connects() {
+		return l
+	}
+	l.Buffers = l.LaneSlots(0)
+	copies := l.Path.Pushed() || l.Path == negotiate.PathDMA && p.Config.Side.Initiates() ||
+		l.Path == negotiate.PathRMA && !p.Config.traits().Distant
+	if copies && !p.InOrder() {
+		l.Buffers = 1
+	}
+	return l
+}
+
+// Batch returns how many chunks one message stands for: a quarter of the window, so that the rest keeps both sides
+// busy, and at most maxBatch. Where a chunk may take long, each has its own message, and so has each of a file that
+// fits the window: the receiver would have nothing to do while the sender reads a large part of it.
+func (p *Params) Batch() int {
+	if p.Config.Bandwidth > 0 || len(p.Config.Limiters) > 0 || p.Config.File.Stream {
+		return 1
+	}
+	size := p.LocalSize()
+	if size != job.Unknown && !p.Plan.Tree && size <= int64(p.Plan.Depth)*int64(p.Plan.Chunk) {
+		return 1
+	}
+	return max(1, min(int(p.Plan.Depth)/4, maxBatch/int(p.Plan.Chunk)))
+}
+
+// ChunkGrace returns how long a chunk may take. Where the order counts, a retransmitted one makes a whole window
+// wait.
+func (p *Params) ChunkGrace() time.Duration {
+	if p.InOrder() || p.Plan.StreamTarget {
+		return SlowChunk * time.Duration(1+p.Plan.Depth/4)
+	}
+	return SlowChunk
+}
+
+// Pinning returns how the lanes are pinned for a file of that size; nil: they are not. A device with a processor of its
+// own leaves this one's CPUs alone. The single lanes of both sides are better on different CPUs, and a small file is
+// transferred before pinning could pay. The lanes that receive a tree spend most of the time in system calls, which
+// create one file after the other.
+func (p *Params) Pinning(size int64) pump.Pinning {
+	if p.Config.Placement == nil || p.Config.traits().Distant || p.InOrder() || p.Plan.StreamTarget {
+		return nil
+	}
+	if p.Plan.Tree && !p.Sends() || size < smallFile {
+		return nil
+	}
+	return p.Config.Placement.Lanes(MaxLanes)
+}
+
+// Check refuses what the peer may want and this side's user does not.
+func (p *Params) Check() error {
+	if use := p.Config.Use; use != job.AnyUse && p.Sends() != (use == job.SourceUse) {
+		return &negotiate.Error{
+			State: negotiate.AwaitHello, Message: negotiate.TypeHello, Err: negotiate.ErrMalformed,
+			Detail: "the peer reverses the direction that was agreed on",
+		}
+	}
+	if e := p.Config.Expect; e != nil && p.Plan.Digest != e.Algorithm() {
+		return job.NewError(job.ErrSettings, nil, "use the same --digest on both sides",
+			"--expect names a %s digest, but the %s requires the stronger %s",
+			e.Algorithm(), p.Config.Side.Other(), p.Plan.Digest)
+	}
+	if p.Config.File.Discards && p.Plan.Tree {
+		return &negotiate.Error{
+			State: negotiate.AwaitHello, Message: negotiate.TypeHello, Err: negotiate.ErrMalformed,
+			Detail: "a directory for a measurement",
+		}
+	}
+	if p.Config.Expect != nil && p.Plan.Tree {
+		return job.NewError(job.ErrSettings, nil, "leave out --expect, and compare with dma-copy verify",
+			"--expect names the digest of one file, but %s is a directory", p.Config.File.Path)
+	}
+	if !p.Plan.Tree && !p.Sends() {
+		if err := p.Config.File.CheckFile(p.Plan.Sender); err != nil {
+			return err
+		}
+	}
+	if p.Plan.DryRun && (p.Plan.StreamSource || p.Plan.StreamTarget) {
+		return job.NewError(job.ErrSettings, nil, "leave out --dry-run, or name a file or directory on both sides",
+			"a stream has no plan that --dry-run could print")
+	}
+	return nil
+}
+
+// CheckSize refuses a file, or the files of a tree, that are larger than this side's user allows.
+func (p *Params) CheckSize(bytes int64) error {
+	switch limit := p.Config.MaxBytes; {
+	case limit == 0 || bytes <= limit:
+		return nil
+	case p.Plan.Tree: // of which there may be more
+		return job.NewError(job.ErrLimit, nil, "raise --max-bytes, or exclude some",
+			"the files of %s have more than %s", p.Config.File.Path, quantity.Bytes(uint64(limit)))
+	default:
+		return job.OverLimit(p.Config.File.Path, bytes, limit)
+	}
+}
+
+// CheckFile refuses a file that the protocol cannot carry.
+func CheckFile(path string, bytes int64) error {
+	if bytes > negotiate.MaxSize {
+		return disk.NewError(disk.ErrSource, nil, "exclude it, or split it",
+			"%s is too large: %s exceeds the protocol's limit of %s",
+			path, quantity.Bytes(uint64(bytes)), quantity.Bytes(negotiate.MaxSize))
+	}
+	return nil
+}
+
+// CheckEntries refuses a tree with more entries than this side's user allows.
+func (p *Params) CheckEntries(entries int64) error {
+	if p.Config.MaxEntries > 0 && entries > p.Config.MaxEntries {
+		return p.OverEntries()
+	}
+	return nil
+}
+
+// OverEntries returns the error for a tree with more entries than this side's user allows.
+func (p *Params) OverEntries() error {
+	return job.NewError(job.ErrLimit, nil, "raise --max-entries, or exclude some",
+		"%s has more than %d entries", p.Config.File.Path, p.Config.MaxEntries)
+}
+
+// readsHoles reports whether the zeros of a hole cost as much as data: for a digest that has no closed form for them,
+// and for a readback.
+func (p *Params) readsHoles() bool { return p.Plan.Digest.Ordered() || p.Plan.Readback }
+
+// LimitsHoles reports whether this side refuses files with many holes.
+func (p *Params) LimitsHoles() bool { return p.Config.MaxHoles > 0 && p.readsHoles() }
+
+// CheckHoles has a sender refuse before a byte of a file moves what the receiver would refuse as the holes arrive.
+func (p *Params) CheckHoles(s *disk.Source, path string) error {
+	if !p.LimitsHoles() || !p.Plan.Sparse {
+		return nil
+	}
+	exceeded, err := s.HolesExceed(p.Config.MaxHoles)
+	if exceeded {
+		return p.OverHoles(path)
+	}
+	return err
+}
+
+// OverHoles returns the error for a file with more holes than this side's user allows.
+func (p *Params) OverHoles(path string) error {
+	reader, next := p.Plan.Digest.String(), "use --digest crc32c"
+	if p.Plan.Readback {
+		reader, next = "--verify readback", "leave it out"
+	}
+	return job.NewError(job.ErrLimit, nil, next+p.BothSides("on")+", or raise --max-holes",
+		"%s has more than %s of holes, which %s would read as zeros",
+		path, quantity.Bytes(uint64(p.Config.MaxHoles)), reader)
+}
+
+// CheckContent compares what was transferred with what the user allows.
+func (p *Params) CheckContent(size int64, sum digest.Sum) error {
+	if err := p.CheckSize(size); err != nil {
+		return err
+	}
+	if e := p.Config.Expect; e != nil && sum != *e {
+		return job.NewError(job.ErrDigest, nil, "check the source, or correct --expect",
+			"digest mismatch of %s: got %s, expected %s", p.Config.File.Path, sum, e)
+	}
+	return nil
+}
+
+// Corrupted explains the failure of lanes that have given up on a chunk.
+func (p *Params) Corrupted(failed error) error {
+	if errors.Is(failed, pump.ErrCorrupted) {
+		return job.NewError(job.ErrDigest, failed, "check the memory"+p.BothSides("of")+" and the device",
+			"transfer of %s failed: %v", p.Config.File.Path, failed)
+	}
+	return failed
+}

@@ -1,0 +1,283 @@
+package role
+
+import (
+	"math"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"golang.org/x/time/rate"
+)
+
+// With a bandwidth limit chunks are so small that the peer sees progress, unless they could not be smaller.
+func TestPacedChunksAreSmall(t *testing.T) {
+	for bandwidth, want := range map[int64]uint32{
+		0: 512 << 10, 1 << 30: 512 << 10, 2 << 20: 256 << 10, 100_000: 8192, 1: negotiate.MinChunk,
+	} {
+		c := Config{Side: negotiate.DPU, Bandwidth: bandwidth}
+		if got, _ := c.window(0, sizing{}); got != want {
+			t.Errorf("at %d bytes per second chunks have %d bytes, not %d", bandwidth, got, want)
+		}
+	}
+}
+
+// The DPU has small windows for small files. A side that was given a chunk or a depth proposes that, and the host
+// leaves the choice to the DPU.
+func TestSmallFilesGetSmallWindows(t *testing.T) {
+	const unknown = 0
+	dpu, host := Config{Side: negotiate.DPU}, Config{Side: negotiate.Host}
+	for _, c := range []struct {
+		config       Config
+		size         int64
+		chunk, depth uint32
+	}{
+		{dpu, unknown, 512 << 10, 16},
+		{dpu, 1, 64 << 10, 8},
+		{dpu, 2 << 20, 64 << 10, 8},
+		{dpu, 60 << 20, 128 << 10, 8},
+		{dpu, 64 << 20, 256 << 10, 8},
+		{dpu, 1 << 30, 512 << 10, 8},
+		{dpu, 2 << 30, 512 << 10, 16},
+		{dpu, math.MaxInt64, 512 << 10, 16},
+		{host, 2 << 20, 2 << 20, 32},
+		{Config{Side: negotiate.DPU, Chunk: 1 << 20}, 64 << 20, 1 << 20, 8},
+		{Config{Side: negotiate.DPU, Depth: 4}, 1 << 30, 512 << 10, 4},
+		{Config{Side: negotiate.DPU, Depth: 1 << 20}, 1 << 30, 512 << 10, negotiate.MaxDepth},
+	} {
+		if chunk, depth := c.config.window(c.size, sizing{}); chunk != c.chunk || depth != c.depth {
+			t.Errorf("%s, chunk %d and depth %d asked for, %d bytes: %d slots of %d bytes",
+				c.config.Side, c.config.Chunk, c.config.Depth, c.size, depth, chunk)
+		}
+	}
+	distant := sizing{Traits: window.Traits{Distant: true}}
+	for size, want := range map[int64][2]uint32{
+		unknown: {1 << 20, 32}, 2 << 20: {64 << 10, 8}, 1 << 30: {1 << 20, 32},
+	} {
+		if chunk, depth := dpu.window(size, distant); chunk != want[0] || depth != want[1] {
+			t.Errorf("a distant device and %d bytes: %d slots of %d bytes", size, depth, chunk)
+		}
+	}
+	connected := sizing{Traits: window.Traits{
+		Sizes: window.Sizes{Smallest: 512 << 10, Largest: 2 << 20, Chunks: 32, Depth: 4},
+	}}
+	for size, want := range map[int64][2]uint32{
+		unknown: {2 << 20, 4}, 1: {512 << 10, 4}, 32 << 20: {1 << 20, 4}, math.MaxInt64: {2 << 20, 4},
+	} {
+		if chunk, depth := dpu.window(size, connected); chunk != want[0] || depth != want[1] {
+			t.Errorf("a network connection and %d bytes: %d slots of %d bytes", size, depth, chunk)
+		}
+	}
+	for size, want := range map[int64][2]uint32{
+		2 << 20: {64 << 10, 4}, 64 << 20: {512 << 10, 4}, 4 << 30: {1 << 20, 4},
+	} {
+		if chunk, depth := dpu.window(size, sizing{shared: true}); chunk != want[0] || depth != want[1] {
+			t.Errorf("lanes that share CPUs and %d bytes: %d slots of %d bytes", size, depth, chunk)
+		}
+	}
+	if got, _ := dpu.window(unknown, sizing{Traits: window.Traits{Largest: 100_000}}); got != 64<<10 {
+		t.Errorf("a device that copies 100,000 bytes at once gets slots of %d", got)
+	}
+}
+
+// Where a chunk may take long each has a message of its own, and elsewhere a message stands for at most maxBatch.
+func TestBatches(t *testing.T) {
+	plan := func(slots, chunk uint32) negotiate.Plan { return negotiate.Plan{Depth: slots, Chunk: chunk} }
+	for name, c := range map[string]struct {
+		plan   negotiate.Plan
+		config Config
+		stream bool
+		size   int64 // of the source; 0: it is the peer's
+		want   int
+	}{
+		"a quarter of the window": {plan: plan(16, 512<<10), want: 4},
+		"few slots":               {plan: plan(3, 512<<10), want: 1},
+		"many slots":              {plan: plan(1024, 512<<10), want: 8},
+		"large slots":             {plan: plan(32, 32<<20), want: 1},
+		"paced":                   {plan: plan(16, 512<<10), config: Config{Bandwidth: 1}, want: 1},
+		"stream":                  {plan: plan(16, 512<<10), stream: true, want: 1},
+		"a file in the window":    {plan: plan(16, 512<<10), size: 8 << 20, want: 1},
+		"a larger file":           {plan: plan(16, 512<<10), size: 8<<20 + 1, want: 4},
+		"a small tree":            {plan: negotiate.Plan{Depth: 16, Chunk: 512 << 10, Tree: true}, size: 1, want: 4},
+	} {
+		c.config.File = &job.LocalFile{Stream: c.stream}
+		if c.size > 0 {
+			c.config.File.Source = disk.NewSource(nil, disk.Info{Identity: disk.Identity{Size: c.size}})
+		}
+		agreed := Params{Config: &c.config, Plan: c.plan}
+		if got := agreed.Batch(); got != c.want {
+			t.Errorf("%s: %d chunks with a message, not %d", name, got, c.want)
+		}
+	}
+}
+
+// A lane that fetches a chunk itself needs one buffer for it, unless chunks wait in buffers to be written in order.
+func TestBuffersOfALane(t *testing.T) {
+	for name, c := range map[string]struct {
+		side    negotiate.Side
+		path    negotiate.Path
+		digest  digest.Algorithm
+		distant bool
+		buffers int
+	}{
+		"DPU":                     {negotiate.DPU, negotiate.PathDMA, digest.CRC32C, false, 4},
+		"DPU, in order":           {negotiate.DPU, negotiate.PathDMA, digest.SHA256, false, 8},
+		"DPU, fast path":          {negotiate.DPU, negotiate.PathFast, digest.CRC32C, false, 1},
+		"DPU, fast and in order":  {negotiate.DPU, negotiate.PathFast, digest.SHA256, false, 8},
+		"a host":                  {negotiate.Host, negotiate.PathDMA, digest.CRC32C, false, 1},
+		"a host, in order":        {negotiate.Host, negotiate.PathDMA, digest.SHA256, false, 8},
+		"a host, with a card":     {negotiate.Host, negotiate.PathDMA, digest.CRC32C, true, 1},
+		"a host on the fast path": {negotiate.Host, negotiate.PathFast, digest.CRC32C, false, 1},
+		"RDMA":                    {negotiate.DPU, negotiate.PathRMA, digest.CRC32C, true, 4},
+		"RDMA, in order":          {negotiate.DPU, negotiate.PathRMA, digest.SHA256, true, 8},
+		"shared memory":           {negotiate.DPU, negotiate.PathRMA, digest.CRC32C, false, 1},
+		"shared memory, in order": {negotiate.DPU, negotiate.PathRMA, digest.SHA256, false, 8},
+	} {
+		memory := device{traits: window.Traits{Distant: c.distant}}
+		config := &Config{Side: c.side, File: &job.LocalFile{}, Memory: memory}
+		agreed := Params{Config: config, Plan: negotiate.Plan{
+			Sender: c.side.Other(), Path: c.path, Depth: 8, Chunk: 4096, Digest: c.digest,
+		}}
+		if got := agreed.Layout().Buffers; got != c.buffers {
+			t.Errorf("%s: %d buffers, not %d", name, got, c.buffers)
+		}
+	}
+}
+
+// device is the Memory of a device that only has traits.
+type device struct {
+	window.Memory
+	traits window.Traits
+}
+
+func (d device) Traits(job.Paths) window.Traits { return d.traits }
+
+// fewCPUs is the Placement of a process with no more CPUs than lanes.
+type fewCPUs struct{ pump.Pinning }
+
+func (f fewCPUs) Lanes(int) pump.Pinning { return f }
+
+// Lanes are pinned in a transfer that is worth it, unless the device copies with a processor of its own.
+func TestPinning(t *testing.T) {
+	const large, small = 1 << 30, 1 << 20
+	plan := negotiate.Plan{Digest: digest.CRC32C}
+	with := func(change func(p *negotiate.Plan)) negotiate.Plan {
+		p := plan
+		change(&p)
+		return p
+	}
+	for name, c := range map[string]struct {
+		plan      negotiate.Plan
+		size      int64
+		placement Placement
+		stream    bool
+		distant   bool
+		pinned    bool
+	}{
+		"large":            {plan: plan, size: large, placement: fewCPUs{}, pinned: true},
+		"without a wish":   {plan: plan, size: large},
+		"a distant device": {plan: plan, size: large, placement: fewCPUs{}, distant: true},
+		"small":            {plan: plan, size: small, placement: fewCPUs{}},
+		"of unknown size":  {plan: plan, size: job.Unknown, placement: fewCPUs{}},
+		"ordered": {
+			plan: with(func(p *negotiate.Plan) { p.Digest = digest.SHA256 }), size: large, placement: fewCPUs{},
+		},
+		"from a stream": {
+			plan: with(func(p *negotiate.Plan) { p.StreamSource = true }), size: large, placement: fewCPUs{},
+		},
+		"to a stream": {
+			plan: with(func(p *negotiate.Plan) { p.StreamTarget = true }), size: large, placement: fewCPUs{},
+		},
+		"a stream's side": {plan: plan, size: large, placement: fewCPUs{}, stream: true},
+	} {
+		agreed := Params{Plan: c.plan, Config: &Config{
+			Placement: c.placement, Memory: device{traits: window.Traits{Distant: c.distant}},
+			File: &job.LocalFile{Stream: c.stream},
+		}}
+		if got := agreed.Pinning(c.size); (got != nil) != c.pinned {
+			t.Errorf("%s: pinned by %v", name, got)
+		}
+		if got := agreed.Config.sizing().shared; got != (c.placement != nil && !c.distant) {
+			t.Errorf("%s: CPUs are shared: %t", name, got)
+		}
+	}
+}
+
+// A device that can have only one producer or consumer on a connection has one lane.
+func TestLanesOfAConnection(t *testing.T) {
+	for limit, want := range map[int64]int{0: MaxLanes, 1: 1, 2: 2, 64: MaxLanes} {
+		agreed := Params{
+			Config: &Config{File: &job.LocalFile{}, Memory: device{traits: window.Traits{Lanes: limit}}},
+			Plan:   negotiate.Plan{Path: negotiate.PathFast, Depth: 8, Chunk: 4096, Digest: digest.CRC32C},
+		}
+		if got := agreed.Layout().Lanes; got != want {
+			t.Errorf("%d per connection: %d lanes, not %d", limit, got, want)
+		}
+	}
+}
+
+// The window keeps to what the device can have in flight, whatever was asked for.
+func TestDepthOfADevice(t *testing.T) {
+	for _, asked := range []int{0, 3, 64} {
+		c := Config{Side: negotiate.Host, Depth: asked}
+		want := uint32(5)
+		if asked == 3 {
+			want = 3
+		}
+		if got := c.depth(0, 4096, sizing{Traits: window.Traits{Deepest: 5}}); got != want {
+			t.Errorf("%d slots were asked for: got %d", asked, got)
+		}
+	}
+}
+
+// On the paths with connections both sides arrange their windows alike, whichever end is a stream: each connection is
+// of both. A receiver has no buffers beside its slots.
+func TestLanesOfConnectionsFollowThePlan(t *testing.T) {
+	for name, plan := range map[string]negotiate.Plan{
+		"files":         {},
+		"stream source": {StreamSource: true},
+		"stream target": {StreamTarget: true},
+		"ordered":       {Digest: negotiate.DigestBLAKE3},
+	} {
+		for _, path := range []negotiate.Path{negotiate.PathTLS, negotiate.PathTCP} {
+			plan.Path, plan.Sender, plan.Chunk, plan.Depth = path, negotiate.Client, 4096, 4
+			layouts := map[negotiate.Side]window.Layout{}
+			for side, stream := range map[negotiate.Side]bool{
+				negotiate.Client: plan.StreamSource, negotiate.Server: plan.StreamTarget,
+			} {
+				agreed := Params{Plan: plan, Config: &Config{
+					Side: side, File: &job.LocalFile{Stream: stream}, Memory: device{},
+				}}
+				layouts[side] = agreed.Layout()
+			}
+			sends, receives := layouts[negotiate.Client], layouts[negotiate.Server]
+			if sends.Lanes != receives.Lanes || sends.Buffers != 0 || receives.Buffers != 0 {
+				t.Errorf("%s, %s: the sender has %+v, the receiver %+v", path, name, sends, receives)
+			}
+		}
+	}
+}
+
+// A chunk takes no longer than an eighth of a second of the slowest limit.
+func TestChunkOfLimitedTransfer(t *testing.T) {
+	for _, test := range []struct {
+		bandwidth int64
+		limiters  []*rate.Limiter
+		want      uint32
+	}{
+		{0, nil, hostChunk},
+		{0, []*rate.Limiter{rate.NewLimiter(rate.Inf, 0)}, hostChunk},
+		{0, []*rate.Limiter{rate.NewLimiter(1<<20, 1<<20)}, 128 << 10},
+		{1 << 19, []*rate.Limiter{rate.NewLimiter(1<<20, 1<<20)}, 64 << 10},
+		{1 << 30, []*rate.Limiter{rate.NewLimiter(1<<20, 1<<20), rate.NewLimiter(1<<18, 1<<18)}, 32 << 10},
+	} {
+		c := Config{Bandwidth: test.bandwidth, Limiters: test.limiters}
+		if got := c.chunk(0, sizing{}); got != test.want {
+			t.Errorf("%d and %d limiters: chunks of %d bytes, want %d",
+				test.bandwidth, len(test.limiters), got, test.want)
+		}
+	}
+}

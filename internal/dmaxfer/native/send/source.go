@@ -1,0 +1,125 @@
+package send
+
+import (
+	"context"
+	"io"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// source supplies the entries of a transfer, in their order.
+type source interface {
+	// next returns some entries, or io.EOF after the last. It may take long, and is called by one job.
+	next(ctx context.Context) ([]sourceEntry, error)
+
+	// close releases what the source holds.
+	close()
+}
+
+// sourceEntry is an entry of the transfer, or one that cannot be sent.
+type sourceEntry struct {
+	*entry
+	described negotiate.Entry
+	err       error // not nil: why it cannot be sent
+}
+
+// openSource opens what the plan wants sent.
+func openSource(t *role.Transfer) (source, error) {
+	if t.Params.Plan.Tree {
+		return openTreeSource(t)
+	}
+	return &fileSource{t: t}, nil
+}
+
+// fileSource is the one entry of a file or of a stream.
+type fileSource struct {
+	t     *role.Transfer
+	found bool
+}
+
+// next implements source.
+func (f *fileSource) next(context.Context) ([]sourceEntry, error) {
+	if f.found {
+		return nil, io.EOF
+	}
+	f.found = true
+	c := f.t.Params.Config
+	e := &entry{kind: negotiate.EntryFile, path: c.File.Path, size: job.Unknown, open: f.openStream}
+	described := negotiate.Entry{Kind: negotiate.EntryFile, Flags: negotiate.EntrySizeUnknown}
+	if c.File.Source != nil {
+		err := role.CheckFile(c.File.Path, c.File.Source.Info().Size)
+		if err == nil {
+			err = f.t.Params.CheckHoles(c.File.Source, c.File.Path)
+		}
+		if err != nil {
+			return nil, err
+		}
+		e.open = func(context.Context) (*content, error) {
+			return &content{source: c.File.Source, close: func() {}}, nil
+		}
+		e.size = c.File.Source.Info().Size
+		described = describe(c.File.Source.Info(), negotiate.EntryFile)
+		if f.t.Params.Plan.XAttr {
+			var err error
+			if e.attributes, err = role.ReadAttributes(c.File.Source.File(), c.File.Path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return []sourceEntry{newSourceEntry(e, described)}, nil
+}
+
+func (f *fileSource) openStream(ctx context.Context) (*content, error) {
+	in, err := f.t.Params.Config.File.OpenInput()
+	if err != nil {
+		return nil, job.NewError(job.ErrSource, err, "connect a file or a pipe to it",
+			"cannot read standard input: %s", disk.Reason(err))
+	}
+	stream := disk.NewStream(in, f.t.Params.Config.Progress.Touch)
+	context.AfterFunc(ctx, stream.Close) // a lane may wait for more of it
+	return &content{stream: stream, close: stream.Close}, nil
+}
+
+// close implements source. The file is closed by its owner, the stream at the end of the transfer.
+func (f *fileSource) close() {}
+
+// describe returns what is announced of an entry.
+func describe(info disk.Info, kind negotiate.EntryKind) negotiate.Entry {
+	e := negotiate.Entry{
+		Kind: kind, Mode: permissions(info.Mode), MTime: negotiate.Timestamp(info.Modified),
+		UID: info.UID, GID: info.GID,
+	}
+	if kind == negotiate.EntryFile {
+		e.Size, e.Identity = uint64(info.Size), info.Fingerprint()
+	}
+	return e
+}
+
+// permissions returns what is kept of a mode. Without its sticky bit a directory that all may write would let anyone
+// remove the files of others.
+func permissions(mode fs.FileMode) uint32 {
+	kept := uint32(mode.Perm())
+	if mode.IsDir() && mode&fs.ModeSticky != 0 {
+		kept |= unix.S_ISVTX
+	}
+	return kept
+}
+
+func newSourceEntry(e *entry, described negotiate.Entry) sourceEntry {
+	if e.kind == negotiate.EntryFile && !e.packed {
+		described.Flags |= negotiate.EntryChunked
+	}
+	if len(e.attributes) > 0 {
+		described.Flags |= negotiate.EntryHasMetadata
+		if e.kind == negotiate.EntryFile {
+			described.Xattrs = role.SumAttributes(e.attributes)
+		}
+	}
+	return sourceEntry{entry: e, described: described}
+}
