@@ -74,24 +74,44 @@ host$ dma-copy bench -f image.bin :inbox/
 func runBench(ctx context.Context, streams streams, s config.Bench, log zerolog.Logger) error {
 	ctx, cancel := limitTime(ctx, s.Timeout)
 	defer cancel()
-	waits := waitOutput(streams, s.Output, s.Quiet, log)
 	b := &benchRun{settings: s, streams: streams, log: log, at: placeOf(s.Remote)}
 	if s.Daemon {
-		s.Remote.Share, s.Remote.Path = "", ""
-		daemon := reach{Contact: s.Contact, Reach: s.Reach, daemon: s.Remote, waits: waits, validate: s.ValidateFor}
-		return output.InRequest(measurement, withDaemon(ctx, streams, daemon, log, b.measure))
+		return output.InRequest(measurement, b.measureDaemon(ctx))
 	}
-	err := onBothSides(ctx, s.Reach, "dma-copy bench", waits, log, func(on side, met func()) error {
-		meeting := service.Meeting{
-			Device: on.device, Side: on.side, Representor: s.Representor, Wait: s.Wait, Name: negotiate.BenchServerName,
-			Met: met,
-		}
-		if on.side == negotiate.DPU {
-			return b.serve(ctx, on, meeting)
-		}
-		return b.call(ctx, on, meeting)
-	})
-	return output.InRequest(measurement, err)
+	return output.InRequest(measurement, b.measureTogether(ctx))
+}
+
+// measureDaemon measures with a daemon.
+func (b *benchRun) measureDaemon(ctx context.Context) (err error) {
+	s := b.settings
+	daemon := share.Remote{Peer: s.Remote.Peer, Address: s.Remote.Address}
+	ctx, c, err := connect(ctx, b.streams, reach{
+		Contact: s.Contact, Reach: s.Reach, daemon: daemon, validate: s.ValidateFor,
+		waits: waitOutput(b.streams, s.Output, s.Quiet, b.log),
+	}, b.log)
+	if err != nil {
+		return err
+	}
+	defer c.end(&err)
+	return b.measure(ctx, c)
+}
+
+// measureTogether measures on the host, and serves the measurements on the DPU.
+func (b *benchRun) measureTogether(ctx context.Context) (err error) {
+	s := b.settings
+	on, err := meetCommand(ctx, s.Reach, "dma-copy bench", waitOutput(b.streams, s.Output, s.Quiet, b.log), b.log)
+	if err != nil {
+		return err
+	}
+	defer on.end(&err)
+	meeting := service.Meeting{
+		Device: on.device, Side: on.side.side, Representor: s.Representor, Wait: s.Wait,
+		Name: negotiate.BenchServerName, Met: on.met,
+	}
+	if on.side.side == negotiate.DPU {
+		return b.serve(ctx, on.side, meeting)
+	}
+	return b.call(ctx, on.side, meeting)
 }
 
 // measurement is what errors of the connection call what bench does.
@@ -111,7 +131,7 @@ type benchRun struct {
 }
 
 // call measures, on the host, with a bench on the DPU.
-func (b *benchRun) call(ctx context.Context, on side, m service.Meeting) error {
+func (b *benchRun) call(ctx context.Context, on *side, m service.Meeting) error {
 	b.at.Share = benchShare
 	client, err := service.Dial(ctx, m, service.ClientConfig{
 		Verify: secure.AnyKey, Anonymous: true, Software: softwareName(), Name: machineName(), User: userName(),
@@ -121,7 +141,7 @@ func (b *benchRun) call(ctx context.Context, on side, m service.Meeting) error {
 	if err != nil {
 		return err
 	}
-	err = b.measure(ctx, contact{side: on, client: client, path: pathOf(on, b.settings.Driver)})
+	err = b.measure(ctx, &contact{side: on, client: client, path: on.path(b.settings.Driver)})
 	if err == nil {
 		_, err = client.Text(ctx, benchDone)
 	}
@@ -141,7 +161,7 @@ type benchEnd struct {
 func (e *benchEnd) Ended(r service.Record) { e.done = e.done || r.Text == benchDone }
 
 // serve is the other side of a bench on the host.
-func (b *benchRun) serve(ctx context.Context, on side, m service.Meeting) (err error) {
+func (b *benchRun) serve(ctx context.Context, on *side, m service.Meeting) (err error) {
 	key, err := identity.Generate()
 	if err != nil {
 		return err
@@ -174,7 +194,7 @@ func (b *benchRun) serve(ctx context.Context, on side, m service.Meeting) (err e
 		return err
 	}
 	if b.settings.Output == option.OutputJSON {
-		return b.newReport(on, pathOf(on, b.settings.Driver)).WriteJSON(b.streams.stdout)
+		return b.newReport(on, on.path(b.settings.Driver)).WriteJSON(b.streams.stdout)
 	}
 	if b.settings.Quiet {
 		return nil
@@ -194,7 +214,7 @@ func temporaryShare(in string) ([]share.Share, error) {
 }
 
 // newReport returns a report without results.
-func (b *benchRun) newReport(on side, path output.Path) *bench.Report {
+func (b *benchRun) newReport(on *side, path output.Path) *bench.Report {
 	return &bench.Report{
 		Version: 1, Software: softwareName(), Side: output.RoleOf(on.side), Driver: path.Driver,
 		Hardware: path.Hardware, Results: []bench.Result{}, Skipped: []bench.Skipped{},
@@ -202,7 +222,7 @@ func (b *benchRun) newReport(on side, path output.Path) *bench.Report {
 }
 
 // measure measures everything, and reports it.
-func (b *benchRun) measure(ctx context.Context, c contact) error {
+func (b *benchRun) measure(ctx context.Context, c *contact) error {
 	var plot *fileio.Replacement
 	if b.settings.Plot != "" {
 		var err error
@@ -244,7 +264,7 @@ func (b *benchRun) measure(ctx context.Context, c contact) error {
 }
 
 // roundTrips measures those over the control channel.
-func (b *benchRun) roundTrips(ctx context.Context, c contact) error {
+func (b *benchRun) roundTrips(ctx context.Context, c *contact) error {
 	times := make([]time.Duration, 200)
 	for i := range times {
 		var err error
@@ -260,7 +280,7 @@ func (b *benchRun) roundTrips(ctx context.Context, c contact) error {
 }
 
 // copies measures the copies from memory to memory.
-func (b *benchRun) copies(ctx context.Context, c contact) error {
+func (b *benchRun) copies(ctx context.Context, c *contact) error {
 	s := b.settings
 	paths := []negotiate.Path{
 		negotiate.PathDMA, negotiate.PathFast, negotiate.PathTLS, negotiate.PathTCP, negotiate.PathMessages,
@@ -304,7 +324,7 @@ func (b *benchRun) copies(ctx context.Context, c contact) error {
 }
 
 // skip notes why a path, or the cases of it that prefix names, are not measured, and returns that.
-func (b *benchRun) skip(c contact, from string, path negotiate.Path, prefix string, why error) error {
+func (b *benchRun) skip(c *contact, from string, path negotiate.Path, prefix string, why error) error {
 	b.report.Skipped = append(b.report.Skipped, bench.Skipped{
 		From: from, Path: path.String(), Reason: prefix + output.Sentence(withSide(c.side.side, why)),
 	})
@@ -312,7 +332,7 @@ func (b *benchRun) skip(c contact, from string, path negotiate.Path, prefix stri
 }
 
 // measurer returns what makes the measurements on a path in a direction.
-func (b *benchRun) measurer(c contact, path negotiate.Path, direction negotiate.CopyDirection) bench.Measurer {
+func (b *benchRun) measurer(c *contact, path negotiate.Path, direction negotiate.CopyDirection) bench.Measurer {
 	return func(ctx context.Context, of bench.Case, bytes int64) (bench.Measured, error) {
 		summary, err := c.client.Measure(ctx, negotiate.MeasureRequest{
 			Direction: direction, Path: path, Lanes: uint8(of.Lanes), Chunk: uint32(of.Chunk), Depth: uint32(of.Depth),
@@ -341,7 +361,7 @@ func (b *benchRun) options(of negotiate.Side) dmaxfer.Options {
 }
 
 // wholeCopy copies a file as push does, under a name that is new there, and removes the copy.
-func (b *benchRun) wholeCopy(ctx context.Context, c contact) error {
+func (b *benchRun) wholeCopy(ctx context.Context, c *contact) error {
 	o, at := b.options(c.side.side), b.at
 	o.File, o.Digest, o.Durability, o.NoResume = b.settings.File, digest.CRC32C, negotiate.DurabilityFull, true
 	if info, err := os.Stat(o.File); err == nil && !info.Mode().IsRegular() {
@@ -373,7 +393,7 @@ func (b *benchRun) wholeCopy(ctx context.Context, c contact) error {
 
 // removeCopy removes the copy after a push that ended with err, and returns that. It also does so after the end of ctx,
 // and names a copy that may remain.
-func (b *benchRun) removeCopy(ctx context.Context, c contact, name string, err error) error {
+func (b *benchRun) removeCopy(ctx context.Context, c *contact, name string, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	failed := b.remove(ctx, c, name)
@@ -385,7 +405,7 @@ func (b *benchRun) removeCopy(ctx context.Context, c contact, name string, err e
 }
 
 // remove removes what has that name in the directory of the copy, or nothing.
-func (b *benchRun) remove(ctx context.Context, c contact, name string) error {
+func (b *benchRun) remove(ctx context.Context, c *contact, name string) error {
 	return c.client.Remove(ctx, negotiate.RemoveRequest{Place: b.at, Paths: []string{name}},
 		func(_ string, result negotiate.Removal) error {
 			if result.Code != 0 {

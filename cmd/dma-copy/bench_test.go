@@ -78,7 +78,7 @@ func TestBenchRemovesItsCopy(t *testing.T) {
 		settings: config.Bench{Daemon: true, File: file}, log: zerolog.New(&log).Level(zerolog.WarnLevel),
 		at: negotiate.Place{Share: "keep"}, report: &bench.Report{},
 	}
-	c := contact{client: client, side: side{side: negotiate.Host}}
+	c := &contact{client: client, side: &side{side: negotiate.Host}}
 	if err := b.wholeCopy(t.Context(), c); output.ExitCode(err) != exit.Refused {
 		t.Errorf("got %v", err)
 	}

@@ -272,18 +272,18 @@ func (b *collection) swap(ctx context.Context, own []bundle.Part) ([]bundle.Part
 	on, err := openSide(s.Driver, inventory.Selection{
 		Device: s.Device, Representor: s.Representor, Role: inventory.RoleAuto,
 	}, b.log)
-	var theirs []byte
-	if err == nil {
-		wait := output.WaitForCommand(on.side, hostFunction(on, s.Representor), "dma-copy bundle --peer", s.Wait)
-		stop := output.Waiting(wait, waitOutput(b.streams, option.OutputText, false, b.log), progressRequests(ctx))
-		theirs, err = swapPacked(ctx, exchange.Options{
-			Side: on.side, Device: on.device, Representor: s.Representor, Name: bundleServer, Wait: s.Wait,
-			Idle: exchange.Limit, Log: b.log,
-		}, bundle.Pack(own, exchange.MaxAnswer))
-		stop()
-		err = wait.Explain(err)
+	if err != nil {
+		return nil, err
 	}
-	if err = on.end(err); err != nil {
+	wait := output.WaitForCommand(on.side, on.hostFunction(s.Representor), "dma-copy bundle --peer", s.Wait)
+	stop := output.Waiting(wait, waitOutput(b.streams, option.OutputText, false, b.log), progressRequests(ctx))
+	theirs, err := swapPacked(ctx, exchange.Options{
+		Side: on.side, Device: on.device, Representor: s.Representor, Name: bundleServer, Wait: s.Wait,
+		Idle: exchange.Limit, Log: b.log,
+	}, bundle.Pack(own, exchange.MaxAnswer))
+	stop()
+	err = wait.Explain(err)
+	if on.end(&err); err != nil {
 		return nil, err
 	}
 	return bundle.Unpack(theirs)

@@ -192,28 +192,30 @@ func (c completer) list(at share.Remote, base, word string) (offered []cobra.Com
 	s := c.listSettings()
 	s.Remote = []share.Remote{at}
 	reach := reachForPlaces(&s.Places)
-	err = withDaemon(ctx, c.streams, reach, zerolog.Nop(), func(ctx context.Context, daemon contact) error {
-		_, err := daemon.client.List(ctx, placeOf(at), 0, func(e share.Entry) error {
-			name := base + path.Base(e.Path)
-			if e.Path == "" || !strings.HasPrefix(name, word) || !canOffer(name) {
-				return nil
-			}
-			if len(offered) == maxOffered {
-				return errTooMany
-			}
-			about := quantity.Bytes(uint64(e.Size))
-			switch {
-			case at.Share == "":
-				name, about = name+"/", "share"
-			case e.Kind == negotiate.EntryDirectory:
-				name, about = name+"/", "directory"
-			case e.Kind == negotiate.EntrySymlink:
-				about = "symlink"
-			}
-			offered = append(offered, cobra.CompletionWithDesc(name, about))
+	ctx, daemon, err := connect(ctx, c.streams, reach, zerolog.Nop())
+	if err != nil {
+		return nil, err
+	}
+	defer daemon.end(&err)
+	_, err = daemon.client.List(ctx, placeOf(at), 0, func(e share.Entry) error {
+		name := base + path.Base(e.Path)
+		if e.Path == "" || !strings.HasPrefix(name, word) || !canOffer(name) {
 			return nil
-		})
-		return err
+		}
+		if len(offered) == maxOffered {
+			return errTooMany
+		}
+		about := quantity.Bytes(uint64(e.Size))
+		switch {
+		case at.Share == "":
+			name, about = name+"/", "share"
+		case e.Kind == negotiate.EntryDirectory:
+			name, about = name+"/", "directory"
+		case e.Kind == negotiate.EntrySymlink:
+			about = "symlink"
+		}
+		offered = append(offered, cobra.CompletionWithDesc(name, about))
+		return nil
 	})
 	return offered, err
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/comch"
-	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -42,38 +41,38 @@ type reach struct {
 
 	// For one of many daemons: open opens a device, nil if the driver is opened for this daemon alone; warned says that
 	// what concerns all of them was logged.
-	open   func(chosen inventory.Selection) (side, error)
+	open   func(chosen inventory.Selection) (*side, error)
 	warned bool
 }
 
 // contact is a command's connection to a daemon.
 type contact struct {
-	side
+	*side
 	client *service.Client
 	path   output.Path // with the daemon as its Peer
+	stop   func()      // no longer answers requests for progress
 }
 
-// withDaemon connects to the daemon, and calls run. Errors have the side.
-func withDaemon(
-	ctx context.Context, streams streams, r reach, log zerolog.Logger, run func(context.Context, contact) error,
-) error {
+// connect connects to the daemon. Errors have the side. The context is that of the work until end: requests for
+// progress are answered by what the client waits for outside of a copy, unless that is nothing.
+func connect(ctx context.Context, streams streams, r reach, log zerolog.Logger) (context.Context, *contact, error) {
 	peer, err := r.Choose(r.daemon, r.Device, r.Representor)
 	if err != nil {
-		return err
+		return ctx, nil, err
 	}
 	network := peer.Address != ""
 	if err := r.check(network); err != nil {
-		return err
+		return ctx, nil, err
 	}
 	id, err := identify(streams.env, r.Contact, peer)
 	if err != nil {
-		return err
+		return ctx, nil, err
 	}
 	if !r.warned {
 		warnOfKeys(id, r.Auth, log)
 	}
 	chosen := inventory.Selection{Device: peer.Device, Representor: peer.Representor, Role: r.Role}
-	on := side{side: negotiate.Client, address: peer.Address}
+	on := &side{side: negotiate.Client, address: peer.Address}
 	switch {
 	case network:
 	case r.open != nil:
@@ -82,36 +81,36 @@ func withDaemon(
 		on, err = openSide(r.Driver, chosen, log)
 	}
 	if err != nil {
-		return on.end(err)
+		return ctx, nil, err
 	}
-	c, err := connect(ctx, on, r, peer, id, log)
-	if err == nil {
+	c := &contact{side: on, stop: func() {}}
+	if err = c.authenticate(ctx, r, peer, id, log); err == nil {
 		err = id.remember(r.nameOfKey(), c.client.Peer().Key, streams.stderr)
-		if err == nil {
-			err = r.answering(ctx, streams.stderr, c.client, func(ctx context.Context) error { return run(ctx, c) })
-		}
-		err = errors.Join(err, closeUnlessHung(err, c.client.Close))
 	}
-	return on.end(withSide(on.side, err))
+	if err != nil {
+		c.end(&err)
+		return ctx, nil, err
+	}
+	if r.open == nil { // with many daemons there are only copies, and their reporter alone writes to stderr
+		ctx, c.stop = answerBefore(ctx, func() bool {
+			waits := c.client.Waits()
+			if waits != "" {
+				fmt.Fprintln(streams.stderr, waits)
+			}
+			return waits != ""
+		})
+	}
+	return ctx, c, nil
 }
 
-// answering calls run, and meanwhile answers requests for progress by what the client waits for outside of a copy,
-// unless that is nothing. With many daemons there are only copies, and their reporter alone writes to stderr.
-func (r reach) answering(
-	ctx context.Context, stderr io.Writer, client *service.Client, run func(context.Context) error,
-) error {
-	if r.open != nil {
-		return run(ctx)
+// end closes the connection after work that ended with *err, to which it adds the side and the errors of the end.
+func (c *contact) end(err *error) {
+	c.stop()
+	if c.client != nil {
+		*err = errors.Join(*err, closeUnlessHung(*err, c.client.Close))
 	}
-	ctx, stop := answerBefore(ctx, func() bool {
-		waits := client.Waits()
-		if waits != "" {
-			fmt.Fprintln(stderr, waits)
-		}
-		return waits != ""
-	})
-	defer stop()
-	return run(ctx)
+	*err = withSide(c.side.side, *err)
+	c.side.end(err)
 }
 
 // warnOfKeys warns of what lets other peers be accepted than the trusted ones, or fewer.
@@ -147,21 +146,22 @@ func withSide(side negotiate.Side, err error) error {
 	return &output.SideError{Side: side, Err: err}
 }
 
-// connect meets the daemon and authenticates both sides.
-func connect(
-	ctx context.Context, on side, r reach, peer option.Peer, id identification, log zerolog.Logger,
-) (contact, error) {
-	stop := output.Waiting(r.waitFor(on, peer), r.waits, progressRequests(ctx))
+// authenticate meets the daemon and authenticates both sides.
+func (c *contact) authenticate(
+	ctx context.Context, r reach, peer option.Peer, id identification, log zerolog.Logger,
+) error {
+	wait := r.waitFor(c.side, peer)
+	stop := output.Waiting(wait, r.waits, progressRequests(ctx))
 	defer stop()
-	client, err := meet(ctx, on, r, peer, service.ClientConfig{
+	client, err := meet(ctx, c.side, r, peer, service.ClientConfig{
 		Key: id.key, Verify: id.verify, Anonymous: r.Auth == config.AuthNone, Software: softwareName(),
 		Name: machineName(), User: userName(), IdleTimeout: r.IdleTimeout, Log: log,
 		Waiting: func(ahead int) { log.Info().Int("copies", ahead).Msg("waiting until other copies have ended") },
 	})
 	if err != nil {
-		return contact{}, withDaemonHint(err, r.waitFor(on, peer), on.device == nil)
+		return withDaemonHint(err, wait, c.device == nil)
 	}
-	c := contact{side: on, client: client, path: pathOf(on, r.Driver)}
+	c.client, c.path = client, c.side.path(r.Driver)
 	known := client.Peer()
 	grant, _ := id.trusted.Find(known.Key)
 	c.path.Peer = &output.Peer{
@@ -169,7 +169,7 @@ func connect(
 		Machine: known.Name, User: known.User,
 		Authenticated: known.Authenticates && r.Auth == config.AuthKeys,
 	}
-	return c, nil
+	return nil
 }
 
 // waitOutput returns how a command with one peer says that it waits.
@@ -178,27 +178,13 @@ func waitOutput(s streams, form option.OutputForm, quiet bool, log zerolog.Logge
 }
 
 // waitFor describes the wait for the daemon.
-func (r reach) waitFor(on side, peer option.Peer) output.Wait {
-	return output.WaitForDaemon(on.side, hostFunction(on, peer.Representor), peer.Address, r.Auth == config.AuthNone,
+func (r reach) waitFor(on *side, peer option.Peer) output.Wait {
+	return output.WaitForDaemon(on.side, on.hostFunction(peer.Representor), peer.Address, r.Auth == config.AuthNone,
 		r.Wait)
 }
 
-// hostFunction returns the PCI address of the host function over which both sides meet, in its short form, or an empty
-// text if this side only has another name of it.
-func hostFunction(on side, representor string) string {
-	address := representor
-	if on.device != nil && on.side == negotiate.Host {
-		address = on.device.Info().PCIAddress
-	}
-	parsed, err := doca.ParsePCIAddress(address)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimPrefix(parsed, "0000:")
-}
-
 // meet connects to the daemon over the device, or over the network.
-func meet(ctx context.Context, on side, r reach, peer option.Peer, c service.ClientConfig) (*service.Client, error) {
+func meet(ctx context.Context, on *side, r reach, peer option.Peer, c service.ClientConfig) (*service.Client, error) {
 	if on.device == nil {
 		c.Log.Info().Str("address", peer.Address).Msg("connecting to the daemon")
 		return dial(ctx, peer.Address, r, c)

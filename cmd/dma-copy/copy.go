@@ -83,13 +83,14 @@ func runCopy(ctx context.Context, streams streams, s config.Copy, log zerolog.Lo
 			"-f - has nothing to read or write: both stdin and stdout are a terminal, so connect one to a file or " +
 				"a pipe")
 	}
-	return reported(ctx, streams, s, refused, uses, log, func(ctx context.Context, r output.Reporter) error {
+	return reported(ctx, streams, s, refused, uses, log, func(ctx context.Context, r output.Reporter) (err error) {
 		chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
 		on, err := openSide(s.Driver, chosen, log)
-		if err == nil {
-			err = copyOnDevice(ctx, on, output.NewMonitor(r, s.Asked()), streams, s, log)
+		if err != nil {
+			return err
 		}
-		return on.end(err)
+		defer on.end(&err)
+		return copyOnDevice(ctx, on, output.NewMonitor(r, s.Asked()), streams, s, log)
 	})
 }
 
@@ -113,7 +114,7 @@ func reported(
 
 // copyOnDevice carries out the copy on a device.
 func copyOnDevice(
-	ctx context.Context, on side, r *output.Monitor, streams streams, s config.Copy, log zerolog.Logger,
+	ctx context.Context, on *side, r *output.Monitor, streams streams, s config.Copy, log zerolog.Logger,
 ) error {
 	if on.movesNothing() {
 		return errMovesNothing
@@ -131,9 +132,9 @@ func copyOnDevice(
 		dmaxfer.TellPeer(ctx, options, err)
 		return err
 	}
-	path := pathOf(on, s.Driver)
+	path := on.path(s.Driver)
 	path.File = s.File
-	path.Wait = output.WaitForPeer(on.side, hostFunction(on, s.Representor), s.File, s.With, s.Wait)
+	path.Wait = output.WaitForPeer(on.side, on.hostFunction(s.Representor), s.File, s.With, s.Wait)
 	r.Begin(path)
 	return r.Conclude(transfer(ctx, r, options, dmaxfer.Run))
 }

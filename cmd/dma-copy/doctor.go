@@ -71,12 +71,14 @@ func runDoctor(ctx context.Context, streams streams, w io.Writer, s config.Docto
 }
 
 // probeDevice tries what is assumed of the device that the settings select.
-func probeDevice(ctx context.Context, streams streams, s config.Doctor, log zerolog.Logger) ([]probe.Result, error) {
+func probeDevice(ctx context.Context, streams streams, s config.Doctor, log zerolog.Logger) (results []probe.Result,
+	err error) {
 	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: inventory.RoleAuto}
 	on, err := openSide(s.Driver, chosen, log)
 	if err != nil {
-		return nil, on.end(err)
+		return nil, err
 	}
+	defer on.end(&err)
 	o := probe.Options{
 		Side: on.side, Device: on.device, Representor: s.Representor, Peer: s.Peer, Wait: s.Wait, Log: log,
 		Child: func() *exec.Cmd {
@@ -86,21 +88,21 @@ func probeDevice(ctx context.Context, streams streams, s config.Doctor, log zero
 		},
 	}
 	if _, isChild := streams.env(childVariable); isChild {
-		return nil, on.end(beChild(ctx, o, streams.stdin))
+		return nil, beChild(ctx, o, streams.stdin)
 	}
-	wait := output.WaitForCommand(on.side, hostFunction(on, s.Representor), "dma-copy doctor --probe --peer", s.Wait)
+	wait := output.WaitForCommand(on.side, on.hostFunction(s.Representor), "dma-copy doctor --probe --peer", s.Wait)
 	stop := func() {}
 	if s.Peer {
 		waits := waitOutput(streams, s.Output, s.Quiet, log)
 		stop = sync.OnceFunc(output.Waiting(wait, waits, progressRequests(ctx)))
 	}
 	o.Met = stop
-	results, err := probe.Run(ctx, o)
+	results, err = probe.Run(ctx, o)
 	stop()
 	if err != nil {
 		err = output.InRequest("probes", &output.SideError{Side: on.side, Err: wait.Explain(err)})
 	}
-	return results, on.end(err)
+	return results, err
 }
 
 // childArguments are the arguments of the doctor that is to be killed: the same device with the same driver.

@@ -45,7 +45,7 @@ func (x *expansion) outermost(e share.Entry) share.Entry {
 
 // expand returns the entries that an argument names. A place that exists under the name as it is written is no pattern.
 // kinds is negotiate.ListAll if it may name any kind of file, and 0 for those that can be copied.
-func (c contact) expand(ctx context.Context, at share.Remote, kinds negotiate.ListFlags) (expansion, error) {
+func (c *contact) expand(ctx context.Context, at share.Remote, kinds negotiate.ListFlags) (expansion, error) {
 	p, err := share.ParsePattern(at.Path)
 	if err != nil && share.IsPattern(at.Path) {
 		return expansion{}, exit.Usagef("%s: %w", quote.Text(at.String()), err)
@@ -74,7 +74,7 @@ func (c contact) expand(ctx context.Context, at share.Remote, kinds negotiate.Li
 }
 
 // match finds the entries below the base of an expansion that a pattern names.
-func (c contact) match(ctx context.Context, x *expansion, p share.Pattern, flags negotiate.ListFlags) error {
+func (c *contact) match(ctx context.Context, x *expansion, p share.Pattern, flags negotiate.ListFlags) error {
 	if p.Recursive {
 		flags |= negotiate.ListRecursive
 	}

@@ -219,38 +219,40 @@ func (p *peersPush) send(ctx context.Context, index int) output.PeerResult {
 // copyTo copies the sources to a peer.
 func (p *peersPush) copyTo(
 	ctx context.Context, target fleet.Target, collector *output.Collector, result *output.PeerResult,
-) error {
+) (err error) {
 	s := p.settings.ForTarget(target.Remote)
 	log := p.log.With().Str("peer", result.Name).Logger()
 	daemon := reachOf(s)
 	daemon.warned = true
-	daemon.open = func(chosen inventory.Selection) (on side, err error) {
+	daemon.open = func(chosen inventory.Selection) (*side, error) {
 		driver, err := p.driver()
-		if err == nil {
-			on, err = openOn(driver, chosen)
+		if err != nil {
+			return nil, err
 		}
-		on.shared = true
-		return on, err
+		return openShared(driver, chosen)
 	}
 	daemon.waits = p.reporter.WaitOutput(result.Name, target.Line)
-	return withDaemon(ctx, p.streams, daemon, log, func(ctx context.Context, c contact) error {
-		result.Path = c.path
-		if c.movesNothing() {
-			return errMovesNothing
-		}
-		if err := p.unchanged(); err != nil {
-			return err
-		}
-		t := &transfers{contact: c, settings: s, reporter: collector, log: log, rules: p.rules}
-		t.options = p.options(c, s, log)
-		err := t.runPrepared(ctx)
-		result.Total = t.total
+	ctx, c, err := connect(ctx, p.streams, daemon, log)
+	if err != nil {
 		return err
-	})
+	}
+	defer c.end(&err)
+	result.Path = c.path
+	if c.movesNothing() {
+		return errMovesNothing
+	}
+	if err := p.unchanged(); err != nil {
+		return err
+	}
+	t := &transfers{contact: c, settings: s, reporter: collector, log: log, rules: p.rules}
+	t.options = p.options(c, s, log)
+	err = t.runPrepared(ctx)
+	result.Total = t.total
+	return err
 }
 
 // options returns those of the copies to a peer. The lanes of many copies share all CPUs, so they are not pinned.
-func (p *peersPush) options(c contact, s *config.Transfer, log zerolog.Logger) dmaxfer.Options {
+func (p *peersPush) options(c *contact, s *config.Transfer, log zerolog.Logger) dmaxfer.Options {
 	o := copyOptions(s.Copy, c.device, c.side.side, p.streams.local, log)
 	o.Filter, o.FilesFrom, o.Placement = p.selected.Filter, p.selected.FilesFrom, nil
 	if p.limiter != nil {

@@ -24,7 +24,7 @@ func TestOptionsOfAFleet(t *testing.T) {
 	}
 	p.settings.Options.Bandwidth = 1000
 	for range 2 {
-		o := p.options(contact{}, p.settings, zerolog.Nop())
+		o := p.options(&contact{side: &side{}}, p.settings, zerolog.Nop())
 		if o.Bandwidth != 0 || len(o.Limiters) != 1 || o.Limiters[0] != limiter {
 			t.Errorf("bandwidth %d, limiters %v", o.Bandwidth, o.Limiters)
 		}

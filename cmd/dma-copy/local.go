@@ -57,27 +57,29 @@ func localCopy(ctx context.Context, streams streams, s config.Local, args []stri
 		streams.stdout = streams.stderr
 	}
 	uses := oneStream(s.StreamArgument(), s.Target != option.Stream)
-	return reported(ctx, streams, s.Copy, refused, uses, log, func(ctx context.Context, r output.Reporter) error {
+	return reported(ctx, streams, s.Copy, refused, uses, log, func(ctx context.Context, r output.Reporter) (err error) {
 		driver, err := openDriver(s.Driver, log)
-		on := side{driver: driver}
-		if err == nil && on.movesNothing() {
-			err = errMovesNothing
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			on.device, err = openDevice(driver, func(devices []doca.DeviceInfo) (string, error) {
-				return inventory.ChooseLocal(devices, s.Device)
-			})
+		on := &side{driver: driver}
+		defer on.end(&err)
+		if on.movesNothing() {
+			return errMovesNothing
 		}
-		if err == nil {
-			err = localOnDevice(ctx, on, output.NewMonitor(r, s.Asked()), streams, s, log)
+		on.device, err = openDevice(driver, func(devices []doca.DeviceInfo) (string, error) {
+			return inventory.ChooseLocal(devices, s.Device)
+		})
+		if err != nil {
+			return err
 		}
-		return on.end(err)
+		return localOnDevice(ctx, on, output.NewMonitor(r, s.Asked()), streams, s, log)
 	})
 }
 
 // localOnDevice carries out the copy on a device, which does the part of either side.
 func localOnDevice(
-	ctx context.Context, on side, r *output.Monitor, streams streams, s config.Local, log zerolog.Logger,
+	ctx context.Context, on *side, r *output.Monitor, streams streams, s config.Local, log zerolog.Logger,
 ) error {
 	options := copyOptions(s.Copy, on.device, negotiate.Host, streams.local, log)
 	if _, err := selectEntries(ctx, s.Copy, streams.stdin, &options); err != nil {
@@ -86,7 +88,7 @@ func localOnDevice(
 	if err := placement.Apply(placement.ThisMachine, on.near(), s.Placement, log); err != nil {
 		return err
 	}
-	path := pathOf(on, s.Driver)
+	path := on.path(s.Driver)
 	path.Local, path.File, path.Target = true, s.File, s.Target
 	r.Begin(path)
 	return r.Conclude(transfer(ctx, r, options, func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {

@@ -33,7 +33,11 @@ here$ dma-copy ls ucx://lab.example/
 		complete: inShares,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
 			w := output.NewListing(streams.stdout, s.Output, s.Long, log)
-			return ended(w, log, runList(ctx, streams, s, args, w, log))
+			err := s.SetPaths(args)
+			if err == nil {
+				err = output.InRequest("list", runList(ctx, streams, s, w, log))
+			}
+			return ended(w, log, err)
 		},
 		refused: func(streams streams, err error) error {
 			return ended(output.NewListing(streams.stdout, s.Output, s.Long, zerolog.Nop()), zerolog.Nop(), err)
@@ -42,19 +46,21 @@ here$ dma-copy ls ucx://lab.example/
 }
 
 func runList(
-	ctx context.Context, streams streams, s *config.List, args []string, w *output.Listing, log zerolog.Logger,
-) error {
-	if err := s.SetPaths(args); err != nil {
+	ctx context.Context, streams streams, s *config.List, w *output.Listing, log zerolog.Logger,
+) (err error) {
+	ctx, cancel := limitTime(ctx, s.Timeout)
+	defer cancel()
+	ctx, c, err := connectShares(ctx, streams, &s.Places, w, log)
+	if err != nil {
 		return err
 	}
-	return withShares(ctx, streams, &s.Places, "list", w, log, func(ctx context.Context, c contact) error {
-		for _, place := range s.Remote {
-			if err := listArgument(ctx, c, s, place, w); err != nil {
-				return err
-			}
+	defer c.end(&err)
+	for _, place := range s.Remote {
+		if err := listArgument(ctx, c, s, place, w); err != nil {
+			return err
 		}
-		return w.End()
-	})
+	}
+	return w.End()
 }
 
 // reachForPlaces returns how a command that copies nothing reaches its daemon.
@@ -68,7 +74,7 @@ func placeOf(r share.Remote) negotiate.Place {
 }
 
 // listArgument lists one argument: what a pattern matches by itself, and anything else as a place.
-func listArgument(ctx context.Context, c contact, s *config.List, at share.Remote, w *output.Listing) error {
+func listArgument(ctx context.Context, c *contact, s *config.List, at share.Remote, w *output.Listing) error {
 	x, err := c.expand(ctx, at, negotiate.ListAll)
 	if err != nil {
 		return err
@@ -98,7 +104,7 @@ func listArgument(ctx context.Context, c contact, s *config.List, at share.Remot
 }
 
 // listPlace lists one place. A directory is listed by what is in it, anything else by itself.
-func listPlace(ctx context.Context, c contact, s *config.List, place share.Remote, w *output.Listing) error {
+func listPlace(ctx context.Context, c *contact, s *config.List, place share.Remote, w *output.Listing) error {
 	at := placeOf(place)
 	var flags negotiate.ListFlags
 	if at.Share != "" {

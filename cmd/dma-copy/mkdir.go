@@ -28,10 +28,9 @@ here$ dma-copy mkdir ucx://lab.example/inbox/photos
 		complete: inShares,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
 			w := output.NewChanges(streams.stdout, streams.stderr, "created", s.Output, log)
-			makeAll := func(ctx context.Context, c contact) error { return makeDirectories(ctx, c, s, w) }
 			err := s.SetPaths(args)
 			if err == nil {
-				err = withShares(ctx, streams, &s.Places, "mkdir", w, log, makeAll)
+				err = output.InRequest("mkdir", makeDirectories(ctx, streams, s, w, log))
 			}
 			return ended(w, log, err)
 		},
@@ -39,7 +38,16 @@ here$ dma-copy mkdir ucx://lab.example/inbox/photos
 	}
 }
 
-func makeDirectories(ctx context.Context, c contact, s *config.MakeDir, w *output.Changes) error {
+func makeDirectories(
+	ctx context.Context, streams streams, s *config.MakeDir, w *output.Changes, log zerolog.Logger,
+) (err error) {
+	ctx, cancel := limitTime(ctx, s.Timeout)
+	defer cancel()
+	ctx, c, err := connectShares(ctx, streams, &s.Places, w, log)
+	if err != nil {
+		return err
+	}
+	defer c.end(&err)
 	for _, at := range s.Remote {
 		err := c.client.MakeDir(ctx, placeOf(at), s.Parents)
 		if err != nil && output.Unfinished(err) {
@@ -50,21 +58,17 @@ func makeDirectories(ctx context.Context, c contact, s *config.MakeDir, w *outpu
 	return w.End()
 }
 
-// withShares connects to the daemon and calls run with it, for a request that concerns its shares.
-func withShares(
-	ctx context.Context, streams streams, s *config.Places, request string, w interface{ Begin(output.Path) },
-	log zerolog.Logger,
-	run func(context.Context, contact) error,
-) error {
-	ctx, cancel := limitTime(ctx, s.Timeout)
-	defer cancel()
+// connectShares connects to the daemon for a request that concerns its shares.
+func connectShares(
+	ctx context.Context, streams streams, s *config.Places, w interface{ Begin(output.Path) }, log zerolog.Logger,
+) (context.Context, *contact, error) {
 	daemon := reachForPlaces(s)
 	daemon.waits = waitOutput(streams, s.Output, false, log)
-	err := withDaemon(ctx, streams, daemon, log, func(ctx context.Context, c contact) error {
+	ctx, c, err := connect(ctx, streams, daemon, log)
+	if err == nil {
 		w.Begin(c.path)
-		return run(ctx, c)
-	})
-	return output.InRequest(request, err)
+	}
+	return ctx, c, err
 }
 
 // refusedChanges returns the command.refused of a command that changes shares.

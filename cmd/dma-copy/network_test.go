@@ -106,7 +106,7 @@ func TestProposedDaemonIsAccepted(t *testing.T) {
 		at, _, err := share.ParseRemote(c.url)
 		must(t, err)
 		r := reach{Contact: config.Contact{Auth: c.auth}, Reach: config.Reach{Wait: time.Minute}}
-		start := r.waitFor(side{side: negotiate.Client}, option.Peer{Address: at.Address}).Start[0]
+		start := r.waitFor(&side{side: negotiate.Client}, option.Peer{Address: at.Address}).Start[0]
 		args, ours := strings.CutPrefix(start, "dma-copy ")
 		if !ours || !strings.Contains(start, " --listen "+c.listen+" ") ||
 			strings.Contains(start, "--auth none") != (c.auth == config.AuthNone) {

@@ -50,33 +50,40 @@ here$ dma-copy ping ucx://lab.example
 
 func runPing(
 	ctx context.Context, streams streams, r *output.PingReporter, s config.Ping, log zerolog.Logger,
-) error {
+) (err error) {
 	ctx, cancel := limitTime(ctx, s.Timeout)
 	defer cancel()
-	waits := waitOutput(streams, s.Output, s.Quiet, log)
 	if s.Daemon {
-		daemon := reach{Contact: s.Contact, Reach: s.Reach, daemon: s.Remote, waits: waits}
-		err := withDaemon(ctx, streams, daemon, log, func(ctx context.Context, c contact) error {
-			return pingDaemon(ctx, c, r, s)
-		})
-		return output.InRequest("ping", err)
+		return output.InRequest("ping", pingDaemon(ctx, streams, r, s, log))
 	}
-	return onBothSides(ctx, s.Reach, "dma-copy ping", waits, log, func(on side, met func()) error {
-		r.Begin(pathOf(on, s.Driver))
-		summary, err := ping.Run(ctx, ping.Options{
-			Side: on.side, Device: on.device, Representor: s.Representor, Text: s.Text, Count: s.Count, Size: s.Size,
-			Path: pingPaths[s.Path], Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log, ExitCode: output.ExitCode,
-			Notify: func(e ping.Event) { met(); r.Event(e) },
-		})
-		if err != nil {
-			return err
-		}
-		return r.Result(summary)
+	on, err := meetCommand(ctx, s.Reach, "dma-copy ping", waitOutput(streams, s.Output, s.Quiet, log), log)
+	if err != nil {
+		return err
+	}
+	defer on.end(&err)
+	r.Begin(on.path(s.Driver))
+	summary, err := ping.Run(ctx, ping.Options{
+		Side: on.side.side, Device: on.device, Representor: s.Representor, Text: s.Text, Count: s.Count, Size: s.Size,
+		Path: pingPaths[s.Path], Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log, ExitCode: output.ExitCode,
+		Notify: func(e ping.Event) { on.met(); r.Event(e) },
 	})
+	if err != nil {
+		return err
+	}
+	return r.Result(summary)
 }
 
 // pingDaemon exchanges texts with a daemon, then measures round trips.
-func pingDaemon(ctx context.Context, c contact, r *output.PingReporter, s config.Ping) error {
+func pingDaemon(
+	ctx context.Context, streams streams, r *output.PingReporter, s config.Ping, log zerolog.Logger,
+) (err error) {
+	ctx, c, err := connect(ctx, streams, reach{
+		Contact: s.Contact, Reach: s.Reach, daemon: s.Remote, waits: waitOutput(streams, s.Output, s.Quiet, log),
+	}, log)
+	if err != nil {
+		return err
+	}
+	defer c.end(&err)
 	if most := c.client.MaxPing(); int(s.Size) > most {
 		return exit.Usagef("--size %d: a message to the daemon has at most %d bytes; give less", s.Size, most)
 	}

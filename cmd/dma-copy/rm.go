@@ -44,10 +44,7 @@ host$ dma-copy rm -r dpu:inbox/photos
 			w := output.NewChanges(streams.stdout, streams.stderr, "removed", s.Output, log)
 			err := s.SetPaths(args)
 			if err == nil {
-				err = withShares(ctx, streams, &s.Places, "rm", w, log, func(ctx context.Context, c contact) error {
-					r := &removal{contact: c, settings: s, report: w}
-					return r.run(ctx, streams)
-				})
+				err = output.InRequest("rm", runRemove(ctx, streams, s, w, log))
 			}
 			return ended(w, log, err)
 		},
@@ -55,12 +52,26 @@ host$ dma-copy rm -r dpu:inbox/photos
 	}
 }
 
+func runRemove(
+	ctx context.Context, streams streams, s *config.Remove, w *output.Changes, log zerolog.Logger,
+) (err error) {
+	ctx, cancel := limitTime(ctx, s.Timeout)
+	defer cancel()
+	ctx, c, err := connectShares(ctx, streams, &s.Places, w, log)
+	if err != nil {
+		return err
+	}
+	defer c.end(&err)
+	r := &removal{contact: c, settings: s, report: w}
+	return r.run(ctx, streams)
+}
+
 // maxAsked is the number of entries above which rm -r asks.
 const maxAsked = 10
 
 // removal is one rm.
 type removal struct {
-	contact
+	*contact
 	settings *config.Remove
 	report   *output.Changes
 

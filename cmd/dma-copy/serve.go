@@ -62,7 +62,7 @@ here$ dma-copy push image.bin ucx://lab.example/inbox/
 	}
 }
 
-func runServe(ctx context.Context, streams streams, s *config.Serve, log zerolog.Logger) error {
+func runServe(ctx context.Context, streams streams, s *config.Serve, log zerolog.Logger) (err error) {
 	chosen := inventory.Selection{Device: s.Device, Role: s.Role}
 	if !s.ServesNetwork() {
 		chosen.Otherwise = "serve other machines with --listen"
@@ -70,20 +70,20 @@ func runServe(ctx context.Context, streams streams, s *config.Serve, log zerolog
 	if len(s.Representors) > 0 {
 		chosen.Representor = s.Representors[0]
 	}
-	on, err := side{side: negotiate.Server}, error(nil)
+	on := &side{side: negotiate.Server}
 	if s.ServesDevice() {
-		on, err = openSide(s.Driver, chosen, log)
+		if on, err = openSide(s.Driver, chosen, log); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		d := &daemon{side: on, streams: streams, settings: s, log: log}
-		err = errors.Join(d.run(ctx), d.close())
-	}
-	return on.end(err)
+	defer on.end(&err)
+	d := &daemon{side: on, streams: streams, settings: s, log: log}
+	return errors.Join(d.run(ctx), d.close())
 }
 
 // daemon is the process of serve. What it opens is closed in the opposite order.
 type daemon struct {
-	side
+	*side
 	streams  streams
 	settings *config.Serve
 	log      zerolog.Logger
@@ -129,14 +129,14 @@ func (d *daemon) run(ctx context.Context) error {
 	return withSide(d.side.side, d.serve(ctx, meetings, hangups, store))
 }
 
-// meeting brings commands to the server until ctx ends.
-type meeting interface {
+// acceptor brings commands to the server until ctx ends.
+type acceptor interface {
 	Run(ctx context.Context) error
 }
 
 // open offers the service over the device and to other machines.
-func (d *daemon) open(ctx context.Context) ([]meeting, error) {
-	var meetings []meeting
+func (d *daemon) open(ctx context.Context) ([]acceptor, error) {
+	var meetings []acceptor
 	if d.device != nil {
 		device, err := service.OpenDaemon(service.DaemonConfig{
 			Server: d.server, Device: d.device, Side: d.side.side, Representors: d.settings.Representors, Log: d.log,
@@ -378,7 +378,7 @@ func (d *daemon) served() string {
 
 // serve brings commands to the server until ctx ends, or one of the meetings fails, and then drains it.
 func (d *daemon) serve(
-	ctx context.Context, meetings []meeting, hangups <-chan struct{}, store *identity.Store,
+	ctx context.Context, meetings []acceptor, hangups <-chan struct{}, store *identity.Store,
 ) error {
 	ended := make(chan error, 1)
 	go func() {

@@ -45,73 +45,93 @@ type side struct {
 }
 
 // movesNothing reports whether this is a software device that moves no bytes.
-func (s side) movesNothing() bool { return s.driver != nil && !s.driver.MovesBytes() }
+func (s *side) movesNothing() bool { return s.driver != nil && !s.driver.MovesBytes() }
 
 // near returns the address of the device that a copy should run near, empty if there is none.
-func (s side) near() string {
+func (s *side) near() string {
 	if s.device == nil {
 		return ""
 	}
 	return placement.NearAddress(s.driver.Hardware(), s.device.Info().PCIAddress)
 }
 
-// openSide opens the driver and the device that the settings select. The side has to be ended also with an error.
-func openSide(s config.Driver, chosen inventory.Selection, log zerolog.Logger) (side, error) {
+// openSide opens the driver and the device that the settings select.
+func openSide(s config.Driver, chosen inventory.Selection, log zerolog.Logger) (*side, error) {
 	driver, err := openDriver(s, log)
 	if err != nil {
-		return side{}, err
+		return nil, err
 	}
-	on, err := openOn(driver, chosen)
-	if err == nil {
-		log.Debug().Str("device", on.device.Info().Name()).Stringer("side", on.side).Msg("device opened")
+	on := &side{driver: driver}
+	if err = on.open(chosen); err != nil {
+		on.end(&err)
+		return nil, err
 	}
-	return on, err
+	log.Debug().Str("device", on.device.Info().Name()).Stringer("side", on.side).Msg("device opened")
+	return on, nil
 }
 
-// onBothSides opens this side of a command that both sides run, and calls run. It says that it waits for the command on
-// the other side until run calls met or has returned.
-func onBothSides(
-	ctx context.Context, r config.Reach, command string, waits output.WaitOutput, log zerolog.Logger,
-	run func(on side, met func()) error,
-) error {
-	on, err := openSide(r.Driver, inventory.Selection{Device: r.Device, Representor: r.Representor, Role: r.Role}, log)
-	if err == nil {
-		wait := output.WaitForCommand(on.side, hostFunction(on, r.Representor), command, r.Wait)
-		met := sync.OnceFunc(output.Waiting(wait, waits, progressRequests(ctx)))
-		if err = run(on, met); err != nil {
-			err = &output.SideError{Side: on.side, Err: wait.Explain(err)}
-		}
-		met()
-	}
-	return on.end(err)
-}
-
-// openOn opens the device of a driver that the settings select. The side has to be ended also with an error.
-func openOn(driver *doca.Driver, chosen inventory.Selection) (side, error) {
-	choose := func(devices []doca.DeviceInfo) (string, error) { return inventory.ChooseDevice(devices, chosen) }
-	device, err := openDevice(driver, choose)
-	on := side{driver: driver, device: device}
-	if err != nil {
-		return on, err
-	}
-	if on.side, err = inventory.ChooseSide(device.Info(), chosen); err != nil {
-		return on, &output.SideError{Side: inventory.NativeSide(device.Info()), Err: err}
-	}
-	if on.side == negotiate.DPU && chosen.Representor == "" {
-		return on, &output.SideError{Side: on.side, Err: missingRepresentor(device)}
+// openShared opens the device of a driver that others use, too, and that end does not close.
+func openShared(driver *doca.Driver, chosen inventory.Selection) (*side, error) {
+	on := &side{driver: driver, shared: true}
+	if err := on.open(chosen); err != nil {
+		on.end(&err)
+		return nil, err
 	}
 	return on, nil
 }
 
-// end closes what the side has opened, after work that ended with err, and returns that with the errors of the end.
-func (s side) end(err error) error {
+// meeting is this side of a command that both sides run. It says that it waits for the command on the other side until
+// met is called.
+type meeting struct {
+	*side
+	met  func()
+	wait output.Wait
+}
+
+// meetCommand opens this side of a command that both sides run.
+func meetCommand(
+	ctx context.Context, r config.Reach, command string, waits output.WaitOutput, log zerolog.Logger,
+) (*meeting, error) {
+	on, err := openSide(r.Driver, inventory.Selection{Device: r.Device, Representor: r.Representor, Role: r.Role}, log)
+	if err != nil {
+		return nil, err
+	}
+	wait := output.WaitForCommand(on.side, on.hostFunction(r.Representor), command, r.Wait)
+	return &meeting{on, sync.OnceFunc(output.Waiting(wait, waits, progressRequests(ctx))), wait}, nil
+}
+
+// end ends the side, and explains an error of work that has met nobody.
+func (m *meeting) end(err *error) {
+	if *err != nil {
+		*err = &output.SideError{Side: m.side.side, Err: m.wait.Explain(*err)}
+	}
+	m.met()
+	m.side.end(err)
+}
+
+// open opens the device of the driver that the settings select.
+func (s *side) open(chosen inventory.Selection) (err error) {
+	choose := func(devices []doca.DeviceInfo) (string, error) { return inventory.ChooseDevice(devices, chosen) }
+	if s.device, err = openDevice(s.driver, choose); err != nil {
+		return err
+	}
+	if s.side, err = inventory.ChooseSide(s.device.Info(), chosen); err != nil {
+		return &output.SideError{Side: inventory.NativeSide(s.device.Info()), Err: err}
+	}
+	if s.side == negotiate.DPU && chosen.Representor == "" {
+		return &output.SideError{Side: s.side, Err: missingRepresentor(s.device)}
+	}
+	return nil
+}
+
+// end closes what the side has opened, after work that ended with *err, to which it adds the errors of the end.
+func (s *side) end(err *error) {
 	if s.device != nil {
-		err = withFallback(s.driver, errors.Join(err, closeUnlessHung(err, s.device.Close)))
+		*err = withFallback(s.driver, errors.Join(*err, closeUnlessHung(*err, s.device.Close)))
 	}
 	if s.driver != nil && !s.shared {
-		err = errors.Join(err, closeUnlessHung(err, s.driver.Close))
+		*err = errors.Join(*err, closeUnlessHung(*err, s.driver.Close))
 	}
-	return err
 }
 
 // withFallback names the driver in the error of a side that has met no peer. That may be waiting on a card.
@@ -208,8 +228,8 @@ func fallbackWarning(driver *doca.Driver) string {
 	return driver.Reason() + "; --driver soft chooses it without this warning"
 }
 
-// pathOf describes the device and driver, or the other machine, for the reports.
-func pathOf(on side, s config.Driver) output.Path {
+// path describes the device and driver, or the other machine, for the reports.
+func (on *side) path(s config.Driver) output.Path {
 	if on.device == nil {
 		return output.Path{Software: softwareName(), Side: on.side, Address: on.address, Driver: "network"}
 	}
@@ -228,4 +248,18 @@ func pathOf(on side, s config.Driver) output.Path {
 		path.Warning = fallbackWarning(on.driver)
 	}
 	return path
+}
+
+// hostFunction returns the PCI address of the host function over which both sides meet, in its short form, or an empty
+// text if this side only has another name of it.
+func (s *side) hostFunction(representor string) string {
+	address := representor
+	if s.device != nil && s.side == negotiate.Host {
+		address = s.device.Info().PCIAddress
+	}
+	parsed, err := doca.ParsePCIAddress(address)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(parsed, "0000:")
 }

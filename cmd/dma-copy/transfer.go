@@ -117,13 +117,16 @@ func runTransfer(
 	}
 	s.Options.Overwrite = s.Options.Overwrite || s.Kind == config.Sync
 	uses := oneStream(s.StreamArgument(), s.Sends)
-	return reported(ctx, streams, s.Copy, refused, uses, log, func(ctx context.Context, r output.Reporter) error {
+	return reported(ctx, streams, s.Copy, refused, uses, log, func(ctx context.Context, r output.Reporter) (err error) {
 		daemon := reachOf(s)
 		daemon.waits = waitOutput(streams, s.Output, r.Interval() == 0, log)
-		return withDaemon(ctx, streams, daemon, log, func(ctx context.Context, c contact) error {
-			t := &transfers{contact: c, settings: s, reporter: r, log: log}
-			return t.run(ctx, streams)
-		})
+		ctx, c, err := connect(ctx, streams, daemon, log)
+		if err != nil {
+			return err
+		}
+		defer c.end(&err)
+		t := &transfers{contact: c, settings: s, reporter: r, log: log}
+		return t.run(ctx, streams)
 	})
 }
 
@@ -136,7 +139,7 @@ func reachOf(s *config.Transfer) reach {
 
 // transfers are the copies of one command, one after another.
 type transfers struct {
-	contact
+	*contact
 	settings *config.Transfer
 	reporter output.Reporter
 	log      zerolog.Logger
