@@ -286,10 +286,8 @@ func (s *Sender) Halt(context.Context) error { return nil }
 // Close implements role.Role. There is nothing to keep: the source is only read.
 func (s *Sender) Close(error) (kept job.Kept, err error) {
 	s.announcer.close()
-	for open := range s.t.Session.OpenEntries() {
-		if e, is := open.Record.(*entry); is {
-			e.decide()
-		}
+	for record := range s.t.Session.Records() { // of which the session may have decided some
+		record.(*entry).decide()
 	}
 	return job.Kept{}, nil
 }
