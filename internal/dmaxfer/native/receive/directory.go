@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -116,49 +115,6 @@ func (p *planner) lookInto(d *directory) (absent bool, err error) {
 // noDirectory reports whether an entry could not be opened as a directory because it is something else.
 func noDirectory(err error) bool { return errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) }
 
-// notCreated returns the error for an entry whose directory has failed.
-func notCreated(e *entry, failed error) error {
-	return disk.NewError(disk.ErrTarget, failed, "see the failure of the directory",
-		"cannot create %s: its directory could not be created", e.path)
-}
-
-// errHeldAttributes returns the error for an entry whose extended attributes this side has not held.
-func errHeldAttributes(e *entry) error {
-	return job.NewError(job.ErrLimit, nil, "leave xattr out of --preserve",
-		"cannot create %s: the extended attributes of directories that are not created yet exceed %s",
-		e.path, quantity.Bytes(role.MaxAttributes))
-}
-
-// directories are those that do not have their final attributes yet. Any goroutine of the transfer uses them; the last
-// one that leaves a directory is the only one that still uses it.
-type directories struct {
-	t        *role.Transfer
-	replies  *replies
-	rootLeft func() // is called after the root has been left
-
-	mu   sync.Mutex
-	open map[*directory]bool
-}
-
-// enter adds a directory, which is on the planner's stack.
-func (s *directories) enter(d *directory) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.open[d] = true
-	d.pending++
-	if d.parent != nil {
-		d.parent.pending++
-	}
-}
-
-// await has a directory wait for an entry in it, or for a job besides its entries, of which the sender may withdraw the
-// one that the job works on.
-func (s *directories) await(d *directory) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d.pending++
-}
-
 // leave removes one of what a directory waits for. After the last one it gets its final mode and times; then the one
 // above it may be left.
 func (s *directories) leave(d *directory) {
@@ -170,20 +126,6 @@ func (s *directories) leave(d *directory) {
 		}
 		d = d.parent
 	}
-}
-
-// allLeft reports whether no directory is being filled.
-func (s *directories) allLeft() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.open) == 0
-}
-
-func (s *directories) isLast(d *directory) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d.pending--
-	return d.pending == 0
 }
 
 // setAttributes gives a directory its final mode and times, and reports its outcome.
@@ -213,28 +155,15 @@ func (s *directories) failLate(e *entry, err error) {
 	s.t.Stats.Report(job.FileDone{Path: e.path, Kind: e.kind, Action: job.Failed, Err: err})
 }
 
-// close closes a directory that has been left.
-func (s *directories) close(d *directory) {
-	d.close()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, d)
+// notCreated returns the error for an entry whose directory has failed.
+func notCreated(e *entry, failed error) error {
+	return disk.NewError(disk.ErrTarget, failed, "see the failure of the directory",
+		"cannot create %s: its directory could not be created", e.path)
 }
 
-// closeAll closes what is left when the transfer has ended.
-func (s *directories) closeAll() {
-	for d := range s.open {
-		d.close()
-	}
-}
-
-func (d *directory) close() {
-	if d.seen != nil {
-		_ = d.seen.Close() // was only read
-		d.seen = nil
-	}
-	if d.of != nil && d.parent != nil {
-		d.of.Release()
-		d.of = nil
-	}
+// errHeldAttributes returns the error for an entry whose extended attributes this side has not held.
+func errHeldAttributes(e *entry) error {
+	return job.NewError(job.ErrLimit, nil, "leave xattr out of --preserve",
+		"cannot create %s: the extended attributes of directories that are not created yet exceed %s",
+		e.path, quantity.Bytes(role.MaxAttributes))
 }

@@ -27,7 +27,7 @@ type finisher struct {
 // check ends the transfer if everything is decided and neither a lane nor a job is at work. It flushes what is not
 // durable yet of a tree, in a job. An interruption does not keep the sender from learning what has been committed.
 func (f *finisher) check(ctx context.Context) error {
-	if !f.finishing || !f.lanesEnded || f.concluding || !f.directories.allLeft() || f.packs.isFlushing() {
+	if !f.finishing || !f.lanesEnded || f.concluding || !f.directories.allLeft() || f.packs.staging.isFlushing() {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)

@@ -19,7 +19,7 @@ func TestTreeIsNotClosedWhileAJobUsesIt(t *testing.T) {
 		e := l.announced[number]
 		file, err := e.directory.of.Stage(e.name, nil, e.meta)
 		must(t, err)
-		l.packs.stageable.TryAcquire(1)
+		l.packs.staging.permits.TryAcquire(1)
 		l.packs.stage([]stagedFile{{entry: e, file: file}})
 		for _, start := range l.link.Posted {
 			must(t, start(t.Context()))

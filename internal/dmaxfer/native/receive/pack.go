@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"sync"
-
-	weighted "golang.org/x/sync/semaphore"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -29,25 +26,9 @@ type packs struct {
 	results   *results
 	replies   *replies
 	gate      *commitGate
-	flushTree func() error       // makes durable what is staged and named
-	flushed   role.Call          // follows the job that commits staged files
-	stageable *weighted.Weighted // has a permit for each file that may be staged
-
-	mu       sync.Mutex
-	staged   []stagedFile
-	flushing bool // a job commits staged files
-}
-
-func newPacks(t *role.Transfer, r *results, gate *commitGate, limit int64, flushTree func() error) *packs {
-	return &packs{
-		t: t, results: r, replies: r.replies, gate: gate, flushTree: flushTree, stageable: weighted.NewWeighted(limit),
-	}
-}
-
-// stagedFile is a file that gets its final name once its content has been flushed.
-type stagedFile struct {
-	entry *entry
-	file  *disk.Staged
+	flushTree func() error // makes durable what is staged and named
+	flushed   role.Call    // follows the job that commits staged files
+	staging   staging
 }
 
 // store implements pump.ReceiverConfig.StorePack: it writes whole files. What ends the transfer does so after what was
@@ -67,7 +48,7 @@ func (p *packs) store(ctx context.Context, unit *pump.Unit, content []byte) (aft
 		if failed == nil {
 			p.stage(staged)
 		} else {
-			p.discard(staged)
+			p.staging.discard(staged)
 			p.t.Link.Post(role.FailWith(failed))
 		}
 		p.gate.end()
@@ -117,28 +98,21 @@ func (p *packs) storeWhole(e *entry, f *negotiate.PackedFile, content []byte) (*
 	}
 	p.t.Stats.BytesMoved(int64(len(content)))
 	e.directory.of.RemoveLeftovers(e.name) // of an interrupted transfer for which the file was large
-	if plan.Durability == negotiate.DurabilityNone || !p.stageable.TryAcquire(1) {
+	if plan.Durability == negotiate.DurabilityNone || !p.staging.permits.TryAcquire(1) {
 		return nil, e.directory.of.Put(e.name, content, e.meta)
 	}
 	file, err := e.directory.of.Stage(e.name, content, e.meta)
 	if err != nil {
-		p.stageable.Release(1)
+		p.staging.permits.Release(1)
 	}
 	return file, err
 }
 
 // stage has files flushed and renamed in a job, together with those that are staged while it flushes others.
 func (p *packs) stage(files []stagedFile) {
-	if len(files) == 0 {
+	if !p.staging.add(files) {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.staged = append(p.staged, files...)
-	if p.flushing {
-		return
-	}
-	p.flushing = true
 	p.t.Link.Post(func(ctx context.Context) error {
 		p.t.Link.Run(ctx, func(ctx context.Context) role.Call {
 			if err := p.commitStaged(ctx); err != nil {
@@ -156,7 +130,7 @@ func (p *packs) commitStaged(ctx context.Context) error {
 	var renamed []*entry // whose names may not be durable yet
 	unreported := false
 	for {
-		batch := p.takeStaged(unreported)
+		batch := p.staging.take(unreported)
 		if len(batch) == 0 && !unreported {
 			return nil
 		}
@@ -169,7 +143,7 @@ func (p *packs) commitStaged(ctx context.Context) error {
 			err = errHalted
 		}
 		if err != nil {
-			p.discard(batch)
+			p.staging.discard(batch)
 			return err
 		}
 		if len(batch) == 0 {
@@ -205,52 +179,19 @@ func (p *packs) reportRenamed(renamed []*entry, failed error) {
 func (p *packs) renameStaged(ctx context.Context, batch []stagedFile) (renamed []*entry, err error) {
 	for i, f := range batch {
 		if ctx.Err() != nil {
-			p.discard(batch[i:])
+			p.staging.discard(batch[i:])
 			return renamed, context.Cause(ctx)
 		}
 		f.entry.enter(committing)
 		err := f.file.Commit()
-		p.stageable.Release(1)
+		p.staging.permits.Release(1)
 		if err == nil {
 			renamed = append(renamed, f.entry)
 		} else if err := p.results.fail(f.entry, err); err != nil {
-			p.discard(batch[i+1:])
+			p.staging.discard(batch[i+1:])
 			return renamed, err
 		}
 		p.t.Params.Config.Progress.Touch()
 	}
 	return renamed, nil
-}
-
-// takeStaged returns what is staged. If that is nothing, and no more remains to be done, the next file that is staged
-// starts another job.
-func (p *packs) takeStaged(more bool) []stagedFile {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	batch := p.staged
-	p.staged = nil
-	p.flushing = more || len(batch) > 0
-	return batch
-}
-
-func (p *packs) discard(batch []stagedFile) {
-	for _, f := range batch {
-		f.file.Discard()
-		p.stageable.Release(1)
-	}
-}
-
-// isFlushing reports whether a job commits staged files.
-func (p *packs) isFlushing() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.flushing
-}
-
-// close discards what is left when the transfer has ended.
-func (p *packs) close() {
-	p.mu.Lock()
-	staged := p.staged
-	p.mu.Unlock()
-	p.discard(staged)
 }

@@ -1,6 +1,8 @@
 package receive
 
 import (
+	weighted "golang.org/x/sync/semaphore"
+
 	"context"
 	"errors"
 	"fmt"
@@ -57,9 +59,13 @@ func New(t *role.Transfer) *Receiver {
 	}
 	r.planner = newPlanner(t, r.results, r.files)
 	r.digests = &digests{planner: r.planner, queue: role.DigestQueue{Link: t.Link}}
-	r.packs = newPacks(t, r.results, r.gate, staged, r.planner.flushTree)
-	r.finisher = &finisher{t: t, replies: r.replies, directories: r.results.directories, packs: r.packs,
-		closeTree: r.planner.closeTree}
+	r.packs = &packs{
+		t: t, results: r.results, replies: r.replies, gate: r.gate, flushTree: r.planner.flushTree,
+		staging: staging{permits: weighted.NewWeighted(staged)},
+	}
+	r.finisher = &finisher{
+		t: t, replies: r.replies, directories: r.results.directories, packs: r.packs, closeTree: r.planner.closeTree,
+	}
 	r.packs.flushed = r.finisher.check
 	return r
 }
@@ -325,7 +331,7 @@ func (r *Receiver) Grace() time.Duration {
 	}
 	tree := r.t.Params.Plan.Tree
 	switch {
-	case r.finisher.concluding || r.packs.isFlushing(): // the sender waits for this side
+	case r.finisher.concluding || r.packs.staging.isFlushing(): // the sender waits for this side
 		return role.SlowFlush
 	case needed == 0 && !r.finisher.finishing && tree:
 		return role.SlowWalk
@@ -349,7 +355,7 @@ func (r *Receiver) Halt(ctx context.Context) error { return r.gate.halt(ctx) }
 
 // Close implements role.Role. It keeps what a later transfer can resume, and nothing that is known to be wrong.
 func (r *Receiver) Close(failed error) (kept job.Kept, err error) {
-	r.packs.close()
+	r.packs.staging.close()
 	var errs []error
 	for e := range r.unfinished {
 		if e.own != nil {
