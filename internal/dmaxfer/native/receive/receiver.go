@@ -1,12 +1,12 @@
 package receive
 
 import (
-	weighted "golang.org/x/sync/semaphore"
-
 	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	weighted "golang.org/x/sync/semaphore"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"

@@ -1,10 +1,10 @@
 package send
 
 import (
-	weighted "golang.org/x/sync/semaphore"
-
 	"context"
 	"errors"
+
+	weighted "golang.org/x/sync/semaphore"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
