@@ -242,8 +242,10 @@ func interruptFirst(t *testing.T, side negotiate.Side) {
 // meetNative is the beginning of a conversation, as a side that has a file.
 func meetNative(t *testing.T, side negotiate.Side, end *comchtest.End) *negotiate.NativeSession {
 	t.Helper()
-	hello := negotiate.Hello{Flags: negotiate.FlagFile, Chunk: 4096, Depth: 4, Software: "test"}
-	first := negotiate.NewSession(side, negotiate.Local{HasFile: true, Size: 1, Native: &hello},
+	offer := &negotiate.Offer{
+		Own: negotiate.Hello{Flags: negotiate.FlagFile, Chunk: 4096, Depth: 4, Software: "test"},
+	}
+	first := negotiate.NewSession(side, negotiate.Local{HasFile: true, Size: 1, Native: offer},
 		negotiate.Limits{MaxMessage: testMessage, MaxFileSize: maxFileSize})
 	if opening := first.Start(); opening != nil {
 		must(t, end.Send(t.Context(), opening))
@@ -255,7 +257,7 @@ func meetNative(t *testing.T, side negotiate.Side, end *comchtest.End) *negotiat
 	if step.Reply != nil {
 		must(t, end.Send(t.Context(), step.Reply))
 	}
-	return step.Native
+	return offer.Session
 }
 
 // A connection that is lost after END does not keep the file from its name, and leaves the sender in doubt until it has

@@ -182,17 +182,19 @@ func TestOverlappingChunksAreThePeersFault(t *testing.T) {
 // lead begins a copy as a host that has a file of noise without a digest.
 func lead(t *testing.T, host *comchtest.End, size uint64) *negotiate.NativeSession {
 	t.Helper()
-	hello := negotiate.Hello{Flags: negotiate.FlagFile, Chunk: 4096, Depth: 4, Software: "test"}
-	first := negotiate.NewSession(negotiate.Host, negotiate.Local{HasFile: true, Size: size, Native: &hello},
+	offer := &negotiate.Offer{
+		Own: negotiate.Hello{Flags: negotiate.FlagFile, Chunk: 4096, Depth: 4, Software: "test"},
+	}
+	first := negotiate.NewSession(negotiate.Host, negotiate.Local{HasFile: true, Size: size, Native: offer},
 		negotiate.Limits{MaxMessage: testMessage, MaxFileSize: maxFileSize})
 	must(t, host.Send(t.Context(), first.Start()))
 	message, err := host.Recv(t.Context())
 	must(t, err)
-	step, err := first.Receive(message)
+	_, err = first.Receive(message)
 	must(t, err)
-	must(t, host.Send(t.Context(), step.Native.Start()))
-	receive(t, host, step.Native, negotiate.Planned)
-	return step.Native
+	must(t, host.Send(t.Context(), offer.Session.Start()))
+	receive(t, host, offer.Session, negotiate.Planned)
+	return offer.Session
 }
 
 func say(t *testing.T, on *comchtest.End, make func() ([]byte, error)) {

@@ -31,10 +31,10 @@ func (p peer) transfer(ctx context.Context) (job.Summary, error) {
 		return job.Summary{}, err
 	}
 	result, err := native.Run(ctx, p.native(), outcome.Native, outcome.HostSize)
-	if result.Reference == nil {
+	if !result.Reference {
 		return result.Summary, p.file.Explain(p.options.Side, err)
 	}
-	outcome, err = first.Resume(ctx, *result.Reference)
+	outcome, err = first.Resume(ctx)
 	return outcome.Summary, err
 }
 

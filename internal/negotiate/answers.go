@@ -47,29 +47,6 @@ func (c Change) String() string {
 	return changeNames[c]
 }
 
-// Discarded is why a receiver does not use what an earlier attempt has left of a file.
-type Discarded uint8
-
-// The reasons; 0 where nothing was left or all of it is used.
-const (
-	DiscardedOtherSource  Discarded = 1
-	DiscardedOtherDigest  Discarded = 2
-	DiscardedNoJournal    Discarded = 3
-	DiscardedDamaged      Discarded = 4
-	DiscardedNotResumable Discarded = 5
-)
-
-var discardedNames = []string{
-	DiscardedOtherSource:  "the source is another file or has changed since",
-	DiscardedOtherDigest:  "it was copied with another digest algorithm",
-	DiscardedNoJournal:    "its journal is missing",
-	DiscardedDamaged:      "it or its journal is damaged",
-	DiscardedNotResumable: "this copy cannot resume",
-}
-
-// String returns the reason, in a sentence about what was left.
-func (d Discarded) String() string { return nameOf(discardedNames, d, "reason") }
-
 // Answer is the receiver's answer to the announcement of an entry.
 type Answer struct {
 	Entry  uint32

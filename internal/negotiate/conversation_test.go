@@ -210,7 +210,7 @@ func TestDisturbedConversationsEndAlike(t *testing.T) {
 
 // TestEmptyFiles checks that an empty file is copied only between two sides that know that the other is a dma-copy.
 func TestEmptyFiles(t *testing.T) {
-	offers := &Hello{Chunk: MinChunk, Depth: 1}
+	offers := &nativeStub{}
 	for _, hostHas := range []bool{true, false} {
 		for name, tc := range map[string]struct {
 			host, dpu       Local

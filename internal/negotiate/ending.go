@@ -6,7 +6,7 @@ func AppendEnd(dst []byte, entry uint32, size uint64, digest []byte) []byte {
 	integer(&c, &entry)
 	integer(&c, &size)
 	c.array(digest)
-	return c.bytes
+	return c.all()
 }
 
 // DecodeEnd decodes an END with a digest by d. The digest shares memory with msg. It fails with ErrMalformed.
@@ -23,7 +23,7 @@ func AppendSum(dst []byte, entry uint32, digest []byte) []byte {
 	c := sending(dst, TypeSum)
 	integer(&c, &entry)
 	c.array(digest)
-	return c.bytes
+	return c.all()
 }
 
 // DecodeSum decodes a SUM with a digest by d. The digest shares memory with msg. It fails with ErrMalformed.

@@ -9,7 +9,6 @@ const endpointsVersion = 1
 // network device with an IPv4 address and 41 for one with an IPv6 address, and it can have 127 devices and transports.
 // The addresses of two lanes fit in a message.
 const (
-	MaxLanes         = 64      // connections or workers of a window
 	MaxWorkerAddress = 6 << 10 // bytes of the address of a UCX worker
 	MaxRemoteKey     = 2 << 10 // bytes of a packed UCX remote key
 	TokenSize        = 8       // bytes of the token of PathMessages
@@ -19,28 +18,27 @@ const (
 // receiver's lanes, and a number that no other window of the control connection has. Slot s is sent over connection s
 // modulo lanes.
 func AppendLanes(dst []byte, lanes int, window uint64) []byte {
-	c := codec{message: TypeWindow, bytes: dst}
-	c.lanes(lanes, math.MaxUint32)
+	c := appending(dst, TypeWindow)
+	lanesField(&c, lanes, math.MaxUint32)
 	integer(&c, &window)
-	return c.bytes
+	return c.all()
 }
 
 // Lanes returns the number of connections in the descriptor of a window on PathTLS or PathTCP, from 1 to one for each
 // slot, at most MaxLanes; and the number of the window. It fails with ErrMalformed.
 func Lanes(descriptor []byte, depth uint32) (lanes int, window uint64, err error) {
-	c := codec{message: TypeWindow, bytes: descriptor, reads: true}
-	lanes = c.lanes(0, depth)
+	c := reading(descriptor, TypeWindow)
+	lanes = lanesField(&c, 0, depth)
 	integer(&c, &window)
 	return lanes, window, c.end()
 }
 
-// lanes passes the version of a descriptor and a number of lanes: own of one to send. It returns the number.
-func (c *codec) lanes(own int, depth uint32) int {
+// lanesField passes the version of a descriptor and a number of lanes: own of one to send. It returns the number.
+func lanesField(c *codec, own int, depth uint32) int {
 	version := byte(endpointsVersion)
 	integer(c, &version)
 	lanes := length[uint8](c, own)
 	switch {
-	case !c.reads:
 	case version != endpointsVersion:
 		c.fail("a descriptor of version %d", version)
 	case lanes == 0 || lanes > MaxLanes || uint32(lanes) > depth:
@@ -58,32 +56,32 @@ type Workers struct {
 
 // AppendWorkers appends the descriptor of a window on PathMessages or PathRMA without checking it.
 func AppendWorkers(dst []byte, w Workers) []byte {
-	c := codec{message: TypeWindow, bytes: dst}
+	c := appending(dst, TypeWindow)
 	w.fields(&c, math.MaxUint32)
-	return c.bytes
+	return c.all()
 }
 
 // DecodeWorkers decodes the descriptor of a window on PathMessages, which has at least one address, at most one for
 // each slot, and a token, or on PathRMA, which has one address and a key. It fails with ErrMalformed. What it returns
 // refers to the descriptor.
 func DecodeWorkers(descriptor []byte, path Path, depth uint32) (w Workers, err error) {
-	c := codec{message: TypeWindow, bytes: descriptor, reads: true}
+	c := reading(descriptor, TypeWindow)
 	w.fields(&c, depth)
 	c.verify(func() error { return w.check(path) })
 	return w, c.end()
 }
 
 func (w *Workers) fields(c *codec, depth uint32) {
-	lanes := c.lanes(len(w.Addresses), depth)
+	lanes := lanesField(c, len(w.Addresses), depth)
 	key := length[uint16](c, len(w.Key))
-	if c.reads && c.err == nil {
+	if w.Addresses == nil {
 		w.Addresses = make([][]byte, lanes)
 	}
 	for i := range w.Addresses {
 		address := &w.Addresses[i]
 		size := length[uint16](c, len(*address))
 		c.octets(address, size)
-		if c.reads && (size == 0 || size > MaxWorkerAddress) {
+		if size == 0 || size > MaxWorkerAddress {
 			c.fail("an address of %d bytes, limit %d", size, MaxWorkerAddress)
 		}
 	}

@@ -7,85 +7,23 @@ import (
 
 const entrySize = 60 // without name and link
 
-// EntryKind is the kind of an entry.
-type EntryKind uint8
-
-// The kinds.
-const (
-	EntryFile      EntryKind = 1
-	EntryDirectory EntryKind = 2
-	EntrySymlink   EntryKind = 3
-	EntryHardLink  EntryKind = 4 // another name of an earlier file of the transfer
-	EntrySpecial   EntryKind = 5 // a FIFO, socket or device, in lists only
-)
-
-var entryKindNames = []string{
-	EntryFile: "file", EntryDirectory: "directory", EntrySymlink: "symlink", EntryHardLink: "hard link",
-	EntrySpecial: "special file",
-}
-
-// Known reports whether k is one of the kinds above.
-func (k EntryKind) Known() bool { return k != 0 && int(k) < len(entryKindNames) }
-
-// String returns the kind's name in docs/PROTOCOL.md.
-func (k EntryKind) String() string { return nameOf(entryKindNames, k, "kind") }
-
-// EntryFlags are properties of an entry.
-type EntryFlags uint8
-
-// The flags.
-const (
-	EntrySizeUnknown EntryFlags = 1 << 0 // a stream, whose size is known at its end
-	EntryHasMetadata EntryFlags = 1 << 1 // extended attributes follow in METADATA
-	EntryChunked     EntryFlags = 1 << 2 // the file comes in CHUNKS; otherwise it comes in a PACK
-
-	knownEntryFlags = EntryChunked<<1 - 1
-)
-
-// Has reports whether all of the wanted flags are set.
-func (f EntryFlags) Has(wanted EntryFlags) bool { return f&wanted == wanted }
-
-// Timestamp is a time of a file.
-type Timestamp struct {
-	Sec  int64  // since 1970, may be negative
-	Nsec uint32 // below 10^9
-}
-
-// Entry is a file, directory, symlink or hard link of a transfer. Its parent is the last entry of the previous depth
-// that was announced before it; the first entry, the root, has none.
-type Entry struct {
-	Number   uint32 // its position in the transfer, from 0; not on the wire
-	Kind     EntryKind
-	Flags    EntryFlags
-	Depth    int    // 0 for the root, at most 2048
-	Mode     uint32 // permission bits, at most MaxMode
-	MTime    Timestamp
-	UID, GID uint32
-	Size     uint64   // bytes of a file of known size, at most MaxSize; otherwise 0
-	Identity [16]byte // of a file, equal as long as it is unchanged, for resuming; otherwise zeros
-	Xattrs   uint32   // CRC-32C of what a file has in METADATA, to compare it with the target's; otherwise 0
-	Name     []byte   // the last component of the path; empty for the root
-	// Link is the text of a symlink, or the path of the file of which a hard link is another name, below the root.
-	Link []byte
-}
-
 // MaxEntrySize returns the length of an ENTRIES with one entry whose name and link have these lengths. It must not
 // exceed the channel's longest message.
 func MaxEntrySize(name, link int) int { return listSize + entrySize + name + link }
 
 // AppendEntries appends an ENTRIES without checking it.
 func AppendEntries(dst []byte, entries []Entry) []byte {
-	return encodeList(dst, TypeEntries, entries, (*Entry).fields)
+	return encodeList(dst, TypeEntries, entries, entryFields)
 }
 
 // DecodeEntries appends the entries of an ENTRIES to dst; their names and links share memory with msg, their numbers
 // are 0. It checks everything that does not depend on the plan or on other entries. It fails with ErrMalformed and
 // returns dst unchanged.
 func DecodeEntries(dst []Entry, msg []byte) ([]Entry, error) {
-	return decodeList(dst, msg, TypeEntries, (*Entry).fields)
+	return decodeList(dst, msg, TypeEntries, entryFields)
 }
 
-func (e *Entry) fields(c codec) codec {
+func entryFields(e *Entry, c codec) codec {
 	integer(&c, &e.Kind)
 	integer(&c, &e.Flags)
 	c.depth(&e.Depth)
@@ -101,19 +39,12 @@ func (e *Entry) fields(c codec) codec {
 	link := length[uint16](&c, len(e.Link))
 	c.octets(&e.Name, name)
 	c.octets(&e.Link, link)
-	c.verify(e.check)
+	c.verify(func() error { return checkEntry(e) })
 	return c
 }
 
-// depth passes the depth of an entry.
-func (c *codec) depth(v *int) {
-	if depth := length[uint16](c, *v); c.reads {
-		*v = depth
-	}
-}
-
-// check checks everything that does not depend on the plan or on other entries.
-func (e *Entry) check() error {
+// checkEntry checks everything that does not depend on the plan or on other entries.
+func checkEntry(e *Entry) error {
 	switch {
 	case !e.Kind.Known(), e.Kind == EntrySpecial:
 		return malformed(TypeEntries, "an entry of unknown %s", e.Kind)
@@ -126,11 +57,11 @@ func (e *Entry) check() error {
 	case e.UID == math.MaxUint32 || e.GID == math.MaxUint32: // chown(2) would not change the owner
 		return malformed(TypeEntries, "uid %d and gid %d, limit %d", e.UID, e.GID, uint32(math.MaxUint32-1))
 	}
-	return firstError(e.checkContent(), e.checkName(), e.checkLink())
+	return firstError(checkContent(e), checkName(e), checkLink(e))
 }
 
 // checkContent checks what only a file may have.
-func (e *Entry) checkContent() error {
+func checkContent(e *Entry) error {
 	switch {
 	case e.Size > MaxSize:
 		return malformed(TypeEntries, "a file of %d bytes, limit %d", e.Size, uint64(MaxSize))
@@ -146,7 +77,7 @@ func (e *Entry) checkContent() error {
 	return nil
 }
 
-func (e *Entry) checkName() error {
+func checkName(e *Entry) error {
 	switch {
 	case e.Depth > maxLevel:
 		return malformed(TypeEntries, "an entry at depth %d, limit %d", e.Depth, maxLevel)
@@ -160,15 +91,7 @@ func (e *Entry) checkName() error {
 	return nil
 }
 
-// validName reports whether name is one component of a path, and neither "." nor "..".
-func validName(name []byte) bool {
-	if len(name) == 0 || len(name) > MaxName || bytes.IndexByte(name, '/') >= 0 || bytes.IndexByte(name, 0) >= 0 {
-		return false
-	}
-	return string(name) != "." && string(name) != ".."
-}
-
-func (e *Entry) checkLink() error {
+func checkLink(e *Entry) error {
 	valid := false
 	switch e.Kind {
 	case EntrySymlink:
@@ -182,18 +105,4 @@ func (e *Entry) checkLink() error {
 		return malformed(TypeEntries, "a %s with a link of %d bytes that it cannot have", e.Kind, len(e.Link))
 	}
 	return nil
-}
-
-// validPath reports whether path consists of valid names and is at most MaxPath bytes long.
-func validPath(path []byte) bool {
-	if len(path) > MaxPath {
-		return false
-	}
-	for more := true; more; {
-		var name []byte
-		if name, path, more = bytes.Cut(path, []byte{'/'}); !validName(name) {
-			return false
-		}
-	}
-	return true
 }

@@ -106,3 +106,9 @@ func firstError(errs ...error) error {
 	}
 	return nil
 }
+
+func outOfOrder(t Type) *Error { return &Error{Message: t, Err: ErrOutOfOrder} }
+
+func wrongTurn(t Type, format string, args ...any) *Error {
+	return &Error{Message: t, Err: ErrOutOfOrder, Detail: fmt.Sprintf(format, args...)}
+}

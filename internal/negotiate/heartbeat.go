@@ -21,7 +21,7 @@ func (b *Beat) follow(next Beat) error {
 func AppendBeat(dst []byte, b Beat) []byte {
 	c := sending(dst, TypeHeartbeat)
 	b.fields(&c)
-	return c.bytes
+	return c.all()
 }
 
 // DecodeBeat decodes a HEARTBEAT. It fails with ErrMalformed.

@@ -53,31 +53,6 @@ func (l Location) within(room int) Location {
 	return l
 }
 
-// cutMark is where the beginning of a path was cut.
-const cutMark = "..."
-
-// cutPath cuts a path at its beginning, so that it fits in that many bytes, and in MaxLocationPath.
-func cutPath(path string, room int) string {
-	room = min(room, MaxLocationPath)
-	switch {
-	case len(path) <= room:
-		return path
-	case room < len(cutMark):
-		return ""
-	}
-	return cutMark + path[len(path)-room+len(cutMark):]
-}
-
-func checkLocationPath(t Type, path string) error {
-	switch {
-	case len(path) > MaxLocationPath:
-		return malformed(t, "a path of %d bytes, limit %d", len(path), MaxLocationPath)
-	case strings.Contains(path, "\x00"):
-		return malformed(t, "a path with a NUL")
-	}
-	return nil
-}
-
 func (l Location) check() error {
 	return firstError(
 		checkLocationPath(TypeHello, l.Path),

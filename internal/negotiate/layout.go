@@ -3,10 +3,15 @@ package negotiate
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 	"unsafe"
 )
 
-const typeSize = 4
+const (
+	typeSize = 4
+	listSize = 8 // type and count
+)
 
 // codec passes over the fields of one message in their order: it appends them to a message to send, or reads them from
 // a received one. The layout of a message is thus in one place, its method fields. Numbers are big-endian, except for
@@ -38,6 +43,20 @@ func receiving(msg []byte, t Type) codec {
 	}
 	return c
 }
+
+// appending and reading are the same for a part of a message.
+func appending(dst []byte, t Type) codec { return codec{message: t, dst: dst, bytes: dst} }
+
+func reading(part []byte, t Type) codec { return codec{message: t, bytes: part, reads: true} }
+
+// messageType returns the type of the message.
+func (c *codec) messageType() Type { return c.message }
+
+// all returns the bytes of a message to send, after what it is appended to.
+func (c *codec) all() []byte { return c.bytes }
+
+// failure returns why a received message is malformed so far.
+func (c *codec) failure() error { return c.err }
 
 // encode appends a message, decode is the reverse. It fails with ErrMalformed and returns the zero value then.
 func encode[T any](dst []byte, t Type, m *T, fields func(*T, codec) codec) []byte {
@@ -77,7 +96,7 @@ func decodeList[T any](dst []T, msg []byte, t Type, fields func(*T, codec) codec
 
 // fail makes the received message malformed, unless it is already.
 func (c *codec) fail(format string, args ...any) {
-	if c.err == nil {
+	if c.reads && c.err == nil {
 		c.err = malformed(c.message, format, args...)
 	}
 }
@@ -212,6 +231,13 @@ func (c *codec) list(own int) {
 	}
 }
 
+// depth passes the depth of an entry.
+func (c *codec) depth(v *int) {
+	if depth := length[uint16](c, *v); c.reads {
+		*v = depth
+	}
+}
+
 // more reports whether a received list has one more element.
 func (c *codec) more() bool {
 	if c.err != nil || c.left == 0 {
@@ -256,3 +282,15 @@ func checkPrintable(t Type, of, name string, limit int) error {
 }
 
 func printable(octet byte) bool { return octet >= ' ' && octet <= '~' }
+
+// truncateText does not split characters.
+func truncateText(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:max(0, limit)]
+}

@@ -95,3 +95,16 @@ func sendSome[T any](
 	binary.BigEndian.PutUint32(head.bytes[len(head.dst)+typeSize:], uint32(used))
 	return head.bytes, used, nil
 }
+
+// stateSet is a set of states.
+type stateSet uint32
+
+func states(list ...State) stateSet {
+	var set stateSet
+	for _, s := range list {
+		set |= 1 << s
+	}
+	return set
+}
+
+func (set stateSet) has(s State) bool { return set>>s&1 == 1 }

@@ -56,7 +56,7 @@ func (e *Export) fields(c codec) codec {
 	integer(&c, &e.Address)
 	descriptor := length[uint64](&c, len(e.Descriptor))
 	c.octets(&e.Descriptor, descriptor)
-	if c.reads && descriptor == 0 {
+	if descriptor == 0 {
 		c.fail("the descriptor is empty")
 	}
 	return c

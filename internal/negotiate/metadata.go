@@ -16,7 +16,7 @@ func MaxMetadataPart(maxMessage int) int { return max(0, maxMessage-metadataSize
 func AppendMetadata(dst []byte, entry uint32, m Metadata) []byte {
 	c := sending(dst, TypeMetadata)
 	m.fields(&c, &entry)
-	return c.bytes
+	return c.all()
 }
 
 // DecodeMetadata decodes a METADATA. Its part shares memory with msg. It fails with ErrMalformed.

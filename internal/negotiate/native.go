@@ -26,10 +26,6 @@ type NativeStep struct {
 	Counts     Counts     // with PeerFinished
 	Transport  string     // with PeerFinish and PeerFinished: what carries the content, if the peer knows
 	Beat       Beat       // with PeerBeat
-
-	// With ToReference: the session that continues, and its step: Exported, together with the Agreement.
-	Reference     *Session
-	ReferenceStep Step
 }
 
 // NativeSession is one side of a session in the native protocol: transfers one after another, all in the direction of
@@ -44,7 +40,7 @@ type NativeSession struct {
 	side      Side
 	own       Hello
 	peer      Hello
-	reference *Session // continues with a reference host; nil if there was no Session before
+	reference *Session // continues with a reference host; nil if there was no session before
 	aborting  *Error   // in Cancelling: what the failure will be
 
 	plan      Plan
@@ -234,5 +230,3 @@ func (n *NativeSession) endCancelling() error {
 	n.failure, n.state = n.aborting, Failed
 	return n.failure
 }
-
-func outOfOrder(t Type) *Error { return &Error{Message: t, Err: ErrOutOfOrder} }

@@ -1,7 +1,6 @@
 package negotiate
 
 import (
-	"fmt"
 	"math"
 )
 
@@ -313,8 +312,4 @@ func checkDigest(t Type, digest []byte, d Digest) error {
 		return malformed(t, "%d bytes of %s instead of %d", len(digest), d, d.Size())
 	}
 	return nil
-}
-
-func wrongTurn(t Type, format string, args ...any) *Error {
-	return &Error{Message: t, Err: ErrOutOfOrder, Detail: fmt.Sprintf(format, args...)}
 }

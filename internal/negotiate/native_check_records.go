@@ -50,7 +50,7 @@ func (n *NativeSession) announceRecord(r Record) error {
 }
 
 func (n *NativeSession) checkKind(r Record, e *openEntry) error {
-	most, check := uint64(n.plan.Chunk), n.plan.Digest.maxChecksum()
+	most, check := uint64(n.plan.Chunk), maxChecksum(n.plan.Digest)
 	if r.Kind == HoleRecord {
 		most, check = n.sizeLimit(e), 0
 	}
@@ -64,7 +64,7 @@ func (n *NativeSession) checkKind(r Record, e *openEntry) error {
 }
 
 // maxChecksum returns the largest checksum that a record of data may have.
-func (d Digest) maxChecksum() uint64 {
+func maxChecksum(d Digest) uint64 {
 	switch d {
 	case DigestNone:
 		return 0
@@ -95,12 +95,15 @@ func (n *NativeSession) checkExtent(r Record, e *openEntry) error {
 	return nil
 }
 
+// fileLimit returns the limit on a file, whether or not its size is known.
+func (n *NativeSession) fileLimit() uint64 { return min(n.limits.MaxFileSize, MaxSize) }
+
 // sizeLimit returns the size of the file, or the largest allowed for a stream.
 func (n *NativeSession) sizeLimit(e *openEntry) uint64 {
 	if e.sizeKnown() {
 		return e.size
 	}
-	return n.limits.fileSize()
+	return n.fileLimit()
 }
 
 // release makes a slot with a record vacant and returns the entry of the record; nil if it is decided.
@@ -181,7 +184,7 @@ func (n *NativeSession) checkPacked(f *PackedFile, from uint64) error {
 	case uint64(f.Position) < from || uint64(f.Position)+uint64(f.Length) > uint64(n.plan.Chunk):
 		return malformed(TypePack, "%d bytes at %d of a slot of %d, after those before %d",
 			f.Length, f.Position, n.plan.Chunk, from)
-	case f.Check > n.plan.Digest.maxChecksum():
+	case f.Check > maxChecksum(n.plan.Digest):
 		return malformed(TypePack, "check %#x, by %s", f.Check, n.plan.Digest)
 	}
 	e.marked = true

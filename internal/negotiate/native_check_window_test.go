@@ -21,7 +21,7 @@ func TestNewNativeRefusesWhatAPeerWould(t *testing.T) {
 		if n, err := NewNative(Host, 2, own, nativeLimits); n != nil || !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %v", name, err)
 		}
-		s := NewSession(Host, Local{HasFile: true, Native: &own}, nativeLimits)
+		s := NewSession(Host, Local{HasFile: true, Native: &Offer{Own: own}}, nativeLimits)
 		s.Start()
 		step, err := s.Receive(Direction{Offer: [3]byte{offerMark, 2, 2}}.Encode())
 		if !errors.Is(err, ErrMalformed) || s.State() != Failed {

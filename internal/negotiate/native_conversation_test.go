@@ -10,13 +10,15 @@ import (
 // speaker is one side of a connection: a Session, and the NativeSession that follows it.
 type speaker struct {
 	*Session
+	offer  *Offer
 	native *NativeSession
 	reply  []byte // to be sent first
 	err    error
 }
 
 func newSpeaker(side Side, local Local, limits Limits) *speaker {
-	return &speaker{Session: NewSession(side, local, limits)}
+	offer, _ := local.Native.(*Offer)
+	return &speaker{Session: NewSession(side, local, limits), offer: offer}
 }
 
 func (s *speaker) receive(msg []byte) {
@@ -28,7 +30,7 @@ func (s *speaker) receive(msg []byte) {
 	step, err := s.Session.Receive(msg)
 	s.reply, s.err = step.Reply, err
 	if step.Event == ToNative {
-		s.native = step.Native
+		s.native = s.offer.Session
 	}
 }
 
@@ -137,11 +139,11 @@ type nativeLocal struct {
 func (l nativeLocal) local(t *testing.T) Local {
 	local := Local{HasFile: l.HasFile, Size: uint64(l.Size)}
 	if l.Native != nil {
-		own := l.Native.hello(t)
-		local.Native = &own
-	}
-	if len(l.Versions) == 2 {
-		local.Versions = Versions{l.Versions[0], l.Versions[1]}
+		offer := &Offer{Own: l.Native.hello(t)}
+		if len(l.Versions) == 2 {
+			offer.Range = Versions{l.Versions[0], l.Versions[1]}
+		}
+		local.Native = offer
 	}
 	return local
 }
@@ -186,9 +188,9 @@ func TestNativeConversationVectors(t *testing.T) {
 
 // versionsMeet connects two sides that support different versions.
 func versionsMeet(host, dpu Versions) (*speaker, *speaker) {
-	own, peers := senderHello(), receiverHello()
-	sending := newSpeaker(Host, Local{HasFile: true, Size: nativeSize, Native: &own, Versions: host}, nativeLimits)
-	receiving := newSpeaker(DPU, Local{Native: &peers, Versions: dpu}, nativeLimits)
+	own, peers := &Offer{Own: senderHello(), Range: host}, &Offer{Own: receiverHello(), Range: dpu}
+	sending := newSpeaker(Host, Local{HasFile: true, Size: nativeSize, Native: own}, nativeLimits)
+	receiving := newSpeaker(DPU, Local{Native: peers}, nativeLimits)
 	receiving.Start()
 	receiving.receive(sending.Start())
 	sending.receive(receiving.reply)
@@ -257,12 +259,12 @@ func TestPeerOfVersion1IsRefused(t *testing.T) {
 // A directory cannot be copied with a peer that speaks the reference protocol.
 func TestDirectoryNeedsTheNativeProtocol(t *testing.T) {
 	own := treeHello()
-	host := NewSession(Host, Local{HasFile: true, Native: &own}, nativeLimits)
+	host := NewSession(Host, Local{HasFile: true, Native: &Offer{Own: own}}, nativeLimits)
 	host.Start()
 	step, err := host.Receive(Direction{FileInHost: true}.Encode())
 	wantNative(t, err, ErrNeedsNative)
 	wantBytes(t, step.Reply, Status{}.Encode())
-	dpu := NewSession(DPU, Local{Native: &own}, nativeLimits)
+	dpu := NewSession(DPU, Local{Native: &Offer{Own: own}}, nativeLimits)
 	dpu.Start()
 	step, err = dpu.Receive(Direction{FileInHost: true, Size: 5}.Encode())
 	wantNative(t, err, ErrNeedsNative)
@@ -276,13 +278,13 @@ func TestPaddingThatOffersNothing(t *testing.T) {
 		{}, {0, 2, 2}, {offerMark, 0, 0}, {offerMark, 0, 1}, {offerMark, 2, 1}, {offerMark, 255, 1}, {0xff, 0xff, 0xff},
 		{refusalMark, 0, 3}, {refusalMark, 3, 2}, {refusalMark, 2, 2},
 	} {
-		host := NewSession(Host, Local{HasFile: true, Size: 5, Native: &own}, nativeLimits)
+		host := NewSession(Host, Local{HasFile: true, Size: 5, Native: &Offer{Own: own}}, nativeLimits)
 		host.Start()
 		step, err := host.Receive(Direction{FileInHost: true, Offer: padding}.Encode())
 		if err != nil || step.Event != Agreed || step.Agreement.Protocol != Reference {
 			t.Errorf("% x in an answer: %s, %v", padding, step.Event, err)
 		}
-		dpu := NewSession(DPU, Local{Native: &own}, nativeLimits)
+		dpu := NewSession(DPU, Local{Native: &Offer{Own: own}}, nativeLimits)
 		dpu.Start()
 		step, err = dpu.Receive(Direction{FileInHost: true, Size: 5, Offer: padding}.Encode())
 		if err != nil || step.Event != Agreed || step.Agreement.Size != 5 {
@@ -306,12 +308,12 @@ func TestReferenceHostAfterMistakenOffer(t *testing.T) {
 		{Local{HasFile: true, Size: 9}, Direction{}, ErrOutOfOrder, true},
 		{Local{}, Direction{FileInHost: true, Size: MaxSize + 1}, ErrTooLarge, true},
 		{
-			Local{Native: &Hello{Flags: FlagStream, Chunk: MinChunk, Depth: 1}},
+			Local{Native: &Offer{Own: Hello{Flags: FlagStream, Chunk: MinChunk, Depth: 1}}},
 			Direction{FileInHost: true}, ErrNeedsNative, true,
 		},
 	} {
 		if test.dpu.Native == nil {
-			test.dpu.Native = &Hello{Chunk: MinChunk, Depth: 1}
+			test.dpu.Native = &Offer{Own: Hello{Chunk: MinChunk, Depth: 1}}
 		}
 		dpu := newSpeaker(DPU, test.dpu, nativeLimits)
 		dpu.Start()
@@ -326,20 +328,20 @@ func TestReferenceHostAfterMistakenOffer(t *testing.T) {
 			wantBytes(t, step.Reply, Status{}.Encode())
 		}
 		if test.want == nil {
-			wantTakenBack(t, step)
+			wantTakenBack(t, dpu, step)
 		}
 	}
 }
 
-func wantTakenBack(t *testing.T, step NativeStep) {
+func wantTakenBack(t *testing.T, dpu *speaker, step NativeStep) {
 	t.Helper()
-	got := step.ReferenceStep
+	got := dpu.Resumed()
 	if step.Event != ToReference || got.Event != Exported || got.Export.Address != 4096 ||
 		got.Agreement != (Agreement{Reference, Host, 100}) {
 		t.Fatalf("%+v", step)
 	}
-	wantBytes(t, must(t)(step.Reference.Finish(true)), Status{Success: true}.Encode())
-	if err := step.Reference.Disconnected(); err != nil {
+	wantBytes(t, must(t)(dpu.Finish(true)), Status{Success: true}.Encode())
+	if err := dpu.Disconnected(); err != nil {
 		t.Fatal(err)
 	}
 }

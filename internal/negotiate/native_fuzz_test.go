@@ -3,6 +3,7 @@ package negotiate
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"reflect"
 	"runtime"
 	"slices"
@@ -90,7 +91,7 @@ var nativeFuzzLimits = Limits{MaxMessage: 239, MaxFileSize: 1 << 40}
 
 func play(t *testing.T, r nativeRole, script []byte) *speaker {
 	own := r.hello()
-	s := newSpeaker(r.side, Local{HasFile: r.sends, Size: gridChunk, Native: &own}, nativeFuzzLimits)
+	s := newSpeaker(r.side, Local{HasFile: r.sends, Size: gridChunk, Native: &Offer{Own: own}}, nativeFuzzLimits)
 	for len(script) > 0 {
 		if s.native == nil {
 			script = playReference(t, s, script)
@@ -179,15 +180,13 @@ type nativeSnapshot struct {
 	slots       []slot
 	outstanding int
 	entries     entryTable
-	next        uint32
-	path        string
+	order       string
 }
 
 func snapshot(n *NativeSession) nativeSnapshot {
 	entries := n.entries
 	entries.ring = slices.Clone(entries.ring)
-	return nativeSnapshot{n.state, slices.Clone(n.slots.slots), n.slots.outstanding, entries, n.order.next,
-		string(n.order.path)}
+	return nativeSnapshot{n.state, slices.Clone(n.slots.slots), n.slots.outstanding, entries, fmt.Sprint(n.order)}
 }
 
 func checkAnyReply(t *testing.T, msg []byte) {
@@ -208,8 +207,7 @@ func checkNative(t *testing.T, n *NativeSession) {
 	longest := nativeFuzzLimits.MaxMessage
 	if cap(n.reused.records) > MaxRecords(longest) || cap(n.reused.acks) > MaxAcks(longest) ||
 		cap(n.reused.entries) > longest/entrySize || cap(n.reused.answers) > MaxAnswers(longest) ||
-		len(n.reused.octets) > longest || len(n.slots.slots) > MaxDepth || len(n.entries.ring) > MaxOpen ||
-		len(n.order.path) > MaxPath || len(n.order.ends) > maxLevel {
+		len(n.reused.octets) > longest || len(n.slots.slots) > MaxDepth || len(n.entries.ring) > MaxOpen {
 		t.Fatalf("a session of more than its limits: %+v", n)
 	}
 	checkEntryTable(t, n)

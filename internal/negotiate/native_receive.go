@@ -33,7 +33,7 @@ func (n *NativeSession) dispatch(message Type, msg []byte) (NativeStep, error) {
 	if r := n.rule(message, !n.sends()); r.received.has(n.state) && n.windowPermits(message, n.side.Other()) {
 		return r.handle(n, msg)
 	}
-	if _, known := typeNames[message]; !known {
+	if !message.known() {
 		return NativeStep{}, malformed(message, "unknown type, in %d bytes", len(msg))
 	}
 	return NativeStep{}, outOfOrder(message)
@@ -79,7 +79,7 @@ func (n *NativeSession) adopt(plan Plan, peer Hello) {
 	open := 1
 	if plan.Tree {
 		open = MaxOpen
-		n.order = newEntryOrder(TypeEntries)
+		n.order = entryOrder{message: TypeEntries}
 	}
 	n.slots, n.entries = newSlotTable(plan.Depth), newEntryTable(open)
 	n.state = Ready
@@ -325,13 +325,13 @@ func (n *NativeSession) receiveReference(message Type, msg []byte) (NativeStep, 
 	if message == TypeStatus {
 		return n.receiveStatus(msg)
 	}
-	step, err := n.reference.resumeReference(msg)
+	reply, err := n.reference.Resume(msg)
 	if err != nil {
-		n.failure, n.state = n.reference.failure, Failed
-		return NativeStep{Reply: step.Reply}, err
+		n.failure, n.state = asError(err), Failed
+		return NativeStep{Reply: reply}, err
 	}
 	n.state = HandedOver
-	return NativeStep{Event: ToReference, Reference: n.reference, ReferenceStep: step}, nil
+	return NativeStep{Event: ToReference}, nil
 }
 
 // receiveStatus accepts only a reference host's failure.

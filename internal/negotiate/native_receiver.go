@@ -17,7 +17,7 @@ func (n *NativeSession) Answers(dst []byte, answers []Answer) ([]byte, error) {
 // checkNeeds keeps this side from accepting a file above its own limit.
 func (n *NativeSession) checkNeeds(answers []Answer) error {
 	for _, a := range answers {
-		e, limit := n.entries.open(a.Entry), n.limits.fileSize()
+		e, limit := n.entries.open(a.Entry), n.fileLimit()
 		if a.Kind == AnswerNeed && e != nil && e.size > limit {
 			return tooLarge(TypeAnswers, "the file has", e.size, limit)
 		}

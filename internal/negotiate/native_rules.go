@@ -1,18 +1,5 @@
 package negotiate
 
-// stateSet is a set of states.
-type stateSet uint32
-
-func states(list ...State) stateSet {
-	var set stateSet
-	for _, s := range list {
-		set |= 1 << s
-	}
-	return set
-}
-
-func (set stateSet) has(s State) bool { return set>>s&1 == 1 }
-
 // nativeRule is when a message of one role is in order. A message is also received in states that the peer enters by a
 // message which may cross it.
 type nativeRule struct {

@@ -16,8 +16,8 @@ func (n *NativeSession) Transfer(dst []byte) ([]byte, error) {
 // or the order of the names do not permit it.
 func (n *NativeSession) Entries(dst []byte, entries []Entry) (msg []byte, used int, err error) {
 	head, allowed := listHead(dst, TypeEntries), n.mayCall(TypeEntries)
-	return sendSome(&n.machine, allowed, head, entries, (*Entry).fields, func(e *Entry) error {
-		if err := e.check(); err != nil {
+	return sendSome(&n.machine, allowed, head, entries, entryFields, func(e *Entry) error {
+		if err := checkEntry(e); err != nil {
 			return err
 		}
 		return n.addEntry(e)

@@ -294,15 +294,15 @@ func (s gridStep) take(t *testing.T, n *NativeSession) {
 // handedOver returns a native session that a Session has created, as in a transfer.
 func handedOver(t *testing.T, r nativeRole) *NativeSession {
 	t.Helper()
-	own := r.hello()
-	s := NewSession(r.side, Local{HasFile: r.sends, Size: gridChunk, Native: &own}, nativeLimits)
+	offer := &Offer{Own: r.hello()}
+	s := NewSession(r.side, Local{HasFile: r.sends, Size: gridChunk, Native: offer}, nativeLimits)
 	s.Start()
 	heard := Direction{FileInHost: r.side == DPU && !r.sends, Size: gridChunk, Offer: [3]byte{offerMark, 2, 2}}
 	step, err := s.Receive(heard.Encode())
 	if err != nil || step.Event != ToNative {
 		t.Fatalf("%s: %s, %v", r, step.Event, err)
 	}
-	return step.Native
+	return offer.Session
 }
 
 func mustReceive(t *testing.T, n *NativeSession, msg []byte) {

@@ -1,5 +1,7 @@
 package negotiate
 
+import "fmt"
+
 // This file is the part of a Session that finds out whether both sides speak the native protocol.
 
 // offers reports whether this side prefers the native protocol.
@@ -7,54 +9,62 @@ func (s *Session) offers() bool { return s.local.Native != nil }
 
 // needsNative reports whether this side has what the reference protocol cannot copy, or cannot copy it by DMA.
 func (s *Session) needsNative() bool {
-	return s.offers() && s.local.Native.Flags&(FlagStream|FlagTree|FlagNoDMA) != 0
+	return s.offers() && s.local.Native.Needed()
 }
 
 // answerOffer is the DPU's answer to a host that offers versions. The HELLOs then say which side has the file.
 func (s *Session) answerOffer(offered Versions) (Step, error) {
-	version, ok := s.local.Versions.common(offered)
+	own := s.local.Native.Versions()
+	version, ok := own.common(offered)
 	if !ok {
-		failed := s.fail(noCommonVersion(s.local.Versions, offered, s.side))
-		return Step{Reply: Direction{Offer: s.local.Versions.padding(refusalMark)}.Encode()}, failed
+		failed := s.fail(noCommonVersion(own, offered, s.side))
+		return Step{Reply: Direction{Offer: padding(refusalMark, own)}.Encode()}, failed
 	}
 	accepted := Versions{Min: version, Max: version}
-	return s.handOver(version, Direction{Offer: accepted.padding(offerMark)}.Encode())
+	return s.handOver(version, Direction{Offer: padding(offerMark, accepted)}.Encode())
 }
 
 // parseAnswer handles the DPU's answer to the host's offer. answered is false for a reference DPU.
 func (s *Session) parseAnswer(answer Direction) (step Step, err error, answered bool) {
+	own := s.local.Native.Versions()
 	if accepted, ok := parseVersions(offerMark, answer.Offer); ok && accepted.Min == accepted.Max {
-		if version, ok := s.local.Versions.common(accepted); ok {
+		if version, ok := own.common(accepted); ok {
 			step, err = s.handOver(version, nil)
 			return step, err, true
 		}
 	}
 	if spoken, ok := parseVersions(refusalMark, answer.Offer); ok {
-		if _, inCommon := s.local.Versions.common(spoken); !inCommon {
-			return Step{}, s.fail(noCommonVersion(s.local.Versions, spoken, s.side)), true
+		if _, inCommon := own.common(spoken); !inCommon {
+			return Step{}, s.fail(noCommonVersion(own, spoken, s.side)), true
 		}
 	}
 	return Step{}, nil, false
 }
 
 func (s *Session) handOver(version uint8, reply []byte) (Step, error) {
-	native, err := NewNative(s.side, version, *s.local.Native, s.limits)
-	if err != nil {
+	if err := s.local.Native.Begin(s, s.side, version, s.limits); err != nil {
 		return s.failWithNotice(asError(err))
 	}
-	native.reference = s
 	s.state = HandedOver
-	step := Step{Reply: reply, Event: ToNative, Version: version, Native: native}
+	step := Step{Reply: reply, Event: ToNative, Version: version}
 	if s.hostDirection.FileInHost {
 		step.Size = s.hostDirection.Size
 	}
 	return step, nil
 }
 
-// resumeReference continues with a host whose DIRECTION only looked like an offer, and which sends an EXPORT like the
-// reference program. That host has read the answer's zeros as "the DPU does not have the file", so the host must have
-// it.
-func (s *Session) resumeReference(export []byte) (Step, error) {
+// Resume continues with a host whose DIRECTION only looked like an offer, and which sends an EXPORT like the reference
+// program. That host has read the answer's zeros as "the DPU does not have the file", so the host must have it. The
+// native session calls it; the caller then finds the step in Resumed.
+func (s *Session) Resume(export []byte) (reply []byte, err error) {
+	s.resumed, err = s.resume(export)
+	return s.resumed.Reply, err
+}
+
+// Resumed returns what is to be done after ToReference: Exported, together with the Agreement.
+func (s *Session) Resumed() Step { return s.resumed }
+
+func (s *Session) resume(export []byte) (Step, error) {
 	s.state = AwaitDirection
 	if err := s.checkPlacement(s.hostDirection); err != nil {
 		return s.failWithNotice(err)
@@ -72,4 +82,34 @@ func (s *Session) resumeReference(export []byte) (Step, error) {
 		step.Agreement = agreed.Agreement
 	}
 	return step, err
+}
+
+// The first of a DIRECTION's three padding bytes. The other two are a range of versions; zeros are no offer.
+const (
+	offerMark   = 0xDC // the host offers a range; the DPU accepts one version of it
+	refusalMark = 0xDD // the DPU supports no version of the host's range, and says which it supports
+)
+
+// noVersions is the padding of a dma-copy that speaks the reference protocol only. It is not a valid range and thus
+// no offer.
+var noVersions = [3]byte{offerMark, 0, 0}
+
+// marked reports whether a DIRECTION's padding says that the peer is a dma-copy.
+func marked(padding [3]byte) bool {
+	_, offers := parseVersions(offerMark, padding)
+	_, refuses := parseVersions(refusalMark, padding)
+	return offers || refuses || padding == noVersions
+}
+
+func padding(mark byte, v Versions) [3]byte { return [3]byte{mark, v.Min, v.Max} }
+
+// parseVersions returns the range in a DIRECTION's padding. A reference peer may leave any bytes there.
+func parseVersions(mark byte, padding [3]byte) (Versions, bool) {
+	v := Versions{Min: padding[1], Max: padding[2]}
+	return v, padding[0] == mark && v.valid()
+}
+
+func noCommonVersion(own, peer Versions, side Side) *Error {
+	return &Error{Message: TypeDirection, Err: ErrVersion,
+		Detail: fmt.Sprintf("the %s supports %s, the %s %s", side, own, side.Other(), peer)}
 }

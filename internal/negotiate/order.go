@@ -6,19 +6,14 @@ import (
 )
 
 // entryOrder checks that entries are announced depth first and that siblings are sorted by name. It has the path of
-// the last entry: the previous sibling of a new one is a component of it. Its memory is bounded by MaxPath.
+// the last entry: the previous sibling of a new one is a component of it. Its memory, which the first entry below a
+// directory allocates, is bounded by MaxPath.
 type entryOrder struct {
 	message Type      // that announces them
 	next    uint32    // number of the next entry
 	kind    EntryKind // of the last entry
 	path    []byte    // of the last entry, its components joined by '/'
 	ends    []uint16  // by depth - 1: where the component ends in path
-}
-
-func newEntryOrder(message Type) entryOrder {
-	return entryOrder{
-		message: message, path: make([]byte, 0, MaxPath+MaxName+1), ends: make([]uint16, 0, maxLevel),
-	}
 }
 
 func (o *entryOrder) reset() { o.next, o.kind, o.path, o.ends = 0, 0, o.path[:0], o.ends[:0] }
@@ -49,6 +44,9 @@ func (o *entryOrder) add(e *Entry) {
 	o.kind = e.Kind
 	if e.Depth == 0 {
 		return
+	}
+	if o.path == nil {
+		o.path, o.ends = make([]byte, 0, MaxPath+MaxName+1), make([]uint16, 0, maxLevel)
 	}
 	o.path, o.ends = o.path[:o.parentEnd(e.Depth)], o.ends[:e.Depth-1]
 	if e.Depth > 1 {

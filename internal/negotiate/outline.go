@@ -37,7 +37,7 @@ var outlines = [...]outlineLayout{
 	TypeAnswers:  {items: 4, entry: listSize},
 	TypeMetadata: {entry: 4},
 	TypeChunks:   {items: 4, entry: listSize + 4},
-	TypePack:     {items: 8, entry: packSize},
+	TypePack:     {items: 8, entry: 16},
 	TypeAcks:     {items: 4},
 	TypeEnd:      {entry: 4},
 	TypeSum:      {entry: 4},

@@ -34,7 +34,7 @@ func AppendPack(dst []byte, p Pack, d Digest) []byte {
 	for i := range p.Files {
 		p.Files[i].fields(&c, d)
 	}
-	return c.bytes
+	return c.all()
 }
 
 // DecodePack decodes a PACK with digests by d, and appends its files to dst for Pack.Files. It checks neither slot nor
@@ -58,7 +58,7 @@ func (p *Pack) fields(c *codec, d Digest) {
 	}
 	c.list(len(p.Files))
 	c.zeros(4)
-	if c.reads && p.Attempt > MaxAttempt {
+	if p.Attempt > MaxAttempt {
 		c.fail("attempt %d, limit %d", p.Attempt, MaxAttempt)
 	}
 }

@@ -9,7 +9,7 @@ import (
 func TestDPUHearsTheSizeBeforeItProposes(t *testing.T) {
 	for inHost, want := range map[bool]uint64{true: 12345, false: 0} {
 		own := receiverHello()
-		s := NewSession(DPU, Local{Native: &own}, nativeLimits)
+		s := NewSession(DPU, Local{Native: &Offer{Own: own}}, nativeLimits)
 		s.Start()
 		step, err := s.Receive(Direction{FileInHost: inHost, Size: 12345, Offer: [3]byte{offerMark, 2, 2}}.Encode())
 		if err != nil || step.Size != want {

@@ -1,7 +1,6 @@
 package negotiate
 
 const (
-	listSize   = 8 // type and count
 	recordSize = 32
 	ackSize    = 8
 )

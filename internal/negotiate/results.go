@@ -19,7 +19,7 @@ func appendFailure(dst []byte, f Failure, limit int) []byte {
 	c := sending(dst, TypeFailure)
 	f.Code, f.Text = f.Code.known(), truncateText(f.Text, limit)
 	f.fields(&c)
-	return c.bytes
+	return c.all()
 }
 
 // DecodeFailure decodes a FAILURE. It fails with ErrMalformed.

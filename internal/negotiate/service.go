@@ -267,9 +267,7 @@ func (s *Service) beginList(l ListRequest) error {
 		return err
 	}
 	s.state, s.list.flags = Listing, l.Flags
-	if s.list.order.path == nil {
-		s.list.order = newEntryOrder(TypeListed)
-	}
+	s.list.order.message = TypeListed
 	s.list.order.reset()
 	return nil
 }

@@ -212,7 +212,7 @@ func checkService(t *testing.T, s *Service) {
 		cap(s.reused.listed)*int(unsafe.Sizeof(Listed{})) > most ||
 		cap(s.reused.paths)*int(unsafe.Sizeof("")) > most ||
 		cap(s.reused.removed)*int(unsafe.Sizeof(Removal{})) > most || cap(s.reused.payload) > 2*serviceFuzzLimit ||
-		len(s.list.order.path) > MaxPath || len(s.list.order.ends) > maxLevel || s.items.patterns > MaxPatterns ||
+		s.items.patterns > MaxPatterns ||
 		s.items.paths > MaxListedPaths || s.items.bytes > MaxItemsTogether {
 		t.Fatalf("a session of more than its limits: %+v", s)
 	}

@@ -50,7 +50,7 @@ func DecodeServiceGreeting(msg []byte) (ServiceGreeting, error) {
 }
 
 func (g *ServiceGreeting) fields(c codec) codec {
-	g.Versions.fields(&c)
+	versionFields(&c, &g.Versions)
 	integer(&c, &g.Version)
 	c.bit(&g.Authenticates, "authenticates")
 	both := g.names()
@@ -58,17 +58,15 @@ func (g *ServiceGreeting) fields(c codec) codec {
 	names := length[uint16](&c, len(both))
 	c.text(&g.Software, software)
 	c.text(&both, names)
-	if c.reads {
-		var separated bool
-		if g.Name, g.User, separated = strings.Cut(both, "\x00"); separated && g.User == "" {
-			c.fail("an empty name of a user")
-		}
+	var separated bool
+	if g.Name, g.User, separated = strings.Cut(both, "\x00"); separated && g.User == "" {
+		c.fail("an empty name of a user")
 	}
 	c.verify(g.check)
 	return c
 }
 
-func (v *Versions) fields(c *codec) {
+func versionFields(c *codec, v *Versions) {
 	integer(c, &v.Min)
 	integer(c, &v.Max)
 }
@@ -89,10 +87,10 @@ func (g ServiceGreeting) check() error {
 // place. It fails with ErrMalformed.
 func decodeServiceVersions(msg []byte) (v Versions, err error) {
 	c := receiving(msg, TypeServiceGreeting)
-	if v.fields(&c); !v.valid() {
+	if versionFields(&c, &v); !v.valid() {
 		c.fail("versions %d to %d", v.Min, v.Max)
 	}
-	return v, c.err
+	return v, c.failure()
 }
 
 // Refusal is the daemon's REFUSED, and the error of a command's session that it has ended.
@@ -144,7 +142,7 @@ func DecodeClose(msg []byte) error { return decodeEmpty(msg, TypeClose) }
 func AppendWorking(dst []byte, ahead uint32) []byte {
 	c := sending(dst, TypeWorking)
 	integer(&c, &ahead)
-	return c.bytes
+	return c.all()
 }
 
 // DecodeWorking decodes a WORKING. It fails with ErrMalformed.

@@ -165,12 +165,12 @@ func DecodeListEnd(msg []byte) (ListEnd, error) { return decode(msg, TypeListEnd
 
 func (e *ListEnd) fields(c codec) codec {
 	integer(&c, &e.Count)
-	c.optionalReason(&e.Code, &e.Text, MaxAbortText)
+	optionalReasonField(&c, &e.Code, &e.Text, MaxAbortText)
 	return c
 }
 
-// optionalReason is reason for one that may be missing: the code is 0 and the text empty.
-func (c *codec) optionalReason(code *AbortCode, text *string, limit int) {
+// optionalReasonField is reason for one that may be missing: the code is 0 and the text empty.
+func optionalReasonField(c *codec, code *AbortCode, text *string, limit int) {
 	c.reason(code, text, limit)
 	if *code == 0 && *text != "" {
 		c.fail("a text of %d bytes without a code", len(*text))

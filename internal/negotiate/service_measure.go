@@ -42,7 +42,7 @@ func (m MeasureRequest) check() error {
 	switch {
 	case m.Direction != CopyPush && m.Direction != CopyPull:
 		return malformed(TypeMeasure, "unknown %s", m.Direction)
-	case int(m.Path) >= len(pathNames):
+	case !m.Path.Known():
 		return malformed(TypeMeasure, "unknown %s", m.Path)
 	case m.Lanes == 0 || m.Lanes > MaxLanes:
 		return malformed(TypeMeasure, "%d lanes, limit %d", m.Lanes, MaxLanes)

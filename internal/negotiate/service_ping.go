@@ -61,7 +61,7 @@ func DecodeServicePong(msg []byte) (ServicePing, error) {
 func appendServicePing(dst []byte, t Type, p ServicePing) []byte {
 	c := sending(dst, t)
 	p.fields(&c)
-	return c.bytes
+	return c.all()
 }
 
 func decodeServicePing(msg []byte, t Type) (p ServicePing, err error) {
@@ -81,7 +81,7 @@ func (p *ServicePing) fields(c *codec) {
 		return
 	}
 	p.Kind = PingKind(kind)
-	c.verify(func() error { return p.check(c.message) })
+	c.verify(func() error { return p.check(c.messageType()) })
 }
 
 func (p ServicePing) check(t Type) error {

@@ -30,7 +30,7 @@ func (s *Service) dispatch(t Type, msg []byte) (ServiceStep, error) {
 	if r := serviceRuleOf(s.role.Other(), t); r.received.has(s.state) {
 		return r.handle(s, msg)
 	}
-	if _, known := typeNames[t]; !known {
+	if !t.known() {
 		return ServiceStep{}, malformed(t, "unknown type, in %d bytes", len(msg))
 	}
 	return ServiceStep{}, outOfOrder(t)

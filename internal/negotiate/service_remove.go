@@ -26,7 +26,7 @@ func AppendRemove(dst []byte, r RemoveRequest) []byte {
 	for i := range r.Paths {
 		c = removePathFields(&r.Paths[i], c)
 	}
-	return c.bytes
+	return c.all()
 }
 
 // codecOfRemove returns the codec of a REMOVE whose paths follow.
@@ -94,7 +94,7 @@ func AppendRemoved(dst []byte, results []Removal, limit int) []byte {
 		room -= len(r.Text)
 		c = r.fields(c)
 	}
-	return c.bytes
+	return c.all()
 }
 
 // DecodeRemoved appends the results of a REMOVED to dst. It fails with ErrMalformed and returns dst unchanged.
@@ -103,6 +103,6 @@ func DecodeRemoved(dst []Removal, msg []byte) ([]Removal, error) {
 }
 
 func (r *Removal) fields(c codec) codec {
-	c.optionalReason(&r.Code, &r.Text, MaxRemovedText)
+	optionalReasonField(&c, &r.Code, &r.Text, MaxRemovedText)
 	return c
 }

@@ -259,8 +259,7 @@ type serviceSnapshot struct {
 	state     State
 	items     itemTotals
 	direction CopyDirection
-	listed    uint32
-	path      string
+	listed    string
 	removals  int
 	ping      ServicePing
 	pings     uint32
@@ -269,8 +268,7 @@ type serviceSnapshot struct {
 func serviceSnapshotOf(s *Service) serviceSnapshot {
 	ping := s.ping
 	ping.Payload = slices.Clone(ping.Payload)
-	order := s.list.order
-	return serviceSnapshot{s.state, s.items, s.direction, order.next, string(order.path), s.removals, ping, s.pings}
+	return serviceSnapshot{s.state, s.items, s.direction, fmt.Sprint(s.list.order), s.removals, ping, s.pings}
 }
 
 // The situations have the names of their states.

@@ -12,10 +12,18 @@ type Local struct {
 	// cannot.
 	Marked bool
 
-	// Native is this side's HELLO; nil if it speaks the reference protocol only.
-	Native *Hello
-	// Versions of the native protocol to offer; zero for Supported.
-	Versions Versions
+	// Native is nil if this side speaks the reference protocol only.
+	Native NativeProtocol
+}
+
+// NativeProtocol is the native protocol as a Session knows it.
+type NativeProtocol interface {
+	// Versions returns the versions to offer.
+	Versions() Versions
+	// Needed reports whether this side has what the reference protocol cannot copy, or cannot copy it by DMA.
+	Needed() bool
+	// Begin creates the session of this version that continues after s.
+	Begin(s *Session, side Side, version uint8, limits Limits) error
 }
 
 // Agreement is the common result of both sides in the reference protocol.
@@ -32,8 +40,7 @@ type Step struct {
 	Agreement Agreement // with Agreed
 	Export    Export    // with Exported
 
-	Version uint8          // with ToNative
-	Native  *NativeSession // with ToNative; not started
+	Version uint8 // with ToNative
 	// With ToNative, on the DPU: size of the host's file in bytes, not checked; 0 if the host has none.
 	Size uint64
 }
@@ -50,15 +57,13 @@ type Session struct {
 	local         Local
 	agreement     Agreement
 	hostDirection Direction // on the DPU: the host's DIRECTION
+	resumed       Step      // after Resume
 }
 
 // NewSession returns a session in state Idle.
 func NewSession(side Side, local Local, limits Limits) *Session {
 	// A larger size would be negative as a file offset.
 	limits.MaxFileSize = min(limits.MaxFileSize, math.MaxInt64)
-	if local.Versions == (Versions{}) {
-		local.Versions = Supported
-	}
 	return &Session{machine: machine{limits: limits, state: Idle}, side: side, local: local}
 }
 
@@ -75,7 +80,7 @@ func (s *Session) Start() []byte {
 	opening := s.direction()
 	switch {
 	case s.offers():
-		opening.Offer = s.local.Versions.padding(offerMark)
+		opening.Offer = padding(offerMark, s.local.Native.Versions())
 	case s.local.Marked:
 		opening.Offer = noVersions
 	}

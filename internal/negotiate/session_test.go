@@ -160,3 +160,18 @@ func agreedSession(t *testing.T, side Side, size uint64) *Session {
 	}
 	return s
 }
+
+// nativeStub is a native protocol whose sessions are of no interest.
+type nativeStub struct {
+	needed bool
+	begun  *Session // after which one
+}
+
+func (*nativeStub) Versions() Versions { return Versions{Min: 2, Max: 2} }
+
+func (n *nativeStub) Needed() bool { return n.needed }
+
+func (n *nativeStub) Begin(s *Session, _ Side, _ uint8, _ Limits) error {
+	n.begun = s
+	return nil
+}

@@ -120,7 +120,7 @@ const (
 	Agreed         // Step.Agreement is set: the host prepares its memory and calls Export, the DPU waits
 	Exported       // Step.Export is set, on the DPU: copy, then call Finish
 	Finished       // on the host: the DPU has copied; commit if receiving, then disconnect
-	ToNative       // Step.Version and Step.Native are set: send the Reply, then start Native and use it from now on
+	ToNative       // Step.Version is set: send the Reply, then start the native session and use it from now on
 )
 
 // The events of a NativeSession, in a NativeStep.
@@ -143,7 +143,7 @@ const (
 	PeerBeat                                     // Beat is set
 	PeerCancelled                                // on the sender in Cancelling: nothing more will be committed
 	PeerAborting                                 // Failure is set, on the receiver: stop, then call Cancelled
-	ToReference                                  // Reference is set, on the DPU: the host speaks the reference protocol
+	ToReference                                  // on the DPU: the host speaks the reference protocol
 )
 
 // The events of a Service, in a ServiceStep.

@@ -29,9 +29,9 @@ var (
 var gridLocals = []gridLocal{
 	{"has", Local{HasFile: true, Size: agreedSize}},
 	{"lacks", Local{Size: agreedSize}},
-	{"has,offers", Local{HasFile: true, Size: agreedSize, Native: &Hello{Chunk: MinChunk, Depth: 1}}},
-	{"lacks,offers", Local{Size: agreedSize, Native: &Hello{Chunk: MinChunk, Depth: 1}}},
-	{"streams,offers", Local{Native: &Hello{Chunk: MinChunk, Depth: 1, Flags: FlagStream}}},
+	{"has,offers", Local{HasFile: true, Size: agreedSize, Native: &nativeStub{}}},
+	{"lacks,offers", Local{Size: agreedSize, Native: &nativeStub{}}},
+	{"streams,offers", Local{Native: &nativeStub{needed: true}}},
 }
 
 type gridLocal struct {
@@ -318,9 +318,10 @@ func (want expectation) check(t *testing.T, key gridKey, got outcome, s *Session
 	if want.event == Exported {
 		wantExport = string(gridDescriptor)
 	}
-	native := got.step.Native != nil && got.step.Version == 2 && got.step.Native.State() == Idle
-	if (want.event == ToNative) != native {
-		t.Errorf("%v: got version %d, session %+v", key, got.step.Version, got.step.Native)
+	stub, _ := s.local.Native.(*nativeStub)
+	begun := got.step.Version == 2 && stub != nil && stub.begun == s
+	if (want.event == ToNative) != begun {
+		t.Errorf("%v: got version %d, begun %+v", key, got.step.Version, stub)
 	}
 	if got.step.Agreement != wantAgreement || string(got.step.Export.Descriptor) != wantExport {
 		t.Errorf("%v: got %+v and %+v", key, got.step.Agreement, got.step.Export)

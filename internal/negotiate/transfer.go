@@ -18,10 +18,11 @@ func DecodeTransfer(msg []byte) error { return decodeEmpty(msg, TypeTransfer) }
 // could not announce. transport is as for AppendFinished.
 func AppendFinish(dst []byte, total, missing uint32, transport string) []byte {
 	c := sending(dst, TypeFinish)
+	transport = printableTransport(transport)
 	integer(&c, &total)
 	integer(&c, &missing)
-	c.transport(&transport)
-	return c.bytes
+	transportField(&c, &transport)
+	return c.all()
 }
 
 // DecodeFinish decodes a FINISH. It fails with ErrMalformed.
@@ -29,7 +30,7 @@ func DecodeFinish(msg []byte) (total, missing uint32, transport string, err erro
 	c := receiving(msg, TypeFinish)
 	integer(&c, &total)
 	integer(&c, &missing)
-	c.transport(&transport)
+	transportField(&c, &transport)
 	return total, missing, transport, c.end()
 }
 
@@ -38,8 +39,9 @@ func DecodeFinish(msg []byte) (total, missing uint32, transport string, err erro
 // a question mark.
 func AppendFinished(dst []byte, d Durability, counts Counts, transport string) []byte {
 	c := sending(dst, TypeFinished)
+	transport = printableTransport(transport)
 	counts.fields(&c, &d, &transport)
-	return c.bytes
+	return c.all()
 }
 
 // DecodeFinished decodes a FINISHED. It fails with ErrMalformed.
@@ -58,18 +60,15 @@ func (n *Counts) fields(c *codec, d *Durability, transport *string) {
 	integer(c, &n.Committed)
 	integer(c, &n.Unchanged)
 	integer(c, &n.Failed)
-	c.transport(transport)
+	transportField(c, transport)
 }
 
-// transport passes the end of FINISH and FINISHED.
-func (c *codec) transport(name *string) {
-	if !c.reads {
-		*name = printableTransport(*name)
-	}
+// transportField passes the end of FINISH and FINISHED.
+func transportField(c *codec, name *string) {
 	size := length[uint16](c, len(*name))
 	c.zeros(2)
 	c.text(name, size)
-	c.verify(func() error { return checkPrintable(c.message, "transport", *name, MaxTransport) })
+	c.verify(func() error { return checkPrintable(c.messageType(), "transport", *name, MaxTransport) })
 }
 
 func printableTransport(name string) string {

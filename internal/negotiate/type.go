@@ -113,6 +113,9 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", int32(t))
 }
 
+// known reports whether a protocol has such a message.
+func (t Type) known() bool { return typeNames[t] != "" }
+
 // TypeOf returns the type of a message, or 0 if msg is too short. It may be one that no protocol knows.
 func TypeOf(msg []byte) Type {
 	if len(msg) < typeSize {

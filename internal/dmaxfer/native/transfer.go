@@ -22,9 +22,9 @@ import (
 type Result struct {
 	Summary job.Summary
 
-	// Reference is not nil if the peer speaks the reference protocol after all: its host's offer was an accident of its
-	// memory. The session that went before goes on with this step.
-	Reference *negotiate.Step
+	// Reference is set if the peer speaks the reference protocol after all: its host's offer was an accident of its
+	// memory. The session that went before goes on with its step Resumed.
+	Reference bool
 }
 
 // Run transfers the file with the peer of a session that has not been started. It tells the peer of every failure that
@@ -83,8 +83,8 @@ type transfer struct {
 	skipsPeer bool                       // the next step serves anything but messages of the peer
 	posted    *mailbox                   // what is left to do by the owner, for example when a job has ended
 	jobs      sync.WaitGroup
-	running   atomic.Int64    // jobs
-	reference *negotiate.Step // set if the peer speaks the reference protocol
+	running   atomic.Int64 // jobs
+	reference bool         // the peer speaks the reference protocol
 
 	settling semaphore // held while the role is settled or abandoned
 }
@@ -275,8 +275,7 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 	case negotiate.PeerAborting:
 		return role.Failed(step.Failure)
 	case negotiate.ToReference:
-		reference := step.ReferenceStep
-		t.reference = &reference
+		t.reference = true
 		return nil
 	}
 	t.watch.progressed()

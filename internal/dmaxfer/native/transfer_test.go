@@ -51,18 +51,19 @@ func TestLastMessageCountsMoreThanTheLoss(t *testing.T) {
 func TestReturnToReferenceCountsMoreThanTheLoss(t *testing.T) {
 	host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
 	hello := negotiate.Hello{Chunk: 4096, Depth: 1}
-	reference := negotiate.NewSession(negotiate.DPU, negotiate.Local{Marked: true, Native: &hello},
+	offer := &negotiate.Offer{Own: hello}
+	reference := negotiate.NewSession(negotiate.DPU, negotiate.Local{Marked: true, Native: offer},
 		negotiate.Limits{MaxMessage: testMessage, MaxFileSize: 1})
 	reference.Start()
 	versions := negotiate.Supported
-	offer := negotiate.Direction{FileInHost: true, Size: 1, Offer: [3]byte{0xDC, versions.Min, versions.Max}}
-	step, err := reference.Receive(offer.Encode())
+	direction := negotiate.Direction{FileInHost: true, Size: 1, Offer: [3]byte{0xDC, versions.Min, versions.Max}}
+	_, err := reference.Receive(direction.Encode())
 	must(t, err)
-	step.Native.Start()
+	offer.Session.Start()
 	must(t, host.Send(t.Context(), negotiate.Export{Address: 4096, Descriptor: []byte("descriptor")}.Encode()))
 	must(t, host.Close())
-	tr := newTransfer(role.Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, step.Native)
-	if err := tr.explain(t.Context(), comch.ErrPeerLost); err != nil || tr.reference == nil {
+	tr := newTransfer(role.Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, offer.Session)
+	if err := tr.explain(t.Context(), comch.ErrPeerLost); err != nil || !tr.reference {
 		t.Errorf("got %v, want to go on in the reference protocol", err)
 	}
 }

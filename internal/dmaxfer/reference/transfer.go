@@ -52,7 +52,8 @@ type Outcome struct {
 type Transfer struct {
 	config    Config
 	session   *negotiate.Session
-	trace     job.Trace // of the session's messages
+	offer     *negotiate.Offer // what the session offers, if Config.Native is set
+	trace     job.Trace        // of the session's messages
 	agreement negotiate.Agreement
 	calls     job.Calls
 	now       standstill
@@ -68,13 +69,17 @@ type Transfer struct {
 // New returns a Transfer that has not begun.
 func New(c Config) *Transfer {
 	local := c.File.Local()
-	local.Marked, local.Native = true, c.Native
+	local.Marked = true
+	offer := &negotiate.Offer{}
+	if c.Native != nil {
+		offer.Own, local.Native = *c.Native, offer
+	}
 	limits := negotiate.Limits{MaxMessage: c.Conn.MaxMessage(), MaxFileSize: c.MaxFileSize}
 	if c.Progress == nil {
 		c.Progress = &job.Progress{}
 	}
 	return &Transfer{
-		config: c, session: negotiate.NewSession(c.Side, local, limits),
+		config: c, session: negotiate.NewSession(c.Side, local, limits), offer: offer,
 		trace: job.Trace{Log: c.Log, Protocol: "reference"}, started: time.Now(),
 	}
 }
@@ -85,10 +90,10 @@ func (t *Transfer) Run(ctx context.Context) (Outcome, error) {
 	return t.end(t.lead(ctx, func() error { return t.open(ctx) }))
 }
 
-// Resume is Run for a peer that only seemed to speak the native protocol: step is what the session asks for instead.
-func (t *Transfer) Resume(ctx context.Context, step negotiate.Step) (Outcome, error) {
+// Resume is Run for a peer that only seemed to speak the native protocol, after the native session has returned to it.
+func (t *Transfer) Resume(ctx context.Context) (Outcome, error) {
 	t.outcome = Outcome{}
-	return t.end(t.lead(ctx, func() error { return t.act(ctx, step) }))
+	return t.end(t.lead(ctx, func() error { return t.act(ctx, t.session.Resumed()) }))
 }
 
 // Refuse tells a peer that has just connected why this side cannot start. A peer that speaks the native protocol is
@@ -210,7 +215,7 @@ func (t *Transfer) act(ctx context.Context, step negotiate.Step) error {
 }
 
 func (t *Transfer) handOver(step negotiate.Step) {
-	t.outcome.Native, t.outcome.HostSize = step.Native, step.Size
+	t.outcome.Native, t.outcome.HostSize = t.offer.Session, step.Size
 }
 
 // giveUp tells the peer of a failure, if that can still reach it, and returns the cause behind it.
