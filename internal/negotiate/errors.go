@@ -50,16 +50,16 @@ var (
 
 // Error is a failure of a session or a codec.
 type Error struct {
-	State   State  // in which it happened; 0 without a session
-	Message Type   // received or to be sent; 0 if there was none, or it was too short
-	Err     error  // one of the Err variables, or a *PeerAborted
-	Detail  string // may be empty
+	State   fmt.Stringer // of the session, in which it happened; nil without a session
+	Message Type         // received or to be sent; 0 if there was none, or it was too short
+	Err     error        // one of the Err variables, or a *PeerAborted
+	Detail  string       // may be empty
 }
 
 // Error returns one sentence. Of the peer's input it contains only numbers and the escaped text of a PeerAborted.
 func (e *Error) Error() string {
 	text := "negotiation"
-	if e.State != 0 {
+	if e.State != nil {
 		text += " in state " + e.State.String()
 	}
 	if e.Message != 0 {

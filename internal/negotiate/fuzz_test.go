@@ -137,7 +137,7 @@ func checkReceived(t *testing.T, s *Session, msg []byte) {
 func checkCall(t *testing.T, s *Session, before State, err error) {
 	t.Helper()
 	var failure *Error
-	if err != nil && (s.State() != before || !errors.As(err, &failure) || failure.State == 0) {
+	if err != nil && (s.State() != before || !errors.As(err, &failure) || failure.State == nil) {
 		t.Fatalf("refused in %s: %s, %v", before, s.State(), err)
 	}
 }

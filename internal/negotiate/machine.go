@@ -1,34 +1,54 @@
 package negotiate
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
-// machine is what the sessions of all protocols have.
-type machine struct {
-	limits  Limits
-	state   State
-	failure *Error // why the state is Failed
+// sessionState is the type of the states of one protocol.
+type sessionState interface {
+	comparable
+	fmt.Stringer
 }
 
-// State returns the session's state.
-func (m *machine) State() State { return m.state }
+// machine is what the sessions of all protocols have, for states of type S.
+type machine[S sessionState] struct {
+	limits  Limits
+	state   S
+	failure *Error // why the session has failed; otherwise nil
+	failed  S      // the state after that
+}
 
-// Reached returns State, or of a failed session the state in which it failed.
-func (m *machine) Reached() State {
-	if m.state == Failed {
-		return m.failure.State
+// newMachine returns a machine in its first state.
+func newMachine[S sessionState](limits Limits, first, failed S) machine[S] {
+	return machine[S]{limits: limits, state: first, failed: failed}
+}
+
+// reached returns the state, or of a failed session the one in which it failed.
+func (m *machine[S]) reached() S {
+	if m.failure != nil {
+		if state, is := m.failure.State.(S); is {
+			return state
+		}
 	}
 	return m.state
 }
 
-func (m *machine) fail(failure *Error) error {
+// fail ends the session.
+func (m *machine[S]) fail(failure *Error) error {
 	failure.State = m.state
-	m.failure, m.state = failure, Failed
+	return m.end(failure)
+}
+
+// end ends the session for a failure of an earlier state.
+func (m *machine[S]) end(failure *Error) error {
+	m.failure, m.state = failure, m.failed
 	return failure
 }
 
 // refuse returns the error for a call that is not possible. Nothing was sent, so the state stays.
-func (m *machine) refuse(err error) error {
-	if m.state == Failed {
+func (m *machine[S]) refuse(err error) error {
+	if m.failure != nil {
 		return m.failure
 	}
 	misuse := asError(err)
@@ -36,7 +56,8 @@ func (m *machine) refuse(err error) error {
 	return misuse
 }
 
-func (m *machine) checkFits(t Type, length int) error {
+// checkFits checks the length of a message in bytes.
+func (m *machine[S]) checkFits(t Type, length int) error {
 	if length > m.limits.MaxMessage {
 		return tooLarge(t, "the message has", uint64(length), uint64(max(0, m.limits.MaxMessage)))
 	}
@@ -45,7 +66,7 @@ func (m *machine) checkFits(t Type, length int) error {
 
 // sendIf returns a message that was appended to dst, if that is allowed, it is not too long, and its effect does not
 // fail. Otherwise it refuses the call, and returns dst.
-func (m *machine) sendIf(allowed error, dst, msg []byte, effect func() error) ([]byte, error) {
+func (m *machine[S]) sendIf(allowed error, dst, msg []byte, effect func() error) ([]byte, error) {
 	sent := msg[len(dst):]
 	t := TypeOf(sent)
 	err := allowed
@@ -73,8 +94,8 @@ func listHead(dst []byte, t Type) codec {
 
 // sendSome is sendIf for a message with as many elements as fit and as accept permits, at least one, after its head.
 // It returns their number.
-func sendSome[T any](
-	m *machine, allowed error, head codec, list []T, fields func(*T, codec) codec, accept func(*T) error,
+func sendSome[S sessionState, T any](
+	m *machine[S], allowed error, head codec, list []T, fields func(*T, codec) codec, accept func(*T) error,
 ) (msg []byte, used int, err error) {
 	if err = allowed; err == nil && len(list) == 0 {
 		err = malformed(head.message, "an empty list")
@@ -95,16 +116,3 @@ func sendSome[T any](
 	binary.BigEndian.PutUint32(head.bytes[len(head.dst)+typeSize:], uint32(used))
 	return head.bytes, used, nil
 }
-
-// stateSet is a set of states.
-type stateSet uint32
-
-func states(list ...State) stateSet {
-	var set stateSet
-	for _, s := range list {
-		set |= 1 << s
-	}
-	return set
-}
-
-func (set stateSet) has(s State) bool { return set>>s&1 == 1 }

@@ -36,7 +36,7 @@ type NativeStep struct {
 // if its capacity is sufficient. A call that the state or its arguments do not allow returns dst with an *Error and
 // changes nothing; a failed session returns the error that it failed with.
 type NativeSession struct {
-	machine
+	machine   machine[State]
 	side      Side
 	own       Hello
 	peer      Hello
@@ -81,8 +81,14 @@ func NewNative(side Side, version uint8, own Hello, limits Limits) (*NativeSessi
 	own.Location = own.Location.within(limits.MaxMessage - MaxHello)
 	// A larger size would be negative as a file offset.
 	limits.MaxFileSize = min(limits.MaxFileSize, math.MaxInt64)
-	return &NativeSession{machine: machine{limits: limits, state: Idle}, side: side, own: own}, nil
+	return &NativeSession{machine: newMachine(limits, Idle, Failed), side: side, own: own}, nil
 }
+
+// State returns the session's state.
+func (n *NativeSession) State() State { return n.machine.state }
+
+// Reached returns State, or of a failed session the state in which it failed.
+func (n *NativeSession) Reached() State { return n.machine.reached() }
 
 // Plan returns the plan; it is zero before Planned.
 func (n *NativeSession) Plan() Plan { return n.plan }
@@ -108,7 +114,7 @@ func (n *NativeSession) Outstanding() int { return n.slots.outstanding }
 
 // Room returns the number of entries that the sender may announce now.
 func (n *NativeSession) Room() int {
-	if n.state != Transferring {
+	if n.machine.state != Transferring {
 		return 0
 	}
 	return n.entries.room()
@@ -133,10 +139,10 @@ func (n *NativeSession) Propose(chunk, depth uint32) error {
 // Start begins the session. It returns the initiator's HELLO to send. On the other side, which waits for it, and after
 // the first call it returns nil.
 func (n *NativeSession) Start() []byte {
-	if n.state != Idle {
+	if n.machine.state != Idle {
 		return nil
 	}
-	n.state = AwaitHello
+	n.machine.state = AwaitHello
 	if !n.side.Initiates() {
 		return nil
 	}
@@ -164,18 +170,18 @@ func (n *NativeSession) Beat(dst []byte, b Beat) ([]byte, error) {
 // more. text gives the reason to the peer's user. On a sender whose receiver may be committing entries the state is
 // then Cancelling: their results are still received, and a second call ends the session at once.
 func (n *NativeSession) Abort(code AbortCode, text string) []byte {
-	if n.state == Failed {
+	if n.machine.state == Failed {
 		return nil
 	}
-	reason := &Error{State: n.state, Err: ErrAborted}
+	reason := &Error{State: n.machine.state, Err: ErrAborted}
 	notice := n.notice(code, text)
 	switch {
 	case !n.awaitsResults():
-		n.fail(reason)
-	case n.state == Cancelling:
-		n.fail(&Error{Err: ErrOutcomeUnknown})
+		n.machine.fail(reason)
+	case n.machine.state == Cancelling:
+		n.machine.fail(&Error{Err: ErrOutcomeUnknown})
 	default:
-		n.aborting, n.state = reason, Cancelling
+		n.aborting, n.machine.state = reason, Cancelling
 	}
 	return notice
 }
@@ -189,19 +195,19 @@ func (n *NativeSession) awaitsResults() bool {
 // ErrOutcomeUnknown, or the error with which the session had failed.
 func (n *NativeSession) Disconnected() error {
 	switch {
-	case n.state == Failed:
-		return n.failure
-	case n.state == Done:
+	case n.machine.state == Failed:
+		return n.machine.failure
+	case n.machine.state == Done:
 		return nil
-	case n.state == Ready && n.transfers > 0:
-		n.state = Done
+	case n.machine.state == Ready && n.transfers > 0:
+		n.machine.state = Done
 		return nil
 	case n.awaitsResults():
-		return n.fail(&Error{Err: ErrOutcomeUnknown})
-	case n.state == Cancelling:
+		return n.machine.fail(&Error{Err: ErrOutcomeUnknown})
+	case n.machine.state == Cancelling:
 		return n.endCancelling()
 	}
-	return n.fail(&Error{Err: ErrPeerLost})
+	return n.machine.fail(&Error{Err: ErrPeerLost})
 }
 
 func (n *NativeSession) sends() bool { return n.plan.Sender == n.side }
@@ -211,22 +217,21 @@ func (n *NativeSession) planned() bool { return n.plan.Version != 0 }
 
 // notice returns an ABORT, or nil if the peer does not listen or has been told.
 func (n *NativeSession) notice(code AbortCode, text string) []byte {
-	told := n.state == Cancelling && n.sends()
-	if told || n.state == Done || n.state == Failed || n.state == HandedOver {
+	told := n.machine.state == Cancelling && n.sends()
+	if told || n.machine.state == Done || n.machine.state == Failed || n.machine.state == HandedOver {
 		return nil
 	}
-	return AppendAbort(nil, code, truncateText(text, min(MaxAbortText, n.limits.MaxMessage-abortSize)))
+	return AppendAbort(nil, code, truncateText(text, min(MaxAbortText, n.machine.limits.MaxMessage-abortSize)))
 }
 
 func (n *NativeSession) failWithNotice(err error) (NativeStep, error) {
 	failure := asError(err)
-	failure.State = n.state
+	failure.State = n.machine.state
 	reply := n.notice(AbortProtocol, failure.Error())
-	return NativeStep{Reply: reply}, n.fail(failure)
+	return NativeStep{Reply: reply}, n.machine.fail(failure)
 }
 
 // endCancelling ends the session with the reason for which it was cancelled.
 func (n *NativeSession) endCancelling() error {
-	n.failure, n.state = n.aborting, Failed
-	return n.failure
+	return n.machine.end(n.aborting)
 }

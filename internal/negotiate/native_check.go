@@ -249,7 +249,7 @@ func (n *NativeSession) finish(total, missing uint32) error {
 			return wrongTurn(TypeFinish, "entry %d is incomplete", number)
 		}
 	}
-	n.state = Finishing
+	n.machine.state = Finishing
 	return nil
 }
 
@@ -289,13 +289,13 @@ func (n *NativeSession) beginTransfer(beat *Beat) {
 	*beat = Beat{}
 	n.order.reset()
 	n.entries.reset()
-	n.state = Transferring
+	n.machine.state = Transferring
 }
 
 func (n *NativeSession) finishTransfer(beat *Beat) {
 	*beat = Beat{}
 	n.transfers++
-	n.state = Ready
+	n.machine.state = Ready
 }
 
 // openWindow is the effect of a WINDOW.

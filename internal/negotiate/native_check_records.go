@@ -96,7 +96,7 @@ func (n *NativeSession) checkExtent(r Record, e *openEntry) error {
 }
 
 // fileLimit returns the limit on a file, whether or not its size is known.
-func (n *NativeSession) fileLimit() uint64 { return min(n.limits.MaxFileSize, MaxSize) }
+func (n *NativeSession) fileLimit() uint64 { return min(n.machine.limits.MaxFileSize, MaxSize) }
 
 // sizeLimit returns the size of the file, or the largest allowed for a stream.
 func (n *NativeSession) sizeLimit(e *openEntry) uint64 {

@@ -228,7 +228,7 @@ func TestWorkersAtTheirBoundaries(t *testing.T) {
 		from, to := senderHello(), receiverHello()
 		from.Flags, to.Flags = from.Flags|pathFlags[test.path]|FlagNoDMA, to.Flags|pathFlags[test.path]
 		k := &pair{t: t, sender: newNative(t, Client, from), receiver: newNative(t, Server, to)}
-		k.sender.limits.MaxMessage, k.receiver.limits.MaxMessage = 1<<14, 1<<14
+		k.sender.machine.limits.MaxMessage, k.receiver.machine.limits.MaxMessage = 1<<14, 1<<14
 		k.meet()
 		checkWindow(t, name, k, test.address, test.workers, test.want)
 	}

@@ -166,7 +166,7 @@ func playCall(t *testing.T, n *NativeSession, msg []byte) {
 	}
 	_, hello := message.(Hello)
 	var failure *Error
-	if !hello && (said != nil || !errors.As(err, &failure) || failure.State == 0) {
+	if !hello && (said != nil || !errors.As(err, &failure) || failure.State == nil) {
 		t.Fatalf("refused %+v with % x, %v", message, said, err)
 	}
 	if !reflect.DeepEqual(snapshot(n), before) {
@@ -186,7 +186,7 @@ type nativeSnapshot struct {
 func snapshot(n *NativeSession) nativeSnapshot {
 	entries := n.entries
 	entries.ring = slices.Clone(entries.ring)
-	return nativeSnapshot{n.state, slices.Clone(n.slots.slots), n.slots.outstanding, entries, fmt.Sprint(n.order)}
+	return nativeSnapshot{n.machine.state, slices.Clone(n.slots.slots), n.slots.outstanding, entries, fmt.Sprint(n.order)}
 }
 
 func checkAnyReply(t *testing.T, msg []byte) {

@@ -9,28 +9,28 @@ import "errors"
 // failed without an error: the outcome of every entry is known then. Receive does not allocate for ENTRIES, ANSWERS,
 // CHUNKS, PACK, ACKS, END, RESULTS and HEARTBEAT.
 func (n *NativeSession) Receive(msg []byte) (NativeStep, error) {
-	if n.state == Failed {
-		return NativeStep{}, n.failure
+	if n.machine.state == Failed {
+		return NativeStep{}, n.machine.failure
 	}
-	if len(msg) > n.limits.MaxMessage {
-		return n.failWithNotice(malformed(0, "%d bytes, limit %d", len(msg), n.limits.MaxMessage))
+	if len(msg) > n.machine.limits.MaxMessage {
+		return n.failWithNotice(malformed(0, "%d bytes, limit %d", len(msg), n.machine.limits.MaxMessage))
 	}
 	message := TypeOf(msg)
 	if n.mayBeReference(message) {
 		return n.receiveReference(message, msg)
 	}
-	if message == TypeAbort && n.state != HandedOver {
+	if message == TypeAbort && n.machine.state != HandedOver {
 		return n.receiveAbort(msg)
 	}
 	step, err := n.dispatch(message, msg)
-	if err != nil && n.state != Failed {
+	if err != nil && n.machine.state != Failed {
 		return n.failWithNotice(err)
 	}
 	return step, err
 }
 
 func (n *NativeSession) dispatch(message Type, msg []byte) (NativeStep, error) {
-	if r := n.rule(message, !n.sends()); r.received.has(n.state) && n.windowPermits(message, n.side.Other()) {
+	if r := n.rule(message, !n.sends()); r.received.has(n.machine.state) && n.windowPermits(message, n.side.Other()) {
 		return r.handle(n, msg)
 	}
 	if !message.known() {
@@ -52,7 +52,7 @@ func (n *NativeSession) receiveHello(msg []byte) (NativeStep, error) {
 	}
 	plan, err := Decide(n.side, n.own, peer)
 	if nothingToCopy(err) {
-		return NativeStep{Reply: reply}, n.fail(asError(err))
+		return NativeStep{Reply: reply}, n.machine.fail(asError(err))
 	}
 	if err != nil {
 		return NativeStep{}, err
@@ -82,8 +82,8 @@ func (n *NativeSession) adopt(plan Plan, peer Hello) {
 		n.order = entryOrder{message: TypeEntries}
 	}
 	n.slots, n.entries = newSlotTable(plan.Depth), newEntryTable(open)
-	n.state = Ready
-	longest, depth := n.limits.MaxMessage, int(plan.Depth)
+	n.machine.state = Ready
+	longest, depth := n.machine.limits.MaxMessage, int(plan.Depth)
 	n.reused.octets = make([]byte, 0, longest)
 	n.reused.reply = make([]byte, 0, failureSize)
 	if n.sends() {
@@ -220,7 +220,7 @@ func (n *NativeSession) receiveFailure(msg []byte) (NativeStep, error) {
 	}
 	n.entries.fail(e)
 	n.entries.change(e, decided)
-	if n.state != Cancelling {
+	if n.machine.state != Cancelling {
 		step.Reply = AppendFailure(n.reused.reply[:0], Failure{Entry: f.Entry, Code: f.Code})
 	}
 	n.stopIfDecided()
@@ -242,7 +242,7 @@ func (n *NativeSession) receiveResults(msg []byte) (NativeStep, error) {
 
 // stopIfDecided ends a sender's Cancelling when the outcome of every entry is known.
 func (n *NativeSession) stopIfDecided() {
-	if n.state == Cancelling && n.entries.unconfirmed == 0 {
+	if n.machine.state == Cancelling && n.entries.unconfirmed == 0 {
 		n.endCancelling()
 	}
 }
@@ -298,12 +298,12 @@ func (n *NativeSession) receiveAbort(msg []byte) (NativeStep, error) {
 	if err != nil {
 		return n.failWithNotice(err)
 	}
-	failure := &Error{State: n.state, Message: TypeAbort, Err: reason}
-	if n.planned() && !n.sends() && n.state != Cancelling && n.entries.unconfirmed > 0 {
-		n.aborting, n.state = failure, Cancelling
+	failure := &Error{State: n.machine.state, Message: TypeAbort, Err: reason}
+	if n.planned() && !n.sends() && n.machine.state != Cancelling && n.entries.unconfirmed > 0 {
+		n.aborting, n.machine.state = failure, Cancelling
 		return NativeStep{Event: PeerAborting, Failure: Failure{Code: reason.Code, Text: reason.Text}}, nil
 	}
-	return NativeStep{}, n.fail(failure)
+	return NativeStep{}, n.machine.fail(failure)
 }
 
 // copyOctets copies bytes that a step refers to, because the caller may reuse the message.
@@ -316,7 +316,7 @@ func (n *NativeSession) copyOctets(octets []byte) []byte {
 // of the native protocol: the reference program leaves some of its padding uninitialised. Such a host sends an EXPORT
 // or a STATUS where a HELLO is expected.
 func (n *NativeSession) mayBeReference(message Type) bool {
-	return n.reference != nil && n.side == DPU && n.state == AwaitHello &&
+	return n.reference != nil && n.side == DPU && n.machine.state == AwaitHello &&
 		(message == TypeExport || message == TypeStatus)
 }
 
@@ -327,10 +327,9 @@ func (n *NativeSession) receiveReference(message Type, msg []byte) (NativeStep, 
 	}
 	reply, err := n.reference.Resume(msg)
 	if err != nil {
-		n.failure, n.state = asError(err), Failed
-		return NativeStep{Reply: reply}, err
+		return NativeStep{Reply: reply}, n.machine.end(asError(err))
 	}
-	n.state = HandedOver
+	n.machine.state = HandedOver
 	return NativeStep{Event: ToReference}, nil
 }
 
@@ -341,7 +340,7 @@ func (n *NativeSession) receiveStatus(msg []byte) (NativeStep, error) {
 		return n.failWithNotice(err)
 	}
 	if message == (Status{Success: false}) {
-		return NativeStep{}, n.fail(&Error{Message: TypeStatus, Err: ErrPeerFailed})
+		return NativeStep{}, n.machine.fail(&Error{Message: TypeStatus, Err: ErrPeerFailed})
 	}
 	return n.failWithNotice(outOfOrder(TypeStatus))
 }

@@ -42,7 +42,7 @@ func (n *NativeSession) Results(dst []byte, entries []uint32) ([]byte, error) {
 // The sender calls it for a file after AnswerNeed or AnswerSum, before its End, Pack or Sum. The entry counts as
 // undecided until the peer's FAILURE arrives, which is no event. It fails with ErrOutOfOrder.
 func (n *NativeSession) Fail(dst []byte, f Failure) ([]byte, error) {
-	msg := appendFailure(dst, f, min(MaxAbortText, n.limits.MaxMessage-failureSize))
+	msg := appendFailure(dst, f, min(MaxAbortText, n.machine.limits.MaxMessage-failureSize))
 	return n.send(dst, msg, func() error { return n.failEntry(f.Entry) })
 }
 
@@ -55,7 +55,7 @@ func (n *NativeSession) failEntry(number uint32) error {
 		return wrongTurn(TypeFailure, "entry %d does not expect it", number)
 	}
 	n.entries.fail(e)
-	if n.state == Cancelling { // the sender answers nothing
+	if n.machine.state == Cancelling { // the sender answers nothing
 		n.entries.change(e, decided)
 	}
 	return nil

@@ -3,8 +3,8 @@ package negotiate
 // nativeRule is when a message of one role is in order. A message is also received in states that the peer enters by a
 // message which may cross it.
 type nativeRule struct {
-	sent     stateSet // states in which the side that sends it may be
-	received stateSet // states in which the other may be
+	sent     stateSet[State] // states in which the side that sends it may be
+	received stateSet[State] // states in which the other may be
 	handle   func(*NativeSession, []byte) (NativeStep, error)
 }
 
@@ -60,7 +60,7 @@ func ruleOf(rules []nativeRule, message Type) nativeRule {
 
 // mayCall checks that this side has the role and is in a state in which the message is sent.
 func (n *NativeSession) mayCall(message Type) error {
-	if !n.planned() || !n.rule(message, n.sends()).sent.has(n.state) || !n.windowPermits(message, n.side) {
+	if !n.planned() || !n.rule(message, n.sends()).sent.has(n.machine.state) || !n.windowPermits(message, n.side) {
 		return outOfOrder(message)
 	}
 	return nil
@@ -80,5 +80,5 @@ func (n *NativeSession) windowPermits(message Type, from Side) bool {
 
 // send returns a message that was appended to dst, if this side may send it and its effect does not fail.
 func (n *NativeSession) send(dst, msg []byte, effect func() error) ([]byte, error) {
-	return n.sendIf(n.mayCall(TypeOf(msg[len(dst):])), dst, msg, effect)
+	return n.machine.sendIf(n.mayCall(TypeOf(msg[len(dst):])), dst, msg, effect)
 }

@@ -532,7 +532,7 @@ func TestNativeEveryInputInEveryState(t *testing.T) {
 				key := gridKey{r.String(), column, in.name}
 				used[key] = true
 				n := reachNative(t, r, column)
-				failure := error(n.failure)
+				failure := error(n.machine.failure)
 				got := in.apply(n)
 				if cell := nativeCell(column, failure, n, got, grid[usual]); cell != grid[key] {
 					t.Errorf("%v: got %s, want %q (%v)", key, cell, grid[key], got.err)
@@ -621,14 +621,14 @@ func TestNativeHandedOver(t *testing.T) {
 
 func checkNativeError(t *testing.T, key gridKey, n *NativeSession, err error) {
 	t.Helper()
-	if failure := new(Error); err != nil && (!errors.As(err, &failure) || failure.State == 0) {
+	if failure := new(Error); err != nil && (!errors.As(err, &failure) || failure.State == nil) {
 		t.Errorf("%v: %v does not say in which state", key, err)
 	}
 	if n.State() != Failed {
 		return
 	}
 	for _, msg := range [][]byte{AppendAbort(nil, 1, ""), AppendBeat(nil, Beat{}), nil} {
-		if step, err := n.Receive(msg); err != error(n.failure) || step.Reply != nil || step.Event != None {
+		if step, err := n.Receive(msg); err != error(n.machine.failure) || step.Reply != nil || step.Event != None {
 			t.Errorf("%v: a failed session answered % x with %+v, %v", key, msg, step, err)
 		}
 	}

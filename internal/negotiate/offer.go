@@ -17,7 +17,7 @@ func (s *Session) answerOffer(offered Versions) (Step, error) {
 	own := s.local.Native.Versions()
 	version, ok := own.common(offered)
 	if !ok {
-		failed := s.fail(noCommonVersion(own, offered, s.side))
+		failed := s.machine.fail(noCommonVersion(own, offered, s.side))
 		return Step{Reply: Direction{Offer: padding(refusalMark, own)}.Encode()}, failed
 	}
 	accepted := Versions{Min: version, Max: version}
@@ -35,17 +35,17 @@ func (s *Session) parseAnswer(answer Direction) (step Step, err error, answered 
 	}
 	if spoken, ok := parseVersions(refusalMark, answer.Offer); ok {
 		if _, inCommon := own.common(spoken); !inCommon {
-			return Step{}, s.fail(noCommonVersion(own, spoken, s.side)), true
+			return Step{}, s.machine.fail(noCommonVersion(own, spoken, s.side)), true
 		}
 	}
 	return Step{}, nil, false
 }
 
 func (s *Session) handOver(version uint8, reply []byte) (Step, error) {
-	if err := s.local.Native.Begin(s, s.side, version, s.limits); err != nil {
+	if err := s.local.Native.Begin(s, s.side, version, s.machine.limits); err != nil {
 		return s.failWithNotice(asError(err))
 	}
-	s.state = HandedOver
+	s.machine.state = HandedOver
 	step := Step{Reply: reply, Event: ToNative, Version: version}
 	if s.hostDirection.FileInHost {
 		step.Size = s.hostDirection.Size
@@ -65,7 +65,7 @@ func (s *Session) Resume(export []byte) (reply []byte, err error) {
 func (s *Session) Resumed() Step { return s.resumed }
 
 func (s *Session) resume(export []byte) (Step, error) {
-	s.state = AwaitDirection
+	s.machine.state = AwaitDirection
 	if err := s.checkPlacement(s.hostDirection); err != nil {
 		return s.failWithNotice(err)
 	}

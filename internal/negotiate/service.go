@@ -88,10 +88,10 @@ type ServiceStep struct {
 // A Service keeps the payload of one PING, the elements of the last list that it received, in at most 12 times the
 // bytes of a message, and about 12 KiB for the path of the last entry of a list.
 type Service struct {
-	machine
-	role ServiceRole
-	own  ServiceGreeting
-	peer ServiceGreeting
+	machine machine[State]
+	role    ServiceRole
+	own     ServiceGreeting
+	peer    ServiceGreeting
 
 	items     itemTotals
 	direction CopyDirection // of the copy
@@ -133,8 +133,14 @@ func NewService(role ServiceRole, own ServiceGreeting, limits Limits) (*Service,
 		return nil, tooLarge(TypeServiceGreeting, "the message may have", MaxServiceGreeting,
 			uint64(max(0, limits.MaxMessage)))
 	}
-	return &Service{machine: machine{limits: limits, state: Idle}, role: role, own: own}, nil
+	return &Service{machine: newMachine(limits, Idle, Failed), role: role, own: own}, nil
 }
+
+// State returns the session's state.
+func (s *Service) State() State { return s.machine.state }
+
+// Reached returns State, or of a failed session the state in which it failed.
+func (s *Service) Reached() State { return s.machine.reached() }
 
 // Peer returns the peer's GREETING; it is zero before Greeted.
 func (s *Service) Peer() ServiceGreeting { return s.peer }
@@ -150,10 +156,10 @@ func (s *Service) Version() uint8 {
 // Start begins the session. It returns the command's GREETING to send. On the daemon, which waits for it, and after the
 // first call it returns nil.
 func (s *Service) Start() []byte {
-	if s.state != Idle {
+	if s.machine.state != Idle {
 		return nil
 	}
-	s.state = AwaitGreeting
+	s.machine.state = AwaitGreeting
 	if s.role == Daemon {
 		return nil
 	}
@@ -165,15 +171,15 @@ func (s *Service) Start() []byte {
 // native session, or too long. The message is sent as it is.
 func (s *Service) Native(msg []byte) error {
 	t := TypeOf(msg)
-	err := s.checkFits(t, len(msg))
+	err := s.machine.checkFits(t, len(msg))
 	switch {
-	case !copySent.has(s.state):
+	case !copySent.has(s.machine.state):
 		err = outOfOrder(t)
 	case !isNative(t):
 		err = malformed(t, "not a message of a native session")
 	}
 	if err != nil {
-		return s.refuse(err)
+		return s.machine.refuse(err)
 	}
 	return nil
 }
@@ -185,7 +191,7 @@ func (s *Service) Items(dst []byte, items []Item) (msg []byte, used int, err err
 	head, allowed := listHead(dst, TypeItems), s.mayCall(TypeItems)
 	msg, used, err = sendSome(&s.machine, allowed, head, items, (*Item).fields, s.items.add)
 	if used > 0 {
-		s.state = Preparing
+		s.machine.state = Preparing
 	}
 	return msg, used, err
 }
@@ -194,7 +200,7 @@ func (s *Service) Items(dst []byte, items []Item) (msg []byte, used int, err err
 // Items unless the copy is a pull, and after paths without CopyOnly; with ErrTooLarge if place and name do not fit into
 // a message; and with ErrOutOfOrder.
 func (s *Service) Copy(dst []byte, c CopyRequest) ([]byte, error) {
-	c.Local = cutPath(c.Local, s.limits.MaxMessage-copySize-len(c.Place.Share)-len(c.Place.Path))
+	c.Local = cutPath(c.Local, s.machine.limits.MaxMessage-copySize-len(c.Place.Share)-len(c.Place.Path))
 	return s.send(dst, AppendCopy(dst, c), func() error { return s.beginCopy(c) })
 }
 
@@ -202,7 +208,7 @@ func (s *Service) beginCopy(c CopyRequest) error {
 	if err := firstError(c.check(), s.items.checkFor(c)); err != nil {
 		return err
 	}
-	s.direction, s.items, s.state = c.Direction, itemTotals{}, Requested
+	s.direction, s.items, s.machine.state = c.Direction, itemTotals{}, Requested
 	return nil
 }
 
@@ -216,7 +222,7 @@ func (s *Service) accept(a Accepted) error {
 	if err := a.checkFor(s.direction); err != nil {
 		return err
 	}
-	s.state = Copying
+	s.machine.state = Copying
 	return nil
 }
 
@@ -228,18 +234,18 @@ func (s *Service) Refuse(dst []byte, r Refusal) ([]byte, error) {
 	if r.Final {
 		allowed = begun
 	}
-	if s.role != Daemon || !allowed.has(s.state) {
-		return dst, s.refuse(outOfOrder(TypeRefused))
+	if s.role != Daemon || !allowed.has(s.machine.state) {
+		return dst, s.machine.refuse(outOfOrder(TypeRefused))
 	}
-	s.state = Ready
+	s.machine.state = Ready
 	if r.Final {
-		s.state = Done
+		s.machine.state = Done
 	}
 	return s.appendRefused(dst, r), nil
 }
 
 func (s *Service) appendRefused(dst []byte, r Refusal) []byte {
-	return appendRefused(dst, r, min(MaxAbortText, s.limits.MaxMessage-refusedSize))
+	return appendRefused(dst, r, min(MaxAbortText, s.machine.limits.MaxMessage-refusedSize))
 }
 
 // Close appends a CLOSE. Each side calls it once in a copy, when its native session has ended. The copy has ended when
@@ -250,10 +256,10 @@ func (s *Service) Close(dst []byte) ([]byte, error) {
 
 // close is the effect of a CLOSE, which leads to the state own unless the other side has closed before.
 func (s *Service) close(own, other State) error {
-	if s.state == other {
+	if s.machine.state == other {
 		own = Ready
 	}
-	s.state = own
+	s.machine.state = own
 	return nil
 }
 
@@ -266,7 +272,7 @@ func (s *Service) beginList(l ListRequest) error {
 	if err := l.check(); err != nil {
 		return err
 	}
-	s.state, s.list.flags = Listing, l.Flags
+	s.machine.state, s.list.flags = Listing, l.Flags
 	s.list.order.message = TypeListed
 	s.list.order.reset()
 	return nil
@@ -305,7 +311,7 @@ func (l *listing) add(e *Listed) error {
 // that cannot be, with the first reason for that. It fails with ErrMalformed if none is listed, and with ErrOutOfOrder.
 func (s *Service) ListEnd(dst []byte, code AbortCode, text string) ([]byte, error) {
 	e := ListEnd{Count: s.list.order.next, Code: code, Text: text}
-	msg := appendListEnd(dst, e, min(MaxAbortText, s.limits.MaxMessage-listEndSize))
+	msg := appendListEnd(dst, e, min(MaxAbortText, s.machine.limits.MaxMessage-listEndSize))
 	return s.send(dst, msg, func() error { return s.endList(e) })
 }
 
@@ -316,7 +322,7 @@ func (s *Service) endList(e ListEnd) error {
 	case e.Count != listed:
 		return malformed(TypeListEnd, "%d entries instead of %d", e.Count, listed)
 	}
-	s.state = Ready
+	s.machine.state = Ready
 	return nil
 }
 
@@ -332,10 +338,10 @@ func (s *Service) Remove(dst []byte, r RemoveRequest) (msg []byte, used int, err
 	head, results := codecOfRemove(dst, r), 0
 	msg, used, err = sendSome(&s.machine, allowed, head, paths, removePathFields, func(path *string) error {
 		results++
-		return firstError(checkRemovePath(*path), s.checkFits(TypeRemoved, listSize+removedSize*results))
+		return firstError(checkRemovePath(*path), s.machine.checkFits(TypeRemoved, listSize+removedSize*results))
 	})
 	if used > 0 {
-		s.state, s.removals = Removing, used
+		s.machine.state, s.removals = Removing, used
 	}
 	return msg, used, err
 }
@@ -344,7 +350,7 @@ func (s *Service) Remove(dst []byte, r RemoveRequest) (msg []byte, used int, err
 // RemoveRequested. Texts are truncated to what fits. It fails with ErrMalformed for another number of results, and with
 // ErrOutOfOrder.
 func (s *Service) Removed(dst []byte, results []Removal) ([]byte, error) {
-	msg := AppendRemoved(dst, results, s.limits.MaxMessage)
+	msg := AppendRemoved(dst, results, s.machine.limits.MaxMessage)
 	return s.send(dst, msg, func() error { return s.endRemoval(results) })
 }
 
@@ -352,7 +358,7 @@ func (s *Service) endRemoval(results []Removal) error {
 	if len(results) != s.removals {
 		return malformed(TypeRemoved, "%d results instead of %d", len(results), s.removals)
 	}
-	s.state = Ready
+	s.machine.state = Ready
 	return nil
 }
 
@@ -367,7 +373,7 @@ func (s *Service) Ping(dst, payload []byte, kind PingKind) ([]byte, error) {
 		err = firstError(p.check(TypeServicePing), s.checkPingFits(p))
 	}
 	if err != nil {
-		return dst, s.refuse(err)
+		return dst, s.machine.refuse(err)
 	}
 	s.beginPing(p)
 	return AppendServicePing(dst, p), nil
@@ -378,7 +384,7 @@ func (s *Service) checkPingFits(p ServicePing) error {
 	if p.Kind == PingBytes && len(p.Payload) <= s.apart {
 		return nil
 	}
-	return s.checkFits(TypeServicePing, ServicePingHeader+len(p.Payload))
+	return s.machine.checkFits(TypeServicePing, ServicePingHeader+len(p.Payload))
 }
 
 // Apart permits PINGs of payloads up to size bytes that are longer than a message of the channel: from now on they and
@@ -388,7 +394,7 @@ func (s *Service) Apart(size uint32) { s.apart = int(size) }
 func (s *Service) beginPing(p ServicePing) {
 	s.reused.payload = append(s.reused.payload[:0], p.Payload...)
 	p.Payload = s.reused.payload
-	s.state, s.ping = Pinging, p
+	s.machine.state, s.ping = Pinging, p
 	s.pings++
 }
 
@@ -414,7 +420,7 @@ func (s *Service) checkPong(p ServicePing) error {
 func (s *Service) Pong(dst, payload []byte) ([]byte, error) {
 	p := ServicePing{Number: s.ping.Number, Kind: s.ping.Kind, Payload: payload}
 	if p.Kind == PingText {
-		p.Payload = []byte(truncateText(string(payload), min(MaxPingText, s.limits.MaxMessage-ServicePingHeader)))
+		p.Payload = []byte(truncateText(string(payload), min(MaxPingText, s.machine.limits.MaxMessage-ServicePingHeader)))
 	}
 	err := s.mayCall(TypeServicePong)
 	if err == nil {
@@ -424,9 +430,9 @@ func (s *Service) Pong(dst, payload []byte) ([]byte, error) {
 		err = s.checkPong(p)
 	}
 	if err != nil {
-		return dst, s.refuse(err)
+		return dst, s.machine.refuse(err)
 	}
-	s.state = Ready
+	s.machine.state = Ready
 	return AppendServicePong(dst, p), nil
 }
 
@@ -439,19 +445,19 @@ func (s *Service) Working(dst []byte, ahead uint32) ([]byte, error) {
 // Disconnected reports the end of the connection. It returns nil between two requests and after a final refusal of this
 // side, otherwise ErrServiceLost, or the error with which the session had failed.
 func (s *Service) Disconnected() error {
-	switch s.state {
+	switch s.machine.state {
 	case Failed:
-		return s.failure
+		return s.machine.failure
 	case Ready, Done:
-		s.state = Done
+		s.machine.state = Done
 		return nil
 	}
-	return s.fail(&Error{Err: ErrServiceLost})
+	return s.machine.fail(&Error{Err: ErrServiceLost})
 }
 
 // mayCall checks that this side sends such a message in this state.
 func (s *Service) mayCall(t Type) error {
-	if !serviceRuleOf(s.role, t).sent.has(s.state) {
+	if !serviceRuleOf(s.role, t).sent.has(s.machine.state) {
 		return outOfOrder(t)
 	}
 	return nil
@@ -459,5 +465,5 @@ func (s *Service) mayCall(t Type) error {
 
 // send returns a message that was appended to dst, if this side may send it and its effect does not fail.
 func (s *Service) send(dst, msg []byte, effect func() error) ([]byte, error) {
-	return s.sendIf(s.mayCall(TypeOf(msg[len(dst):])), dst, msg, effect)
+	return s.machine.sendIf(s.mayCall(TypeOf(msg[len(dst):])), dst, msg, effect)
 }

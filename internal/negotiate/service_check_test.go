@@ -151,7 +151,7 @@ func narrow(t *testing.T) *serviceLink {
 	t.Helper()
 	l := greeted(t)
 	for _, s := range l.ends {
-		s.limits.MaxMessage = MaxServiceGreeting
+		s.machine.limits.MaxMessage = MaxServiceGreeting
 	}
 	return l
 }
@@ -233,7 +233,7 @@ func TestServiceAnswersFitTheChannel(t *testing.T) {
 	if want := "?" + long[:(MaxServiceGreeting-ServicePingHeader-1)&^1]; string(answer.Payload) != want {
 		t.Errorf("got %q", answer.Payload)
 	}
-	l.ends[Daemon].limits.MaxMessage, l.ends[Command].limits.MaxMessage = serviceLimit, serviceLimit
+	l.ends[Daemon].machine.limits.MaxMessage, l.ends[Command].machine.limits.MaxMessage = serviceLimit, serviceLimit
 	l.pass(Command, Pinged)(l.ends[Command].Ping(nil, nil, PingText))
 	answer = l.pass(Daemon, RoundTrip)(l.ends[Daemon].Pong(nil, make([]byte, MaxPingText+1))).Ping
 	if len(answer.Payload) != MaxPingText {
@@ -410,7 +410,7 @@ func sendList(t *testing.T, flags ListFlags, entries []Listed, together bool) er
 func receiveList(t *testing.T, flags ListFlags, entries []Listed, together bool) error {
 	t.Helper()
 	l := greeted(t)
-	l.ends[Command].limits.MaxMessage = 1 << 16
+	l.ends[Command].machine.limits.MaxMessage = 1 << 16
 	l.pass(Command, ListRequested)(l.ends[Command].List(nil, ListRequest{flags, inbox}))
 	for len(entries) > 0 {
 		next := 1

@@ -105,7 +105,7 @@ const (
 
 func playService(t *testing.T, role ServiceRole, script []byte) *Service {
 	s := newService(t, role)
-	s.limits.MaxMessage = serviceFuzzLimit
+	s.machine.limits.MaxMessage = serviceFuzzLimit
 	for len(script) > 0 {
 		script = playServiceOnce(t, s, script)
 		checkService(t, s)
@@ -154,7 +154,7 @@ func playServiceCall(t *testing.T, s *Service, msg []byte) {
 		return
 	}
 	var failure *Error
-	if said != nil || !errors.As(err, &failure) || failure.State == 0 {
+	if said != nil || !errors.As(err, &failure) || failure.State == nil {
 		t.Fatalf("refused %+v with % x, %v", message, said, err)
 	}
 	if !reflect.DeepEqual(serviceSnapshotOf(s), before) {
@@ -265,7 +265,7 @@ func TestServiceFuzzScriptsComplete(t *testing.T) {
 	for _, role := range []ServiceRole{Command, Daemon} {
 		s := playService(t, role, serviceScript(role))
 		if s.State() != Done || s.pings != 2 || s.removals != 2 {
-			t.Errorf("the script of the %s ends in %s: %v", role, s.State(), s.failure)
+			t.Errorf("the script of the %s ends in %s: %v", role, s.State(), s.machine.failure)
 		}
 	}
 }

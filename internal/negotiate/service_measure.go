@@ -70,7 +70,7 @@ func (s *Service) beginMeasure(m MeasureRequest) error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	s.direction, s.state = m.Direction, Requested
+	s.direction, s.machine.state = m.Direction, Requested
 	return nil
 }
 

@@ -48,14 +48,14 @@ func (s *Service) beginMakeDir(m MakeDirRequest) error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	s.state = Making
+	s.machine.state = Making
 	return nil
 }
 
 // Made appends a MADE. It is called on the daemon after MakeDirRequested. It fails with ErrOutOfOrder.
 func (s *Service) Made(dst []byte) ([]byte, error) {
 	return s.send(dst, AppendMade(dst), func() error {
-		s.state = Ready
+		s.machine.state = Ready
 		return nil
 	})
 }
@@ -72,6 +72,6 @@ func (s *Service) receiveMade(msg []byte) (ServiceStep, error) {
 	if err := DecodeMade(msg); err != nil {
 		return ServiceStep{}, err
 	}
-	s.state = Ready
+	s.machine.state = Ready
 	return ServiceStep{Event: PeerMade}, nil
 }

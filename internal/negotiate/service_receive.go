@@ -9,12 +9,12 @@ import "errors"
 // Receive does not allocate for messages of the native session, CLOSE, PING, PONG and WORKING.
 func (s *Service) Receive(msg []byte) (ServiceStep, error) {
 	switch {
-	case s.state == Failed:
-		return ServiceStep{}, s.failure
-	case s.state == Done:
+	case s.machine.state == Failed:
+		return ServiceStep{}, s.machine.failure
+	case s.machine.state == Done:
 		return ServiceStep{}, nil
-	case len(msg) > max(s.limits.MaxMessage, ServicePingHeader+s.apart):
-		return s.failWithNotice(malformed(0, "%d bytes, limit %d", len(msg), s.limits.MaxMessage))
+	case len(msg) > max(s.machine.limits.MaxMessage, ServicePingHeader+s.apart):
+		return s.failWithNotice(malformed(0, "%d bytes, limit %d", len(msg), s.machine.limits.MaxMessage))
 	}
 	step, err := s.dispatch(TypeOf(msg), msg)
 	if err != nil {
@@ -24,10 +24,10 @@ func (s *Service) Receive(msg []byte) (ServiceStep, error) {
 }
 
 func (s *Service) dispatch(t Type, msg []byte) (ServiceStep, error) {
-	if isNative(t) && copyReceived.has(s.state) {
+	if isNative(t) && copyReceived.has(s.machine.state) {
 		return s.receiveNative(msg), nil
 	}
-	if r := serviceRuleOf(s.role.Other(), t); r.received.has(s.state) {
+	if r := serviceRuleOf(s.role.Other(), t); r.received.has(s.machine.state) {
 		return r.handle(s, msg)
 	}
 	if !t.known() {
@@ -39,7 +39,7 @@ func (s *Service) dispatch(t Type, msg []byte) (ServiceStep, error) {
 // failWithNotice ends the session. The command has no message for that: it disconnects.
 func (s *Service) failWithNotice(err error) (ServiceStep, error) {
 	failure := asError(err)
-	failure.State = s.state
+	failure.State = s.machine.state
 	var reply []byte
 	if s.role == Daemon {
 		code := AbortProtocol
@@ -48,12 +48,12 @@ func (s *Service) failWithNotice(err error) (ServiceStep, error) {
 		}
 		reply = s.appendRefused(nil, Refusal{Code: code, Text: failure.Error(), Final: true})
 	}
-	return ServiceStep{Reply: reply}, s.fail(failure)
+	return ServiceStep{Reply: reply}, s.machine.fail(failure)
 }
 
 // receiveNative ignores what was sent before the peer knew that this side's native session has ended.
 func (s *Service) receiveNative(msg []byte) ServiceStep {
-	if s.state == Closing {
+	if s.machine.state == Closing {
 		return ServiceStep{}
 	}
 	return ServiceStep{Event: PeerNative, Native: msg}
@@ -69,7 +69,7 @@ func (s *Service) receiveGreeting(msg []byte) (ServiceStep, error) {
 		return ServiceStep{}, malformed(TypeServiceGreeting, "version %d chosen by the command", peer.Version)
 	}
 	s.own.Version, _ = s.own.Versions.common(peer.Versions)
-	s.peer, s.state = peer, Ready
+	s.peer, s.machine.state = peer, Ready
 	return ServiceStep{Event: Greeted, Reply: AppendServiceGreeting(nil, s.own)}, nil
 }
 
@@ -82,7 +82,7 @@ func (s *Service) receiveAnswer(msg []byte) (ServiceStep, error) {
 	if common, _ := s.own.Versions.common(peer.Versions); peer.Version != common {
 		return ServiceStep{}, malformed(TypeServiceGreeting, "version %d chosen instead of %d", peer.Version, common)
 	}
-	s.peer, s.state = peer, Ready
+	s.peer, s.machine.state = peer, Ready
 	return ServiceStep{Event: Greeted}, nil
 }
 
@@ -105,10 +105,10 @@ func (s *Service) receiveRefused(msg []byte) (ServiceStep, error) {
 		return ServiceStep{}, err
 	case refusal.Final:
 		return ServiceStep{}, &Error{Message: TypeRefused, Err: refusal}
-	case !refusedStates.has(s.state):
+	case !refusedStates.has(s.machine.state):
 		return ServiceStep{}, outOfOrder(TypeRefused)
 	}
-	s.state = Ready
+	s.machine.state = Ready
 	return ServiceStep{Event: Refused, Refusal: refusal}, nil
 }
 
@@ -123,7 +123,7 @@ func (s *Service) receiveItems(msg []byte) (ServiceStep, error) {
 	if err != nil {
 		return ServiceStep{}, err
 	}
-	s.state = Preparing
+	s.machine.state = Preparing
 	return ServiceStep{Event: PeerItems, Items: items}, nil
 }
 
@@ -181,12 +181,12 @@ func (s *Service) receiveListEnd(msg []byte) (ServiceStep, error) {
 func (s *Service) receiveRemove(msg []byte) (ServiceStep, error) {
 	r, err := DecodeRemove(s.reused.paths[:0], msg)
 	if err == nil {
-		err = s.checkFits(TypeRemoved, listSize+removedSize*len(r.Paths))
+		err = s.machine.checkFits(TypeRemoved, listSize+removedSize*len(r.Paths))
 	}
 	if err != nil {
 		return ServiceStep{}, err
 	}
-	s.reused.paths, s.removals, s.state = r.Paths, len(r.Paths), Removing
+	s.reused.paths, s.removals, s.machine.state = r.Paths, len(r.Paths), Removing
 	return ServiceStep{Event: RemoveRequested, Remove: r}, nil
 }
 
@@ -219,7 +219,7 @@ func (s *Service) receivePong(msg []byte) (ServiceStep, error) {
 	if err != nil {
 		return ServiceStep{}, err
 	}
-	s.state = Ready
+	s.machine.state = Ready
 	return ServiceStep{Event: RoundTrip, Ping: p}, nil
 }
 

@@ -3,8 +3,8 @@ package negotiate
 // serviceRule is when a message of one role is in order. A message is also received in states that the peer enters by a
 // message which may cross it.
 type serviceRule struct {
-	sent     stateSet // states in which the side that sends it may be
-	received stateSet // states in which the other may be
+	sent     stateSet[State] // states in which the side that sends it may be
+	received stateSet[State] // states in which the other may be
 	handle   func(*Service, []byte) (ServiceStep, error)
 }
 

@@ -210,7 +210,7 @@ func outOfOrderEverywhere(row []string) bool {
 func serviceCell(t *testing.T, role ServiceRole, situation string, input serviceInput) string {
 	t.Helper()
 	s := reachService(t, role, situation)
-	before, failure := serviceSnapshotOf(s), s.failure
+	before, failure := serviceSnapshotOf(s), s.machine.failure
 	step, err := input.apply(s)
 	isCall := strings.HasSuffix(input.name, ")")
 	switch {
@@ -268,7 +268,7 @@ type serviceSnapshot struct {
 func serviceSnapshotOf(s *Service) serviceSnapshot {
 	ping := s.ping
 	ping.Payload = slices.Clone(ping.Payload)
-	return serviceSnapshot{s.state, s.items, s.direction, fmt.Sprint(s.list.order), s.removals, ping, s.pings}
+	return serviceSnapshot{s.machine.state, s.items, s.direction, fmt.Sprint(s.list.order), s.removals, ping, s.pings}
 }
 
 // The situations have the names of their states.

@@ -52,7 +52,7 @@ type Step struct {
 // report what happened on this side. A call that the state does not allow returns ErrOutOfOrder and changes nothing;
 // a failed session returns the error that it failed with.
 type Session struct {
-	machine
+	machine       machine[State]
 	side          Side
 	local         Local
 	agreement     Agreement
@@ -64,16 +64,22 @@ type Session struct {
 func NewSession(side Side, local Local, limits Limits) *Session {
 	// A larger size would be negative as a file offset.
 	limits.MaxFileSize = min(limits.MaxFileSize, math.MaxInt64)
-	return &Session{machine: machine{limits: limits, state: Idle}, side: side, local: local}
+	return &Session{machine: newMachine(limits, Idle, Failed), side: side, local: local}
 }
+
+// State returns the session's state.
+func (s *Session) State() State { return s.machine.state }
+
+// Reached returns State, or of a failed session the state in which it failed.
+func (s *Session) Reached() State { return s.machine.reached() }
 
 // Start begins the session when the connection is established. It returns the host's DIRECTION to send. On the DPU,
 // which waits for it, and after the first call it returns nil.
 func (s *Session) Start() []byte {
-	if s.state != Idle {
+	if s.machine.state != Idle {
 		return nil
 	}
-	s.state = AwaitDirection
+	s.machine.state = AwaitDirection
 	if s.side == DPU {
 		return nil
 	}
@@ -105,17 +111,17 @@ var transitions = map[transition]func(*Session, Message) (Step, error){
 // Receive processes one message of the peer and retains no reference to it. After an error the session has failed;
 // Step.Reply is the STATUS(0) for the peer, or nil if the peer knows or does not listen any more.
 func (s *Session) Receive(msg []byte) (Step, error) {
-	if s.state == Failed {
-		return Step{}, s.failure
+	if s.machine.state == Failed {
+		return Step{}, s.machine.failure
 	}
 	message, err := s.decode(msg)
 	if err != nil {
 		return s.failWithNotice(err)
 	}
 	if message == (Status{Success: false}) {
-		return Step{}, s.fail(s.peerFailure())
+		return Step{}, s.machine.fail(s.peerFailure())
 	}
-	handle, expected := transitions[transition{s.side, s.state, message.Type()}]
+	handle, expected := transitions[transition{s.side, s.machine.state, message.Type()}]
 	if !expected {
 		return s.failWithNotice(&Error{Message: message.Type(), Err: ErrOutOfOrder})
 	}
@@ -123,8 +129,8 @@ func (s *Session) Receive(msg []byte) (Step, error) {
 }
 
 func (s *Session) decode(msg []byte) (Message, *Error) {
-	if len(msg) > s.limits.MaxMessage {
-		return nil, malformed(0, "%d bytes, limit %d", len(msg), s.limits.MaxMessage)
+	if len(msg) > s.machine.limits.MaxMessage {
+		return nil, malformed(0, "%d bytes, limit %d", len(msg), s.machine.limits.MaxMessage)
 	}
 	message, err := Decode(msg)
 	if err != nil {
@@ -184,15 +190,15 @@ func (s *Session) agree(peer Direction, reply []byte) (Step, error) {
 	sender, size := s.side, s.local.Size
 	if !s.local.HasFile {
 		sender, size = s.side.Other(), peer.Size
-		if size > s.limits.MaxFileSize {
-			return s.failWithNotice(tooLarge(TypeDirection, "the peer's file has", size, s.limits.MaxFileSize))
+		if size > s.machine.limits.MaxFileSize {
+			return s.failWithNotice(tooLarge(TypeDirection, "the peer's file has", size, s.machine.limits.MaxFileSize))
 		}
 	}
 	if size == 0 && s.local.Marked && !marked(peer.Offer) {
 		return s.failWithNotice(&Error{Message: TypeDirection, Err: ErrEmptyFile})
 	}
 	s.agreement = Agreement{Protocol: Reference, Sender: sender, Size: size}
-	s.state = AwaitExport
+	s.machine.state = AwaitExport
 	return Step{Reply: reply, Event: Agreed, Agreement: s.agreement}, nil
 }
 
@@ -201,12 +207,12 @@ func (s *Session) acceptExport(message Message) (Step, error) {
 	if err := s.checkRange(export.Address); err != nil {
 		return s.failWithNotice(err)
 	}
-	s.state = Copying
+	s.machine.state = Copying
 	return Step{Event: Exported, Export: export}, nil
 }
 
 func (s *Session) acceptSuccess(Message) (Step, error) {
-	s.state = Done
+	s.machine.state = Done
 	return Step{Event: Finished}, nil
 }
 
@@ -217,19 +223,19 @@ func (s *Session) ignoreSuccess(Message) (Step, error) { return Step{}, nil }
 // ErrMalformed for an empty descriptor or a range that wraps around. After either, the caller tells the peer with
 // Finish(false).
 func (s *Session) Export(address uint64, descriptor []byte) ([]byte, error) {
-	if s.side != Host || s.state != AwaitExport {
-		return nil, s.refuse(&Error{Message: TypeExport, Err: ErrOutOfOrder})
+	if s.side != Host || s.machine.state != AwaitExport {
+		return nil, s.machine.refuse(&Error{Message: TypeExport, Err: ErrOutOfOrder})
 	}
 	if len(descriptor) == 0 {
-		return nil, s.refuse(malformed(TypeExport, "the descriptor is empty"))
+		return nil, s.machine.refuse(malformed(TypeExport, "the descriptor is empty"))
 	}
 	if err := s.checkRange(address); err != nil {
-		return nil, s.refuse(err)
+		return nil, s.machine.refuse(err)
 	}
-	if err := s.checkFits(TypeExport, ExportHeaderSize+len(descriptor)); err != nil {
-		return nil, s.refuse(err)
+	if err := s.machine.checkFits(TypeExport, ExportHeaderSize+len(descriptor)); err != nil {
+		return nil, s.machine.refuse(err)
 	}
-	s.state = AwaitStatus
+	s.machine.state = AwaitStatus
 	return Export{Address: address, Descriptor: descriptor}.Encode(), nil
 }
 
@@ -240,18 +246,18 @@ func (s *Session) Export(address uint64, descriptor []byte) ([]byte, error) {
 // up in any state and never fails: it returns STATUS(0) wherever the peer still listens.
 func (s *Session) Finish(success bool) ([]byte, error) {
 	switch {
-	case !success && s.state == Failed:
+	case !success && s.machine.state == Failed:
 		return nil, nil
 	case !success:
 		step, _ := s.failWithNotice(&Error{Err: ErrAborted})
 		return step.Reply, nil
-	case s.side == DPU && s.state == Copying:
-		s.state = AwaitDisconnect
+	case s.side == DPU && s.machine.state == Copying:
+		s.machine.state = AwaitDisconnect
 		return Status{Success: true}.Encode(), nil
-	case s.side == Host && s.state == Done:
+	case s.side == Host && s.machine.state == Done:
 		return nil, nil
 	}
-	return nil, s.refuse(&Error{Message: TypeStatus, Err: ErrOutOfOrder})
+	return nil, s.machine.refuse(&Error{Message: TypeStatus, Err: ErrOutOfOrder})
 }
 
 // Disconnected reports the end of the connection. It returns nil if the transfer was complete, otherwise ErrPeerLost
@@ -259,15 +265,15 @@ func (s *Session) Finish(success bool) ([]byte, error) {
 // success.
 func (s *Session) Disconnected() error {
 	switch {
-	case s.state == Failed:
-		return s.failure
-	case s.state == Done:
+	case s.machine.state == Failed:
+		return s.machine.failure
+	case s.machine.state == Done:
 		return nil
-	case s.side == DPU && s.state == AwaitDisconnect:
-		s.state = Done
+	case s.side == DPU && s.machine.state == AwaitDisconnect:
+		s.machine.state = Done
 		return nil
 	}
-	return s.fail(&Error{Err: ErrPeerLost})
+	return s.machine.fail(&Error{Err: ErrPeerLost})
 }
 
 func (s *Session) direction() Direction {
@@ -280,14 +286,14 @@ func (s *Session) direction() Direction {
 // peerListens reports whether the peer still receives messages: the host until the DPU's STATUS(1), the DPU until the
 // disconnect. After ToNative the peer expects messages of the NativeSession.
 func (s *Session) peerListens() bool {
-	if s.state == Failed || s.state == HandedOver {
+	if s.machine.state == Failed || s.machine.state == HandedOver {
 		return false
 	}
-	return s.side == Host || s.state != AwaitDisconnect && s.state != Done
+	return s.side == Host || s.machine.state != AwaitDisconnect && s.machine.state != Done
 }
 
 func (s *Session) peerFailure() *Error {
-	if s.side == Host && s.state == AwaitDirection {
+	if s.side == Host && s.machine.state == AwaitDirection {
 		if s.needsNative() {
 			return &Error{Message: TypeStatus, Err: ErrNeedsNative}
 		}
@@ -309,5 +315,5 @@ func (s *Session) failWithNotice(failure *Error) (Step, error) {
 	if s.peerListens() {
 		step.Reply = Status{Success: false}.Encode()
 	}
-	return step, s.fail(failure)
+	return step, s.machine.fail(failure)
 }

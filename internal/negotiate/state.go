@@ -45,7 +45,7 @@ func (p Protocol) String() string { return nameOf(protocolNames, p, "protocol") 
 
 // State is the state of a session. The package comment draws both state machines; docs/PROTOCOL.md defines the effect
 // of every input in every state.
-type State int
+type State uint8
 
 // The states of a Session.
 const (

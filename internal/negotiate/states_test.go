@@ -264,7 +264,7 @@ func second[T any](_ T, err error) error { return err }
 
 func checkCell(t *testing.T, key gridKey, cell string, s *Session, in input) {
 	t.Helper()
-	before, failure := s.State(), s.failure
+	before, failure := s.State(), s.machine.failure
 	got := in.apply(s)
 	want := expectation{next: before}
 	switch {
@@ -286,7 +286,7 @@ func checkCell(t *testing.T, key gridKey, cell string, s *Session, in input) {
 		t.Fatalf("%v: no error is called %s", key, cell)
 	}
 	want.check(t, key, got, s)
-	if before == Failed && s.failure != failure {
+	if before == Failed && s.machine.failure != failure {
 		t.Errorf("%v: the session forgot that it failed with %v", key, failure)
 	}
 	if s.State() == Failed {
@@ -308,7 +308,7 @@ func (want expectation) check(t *testing.T, key gridKey, got outcome, s *Session
 		t.Errorf("%v: got state %s, event %s, reply % x, error %v\nwant state %s, event %s, reply % x, error %v", key,
 			s.State(), got.step.Event, got.step.Reply, got.err, want.next, want.event, want.reply, want.err)
 	}
-	if failure := new(Error); got.err != nil && (!errors.As(got.err, &failure) || failure.State == 0) {
+	if failure := new(Error); got.err != nil && (!errors.As(got.err, &failure) || failure.State == nil) {
 		t.Errorf("%v: %v does not say in which state", key, got.err)
 	}
 	wantAgreement, wantExport := Agreement{}, ""
@@ -341,7 +341,7 @@ func parseSuccess(t *testing.T, cell string, s *Session) expectation {
 	cell, message, _ := strings.Cut(cell, ">")
 	name, eventName, _ := strings.Cut(cell, ":")
 	want := expectation{reply: gridReply(message, s)}
-	want.next = max(0, State(slices.Index(stateNames, name)))
+	want.next = State(max(0, slices.Index(stateNames, name)))
 	for event := Agreed; event <= ToNative; event++ {
 		if event.String() == eventName {
 			want.event = event
@@ -387,7 +387,7 @@ func checkFailedForGood(t *testing.T, key gridKey, s *Session) {
 	t.Helper()
 	for _, msg := range [][]byte{Status{Success: true}.Encode(), Direction{}.Encode(), nil} {
 		step, err := s.Receive(msg)
-		if err != error(s.failure) || step.Reply != nil || step.Event != None || s.State() != Failed {
+		if err != error(s.machine.failure) || step.Reply != nil || step.Event != None || s.State() != Failed {
 			t.Errorf("%v: a failed session answered % x with %+v, %v", key, msg, step, err)
 		}
 	}
