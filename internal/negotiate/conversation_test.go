@@ -102,16 +102,6 @@ func (k *exchange) deliver(t *testing.T, p *party, from Side) {
 	}
 }
 
-func must(t *testing.T) func([]byte, error) []byte {
-	return func(msg []byte, err error) []byte {
-		t.Helper()
-		if err != nil {
-			t.Error(err)
-		}
-		return msg
-	}
-}
-
 func TestTwoSessions(t *testing.T) {
 	for _, limit := range []uint64{4096, 1 << 40, math.MaxInt64} {
 		for _, size := range []uint64{0, 1, 1 << 31, math.MaxInt64, limit, limit + 1} {
@@ -246,11 +236,6 @@ type vectorLocal struct {
 	HasFile bool   `json:"has_file"`
 	Size    number `json:"size"`
 	Marked  bool   `json:"marked"`
-}
-
-type vectorSent struct {
-	From string `json:"from"`
-	Hex  octets `json:"hex"`
 }
 
 func (l vectorLocal) local() Local {

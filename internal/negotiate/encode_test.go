@@ -2,7 +2,6 @@ package negotiate
 
 // Sizes of messages and of their parts, in bytes.
 const (
-	windowSize       = 32 // without the descriptor
 	itemSize         = 4  // without the text
 	acceptedSize     = 20 // without the path
 	placeRequestSize = 12 // without share and path

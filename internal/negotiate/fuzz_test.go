@@ -105,15 +105,6 @@ func fuzzStep(t *testing.T, s *Session, script []byte) (rest []byte) {
 	return rest
 }
 
-// takeCounted removes a length byte and that many bytes, or as many as there are, from the script.
-func takeCounted(script []byte) (taken, rest []byte) {
-	if len(script) == 0 {
-		return nil, nil
-	}
-	end := min(1+int(script[0]), len(script))
-	return script[1:end], script[end:]
-}
-
 func checkReceived(t *testing.T, s *Session, msg []byte) {
 	t.Helper()
 	before := s.State()
@@ -175,8 +166,6 @@ func fuzzScript(dpu, fileInHost bool) []byte {
 	}
 	return append(script, fuzzSucceed, fuzzDisconnect)
 }
-
-func counted(msg []byte) []byte { return append([]byte{byte(len(msg))}, msg...) }
 
 // The seeds must reach the end of a transfer.
 func TestFuzzScriptsComplete(t *testing.T) {

@@ -7,6 +7,3 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// appendType begins a message.
-func appendType(dst []byte, t Type) []byte { return sending(dst, t).bytes }

@@ -3,34 +3,9 @@ package negotiate
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"math"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 )
-
-// number is a uint64 in a JSON string, decimal or 0x: JSON's own numbers are exact only up to 2^53.
-type number uint64
-
-func (n *number) UnmarshalText(text []byte) error {
-	value, err := strconv.ParseUint(string(text), 0, 64)
-	*n = number(value)
-	return err
-}
-
-// octets are bytes in hexadecimal, with spaces between the fields.
-type octets []byte
-
-func (o *octets) UnmarshalText(text []byte) error {
-	value, err := hex.DecodeString(strings.ReplaceAll(string(text), " ", ""))
-	*o = value
-	return err
-}
 
 type vector struct {
 	Name      string         `json:"name"`
@@ -65,19 +40,6 @@ func (m vectorMessage) decoded(t *testing.T) Message {
 	}
 	t.Fatalf("vector of unknown type %q", m.Type)
 	return nil
-}
-
-func readVectors(t testing.TB, name string, into any) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "vectors", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
 }
 
 var messageVectorFiles = []string{"direction.json", "export.json", "status.json", "unknown.json"}
@@ -119,37 +81,6 @@ func TestVectors(t *testing.T) {
 			wantBytes(t, got.Encode(), want)
 		})
 	}
-}
-
-func TestEveryVectorFileIsReadAndCited(t *testing.T) {
-	specification := readProtocol(t)
-	known := map[string]bool{
-		"conversations.json": true, "native-conversations.json": true, serviceVectorFile: true,
-	}
-	for _, file := range append(nativeVectorFiles, messageVectorFiles...) {
-		known[file] = true
-	}
-	entries, err := os.ReadDir(filepath.Join("testdata", "vectors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		if !known[entry.Name()] {
-			t.Errorf("no test reads %s", entry.Name())
-		}
-		if !strings.Contains(specification, "`"+entry.Name()+"`") {
-			t.Errorf("docs/PROTOCOL.md does not cite %s", entry.Name())
-		}
-	}
-}
-
-func readProtocol(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "PROTOCOL.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // For every type only the lengths of the specification can be decoded.
@@ -263,17 +194,6 @@ func wantMessage(t *testing.T, got, want Message) {
 	}
 }
 
-func wantMalformed(t *testing.T, got Message, err error) {
-	t.Helper()
-	var failure *Error
-	if got != nil || !errors.Is(err, ErrMalformed) || !errors.As(err, &failure) || failure.Detail == "" {
-		t.Fatalf("got %+v and %v, want nil and ErrMalformed with a detail", got, err)
-	}
-}
-
-func wantBytes(t *testing.T, got, want []byte) {
-	t.Helper()
-	if !bytes.Equal(got, want) {
-		t.Fatalf("got  % x\nwant % x", got, want)
-	}
+func TestEveryVectorFileIsReadAndCited(t *testing.T) {
+	checkVectorFiles(t, append(messageVectorFiles, "conversations.json")...)
 }

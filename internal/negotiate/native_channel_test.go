@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 )
 
+const windowSize = 32 // bytes of a WINDOW without the descriptor
+
 // No message is longer than the channel's limit; one that cannot be shortened is refused.
 func TestNativeMessagesFitTheChannel(t *testing.T) {
 	k := newPair(t, Host, senderHello(), receiverHello())

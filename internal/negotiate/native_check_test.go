@@ -1,7 +1,6 @@
 package negotiate
 
 import (
-	"errors"
 	"math"
 	"testing"
 )
@@ -60,13 +59,6 @@ func (s checkSetup) run(t *testing.T, bySender bool, checks []nativeCheck) {
 				t.Errorf("failed with %s in %s", step.Event, peer.State())
 			}
 		})
-	}
-}
-
-func wantCheck(t *testing.T, how string, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) || (err == nil) != (want == nil) {
-		t.Errorf("%s: %v, want %v", how, err, want)
 	}
 }
 

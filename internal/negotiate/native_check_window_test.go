@@ -23,7 +23,7 @@ func TestNewNativeRefusesWhatAPeerWould(t *testing.T) {
 		}
 		s := NewSession(Host, Local{HasFile: true, Native: &Offer{Own: own}}, nativeLimits)
 		s.Start()
-		step, err := s.Receive(Direction{Offer: [3]byte{offerMark, 2, 2}}.Encode())
+		step, err := s.Receive(Direction{Offer: [3]byte{0xDC, 2, 2}}.Encode())
 		if !errors.Is(err, ErrMalformed) || s.State() != Failed {
 			t.Errorf("%s: %+v, %v", name, step, err)
 		}

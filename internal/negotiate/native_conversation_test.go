@@ -10,6 +10,7 @@ import (
 // speaker is one side of a connection: a Session, and the NativeSession that follows it.
 type speaker struct {
 	*Session
+	side   Side
 	offer  *Offer
 	native *NativeSession
 	reply  []byte // to be sent first
@@ -18,7 +19,7 @@ type speaker struct {
 
 func newSpeaker(side Side, local Local, limits Limits) *speaker {
 	offer, _ := local.Native.(*Offer)
-	return &speaker{Session: NewSession(side, local, limits), offer: offer}
+	return &speaker{Session: NewSession(side, local, limits), side: side, offer: offer}
 }
 
 func (s *speaker) receive(msg []byte) {
@@ -275,8 +276,8 @@ func TestDirectoryNeedsTheNativeProtocol(t *testing.T) {
 func TestPaddingThatOffersNothing(t *testing.T) {
 	own := senderHello()
 	for _, padding := range [][3]byte{
-		{}, {0, 2, 2}, {offerMark, 0, 0}, {offerMark, 0, 1}, {offerMark, 2, 1}, {offerMark, 255, 1}, {0xff, 0xff, 0xff},
-		{refusalMark, 0, 3}, {refusalMark, 3, 2}, {refusalMark, 2, 2},
+		{}, {0, 2, 2}, {0xDC, 0, 0}, {0xDC, 0, 1}, {0xDC, 2, 1}, {0xDC, 255, 1}, {0xff, 0xff, 0xff},
+		{0xDD, 0, 3}, {0xDD, 3, 2}, {0xDD, 2, 2},
 	} {
 		host := NewSession(Host, Local{HasFile: true, Size: 5, Native: &Offer{Own: own}}, nativeLimits)
 		host.Start()
@@ -317,7 +318,7 @@ func TestReferenceHostAfterMistakenOffer(t *testing.T) {
 		}
 		dpu := newSpeaker(DPU, test.dpu, nativeLimits)
 		dpu.Start()
-		test.host.Offer = [3]byte{offerMark, 2, 2}
+		test.host.Offer = [3]byte{0xDC, 2, 2}
 		dpu.receive(test.host.Encode())
 		dpu.native.Start()
 		step, err := dpu.native.Receive(Export{Address: 4096, Descriptor: []byte{1}}.Encode())

@@ -297,7 +297,7 @@ func handedOver(t *testing.T, r nativeRole) *NativeSession {
 	offer := &Offer{Own: r.hello()}
 	s := NewSession(r.side, Local{HasFile: r.sends, Size: gridChunk, Native: offer}, nativeLimits)
 	s.Start()
-	heard := Direction{FileInHost: r.side == DPU && !r.sends, Size: gridChunk, Offer: [3]byte{offerMark, 2, 2}}
+	heard := Direction{FileInHost: r.side == DPU && !r.sends, Size: gridChunk, Offer: [3]byte{0xDC, 2, 2}}
 	step, err := s.Receive(heard.Encode())
 	if err != nil || step.Event != ToNative {
 		t.Fatalf("%s: %s, %v", r, step.Event, err)

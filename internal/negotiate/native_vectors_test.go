@@ -1,8 +1,6 @@
 package negotiate
 
 import (
-	"slices"
-	"strconv"
 	"testing"
 )
 
@@ -123,15 +121,6 @@ type vectorAck struct {
 	Bad  bool   `json:"bad"`
 }
 
-// signed is an int64 in a JSON string.
-type signed int64
-
-func (n *signed) UnmarshalText(text []byte) error {
-	value, err := strconv.ParseInt(string(text), 0, 64)
-	*n = signed(value)
-	return err
-}
-
 var (
 	flagNames = []string{
 		"file", "tree", "stream", "overwrite", "no-sparse", "readback", "owner", "xattr", "allow-changing", "links",
@@ -140,19 +129,6 @@ var (
 	}
 	entryFlagNames = []string{"size-unknown", "has-metadata", "chunked"}
 )
-
-// flagBits returns the flags with these names, the first of which is bit 0.
-func flagBits(t testing.TB, known, names []string) (bits uint32) {
-	t.Helper()
-	for _, name := range names {
-		bit := slices.Index(known, name)
-		if bit < 0 {
-			t.Fatalf("unknown flag %q", name)
-		}
-		bits |= 1 << bit
-	}
-	return bits
-}
 
 func (v vectorHello) hello(t testing.TB) Hello {
 	t.Helper()
@@ -174,24 +150,6 @@ func (v vectorEntry) entry(t testing.TB) Entry {
 		Size: uint64(v.Size), Identity: [16]byte(v.Identity), Name: present(v.Name), Link: present(v.Link),
 		Xattrs: v.Xattrs,
 	}
-}
-
-// present returns bytes that are not nil.
-func present(o octets) []byte { return append([]byte{}, o...) }
-
-// named returns the value of a small type with this name.
-func named[T interface {
-	~uint8
-	String() string
-}](t testing.TB, name string, largest T) T {
-	t.Helper()
-	for value := T(0); value <= largest; value++ {
-		if value.String() == name {
-			return value
-		}
-	}
-	t.Fatalf("nothing is called %q", name)
-	return 0
 }
 
 // What decodeNative returns where it is not one value of the package.
@@ -354,13 +312,6 @@ func decodeOutcome(msg []byte, d Digest) (any, error) {
 	return nil, malformed(TypeOf(msg), "no message of this protocol")
 }
 
-func decoded[T any](value T, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	return value, nil
-}
-
 // encodeNative encodes what decodeNative returns.
 func encodeNative(value any, d Digest) []byte {
 	switch v := value.(type) {
@@ -443,14 +394,6 @@ func TestNativeVectors(t *testing.T) {
 	})
 }
 
-func wantMalformedNative(t *testing.T, got any, err error) {
-	t.Helper()
-	if got != nil {
-		t.Fatalf("got %+v", got)
-	}
-	wantMalformed(t, nil, err)
-}
-
 // Every missing or additional byte makes a message malformed.
 func TestNativeVectorsOfAnotherLength(t *testing.T) {
 	for _, v := range nativeCases(t) {
@@ -466,8 +409,6 @@ func TestNativeVectorsWithABitChanged(t *testing.T) {
 	}
 }
 
-// isFailureCode reports whether the byte is the code AbortFailure.
-func isFailureCode(msg []byte, at int) bool {
-	place := map[Type]int{TypeAbort: 4, TypeFailure: 8}[TypeOf(msg)]
-	return place > 0 && at == place && msg[at] == byte(AbortFailure)
+func TestEveryNativeVectorFileIsReadAndCited(t *testing.T) {
+	checkVectorFiles(t, append(nativeVectorFiles, "native-conversations.json")...)
 }

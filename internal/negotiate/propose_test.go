@@ -11,7 +11,7 @@ func TestDPUHearsTheSizeBeforeItProposes(t *testing.T) {
 		own := receiverHello()
 		s := NewSession(DPU, Local{Native: &Offer{Own: own}}, nativeLimits)
 		s.Start()
-		step, err := s.Receive(Direction{FileInHost: inHost, Size: 12345, Offer: [3]byte{offerMark, 2, 2}}.Encode())
+		step, err := s.Receive(Direction{FileInHost: inHost, Size: 12345, Offer: [3]byte{0xDC, 2, 2}}.Encode())
 		if err != nil || step.Size != want {
 			t.Errorf("file in host %v: a size of %d, %v", inHost, step.Size, err)
 		}

@@ -313,3 +313,5 @@ func TestServiceVectorsWithABitChanged(t *testing.T) {
 func (m serviceMessage) pingKind(t testing.TB) PingKind {
 	return named[PingKind](t, cmp.Or(m.PingKind, PingBytes.String()), PingConsumer)
 }
+
+func TestServiceVectorFileIsReadAndCited(t *testing.T) { checkVectorFiles(t, serviceVectorFile) }

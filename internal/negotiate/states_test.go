@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -181,8 +179,6 @@ func TestEveryInputInEveryState(t *testing.T) {
 	}
 }
 
-type gridKey struct{ side, column, input string }
-
 // column returns a state's column. The kind of a side matters only before the agreement.
 func column(state State, l gridLocal) string {
 	switch {
@@ -192,29 +188,6 @@ func column(state State, l gridLocal) string {
 		return "idle,offers"
 	}
 	return state.String()
-}
-
-func readGridFile(t *testing.T, name string) map[gridKey]string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	grid := map[gridKey]string{}
-	for _, table := range strings.Split(string(text), "\n\n") {
-		lines := strings.Split(strings.TrimSpace(table), "\n")
-		head := strings.Fields(lines[0])
-		for _, line := range lines[1:] {
-			cells := strings.Fields(line)
-			if len(cells) != len(head) {
-				t.Fatalf("%d cells instead of %d: %s", len(cells), len(head), line)
-			}
-			for i, cell := range cells[1:] {
-				grid[gridKey{head[0], head[i+1], cells[0]}] = cell
-			}
-		}
-	}
-	return grid
 }
 
 // reach brings a session into a state, without faults except for Failed.
@@ -259,8 +232,6 @@ func advance(s *Session, toNative bool) error {
 	}
 	return nil
 }
-
-func second[T any](_ T, err error) error { return err }
 
 func checkCell(t *testing.T, key gridKey, cell string, s *Session, in input) {
 	t.Helper()
@@ -329,7 +300,7 @@ func (want expectation) check(t *testing.T, key gridKey, got outcome, s *Session
 }
 
 func senderOf(key gridKey, s *Session) Side {
-	if strings.HasPrefix(key.column, "has") {
+	if strings.HasPrefix(key[1], "has") {
 		return s.side
 	}
 	return s.side.Other()

@@ -28,8 +28,8 @@ func checkVectors(t *testing.T, vectors []vectorCase, wanted func(Type) bool) {
 			types[TypeOf(v.hex)] = types[TypeOf(v.hex)] || !v.malformed
 		})
 	}
-	for message := range typeNames {
-		if wanted(message) && !types[message] {
+	for message := range Type(0x1000) {
+		if message.known() && wanted(message) && !types[message] {
 			t.Errorf("no vector of a well-formed %s", message)
 		}
 	}
@@ -39,7 +39,7 @@ func (v vectorCase) check(t *testing.T) {
 	t.Helper()
 	got, err := v.decode(v.hex)
 	if v.malformed {
-		wantMalformedNative(t, got, err)
+		wantMalformed(t, got, err)
 		return
 	}
 	if err != nil {
@@ -63,10 +63,10 @@ func (v vectorCase) checkLengths(t *testing.T) {
 	}
 	for length := range len(v.hex) {
 		got, err := v.decode(v.hex[:length])
-		wantMalformedNative(t, got, err)
+		wantMalformed(t, got, err)
 	}
 	got, err := v.decode(append(bytes.Clone(v.hex), 0))
-	wantMalformedNative(t, got, err)
+	wantMalformed(t, got, err)
 }
 
 // checkBits expects every changed bit to make another message or a malformed one, except in the bytes that may mean the
