@@ -26,7 +26,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/ping"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -106,9 +107,9 @@ func (b *benchRun) measureTogether(ctx context.Context) (err error) {
 	defer on.end(&err)
 	meeting := service.Meeting{
 		Device: on.device, Side: on.side.side, Representor: s.Representor, Wait: s.Wait,
-		Name: negotiate.BenchServerName, Met: on.met,
+		Name: protocol.BenchServerName, Met: on.met,
 	}
-	if on.side.side == negotiate.DPU {
+	if on.side.side == wire.DPU {
 		return b.serve(ctx, on.side, meeting)
 	}
 	return b.call(ctx, on.side, meeting)
@@ -125,7 +126,7 @@ type benchRun struct {
 	settings config.Bench
 	streams  streams
 	log      zerolog.Logger
-	at       negotiate.Place // of the copy of --file
+	at       protocol.Place // of the copy of --file
 	report   *bench.Report
 	limit    error // that a case has reached
 }
@@ -282,9 +283,9 @@ func (b *benchRun) roundTrips(ctx context.Context, c *contact) error {
 // copies measures the copies from memory to memory.
 func (b *benchRun) copies(ctx context.Context, c *contact) error {
 	s := b.settings
-	paths := []negotiate.Path{
-		negotiate.PathDMA, negotiate.PathFast, negotiate.PathTLS, negotiate.PathTCP, negotiate.PathMessages,
-		negotiate.PathRMA,
+	paths := []wire.Path{
+		wire.PathDMA, wire.PathFast, wire.PathTLS, wire.PathTCP, wire.PathMessages,
+		wire.PathRMA,
 	}
 	switch auto := s.Path == config.PathAuto; {
 	case auto && c.device == nil:
@@ -292,16 +293,16 @@ func (b *benchRun) copies(ctx context.Context, c *contact) error {
 	case auto:
 		paths = paths[:2]
 	default:
-		paths = slices.DeleteFunc(paths, func(p negotiate.Path) bool { return !pathChoices[s.Path].Permits(p) })
+		paths = slices.DeleteFunc(paths, func(p wire.Path) bool { return !pathChoices[s.Path].Permits(p) })
 	}
 	plan := bench.Plan{
 		Chunks: s.Chunks, Depths: s.Depths, Lanes: s.Lanes, Window: service.MostMeasured, Each: s.Each,
 	}
 	var unavailable error
 	for _, path := range paths {
-		for _, direction := range []negotiate.CopyDirection{negotiate.CopyPush, negotiate.CopyPull} {
+		for _, direction := range []protocol.CopyDirection{protocol.CopyPush, protocol.CopyPull} {
 			from := c.side.side
-			if direction == negotiate.CopyPull {
+			if direction == protocol.CopyPull {
 				from = from.Other()
 			}
 			results, err := plan.Run(ctx, output.RoleOf(from), path.String(), b.measurer(c, path, direction))
@@ -324,7 +325,7 @@ func (b *benchRun) copies(ctx context.Context, c *contact) error {
 }
 
 // skip notes why a path, or the cases of it that prefix names, are not measured, and returns that.
-func (b *benchRun) skip(c *contact, from string, path negotiate.Path, prefix string, why error) error {
+func (b *benchRun) skip(c *contact, from string, path wire.Path, prefix string, why error) error {
 	b.report.Skipped = append(b.report.Skipped, bench.Skipped{
 		From: from, Path: path.String(), Reason: prefix + output.Sentence(withSide(c.side.side, why)),
 	})
@@ -332,14 +333,14 @@ func (b *benchRun) skip(c *contact, from string, path negotiate.Path, prefix str
 }
 
 // measurer returns what makes the measurements on a path in a direction.
-func (b *benchRun) measurer(c *contact, path negotiate.Path, direction negotiate.CopyDirection) bench.Measurer {
+func (b *benchRun) measurer(c *contact, path wire.Path, direction protocol.CopyDirection) bench.Measurer {
 	return func(ctx context.Context, of bench.Case, bytes int64) (bench.Measured, error) {
-		summary, err := c.client.Measure(ctx, negotiate.MeasureRequest{
+		summary, err := c.client.Measure(ctx, protocol.MeasureRequest{
 			Direction: direction, Path: path, Lanes: uint8(of.Lanes), Chunk: uint32(of.Chunk), Depth: uint32(of.Depth),
 			Size: uint64(bytes),
 		}, b.options(c.side.side))
-		refused, isRefused := errors.AsType[*negotiate.Refusal](err)
-		lacking := errors.Is(err, job.ErrCapability) || errors.Is(err, negotiate.ErrNoPath)
+		refused, isRefused := errors.AsType[*protocol.Refusal](err)
+		lacking := errors.Is(err, job.ErrCapability) || errors.Is(err, wire.ErrNoPath)
 		switch {
 		case err != nil && ctx.Err() == nil && output.ExitCode(err) == exit.Limit:
 			cases := fmt.Sprintf("%s x %d, lanes %d: ", quantity.Bytes(uint64(of.Chunk)), of.Depth, of.Lanes)
@@ -353,7 +354,7 @@ func (b *benchRun) measurer(c *contact, path negotiate.Path, direction negotiate
 }
 
 // options returns the options of every copy.
-func (b *benchRun) options(of negotiate.Side) dmaxfer.Options {
+func (b *benchRun) options(of wire.Side) dmaxfer.Options {
 	return dmaxfer.Options{
 		Side: of, Path: pathChoices[b.settings.Path], Placement: placement.Lanes{}, Software: softwareName(),
 		IdleTimeout: b.settings.IdleTimeout, ExitCode: output.ExitCode, Log: b.log,
@@ -363,14 +364,14 @@ func (b *benchRun) options(of negotiate.Side) dmaxfer.Options {
 // wholeCopy copies a file as push does, under a name that is new there, and removes the copy.
 func (b *benchRun) wholeCopy(ctx context.Context, c *contact) error {
 	o, at := b.options(c.side.side), b.at
-	o.File, o.Digest, o.Durability, o.NoResume = b.settings.File, digest.CRC32C, negotiate.DurabilityFull, true
+	o.File, o.Digest, o.Durability, o.NoResume = b.settings.File, digest.CRC32C, wire.DurabilityFull, true
 	if info, err := os.Stat(o.File); err == nil && !info.Mode().IsRegular() {
 		return exit.Usagef("--file %s is not a regular file: name one", quote.Text(o.File))
 	}
 	name := "dma-copy-bench-" + rand.Text()[:12]
 	at.Path = path.Join(at.Path, name)
 	err := b.remove(ctx, c, name) // nothing yet, but it shows whether the copy can be removed
-	if refused, is := errors.AsType[*negotiate.Refusal](err); is && !b.settings.Daemon && !refused.Final {
+	if refused, is := errors.AsType[*protocol.Refusal](err); is && !b.settings.Daemon && !refused.Final {
 		return exit.Errorf(int(refused.Code), "give -f DIR to dma-copy bench on the DPU, too, or leave out -f",
 			"the DPU has no directory for the copy of --file")
 	}
@@ -406,8 +407,8 @@ func (b *benchRun) removeCopy(ctx context.Context, c *contact, name string, err 
 
 // remove removes what has that name in the directory of the copy, or nothing.
 func (b *benchRun) remove(ctx context.Context, c *contact, name string) error {
-	return c.client.Remove(ctx, negotiate.RemoveRequest{Place: b.at, Paths: []string{name}},
-		func(_ string, result negotiate.Removal) error {
+	return c.client.Remove(ctx, protocol.RemoveRequest{Place: b.at, Paths: []string{name}},
+		func(_ string, result protocol.Removal) error {
 			if result.Code != 0 {
 				return exit.Errorf(int(result.Code), "", "cannot remove the copy %s: %s", name, result.Text)
 			}

@@ -22,7 +22,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -67,7 +68,7 @@ func TestBenchRemovesItsCopy(t *testing.T) {
 	memory := func(*secure.Conn) window.Memory { return bus.Memory(1) }
 	served := make(chan error)
 	go func() {
-		served <- server.Serve(t.Context(), service.Incoming{Conn: dpu, Memory: memory, Side: negotiate.DPU})
+		served <- server.Serve(t.Context(), service.Incoming{Conn: dpu, Memory: memory, Side: wire.DPU})
 	}()
 	client, err := service.Connect(t.Context(), service.ClientConfig{
 		Conn: host, Memory: memory, Verify: secure.AnyKey, Anonymous: true, Software: "test 1",
@@ -76,9 +77,9 @@ func TestBenchRemovesItsCopy(t *testing.T) {
 	var log strings.Builder
 	b := benchRun{
 		settings: config.Bench{Daemon: true, File: file}, log: zerolog.New(&log).Level(zerolog.WarnLevel),
-		at: negotiate.Place{Share: "keep"}, report: &bench.Report{},
+		at: protocol.Place{Share: "keep"}, report: &bench.Report{},
 	}
-	c := &contact{client: client, side: &side{side: negotiate.Host}}
+	c := &contact{client: client, side: &side{side: wire.Host}}
 	if err := b.wholeCopy(t.Context(), c); output.ExitCode(err) != exit.Refused {
 		t.Errorf("got %v", err)
 	}

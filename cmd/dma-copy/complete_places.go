@@ -14,7 +14,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -209,9 +209,9 @@ func (c completer) list(at share.Remote, base, word string) (offered []cobra.Com
 		switch {
 		case at.Share == "":
 			name, about = name+"/", "share"
-		case e.Kind == negotiate.EntryDirectory:
+		case e.Kind == wire.EntryDirectory:
 			name, about = name+"/", "directory"
-		case e.Kind == negotiate.EntrySymlink:
+		case e.Kind == wire.EntrySymlink:
 			about = "symlink"
 		}
 		offered = append(offered, cobra.CompletionWithDesc(name, about))

@@ -21,7 +21,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/network"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -72,7 +72,7 @@ func connect(ctx context.Context, streams streams, r reach, log zerolog.Logger) 
 		warnOfKeys(id, r.Auth, log)
 	}
 	chosen := inventory.Selection{Device: peer.Device, Representor: peer.Representor, Role: r.Role}
-	on := &side{side: negotiate.Client, address: peer.Address}
+	on := &side{side: wire.Client, address: peer.Address}
 	switch {
 	case network:
 	case r.open != nil:
@@ -136,7 +136,7 @@ func (r reach) check(network bool) error {
 }
 
 // withSide returns the error with its side, unless it has one.
-func withSide(side negotiate.Side, err error) error {
+func withSide(side wire.Side, err error) error {
 	if sided, is := errors.AsType[*output.SideError](err); err == nil || is && sided != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func userName() string {
 // nameForPeers returns a name if the service protocol can have it, which is printable ASCII, and otherwise nothing.
 func nameForPeers(name string) string {
 	unprintable := func(r rune) bool { return r < ' ' || r > '~' }
-	if len(name) > negotiate.MaxSoftwareName || strings.ContainsFunc(name, unprintable) {
+	if len(name) > wire.MaxSoftwareName || strings.ContainsFunc(name, unprintable) {
 		return ""
 	}
 	return name

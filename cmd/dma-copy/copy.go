@@ -22,7 +22,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -120,9 +121,9 @@ func copyOnDevice(
 		return errMovesNothing
 	}
 	options := copyOptions(s, on.device, on.side, streams.data, log)
-	options.Location = negotiate.Location{Machine: machineName(), User: userName(), Path: pathForPeers(s.File)}
+	options.Location = native.Location{Machine: machineName(), User: userName(), Path: pathForPeers(s.File)}
 	if s.With != "" {
-		options.Word = negotiate.WordOf(s.With)
+		options.Word = native.WordOf(s.With)
 	}
 	_, err := selectEntries(ctx, s, streams.stdin, &options)
 	if err == nil {
@@ -183,7 +184,7 @@ var pathChoices = map[config.PathChoice]job.PathChoice{
 }
 
 func copyOptions(
-	s config.Copy, device *doca.Device, side negotiate.Side, data dataStreams, log zerolog.Logger,
+	s config.Copy, device *doca.Device, side wire.Side, data dataStreams, log zerolog.Logger,
 ) dmaxfer.Options {
 	o := s.Options
 	o.Side, o.Device, o.Representor, o.File, o.Path = side, device, s.Representor, s.File, pathChoices[s.Path]

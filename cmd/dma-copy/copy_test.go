@@ -14,7 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Each flag about trees sets its own option of the transfer, and no other.
@@ -45,7 +45,7 @@ func TestOptionsOfTrees(t *testing.T) {
 func optionsOf(t *testing.T, line string) dmaxfer.Options {
 	t.Helper()
 	s := mustRun(t, nil, words(line)...)
-	o := copyOptions(s, nil, negotiate.Host, dataStreams{}, zerolog.Nop())
+	o := copyOptions(s, nil, wire.Host, dataStreams{}, zerolog.Nop())
 	o.ExitCode = nil
 	return o
 }
@@ -60,7 +60,7 @@ func TestMaxDuration(t *testing.T) {
 			func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {
 				time.Sleep(time.Hour)
 				began = time.Now()
-				o.Notify(job.PeerKnown{Protocol: negotiate.Native})
+				o.Notify(job.PeerKnown{Protocol: wire.Native})
 				<-ctx.Done()
 				return job.Summary{}, context.Cause(ctx)
 			})

@@ -14,7 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // maxDeletePaths bounds the memory of the paths to delete, in bytes: all of them are found before the first is deleted.
@@ -87,7 +87,7 @@ func (t *transfers) clearWay(ctx context.Context, e config.Ends) (cleared, renam
 		return 0, 0, err
 	}
 	err = target.remove(ctx, obstacles, true, func(at tree.Listed, err error) {
-		isGone := at.Kind == negotiate.EntrySpecial || empty[at.Path]
+		isGone := at.Kind == wire.EntrySpecial || empty[at.Path]
 		if err == nil {
 			cleared++
 			if !isGone {
@@ -128,7 +128,7 @@ func (t *transfers) obstacles(
 		case each.Mounted: // whose entry has failed for good
 		case each.InTheWay:
 			obstacles = append(obstacles, each)
-			empty[each.Path] = each.Kind == negotiate.EntryDirectory && each.Path == beforeLast
+			empty[each.Path] = each.Kind == wire.EntryDirectory && each.Path == beforeLast
 		default:
 			for at := path.Dir(each.Path); !directories[at]; at = path.Dir(at) {
 				directories[at] = true
@@ -160,7 +160,7 @@ func (t *transfers) deleteRest(ctx context.Context, e config.Ends) error {
 		return nil
 	}
 	rest, err := t.deleteFrom(ctx, e)
-	if errors.Is(err, comch.ErrPeerLost) || errors.Is(err, negotiate.ErrPeerLost) {
+	if errors.Is(err, comch.ErrPeerLost) || errors.Is(err, wire.ErrPeerLost) {
 		err = exit.Errorf(exit.Peer, "run the same command again",
 			"the copy is complete, but the connection to the %s was lost before everything was deleted",
 			t.side.side.Other())
@@ -315,7 +315,7 @@ func (t *transfers) source(ctx context.Context, e config.Ends, copied bool) tree
 func (t *transfers) withoutSkipped(
 	ctx context.Context, e config.Ends, rest []tree.Listed, copied bool,
 ) ([]tree.Listed, error) {
-	isSpecial := func(e tree.Listed) bool { return e.Kind == negotiate.EntrySpecial }
+	isSpecial := func(e tree.Listed) bool { return e.Kind == wire.EntrySpecial }
 	skipsLinks := t.options.Links == tree.LinksSkip
 	if len(rest) == 0 || !skipsLinks && !slices.ContainsFunc(rest, isSpecial) {
 		return rest, nil
@@ -327,7 +327,7 @@ func (t *transfers) withoutSkipped(
 			return nil, err
 		case isSpecial(each):
 			special[each.Path] = true
-		case skipsLinks && each.Kind == negotiate.EntrySymlink:
+		case skipsLinks && each.Kind == wire.EntrySymlink:
 			links[each.Path] = true
 		}
 	}

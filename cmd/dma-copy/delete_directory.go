@@ -12,7 +12,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -57,11 +58,11 @@ func (t *transfers) targetAt(e config.Ends, kept bool) (directory, error) {
 // daemonDirectory returns the end of a sync that the daemon has.
 func (t *transfers) daemonDirectory(e config.Ends, kept bool) directory {
 	d := &daemonDirectory{client: t.client, name: t.side.side.Other().String()}
-	d.place = negotiate.Place{Share: e.Remote.Share}
+	d.place = protocol.Place{Share: e.Remote.Share}
 	if !kept {
 		d.place.Path, d.mayLack = placeOf(e.Remote).Path, t.settings.Sends
 	} else {
-		d.flags = negotiate.ListKept
+		d.flags = protocol.ListKept
 	}
 	return d
 }
@@ -145,8 +146,8 @@ func (d *localDirectory) remove(
 type daemonDirectory struct {
 	client  *service.Client
 	name    string // of the daemon's side
-	place   negotiate.Place
-	flags   negotiate.ListFlags
+	place   protocol.Place
+	flags   protocol.ListFlags
 	mayLack bool // it may not exist
 }
 
@@ -154,7 +155,7 @@ func (d *daemonDirectory) close() {}
 
 func (d *daemonDirectory) list(ctx context.Context) tree.Listing {
 	return func(yield func(tree.Listed, error) bool) {
-		flags := d.flags | negotiate.ListRecursive | negotiate.ListIdentify | negotiate.ListAll
+		flags := d.flags | protocol.ListRecursive | protocol.ListIdentify | protocol.ListAll
 		end, err := d.client.List(ctx, d.place, flags, yieldEntries(yield))
 		if err == nil && end.Code != 0 {
 			err = exit.Errorf(int(end.Code), "nothing is deleted", "the %s could not list everything (%s)",
@@ -169,13 +170,13 @@ func (d *daemonDirectory) list(ctx context.Context) tree.Listing {
 
 // isAbsent reports whether a daemon has refused to list something because it does not exist.
 func isAbsent(err error) bool {
-	refused, is := errors.AsType[*negotiate.Refusal](err)
+	refused, is := errors.AsType[*protocol.Refusal](err)
 	return is && (refused.Code == exit.Source || refused.Code == exit.Target)
 }
 
 func (d *daemonDirectory) lookup(ctx context.Context, below string) (entry tree.Listed, found bool, err error) {
-	at := negotiate.Place{Share: d.place.Share, Path: path.Join(d.place.Path, below)}
-	flags := d.flags | negotiate.ListItself | negotiate.ListIdentify
+	at := protocol.Place{Share: d.place.Share, Path: path.Join(d.place.Path, below)}
+	flags := d.flags | protocol.ListItself | protocol.ListIdentify
 	_, err = d.client.List(ctx, at, flags, func(e share.Entry) error {
 		entry = listedAs(below, e)
 		return nil
@@ -189,14 +190,14 @@ func (d *daemonDirectory) lookup(ctx context.Context, below string) (entry tree.
 func (d *daemonDirectory) remove(
 	ctx context.Context, entries []tree.Listed, aside bool, each func(tree.Listed, error),
 ) error {
-	request := negotiate.RemoveRequest{Place: negotiate.Place{Share: d.place.Share}, Kept: true, Aside: aside}
+	request := protocol.RemoveRequest{Place: protocol.Place{Share: d.place.Share}, Kept: true, Aside: aside}
 	for _, e := range entries {
 		request.Paths = append(request.Paths, e.Path)
 	}
-	return d.client.Remove(ctx, request, func(_ string, result negotiate.Removal) error {
+	return d.client.Remove(ctx, request, func(_ string, result protocol.Removal) error {
 		var err error
 		if result.Code != 0 {
-			err = &negotiate.PeerAborted{Code: result.Code, Text: result.Text}
+			err = &native.PeerAborted{Code: result.Code, Text: result.Text}
 		}
 		each(entries[0], err)
 		entries = entries[1:]

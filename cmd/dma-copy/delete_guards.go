@@ -10,7 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
@@ -70,7 +70,7 @@ func (t *transfers) mayDelete(ctx context.Context, e config.Ends, target directo
 	if t.options.FilesFrom != nil || t.options.Links != tree.LinksCopy {
 		return true // the copy leaves out some of the source, or makes something else of it
 	}
-	isCopied := func(e tree.Listed) bool { return e.Kind != negotiate.EntrySpecial }
+	isCopied := func(e tree.Listed) bool { return e.Kind != wire.EntrySpecial }
 	source, has := whole(kept(t.source(ctx, e, false), isCopied)), t.counted(whole(target.list(ctx)))
 	for range tree.ExtraOrInTheWay(source, has, t.removal(), nil) {
 		return true // it may be an error, which the copy has, too

@@ -8,7 +8,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -23,7 +24,7 @@ const entryMemory = 200
 type expansion struct {
 	base    share.Remote  // of the directory that the entries are below; the argument itself if it is no pattern
 	entries []share.Entry // with paths below base; nil if the argument is no pattern
-	mounted []share.Entry // the mount points below base, with negotiate.ListAll
+	mounted []share.Entry // the mount points below base, with service.ListAll
 }
 
 // remote returns the place of an entry.
@@ -44,8 +45,8 @@ func (x *expansion) outermost(e share.Entry) share.Entry {
 }
 
 // expand returns the entries that an argument names. A place that exists under the name as it is written is no pattern.
-// kinds is negotiate.ListAll if it may name any kind of file, and 0 for those that can be copied.
-func (c *contact) expand(ctx context.Context, at share.Remote, kinds negotiate.ListFlags) (expansion, error) {
+// kinds is service.ListAll if it may name any kind of file, and 0 for those that can be copied.
+func (c *contact) expand(ctx context.Context, at share.Remote, kinds service.ListFlags) (expansion, error) {
 	p, err := share.ParsePattern(at.Path)
 	if err != nil && share.IsPattern(at.Path) {
 		return expansion{}, exit.Usagef("%s: %w", quote.Text(at.String()), err)
@@ -53,11 +54,11 @@ func (c *contact) expand(ctx context.Context, at share.Remote, kinds negotiate.L
 	if !p.Several() && p.Base == placeOf(at).Path {
 		return expansion{base: at}, nil
 	}
-	_, err = c.client.List(ctx, placeOf(at), negotiate.ListItself|kinds, func(share.Entry) error { return nil })
+	_, err = c.client.List(ctx, placeOf(at), service.ListItself|kinds, func(share.Entry) error { return nil })
 	if err == nil {
 		return expansion{base: at}, nil
 	}
-	if refused, is := errors.AsType[*negotiate.Refusal](err); !is || refused.Code != negotiate.AbortSource {
+	if refused, is := errors.AsType[*service.Refusal](err); !is || refused.Code != wire.AbortSource {
 		return expansion{}, err
 	}
 	x := expansion{base: at}
@@ -74,13 +75,13 @@ func (c *contact) expand(ctx context.Context, at share.Remote, kinds negotiate.L
 }
 
 // match finds the entries below the base of an expansion that a pattern names.
-func (c *contact) match(ctx context.Context, x *expansion, p share.Pattern, flags negotiate.ListFlags) error {
+func (c *contact) match(ctx context.Context, x *expansion, p share.Pattern, flags service.ListFlags) error {
 	if p.Recursive {
-		flags |= negotiate.ListRecursive
+		flags |= service.ListRecursive
 	}
 	bytes := 0
 	end, err := c.client.List(ctx, placeOf(x.base), flags, func(e share.Entry) error {
-		matches := e.Path != "" && p.Matches(e.Path, e.Kind == negotiate.EntryDirectory)
+		matches := e.Path != "" && p.Matches(e.Path, e.Kind == wire.EntryDirectory)
 		if !matches && !e.Mounted {
 			return nil
 		}
@@ -95,14 +96,14 @@ func (c *contact) match(ctx context.Context, x *expansion, p share.Pattern, flag
 		}
 		return nil
 	})
-	if refused, is := errors.AsType[*negotiate.Refusal](err); is && refused.Code == negotiate.AbortSource {
+	if refused, is := errors.AsType[*service.Refusal](err); is && refused.Code == wire.AbortSource {
 		return nil
 	}
 	return errors.Join(err, incomplete(end))
 }
 
 // incomplete returns the error for a list that does not have everything, nil for a complete one.
-func incomplete(end negotiate.ListEnd) error {
+func incomplete(end service.ListEnd) error {
 	if end.Code == 0 {
 		return nil
 	}

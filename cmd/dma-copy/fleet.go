@@ -24,7 +24,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -130,7 +130,7 @@ func (p *peersPush) prepare(ctx context.Context) error {
 // sharedLimiter returns the limiter of all copies for a number of bytes per second. Its burst is what passes in an
 // eighth of a second, so that short copies keep to it, too.
 func sharedLimiter(bandwidth int64) *rate.Limiter {
-	burst := min(max(bandwidth/8, 64<<10), negotiate.MaxChunk)
+	burst := min(max(bandwidth/8, 64<<10), wire.MaxChunk)
 	return rate.NewLimiter(rate.Limit(bandwidth), int(burst))
 }
 

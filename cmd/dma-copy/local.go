@@ -13,7 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 func localCommand() command {
@@ -81,7 +81,7 @@ func localCopy(ctx context.Context, streams streams, s config.Local, args []stri
 func localOnDevice(
 	ctx context.Context, on *side, r *output.Monitor, streams streams, s config.Local, log zerolog.Logger,
 ) error {
-	options := copyOptions(s.Copy, on.device, negotiate.Host, streams.local, log)
+	options := copyOptions(s.Copy, on.device, wire.Host, streams.local, log)
 	if _, err := selectEntries(ctx, s.Copy, streams.stdin, &options); err != nil {
 		return err
 	}

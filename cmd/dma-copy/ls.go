@@ -9,7 +9,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -69,13 +70,13 @@ func reachForPlaces(s *config.Places) reach {
 }
 
 // placeOf returns a place as a request names it.
-func placeOf(r share.Remote) negotiate.Place {
-	return negotiate.Place{Share: r.Share, Path: path.Clean("/" + r.Path)[1:]}
+func placeOf(r share.Remote) service.Place {
+	return service.Place{Share: r.Share, Path: path.Clean("/" + r.Path)[1:]}
 }
 
 // listArgument lists one argument: what a pattern matches by itself, and anything else as a place.
 func listArgument(ctx context.Context, c *contact, s *config.List, at share.Remote, w *output.Listing) error {
-	x, err := c.expand(ctx, at, negotiate.ListAll)
+	x, err := c.expand(ctx, at, service.ListAll)
 	if err != nil {
 		return err
 	}
@@ -85,10 +86,10 @@ func listArgument(ctx context.Context, c *contact, s *config.List, at share.Remo
 	w.Place(x.base, len(s.Remote) > 1)
 	for _, e := range x.entries {
 		w.Entry(e, false)
-		if !s.Recursive || e.Kind != negotiate.EntryDirectory {
+		if !s.Recursive || e.Kind != wire.EntryDirectory {
 			continue
 		}
-		const flags = negotiate.ListRecursive | negotiate.ListAll
+		const flags = service.ListRecursive | service.ListAll
 		end, err := c.client.List(ctx, placeOf(x.remote(e)), flags, func(below share.Entry) error {
 			if below.Path != "" {
 				below.Path = path.Join(e.Path, below.Path)
@@ -106,17 +107,17 @@ func listArgument(ctx context.Context, c *contact, s *config.List, at share.Remo
 // listPlace lists one place. A directory is listed by what is in it, anything else by itself.
 func listPlace(ctx context.Context, c *contact, s *config.List, place share.Remote, w *output.Listing) error {
 	at := placeOf(place)
-	var flags negotiate.ListFlags
+	var flags service.ListFlags
 	if at.Share != "" {
-		flags = negotiate.ListAll
+		flags = service.ListAll
 	}
 	if s.Recursive && at.Share != "" {
-		flags |= negotiate.ListRecursive
+		flags |= service.ListRecursive
 	}
 	w.Place(place, len(s.Remote) > 1)
 	end, err := c.client.List(ctx, at, flags, func(e share.Entry) error {
 		switch {
-		case e.Path == "" && e.Kind == negotiate.EntryDirectory:
+		case e.Path == "" && e.Kind == wire.EntryDirectory:
 			return nil // its content follows
 		case e.Path == "":
 			e.Path = path.Base(at.Path)

@@ -17,7 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/network"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/service"
@@ -26,9 +26,9 @@ import (
 )
 
 // networkPaths are the paths of network connections by their names.
-var networkPaths = map[config.PathChoice]negotiate.Path{
-	config.PathTLS: negotiate.PathTLS, config.PathMessages: negotiate.PathMessages, config.PathRMA: negotiate.PathRMA,
-	config.PathTCP: negotiate.PathTCP,
+var networkPaths = map[config.PathChoice]wire.Path{
+	config.PathTLS: wire.PathTLS, config.PathMessages: wire.PathMessages, config.PathRMA: wire.PathRMA,
+	config.PathTCP: wire.PathTCP,
 }
 
 // networkSettings returns the settings of network connections that permit some paths; none: tls, or the one that a

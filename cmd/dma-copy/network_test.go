@@ -16,7 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/share"
 	"github.com/dma-copy/dma-copy/internal/ucx"
@@ -106,7 +106,7 @@ func TestProposedDaemonIsAccepted(t *testing.T) {
 		at, _, err := share.ParseRemote(c.url)
 		must(t, err)
 		r := reach{Contact: config.Contact{Auth: c.auth}, Reach: config.Reach{Wait: time.Minute}}
-		start := r.waitFor(&side{side: negotiate.Client}, option.Peer{Address: at.Address}).Start[0]
+		start := r.waitFor(&side{side: wire.Client}, option.Peer{Address: at.Address}).Start[0]
 		args, ours := strings.CutPrefix(start, "dma-copy ")
 		if !ours || !strings.Contains(start, " --listen "+c.listen+" ") ||
 			strings.Contains(start, "--auth none") != (c.auth == config.AuthNone) {

@@ -14,7 +14,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -116,7 +117,7 @@ func (r *removal) run(ctx context.Context, streams streams) error {
 
 // find adds what an argument names. A failure that is about this argument alone is reported.
 func (r *removal) find(ctx context.Context, argument share.Remote) error {
-	x, err := r.expand(ctx, argument, negotiate.ListAll)
+	x, err := r.expand(ctx, argument, service.ListAll)
 	if err != nil {
 		return r.failed(argument, err)
 	}
@@ -143,7 +144,7 @@ func (r *removal) find(ctx context.Context, argument share.Remote) error {
 func (r *removal) findPlace(ctx context.Context, at share.Remote) error {
 	var found share.Entry
 	if r.settings.Recursive {
-		_, err := r.client.List(ctx, placeOf(at), negotiate.ListItself|negotiate.ListAll, func(e share.Entry) error {
+		_, err := r.client.List(ctx, placeOf(at), service.ListItself|service.ListAll, func(e share.Entry) error {
 			found = e
 			return nil
 		})
@@ -162,7 +163,7 @@ func (r *removal) findEntry(ctx context.Context, at share.Remote, e share.Entry)
 	switch {
 	case e.Mounted && r.settings.Recursive:
 		return r.failed(at, isMounted(at))
-	case e.Kind == negotiate.EntryDirectory && r.settings.Recursive:
+	case e.Kind == wire.EntryDirectory && r.settings.Recursive:
 		below, mounted, err := r.findBelow(ctx, place)
 		if err != nil {
 			return r.failed(at, err)
@@ -189,9 +190,9 @@ func (r *removal) findEntry(ctx context.Context, at share.Remote, e share.Entry)
 
 // findBelow returns the paths of a directory and of what is below it, each directory after its content, and of the
 // mount points among it. What is in a mount point stays, and so do the directories above one.
-func (r *removal) findBelow(ctx context.Context, at negotiate.Place) (paths, mounted []string, err error) {
+func (r *removal) findBelow(ctx context.Context, at service.Place) (paths, mounted []string, err error) {
 	stay := make(map[string]bool)
-	end, err := r.client.List(ctx, at, negotiate.ListRecursive|negotiate.ListAll, func(e share.Entry) error {
+	end, err := r.client.List(ctx, at, service.ListRecursive|service.ListAll, func(e share.Entry) error {
 		last := len(mounted) - 1
 		switch {
 		case last >= 0 && strings.HasPrefix(e.Path, mounted[last]+"/"):
@@ -239,17 +240,17 @@ func (r *removal) failed(at share.Remote, err error) error {
 }
 
 func (r *removal) remove(ctx context.Context, d doomed) error {
-	request := negotiate.RemoveRequest{Place: placeOf(d.directory), Files: d.files, Paths: d.names}
-	err := r.client.Remove(ctx, request, func(name string, result negotiate.Removal) error {
+	request := service.RemoveRequest{Place: placeOf(d.directory), Files: d.files, Paths: d.names}
+	err := r.client.Remove(ctx, request, func(name string, result service.Removal) error {
 		at := d.directory
 		at.Path = path.Join(at.Path, name)
 		if result.Code == 0 {
 			r.report.Changed(at, nil)
 			return nil
 		}
-		return r.failed(at, &negotiate.Refusal{Code: result.Code, Text: result.Text})
+		return r.failed(at, &service.Refusal{Code: result.Code, Text: result.Text})
 	})
-	if refused, is := errors.AsType[*negotiate.Refusal](err); is {
+	if refused, is := errors.AsType[*service.Refusal](err); is {
 		at := d.directory
 		at.Path = path.Join(at.Path, d.names[len(d.names)-1])
 		return r.failed(at, refused)

@@ -26,7 +26,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/daemon/status"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
@@ -70,7 +70,7 @@ func runServe(ctx context.Context, streams streams, s *config.Serve, log zerolog
 	if len(s.Representors) > 0 {
 		chosen.Representor = s.Representors[0]
 	}
-	on := &side{side: negotiate.Server}
+	on := &side{side: wire.Server}
 	if s.ServesDevice() {
 		if on, err = openSide(s.Driver, chosen, log); err != nil {
 			return err
@@ -365,7 +365,7 @@ func (d *daemon) served() string {
 	var names []string
 	switch {
 	case d.device == nil:
-	case d.side.side == negotiate.DPU:
+	case d.side.side == wire.DPU:
 		names = append(names, d.settings.Representors...)
 	default:
 		names = append(names, "the DPU")

@@ -20,7 +20,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -40,7 +40,7 @@ type side struct {
 	driver  *doca.Driver // nil: the peer is on another machine
 	device  *doca.Device // as driver
 	shared  bool         // others use the driver, too
-	side    negotiate.Side
+	side    wire.Side
 	address string // of a daemon on another machine
 }
 
@@ -118,7 +118,7 @@ func (s *side) open(chosen inventory.Selection) (err error) {
 	if s.side, err = inventory.ChooseSide(s.device.Info(), chosen); err != nil {
 		return &output.SideError{Side: inventory.NativeSide(s.device.Info()), Err: err}
 	}
-	if s.side == negotiate.DPU && chosen.Representor == "" {
+	if s.side == wire.DPU && chosen.Representor == "" {
 		return &output.SideError{Side: s.side, Err: missingRepresentor(s.device)}
 	}
 	return nil
@@ -254,7 +254,7 @@ func (on *side) path(s config.Driver) output.Path {
 // text if this side only has another name of it.
 func (s *side) hostFunction(representor string) string {
 	address := representor
-	if s.device != nil && s.side == negotiate.Host {
+	if s.device != nil && s.side == wire.Host {
 		address = s.device.Info().PCIAddress
 	}
 	parsed, err := doca.ParsePCIAddress(address)

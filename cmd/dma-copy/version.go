@@ -15,7 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -35,7 +35,7 @@ func programVersion() string {
 }
 
 // softwareName returns the name and version of this program for peers: printable ASCII of at most
-// negotiate.MaxSoftwareName bytes.
+// wire.MaxSoftwareName bytes.
 func softwareName() string {
 	name := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -43,7 +43,7 @@ func softwareName() string {
 		}
 		return r
 	}, "dma-copy "+programVersion())
-	return name[:min(len(name), negotiate.MaxSoftwareName)]
+	return name[:min(len(name), wire.MaxSoftwareName)]
 }
 
 // notFound stands for the version of DOCA's libraries where there are none.

@@ -13,7 +13,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // maxFileSize bounds what a peer may announce: 64 TiB, which fits any file system and a process's address space.
@@ -21,7 +22,7 @@ const maxFileSize = 1 << 46
 
 // Options describe one transfer. The zero value of a limit is no limit.
 type Options struct {
-	Side        negotiate.Side
+	Side        wire.Side
 	Device      *doca.Device // a host function on the host, a function of the DPU there; of Run and RunLocal only
 	Representor string       // on the DPU: the host function to serve, as Device.OpenRepresentor takes it
 	File        string       // what is sent if it exists, otherwise created; "-": standard input or output
@@ -46,7 +47,7 @@ type Options struct {
 	// The options from Digest to Placement are for the native protocol, apart from Expect, which only it can fulfil,
 	// and Backup. Of the two sides' values for Digest and Durability the stronger counts.
 	Digest        digest.Algorithm
-	Durability    negotiate.Durability
+	Durability    wire.Durability
 	Expect        *digest.Sum // the only content that may be transferred; nil: any
 	Readback      bool        // a receiver reads the target back from the disk before it commits
 	NoSparse      bool        // holes are filled with zeros
@@ -80,8 +81,8 @@ type Options struct {
 
 	Stdin, Stdout func() (disk.File, error) // open what a File of "-" stands for; nil: those of this process
 	Software      string                    // name and version for the peer: printable ASCII, at most 64 bytes
-	Word          negotiate.Word            // the peer must have the same; zero: none
-	Location      negotiate.Location        // of File, for the peer's user
+	Word          native.Word               // the peer must have the same; zero: none
+	Location      native.Location           // of File, for the peer's user
 	Progress      *job.Progress             // updated during the transfer; may be nil
 	Notify        func(job.Event)           // called by one goroutine at a time, which waits for it; may be nil
 	ExitCode      func(error) int           // of this program after an error, for the peer; nil: 1
@@ -103,7 +104,7 @@ func Run(ctx context.Context, o Options) (job.Summary, error) {
 	}
 	defer file.Close()
 	o.Log.Info().Stringer("side", o.Side).Str("device", o.Device.Info().PCIAddress).Msg("waiting for the peer")
-	if o.Side == negotiate.Host {
+	if o.Side == wire.Host {
 		return call(ctx, o, file)
 	}
 	return serve(ctx, o, file)
@@ -116,7 +117,7 @@ func (o *Options) prepare(ctx context.Context) (*job.LocalFile, error) {
 		return nil, err
 	}
 	o.paths = paths
-	if o.ReferenceOnly && !paths.Has(negotiate.PathDMA) {
+	if o.ReferenceOnly && !paths.Has(wire.PathDMA) {
 		return nil, job.NewError(job.ErrSettings, nil, "leave out --protocol reference",
 			"the reference protocol copies by DMA only")
 	}

@@ -18,14 +18,16 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // The end of a transfer, and what can still be undone.
 
 // runWith runs a small transfer in which when is called for every message, and decides how it is delivered.
 func runWith(
-	t *testing.T, sender negotiate.Side, when func(a *attempt, message []byte) dmaxfertest.Delivery,
+	t *testing.T, sender wire.Side, when func(a *attempt, message []byte) dmaxfertest.Delivery,
 ) (*checker, results, *attempt) {
 	t.Helper()
 	sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
@@ -34,7 +36,7 @@ func runWith(
 	var e results
 	synctest.Test(t, func(*testing.T) {
 		a := newAttempt(sc, c.disks, fault{})
-		a.message = func(_ negotiate.Side, _ int, message []byte) dmaxfertest.Delivery { return when(a, message) }
+		a.message = func(_ wire.Side, _ int, message []byte) dmaxfertest.Delivery { return when(a, message) }
 		c.last = a
 		e = a.run()
 		synctest.Wait()
@@ -43,23 +45,23 @@ func runWith(
 	return c, e, c.last
 }
 
-func isMessage(message []byte, is negotiate.Type) bool {
-	return len(message) >= 4 && negotiate.Type(binary.LittleEndian.Uint32(message)) == is
+func isMessage(message []byte, is wire.Type) bool {
+	return len(message) >= 4 && wire.Type(binary.LittleEndian.Uint32(message)) == is
 }
 
 // isEnd reports whether a message permits the receiver to commit a file.
 func isEnd(message []byte) bool {
-	return isMessage(message, negotiate.TypeEnd) || isMessage(message, negotiate.TypePack)
+	return isMessage(message, wire.TypeEnd) || isMessage(message, wire.TypePack)
 }
 
-func isResults(message []byte) bool { return isMessage(message, negotiate.TypeResults) }
+func isResults(message []byte) bool { return isMessage(message, wire.TypeResults) }
 
-func isFinish(message []byte) bool { return isMessage(message, negotiate.TypeFinish) }
+func isFinish(message []byte) bool { return isMessage(message, wire.TypeFinish) }
 
-func isFinished(message []byte) bool { return isMessage(message, negotiate.TypeFinished) }
+func isFinished(message []byte) bool { return isMessage(message, wire.TypeFinished) }
 
-func bothSides(t *testing.T, run func(t *testing.T, sender negotiate.Side)) {
-	for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+func bothSides(t *testing.T, run func(t *testing.T, sender wire.Side)) {
+	for _, sender := range []wire.Side{wire.Host, wire.DPU} {
 		t.Run(fmt.Sprint("from the ", sender), func(t *testing.T) { run(t, sender) })
 	}
 }
@@ -68,7 +70,7 @@ func bothSides(t *testing.T, run func(t *testing.T, sender negotiate.Side)) {
 func TestInterruptedAfterTheEnd(t *testing.T) {
 	for _, role := range []string{"sender", "receiver"} {
 		t.Run(role, func(t *testing.T) {
-			bothSides(t, func(t *testing.T, sender negotiate.Side) {
+			bothSides(t, func(t *testing.T, sender wire.Side) {
 				interrupted := sender
 				if role == "receiver" {
 					interrupted = sender.Other()
@@ -84,7 +86,7 @@ func TestInterruptedAfterTheEnd(t *testing.T) {
 
 // runInterruptedAt interrupts a side when a certain message passes.
 func runInterruptedAt(
-	t *testing.T, sender, interrupted negotiate.Side, is func(message []byte) bool,
+	t *testing.T, sender, interrupted wire.Side, is func(message []byte) bool,
 ) (*checker, results) {
 	t.Helper()
 	c, e, _ := runWith(t, sender, func(a *attempt, message []byte) dmaxfertest.Delivery {
@@ -104,8 +106,8 @@ func mustAgreeAfterInterruption(t *testing.T, c *checker, e results) {
 		return
 	}
 	for side, err := range e.errs {
-		if code(err) != int(negotiate.AbortInterrupted) {
-			t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+		if code(err) != int(wire.AbortInterrupted) {
+			t.Errorf("the %s says %d: %v", wire.Side(side), code(err), err)
 		}
 	}
 	c.finalName(e)
@@ -113,16 +115,16 @@ func mustAgreeAfterInterruption(t *testing.T, c *checker, e results) {
 
 // The final rename is not interrupted, and the sender learns of it, even if it is the one that was interrupted.
 func TestInterruptedDuringTheRename(t *testing.T) {
-	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+	bothSides(t, func(t *testing.T, sender wire.Side) {
 		for i := range 40 { // a message that may be sent or not goes out in some of them
-			interrupted := negotiate.Side(i % 2)
+			interrupted := wire.Side(i % 2)
 			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 			c := &checker{scenario: sc, t: t}
 			c.disks = sc.newDisks()
 			synctest.Test(t, func(*testing.T) {
 				a := newAttempt(sc, c.disks, fault{})
 				c.last = a
-				a.file = func(side negotiate.Side, _ int, op, _ string) *disktest.Fault {
+				a.file = func(side wire.Side, _ int, op, _ string) *disktest.Fault {
 					if side != sender && op == "rename" {
 						a.stop[interrupted](errInterrupted)
 					}
@@ -136,13 +138,13 @@ func TestInterruptedDuringTheRename(t *testing.T) {
 
 // The calls that rename the target do not report how far they are. The sender waits for them, but not without end.
 func TestSlowRename(t *testing.T) {
-	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+	bothSides(t, func(t *testing.T, sender wire.Side) {
 		for pause, want := range map[time.Duration]error{
-			job.PeerRenameTime * 3 / 4: nil, job.PeerRenameTime + 3*time.Second: negotiate.ErrOutcomeUnknown,
+			job.PeerRenameTime * 3 / 4: nil, job.PeerRenameTime + 3*time.Second: wire.ErrOutcomeUnknown,
 		} {
 			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 			c := &checker{scenario: sc, t: t}
-			sleepInRename := func(side negotiate.Side, _ int, op, _ string) *disktest.Fault {
+			sleepInRename := func(side wire.Side, _ int, op, _ string) *disktest.Fault {
 				if side != sender && op == "rename" {
 					time.Sleep(pause)
 				}
@@ -160,7 +162,7 @@ func TestSlowRename(t *testing.T) {
 // A device may wait for the host before it opens its memory. Meanwhile the DPU still says that it lives, and hears that
 // the host does not any more.
 func TestWindowThatIsSlowToOpen(t *testing.T) {
-	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+	bothSides(t, func(t *testing.T, sender wire.Side) {
 		for name, want := range map[string]error{"living": nil, "silent": job.ErrIdle} {
 			t.Run(name+" host", func(t *testing.T) {
 				sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
@@ -177,17 +179,17 @@ func TestWindowThatIsSlowToOpen(t *testing.T) {
 					}
 					return nil
 				}
-				countBeats := func(from negotiate.Side, _ int, m []byte) dmaxfertest.Delivery {
-					if from == negotiate.DPU && began.Load() && !ended.Load() {
+				countBeats := func(from wire.Side, _ int, m []byte) dmaxfertest.Delivery {
+					if from == wire.DPU && began.Load() && !ended.Load() {
 						beats.Add(1)
 					}
-					if from == negotiate.Host && began.Load() && want != nil {
+					if from == wire.Host && began.Load() && want != nil {
 						return dmaxfertest.Delivery{}
 					}
 					return dmaxfertest.Delivery{Message: m}
 				}
 				e := c.run(sc.newDisks(), fault{}, injection{device: device, message: countBeats})
-				if err := e.errs[negotiate.DPU]; !errors.Is(err, want) || beats.Load() < 3 {
+				if err := e.errs[wire.DPU]; !errors.Is(err, want) || beats.Load() < 3 {
 					t.Errorf("the DPU says %v, after %d beats", err, beats.Load())
 				}
 			})
@@ -197,22 +199,22 @@ func TestWindowThatIsSlowToOpen(t *testing.T) {
 
 // A side that is interrupted after the connection and before the first message of the other tells it why.
 func TestInterruptedBeforeTheFirstMessage(t *testing.T) {
-	for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+	for _, side := range []wire.Side{wire.Host, wire.DPU} {
 		t.Run(side.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { interruptFirst(t, side) })
 		})
 	}
 }
 
-func interruptFirst(t *testing.T, side negotiate.Side) {
+func interruptFirst(t *testing.T, side wire.Side) {
 	on := disktest.NewMemory("/files")
 	o := Options{
 		Side: side, FS: on, File: simPath, IdleTimeout: time.Minute,
-		ExitCode: func(error) int { return int(negotiate.AbortTerminated) },
+		ExitCode: func(error) int { return int(wire.AbortTerminated) },
 	}
 	host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
 	own, other := host, dpu
-	if side == negotiate.DPU {
+	if side == wire.DPU {
 		own, other = dpu, host
 	}
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -232,7 +234,7 @@ func interruptFirst(t *testing.T, side negotiate.Side) {
 	session := meetNative(t, side.Other(), other)
 	word, err := other.Recv(t.Context())
 	must(t, err)
-	if _, err := session.Receive(word); code(err) != int(negotiate.AbortTerminated) {
+	if _, err := session.Receive(word); code(err) != int(wire.AbortTerminated) {
 		t.Errorf("the %s receives %v", side.Other(), err)
 	}
 	must(t, other.Close())
@@ -240,13 +242,13 @@ func interruptFirst(t *testing.T, side negotiate.Side) {
 }
 
 // meetNative is the beginning of a conversation, as a side that has a file.
-func meetNative(t *testing.T, side negotiate.Side, end *comchtest.End) *negotiate.NativeSession {
+func meetNative(t *testing.T, side wire.Side, end *comchtest.End) *native.Session {
 	t.Helper()
-	offer := &negotiate.Offer{
-		Own: negotiate.Hello{Flags: negotiate.FlagFile, Chunk: 4096, Depth: 4, Software: "test"},
+	offer := &native.Offer{
+		Own: native.Hello{Flags: native.FlagFile, Chunk: 4096, Depth: 4, Software: "test"},
 	}
-	first := negotiate.NewSession(side, negotiate.Local{HasFile: true, Size: 1, Native: offer},
-		negotiate.Limits{MaxMessage: testMessage, MaxFileSize: maxFileSize})
+	first := reference.New(side, reference.Local{HasFile: true, Size: 1, Native: offer},
+		wire.Limits{MaxMessage: testMessage, MaxFileSize: maxFileSize})
 	if opening := first.Start(); opening != nil {
 		must(t, end.Send(t.Context(), opening))
 	}
@@ -263,7 +265,7 @@ func meetNative(t *testing.T, side negotiate.Side, end *comchtest.End) *negotiat
 // A connection that is lost after END does not keep the file from its name, and leaves the sender in doubt until it has
 // the result.
 func TestLostAfterTheEnd(t *testing.T) {
-	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+	bothSides(t, func(t *testing.T, sender wire.Side) {
 		c, e, _ := runWith(t, sender, func(_ *attempt, message []byte) dmaxfertest.Delivery {
 			return dmaxfertest.Delivery{Message: message, Cut: isResults(message)}
 		})
@@ -277,8 +279,8 @@ func TestLostAfterTheEnd(t *testing.T) {
 
 func mustBeInDoubt(t *testing.T, c *checker, e results) {
 	t.Helper()
-	mustBe(t, e.errs[c.Sender], negotiate.ErrOutcomeUnknown)
-	if code(e.errs[c.Sender]) != int(negotiate.AbortPeer) {
+	mustBe(t, e.errs[c.Sender], wire.ErrOutcomeUnknown)
+	if code(e.errs[c.Sender]) != int(wire.AbortPeer) {
 		t.Errorf("the sender says %d", code(e.errs[c.Sender]))
 	}
 	must(t, e.errs[c.Sender.Other()])
@@ -291,7 +293,7 @@ func mustBeInDoubt(t *testing.T, c *checker, e results) {
 
 // The receiver compares the digests, and nothing wrong is kept.
 func TestDigestsThatDiffer(t *testing.T) {
-	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+	bothSides(t, func(t *testing.T, sender wire.Side) {
 		c, e, _ := runWith(t, sender, func(_ *attempt, message []byte) dmaxfertest.Delivery {
 			if isEnd(message) {
 				message[len(message)-1] ^= 1 // of the digest
@@ -299,8 +301,8 @@ func TestDigestsThatDiffer(t *testing.T) {
 			return dmaxfertest.Delivery{Message: message}
 		})
 		for side, err := range e.errs {
-			if code(err) != int(negotiate.AbortDigest) {
-				t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+			if code(err) != int(wire.AbortDigest) {
+				t.Errorf("the %s says %d: %v", wire.Side(side), code(err), err)
 			}
 		}
 		c.finalName(e)
@@ -310,7 +312,7 @@ func TestDigestsThatDiffer(t *testing.T) {
 
 // A sender that is interrupted while it waits for the result waits a moment longer, and no more.
 func TestInterruptedWithoutAResult(t *testing.T) {
-	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+	bothSides(t, func(t *testing.T, sender wire.Side) {
 		var interrupted atomic.Pointer[time.Time] // both directions are delivered concurrently
 		c, e, _ := runWith(t, sender, func(a *attempt, message []byte) dmaxfertest.Delivery {
 			if isResults(message) {
@@ -337,17 +339,17 @@ func TestBeatFailsBeforeTheLastMessage(t *testing.T) {
 		"sender":   {isResults, isEnd},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bothSides(t, func(t *testing.T, sender negotiate.Side) {
+			bothSides(t, func(t *testing.T, sender wire.Side) {
 				sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 				c := &checker{scenario: sc, t: t}
 				e := c.run(sc.newDisks(), fault{}, injection{
-					message: func(_ negotiate.Side, _ int, message []byte) dmaxfertest.Delivery {
+					message: func(_ wire.Side, _ int, message []byte) dmaxfertest.Delivery {
 						if is.delayed(message) {
 							time.Sleep(2 * job.LongestPulse)
 						}
 						return dmaxfertest.Delivery{Message: message}
 					},
-					conn: func(_ negotiate.Side, conn comch.Conn) comch.Conn {
+					conn: func(_ wire.Side, conn comch.Conn) comch.Conn {
 						return &stutteringConn{Conn: conn, since: is.since}
 					},
 				})
@@ -365,7 +367,7 @@ type stutteringConn struct {
 }
 
 func (s *stutteringConn) Send(ctx context.Context, message []byte) error {
-	if _, err := negotiate.DecodeBeat(message); err == nil && s.next {
+	if _, err := native.DecodeBeat(message); err == nil && s.next {
 		s.next = false
 		return &doca.Error{Op: "doca_comch_connection_send", Code: doca.CodeIOFailed}
 	}
@@ -375,8 +377,8 @@ func (s *stutteringConn) Send(ctx context.Context, message []byte) error {
 
 // What waits in a stream ends with an interruption, on the side that waits and on the other.
 func TestInterruptedInAStream(t *testing.T) {
-	bothSides(t, func(t *testing.T, sender negotiate.Side) {
-		for _, waits := range []negotiate.Side{sender, sender.Other()} {
+	bothSides(t, func(t *testing.T, sender wire.Side) {
+		for _, waits := range []wire.Side{sender, sender.Other()} {
 			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 			sc.Idle, sc.FromStream, sc.ToStream = time.Minute, waits == sender, waits != sender
 			c := &checker{scenario: sc, t: t, fault: fault{Kind: streamStalls}}
@@ -402,7 +404,7 @@ func TestInterruptedInAStream(t *testing.T) {
 
 // Some file systems say as late as at the close that they have lost what was written, be it to a file or to a stream.
 func TestOutputThatCannotBeClosed(t *testing.T) {
-	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+	bothSides(t, func(t *testing.T, sender wire.Side) {
 		sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 		sc.ToStream = true
 		c := &checker{scenario: sc, t: t}
@@ -414,8 +416,8 @@ func TestOutputThatCannotBeClosed(t *testing.T) {
 			}
 		}})
 		for side, err := range e.errs {
-			if code(err) != int(negotiate.AbortTarget) {
-				t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+			if code(err) != int(wire.AbortTarget) {
+				t.Errorf("the %s says %d: %v", wire.Side(side), code(err), err)
 			}
 		}
 	})
@@ -427,11 +429,11 @@ func (f unclosable) Close() error { return errors.Join(f.File.Close(), syscall.E
 
 // A receiver that has committed does not wait without end for a sender that sends heartbeats instead of disconnecting.
 func TestSenderThatDoesNotHangUp(t *testing.T) {
-	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+	bothSides(t, func(t *testing.T, sender wire.Side) {
 		sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 		c := &checker{scenario: sc, t: t}
 		var stays *stayingConn
-		e := c.run(sc.newDisks(), fault{}, injection{conn: func(side negotiate.Side, conn comch.Conn) comch.Conn {
+		e := c.run(sc.newDisks(), fault{}, injection{conn: func(side wire.Side, conn comch.Conn) comch.Conn {
 			if side != sender {
 				return conn
 			}
@@ -453,7 +455,7 @@ type stayingConn struct {
 
 func (s *stayingConn) Close() error {
 	for work := range uint64(100) {
-		beat := negotiate.AppendBeat(nil, negotiate.Beat{Phase: 100, Work: work})
+		beat := native.AppendBeat(nil, native.Beat{Phase: 100, Work: work})
 		if s.left = s.Send(context.Background(), beat) != nil; s.left {
 			break
 		}

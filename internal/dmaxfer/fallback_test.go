@@ -13,7 +13,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // The padding of a reference host's DIRECTION is whatever its memory held. If that looks like an offer, our DPU takes
@@ -27,9 +28,9 @@ func TestOfferThatIsPadding(t *testing.T) {
 	done := make(chan outcome, 1)
 	go func() { done <- talk(t, setup.dpu, dpu) }()
 
-	offer := negotiate.Direction{FileInHost: true, Size: uint64(len(want)), Offer: [3]byte{0xDC, 2, 2}}
+	offer := reference.Direction{FileInHost: true, Size: uint64(len(want)), Offer: [3]byte{0xDC, 2, 2}}
 	must(t, host.Send(t.Context(), offer.Encode()))
-	if answer := mustReceive(t, host).(negotiate.Direction); answer.Offer == [3]byte{} {
+	if answer := mustReceive(t, host).(reference.Direction); answer.Offer == [3]byte{} {
 		t.Fatal("what looked like an offer was not taken for one, so this shows nothing")
 	}
 	memory, err := setup.Host.Alloc(int64(len(want)), doca.RemoteRead)
@@ -37,13 +38,13 @@ func TestOfferThatIsPadding(t *testing.T) {
 	copy(memory.Bytes(), want)
 	descriptor, err := memory.Export()
 	must(t, err)
-	must(t, host.Send(t.Context(), negotiate.Export{Address: memory.Address(), Descriptor: descriptor}.Encode()))
-	if mustReceive(t, host) != (negotiate.Status{Success: true}) {
+	must(t, host.Send(t.Context(), reference.Export{Address: memory.Address(), Descriptor: descriptor}.Encode()))
+	if mustReceive(t, host) != (reference.Status{Success: true}) {
 		t.Error("the DPU reports a failure")
 	}
 	must(t, memory.Close())
 	must(t, host.Close())
-	must(t, (<-done).errs[negotiate.DPU])
+	must(t, (<-done).errs[wire.DPU])
 	jobtest.MustContain(t, setup.dpu.File, want)
 }
 
@@ -56,29 +57,29 @@ func TestStreamForOfferThatIsPadding(t *testing.T) {
 	done := make(chan outcome, 1)
 	go func() { done <- talk(t, setup.dpu, dpu) }()
 
-	must(t, host.Send(t.Context(), negotiate.Direction{Offer: [3]byte{0xDC, 2, 2}}.Encode()))
-	if answer := mustReceive(t, host).(negotiate.Direction); answer.Offer == [3]byte{} {
+	must(t, host.Send(t.Context(), reference.Direction{Offer: [3]byte{0xDC, 2, 2}}.Encode()))
+	if answer := mustReceive(t, host).(reference.Direction); answer.Offer == [3]byte{} {
 		t.Fatal("what looked like an offer was not taken for one, so this shows nothing")
 	}
-	must(t, host.Send(t.Context(), negotiate.Export{Descriptor: []byte("descriptor")}.Encode()))
-	if mustReceive(t, host) != (negotiate.Status{}) {
+	must(t, host.Send(t.Context(), reference.Export{Descriptor: []byte("descriptor")}.Encode()))
+	if mustReceive(t, host) != (reference.Status{}) {
 		t.Error("the DPU reports a success")
 	}
 	must(t, host.Close())
-	err := (<-done).errs[negotiate.DPU]
+	err := (<-done).errs[wire.DPU]
 	jobtest.MustFail(t, err, job.ErrSource)
 	if !strings.Contains(err.Error(), "/proc/self/status has no known size") {
 		t.Errorf("got %v, want an error that names the file", err)
 	}
 }
 
-func mustReceive(t *testing.T, from comch.Conn) negotiate.Message {
+func mustReceive(t *testing.T, from comch.Conn) reference.Message {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	octets, err := from.Recv(ctx)
 	must(t, err)
-	message, err := negotiate.Decode(octets)
+	message, err := reference.Decode(octets)
 	must(t, err)
 	return message
 }

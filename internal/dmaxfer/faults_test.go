@@ -14,7 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // The device works, and the control channel does not: every message of either side is lost, cut short, or the last.
@@ -31,7 +31,7 @@ func TestEveryMessageFails(t *testing.T) {
 	setup := newSetup(t, "")
 	setup.host.Log, setup.dpu.Log = lenientLogs(t)
 	for fault, make := range messageFaults {
-		for _, faulty := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		for _, faulty := range []wire.Side{wire.Host, wire.DPU} {
 			for name := range setup.directions() {
 				t.Run(fmt.Sprint(fault, " of the ", faulty, " ", name), func(t *testing.T) {
 					t.Parallel() // they wait for idle timeouts
@@ -48,7 +48,7 @@ func TestEveryMessageFails(t *testing.T) {
 // sweepMessages disturbs each message of a conversation in turn. Only then are the sides impatient: an undisturbed
 // conversation succeeds on a busy machine, too.
 func (s *setup) sweepMessages(
-	t *testing.T, make func(int) comchtest.Fault, faulty negotiate.Side, sender, receiver *Options,
+	t *testing.T, make func(int) comchtest.Fault, faulty wire.Side, sender, receiver *Options,
 ) {
 	t.Helper()
 	want := content(3*testChunk + 1)
@@ -58,13 +58,13 @@ func (s *setup) sweepMessages(
 		messages.Add(1)
 		return comchtest.Faultless(i, message)
 	}
-	both := s.converse(t, map[negotiate.Side]comchtest.Fault{faulty: counting})
+	both := s.converse(t, map[wire.Side]comchtest.Fault{faulty: counting})
 	mustBeTrue(t, both, false, sender, receiver, want)
 	impatient := *s
 	impatient.host.IdleTimeout, impatient.dpu.IdleTimeout = time.Second, time.Second
 	for n := range int(messages.Load()) {
 		_ = os.Remove(receiver.File)
-		both := impatient.converse(t, map[negotiate.Side]comchtest.Fault{faulty: make(n)})
+		both := impatient.converse(t, map[wire.Side]comchtest.Fault{faulty: make(n)})
 		mustBeTrue(t, both, true, sender, receiver, want)
 	}
 	must(t, os.Remove(sender.File))
@@ -72,14 +72,14 @@ func (s *setup) sweepMessages(
 }
 
 // converse is Run over a channel in memory.
-func (s *setup) converse(t *testing.T, faults map[negotiate.Side]comchtest.Fault) outcome {
+func (s *setup) converse(t *testing.T, faults map[wire.Side]comchtest.Fault) outcome {
 	t.Helper()
-	for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+	for _, side := range []wire.Side{wire.Host, wire.DPU} {
 		if faults[side] == nil {
 			faults[side] = comchtest.Faultless
 		}
 	}
-	host, dpu := comchtest.NewPair(4080, faults[negotiate.Host], faults[negotiate.DPU])
+	host, dpu := comchtest.NewPair(4080, faults[wire.Host], faults[wire.DPU])
 	results := make(chan outcome, 2)
 	s.host.ReferenceOnly, s.dpu.ReferenceOnly = true, true
 	go func() { results <- talk(t, s.host, host) }()
@@ -100,7 +100,7 @@ func talk(t *testing.T, o Options, end comch.Conn) outcome {
 		o.paths = simPaths(true)
 		_, err = peer{o, file, end, window.NewMemory(o.Device, o.Side, end)}.transfer(t.Context())
 	}
-	return outcome{errs: map[negotiate.Side]error{o.Side: err}}
+	return outcome{errs: map[wire.Side]error{o.Side: err}}
 }
 
 func mustBeTrue(t *testing.T, both outcome, disturbed bool, sender, receiver *Options, want string) {
@@ -124,9 +124,9 @@ func mustBeTrue(t *testing.T, both outcome, disturbed bool, sender, receiver *Op
 }
 
 // Only a DPU has its file before it knows what becomes of its last message.
-func mayHaveTheFile(t *testing.T, both outcome, receiver negotiate.Side) {
+func mayHaveTheFile(t *testing.T, both outcome, receiver wire.Side) {
 	t.Helper()
-	if err := both.errs[receiver]; err != nil && receiver == negotiate.Host {
+	if err := both.errs[receiver]; err != nil && receiver == wire.Host {
 		t.Errorf("the host has the file, and yet it failed: %v", err)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // flood is a Conn that delivers nothing but heartbeats, from the first record until the test gives up.
@@ -23,7 +24,7 @@ type flood struct {
 func (f *flood) TryRecv() ([]byte, bool) {
 	if !f.on.Load() || f.over.Load() {
 		message, received := f.Conn.TryRecv()
-		if received && binary.LittleEndian.Uint32(message) == uint32(negotiate.TypeChunks) {
+		if received && binary.LittleEndian.Uint32(message) == uint32(wire.TypeChunks) {
 			f.on.Store(true)
 		}
 		return message, received
@@ -31,17 +32,17 @@ func (f *flood) TryRecv() ([]byte, bool) {
 	if f.beats.Add(1) == 20_000 {
 		close(f.high)
 	}
-	return negotiate.AppendBeat(nil, negotiate.Beat{Phase: 15, Work: 1}), true
+	return native.AppendBeat(nil, native.Beat{Phase: 15, Work: 1}), true
 }
 
 // A peer that has always something to say keeps neither lanes nor their owner from ending.
 func TestFloodKeepsNoCopyOpen(t *testing.T) {
-	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+	bothSides(t, func(t *testing.T, sender wire.Side) {
 		sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 		sc.Idle = time.Minute // heartbeats are no progress
 		a := newAttempt(sc, sc.newDisks(), fault{})
 		f := &flood{high: make(chan struct{})}
-		a.conn = func(side negotiate.Side, conn comch.Conn) comch.Conn {
+		a.conn = func(side wire.Side, conn comch.Conn) comch.Conn {
 			if side == sender {
 				return conn
 			}

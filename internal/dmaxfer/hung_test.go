@@ -13,7 +13,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // A call that hangs does not return before the copy has ended. Each side must end in time all the same and say so, and
@@ -59,8 +60,8 @@ func (h *hanging) release() {
 }
 
 // fileOf lets a file call of one side hang.
-func (h *hanging) fileOf(side negotiate.Side) func(negotiate.Side, int, string, string) *disktest.Fault {
-	return func(at negotiate.Side, _ int, op, name string) *disktest.Fault {
+func (h *hanging) fileOf(side wire.Side) func(wire.Side, int, string, string) *disktest.Fault {
+	return func(at wire.Side, _ int, op, name string) *disktest.Fault {
 		if at != side {
 			return nil
 		}
@@ -108,14 +109,14 @@ func (c *checker) runHanging(h *hanging, with injection, held func(a *attempt)) 
 }
 
 // mustEndWith holds both sides to a code and a time. A side whose last close hangs may have succeeded.
-func (c *checker) mustEndWith(e results, since time.Time, limit time.Duration, want negotiate.AbortCode) {
+func (c *checker) mustEndWith(e results, since time.Time, limit time.Duration, want wire.AbortCode) {
 	c.t.Helper()
 	for side, err := range e.errs {
 		if err != nil && code(err) != int(want) {
-			c.t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+			c.t.Errorf("the %s says %d: %v", wire.Side(side), code(err), err)
 		}
 		if took := e.ended[side].Sub(since); took > limit {
-			c.t.Errorf("the %s ended after %s, and %s are allowed: %v", negotiate.Side(side), took, limit, err)
+			c.t.Errorf("the %s ended after %s, and %s are allowed: %v", wire.Side(side), took, limit, err)
 		}
 	}
 }
@@ -161,7 +162,7 @@ func sweepHangs(
 			c.mustSucceed("without a call that hangs", e)
 			return kept
 		}
-		a.mustEndWith(e, time.Unix(0, last.progress.Load()), a.hangLimit(last), negotiate.AbortPeer)
+		a.mustEndWith(e, time.Unix(0, last.progress.Load()), a.hangLimit(last), wire.AbortPeer)
 		a.mustSayHung(h, e)
 		c.judgeHung(e)
 		if sc.Tree == nil {
@@ -187,7 +188,7 @@ func (c *checker) judgeHung(e results) {
 func TestEveryFileCallHangs(t *testing.T) {
 	files, kept := 0, int64(0) // the sample of one copy may leave out all calls that keep something
 	for name, sc := range allSweepScenarios() {
-		for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		for _, side := range []wire.Side{wire.Host, wire.DPU} {
 			t.Run(fmt.Sprint(name, ", on the ", side), func(t *testing.T) {
 				most := sweepHangs(t, sc, hangingFileCall(side, sc.Tree != nil), func(*hanging, *attempt) {})
 				if sc.Tree == nil {
@@ -204,10 +205,10 @@ func TestEveryFileCallHangs(t *testing.T) {
 
 // hangingFileCall lets one file call of a side hang. In a tree a directory is closed with a mutex held, for which a
 // bubble waits in vain.
-func hangingFileCall(side negotiate.Side, inTree bool) func(h *hanging) injection {
+func hangingFileCall(side wire.Side, inTree bool) func(h *hanging) injection {
 	return func(h *hanging) injection {
 		file := h.fileOf(side)
-		return injection{file: func(at negotiate.Side, n int, op, name string) *disktest.Fault {
+		return injection{file: func(at wire.Side, n int, op, name string) *disktest.Fault {
 			if op == "close" && inTree {
 				return nil
 			}
@@ -234,12 +235,12 @@ func TestEveryDeviceCallHangs(t *testing.T) {
 
 // An interruption ends a side whose call hangs, and the other, with the code of the interruption.
 func TestInterruptedWhileACallHangs(t *testing.T) {
-	device := func(h *hanging, _ negotiate.Side) injection { return injection{device: h.device("moving")} }
-	sends := func(h *hanging, sender negotiate.Side) injection { return injection{file: h.fileOf(sender)} }
-	receives := func(h *hanging, sender negotiate.Side) injection { return injection{file: h.fileOf(sender.Other())} }
+	device := func(h *hanging, _ wire.Side) injection { return injection{device: h.device("moving")} }
+	sends := func(h *hanging, sender wire.Side) injection { return injection{file: h.fileOf(sender)} }
+	receives := func(h *hanging, sender wire.Side) injection { return injection{file: h.fileOf(sender.Other())} }
 	for name, tc := range map[string]struct {
 		named  string
-		inject func(h *hanging, sender negotiate.Side) injection
+		inject func(h *hanging, sender wire.Side) injection
 		limit  time.Duration
 	}{
 		"moving":   {"moving", device, 0},
@@ -250,7 +251,7 @@ func TestInterruptedWhileACallHangs(t *testing.T) {
 		"renaming": {"rename", receives, job.RenameGrace},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bothSides(t, func(t *testing.T, sender negotiate.Side) {
+			bothSides(t, func(t *testing.T, sender wire.Side) {
 				sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 				sc.Idle = time.Hour
 				inject := func(h *hanging) injection { return tc.inject(h, sender) }
@@ -264,7 +265,7 @@ func TestInterruptedWhileACallHangs(t *testing.T) {
 }
 
 func interruptHanging(
-	t *testing.T, sc scenario, h *hanging, side negotiate.Side, limit time.Duration, inject func(h *hanging) injection,
+	t *testing.T, sc scenario, h *hanging, side wire.Side, limit time.Duration, inject func(h *hanging) injection,
 ) {
 	t.Helper()
 	c := &checker{scenario: sc, t: t, fault: fault{Kind: diskFails}, untidy: true}
@@ -284,7 +285,7 @@ func interruptHanging(
 	c.agreement(e)
 	for at, err := range e.errs {
 		if took := e.ended[at].Sub(interrupted); took > limit+time.Second+2*job.ReturnTime {
-			t.Errorf("%s: the %s ended %s after the interruption: %v", h.what(), negotiate.Side(at), took, err)
+			t.Errorf("%s: the %s ended %s after the interruption: %v", h.what(), wire.Side(at), took, err)
 		}
 	}
 	mustBe(t, e.errs[side], errInterrupted)
@@ -293,22 +294,22 @@ func interruptHanging(
 
 // A call that hangs while the partial file is kept does not keep a side from its end.
 func TestKeepingHangs(t *testing.T) {
-	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+	bothSides(t, func(t *testing.T, sender wire.Side) {
 		sc := sweepScenarios()[fmt.Sprint("resumed file of the ", sender)]
 		c := &checker{scenario: sc, t: t, fault: fault{Kind: diskFails}, untidy: true}
 		c.disks = c.stage()
 		h := &hanging{named: "truncate .file.dma-copy-part"}
 		var interrupted time.Time
 		var keeps atomic.Bool
-		file := func(at negotiate.Side, n int, op, name string) *disktest.Fault {
+		file := func(at wire.Side, n int, op, name string) *disktest.Fault {
 			if !keeps.Load() {
 				return nil
 			}
 			return h.fileOf(sender.Other())(at, n, op, name)
 		}
 		e, _ := c.runHanging(h, injection{file: file, started: func(a *attempt) {
-			a.message = func(_ negotiate.Side, _ int, message []byte) dmaxfertest.Delivery {
-				if _, err := negotiate.DecodeAcks(nil, message); err == nil && interrupted.IsZero() {
+			a.message = func(_ wire.Side, _ int, message []byte) dmaxfertest.Delivery {
+				if _, err := native.DecodeAcks(nil, message); err == nil && interrupted.IsZero() {
 					interrupted = time.Now()
 					keeps.Store(true)
 					a.stop[sender](errInterrupted)
@@ -320,6 +321,6 @@ func TestKeepingHangs(t *testing.T) {
 			t.Fatalf("nothing was kept: %v", e.errs)
 		}
 		mustBe(t, e.errs[sender.Other()], job.ErrHung)
-		c.mustEndWith(e, interrupted, time.Second+job.ReleaseTime, negotiate.AbortInterrupted)
+		c.mustEndWith(e, interrupted, time.Second+job.ReleaseTime, wire.AbortInterrupted)
 	})
 }

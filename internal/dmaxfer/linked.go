@@ -9,7 +9,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Link is what a transfer has of a connection that exists before it and after it.
@@ -129,12 +130,12 @@ func (t *linkedTransfer) config() role.Config {
 	return c
 }
 
-func (t *linkedTransfer) session(c role.Config) (*negotiate.NativeSession, error) {
+func (t *linkedTransfer) session(c role.Config) (*protocol.Session, error) {
 	version := t.link.Version
 	if version == 0 {
-		version = negotiate.Supported.Max
+		version = protocol.Supported.Max
 	}
-	return negotiate.NewNative(c.Side, version, c.Hello(), negotiate.Limits{
+	return protocol.New(c.Side, version, c.Hello(), wire.Limits{
 		MaxMessage: t.link.Conn.MaxMessage(), MaxFileSize: maxFileSize,
 	})
 }
@@ -156,17 +157,17 @@ func (t *linkedTransfer) explain(err error) error {
 	}
 	sends := t.link.Use == job.SourceUse
 	switch {
-	case errors.Is(err, negotiate.ErrBothHaveFile):
+	case errors.Is(err, wire.ErrBothHaveFile):
 		return t.pair.Exists()
-	case errors.Is(err, negotiate.ErrKindMismatch) && t.file.Directory == sends:
+	case errors.Is(err, wire.ErrKindMismatch) && t.file.Directory == sends:
 		return t.pair.DirectoryForFile()
-	case errors.Is(err, negotiate.ErrKindMismatch):
+	case errors.Is(err, wire.ErrKindMismatch):
 		return t.pair.FileForDirectory()
-	case errors.Is(err, negotiate.ErrTreeStream) && t.file.Directory == sends:
+	case errors.Is(err, wire.ErrTreeStream) && t.file.Directory == sends:
 		return t.pair.DirectoryForStream()
-	case errors.Is(err, negotiate.ErrTreeStream):
+	case errors.Is(err, wire.ErrTreeStream):
 		return t.pair.FileForDirectory()
-	case errors.Is(err, negotiate.ErrNeitherHasFile) && t.file.Stream:
+	case errors.Is(err, wire.ErrNeitherHasFile) && t.file.Stream:
 		return t.pair.StreamForStream()
 	}
 	return t.file.Explain(t.options.Side, err)

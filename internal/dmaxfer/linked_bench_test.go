@@ -18,7 +18,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // BenchmarkLinked transfers a file again and again over one connection, with both sides in this process, and compares
@@ -26,7 +26,7 @@ import (
 // one of transports.
 func BenchmarkLinked(b *testing.B) {
 	for _, size := range []int{4 << 10, 2 << 20, 64 << 20} {
-		for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		for _, sender := range []wire.Side{wire.Host, wire.DPU} {
 			b.Run(fmt.Sprintf("size=%dKiB/from=%s", size>>10, sender), func(b *testing.B) {
 				benchLinked(b, size, sender)
 			})
@@ -37,7 +37,7 @@ func BenchmarkLinked(b *testing.B) {
 // BenchmarkLinkedTree is BenchmarkLinked for a directory of small files.
 func BenchmarkLinkedTree(b *testing.B) {
 	const files = 10_000
-	for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+	for _, sender := range []wire.Side{wire.Host, wire.DPU} {
 		b.Run(fmt.Sprintf("files=%d/from=%s", files, sender), func(b *testing.B) {
 			l := newBenchedPair(b)
 			from, _ := l.files(sender)
@@ -51,7 +51,7 @@ func BenchmarkLinkedTree(b *testing.B) {
 	}
 }
 
-func benchLinked(b *testing.B, size int, sender negotiate.Side) {
+func benchLinked(b *testing.B, size int, sender wire.Side) {
 	l := newBenchedPair(b)
 	from, _ := l.files(sender)
 	mustMove(b, os.WriteFile(from.File, []byte(content(size)), 0o600))
@@ -59,7 +59,7 @@ func benchLinked(b *testing.B, size int, sender negotiate.Side) {
 	copyRepeatedly(b, l, sender)
 }
 
-func copyRepeatedly(b *testing.B, l *linkedPair, sender negotiate.Side) {
+func copyRepeatedly(b *testing.B, l *linkedPair, sender wire.Side) {
 	b.Helper()
 	from, to := l.files(sender)
 	l.mustCopy(b, sender)
@@ -100,12 +100,12 @@ func newBenchedPair(b *testing.B) *linkedPair {
 	b.Cleanup(func() { mustMove(b, driver.Close()) })
 	both := Options{
 		Wait: time.Minute, IdleTimeout: time.Minute, Log: zerolog.Nop(), Digest: digest.CRC32C,
-		Durability: negotiate.DurabilityNone,
+		Durability: wire.DurabilityNone,
 	}
 	fmt.Sscan(os.Getenv("LINKED_CHUNK"), &both.Chunk, &both.Depth)
 	s := &setup{host: both, dpu: both}
-	s.host.Side, s.host.Device = negotiate.Host, openBenched(b, driver, "b1:00.1")
-	s.dpu.Side, s.dpu.Device = negotiate.DPU, openBenched(b, driver, "03:00.1")
+	s.host.Side, s.host.Device = wire.Host, openBenched(b, driver, "b1:00.1")
+	s.dpu.Side, s.dpu.Device = wire.DPU, openBenched(b, driver, "03:00.1")
 	s.dpu.Representor = "b1:00.1"
 	for _, o := range []*Options{&s.host, &s.dpu} {
 		dir, err := os.MkdirTemp(os.Getenv("LINKED_DIR"), "linked")

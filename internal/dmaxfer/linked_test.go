@@ -14,7 +14,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // linkedPair is both sides of a connection that has transfer after transfer.
@@ -37,7 +38,7 @@ func (m *openedMemory) Expose(ctx context.Context, l window.Layout) (*window.Win
 	return m.note(m.Memory.Expose(ctx, l))
 }
 
-func (m *openedMemory) Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
+func (m *openedMemory) Open(ctx context.Context, l window.Layout, of native.Window) (*window.Window, error) {
 	return m.note(m.Memory.Open(ctx, l, of))
 }
 
@@ -93,14 +94,14 @@ func mustClose(t testing.TB, end func() error) {
 }
 
 // copy carries out one transfer.
-func (l *linkedPair) copy(ctx context.Context, sender negotiate.Side) outcome {
+func (l *linkedPair) copy(ctx context.Context, sender wire.Side) outcome {
 	type result struct {
-		side    negotiate.Side
+		side    wire.Side
 		summary job.Summary
 		err     error
 	}
 	results := make(chan result, 2)
-	for side, o := range map[negotiate.Side]Options{negotiate.Host: l.host, negotiate.DPU: l.dpu} {
+	for side, o := range map[wire.Side]Options{wire.Host: l.host, wire.DPU: l.dpu} {
 		use := job.TargetUse
 		if side == sender {
 			use = job.SourceUse
@@ -112,7 +113,7 @@ func (l *linkedPair) copy(ctx context.Context, sender negotiate.Side) outcome {
 			results <- result{side, summary, err}
 		}()
 	}
-	both := outcome{map[negotiate.Side]job.Summary{}, map[negotiate.Side]error{}}
+	both := outcome{map[wire.Side]job.Summary{}, map[wire.Side]error{}}
 	for range 2 {
 		r := <-results
 		both.summaries[r.side], both.errs[r.side] = r.summary, r.err
@@ -120,7 +121,7 @@ func (l *linkedPair) copy(ctx context.Context, sender negotiate.Side) outcome {
 	return both
 }
 
-func (l *linkedPair) mustCopy(t testing.TB, sender negotiate.Side) outcome {
+func (l *linkedPair) mustCopy(t testing.TB, sender wire.Side) outcome {
 	t.Helper()
 	both := l.copy(t.Context(), sender)
 	for side, err := range both.errs {
@@ -137,7 +138,7 @@ func TestLinkedTransfers(t *testing.T) { eachTransport(t, linksBothWays) }
 func linksBothWays(t *testing.T, over transport) {
 	l := newLinkedPair(t, over)
 	for i, size := range []int{0, 1, testChunk, 3*testChunk + 5, 3<<20 + 17, 1, 5 * testChunk} {
-		for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		for _, sender := range []wire.Side{wire.Host, wire.DPU} {
 			from, to := l.files(sender)
 			want := content(size + i)
 			jobtest.WriteFile(t, from.File, want)
@@ -159,17 +160,17 @@ func linksBothWays(t *testing.T, over transport) {
 
 // mustNameTransport expects both sides to know which transport of UCX has carried the content, although only one of
 // them has opened the window of the other.
-func mustNameTransport(t *testing.T, over transport, of map[negotiate.Side]job.Summary) {
+func mustNameTransport(t *testing.T, over transport, of map[wire.Side]job.Summary) {
 	t.Helper()
-	named := over.path == negotiate.PathMessages || over.path == negotiate.PathRMA
-	if one, other := of[negotiate.Host].Transport, of[negotiate.DPU].Transport; one != other || (one != "") != named {
+	named := over.path == wire.PathMessages || over.path == wire.PathRMA
+	if one, other := of[wire.Host].Transport, of[wire.DPU].Transport; one != other || (one != "") != named {
 		t.Errorf("over the path %s both sides name the transports %q and %q", over.path, one, other)
 	}
 }
 
 // files returns the options of the sender and of the receiver.
-func (l *linkedPair) files(sender negotiate.Side) (from, to *Options) {
-	if sender == negotiate.DPU {
+func (l *linkedPair) files(sender wire.Side) (from, to *Options) {
+	if sender == wire.DPU {
 		return &l.dpu, &l.host
 	}
 	return &l.host, &l.dpu

@@ -18,11 +18,11 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // mustRefuse expects both sides to end with a code and to say why, and the connection to remain.
-func (l *linkedPair) mustRefuse(t *testing.T, sender negotiate.Side, want negotiate.AbortCode, text string) {
+func (l *linkedPair) mustRefuse(t *testing.T, sender wire.Side, want wire.AbortCode, text string) {
 	t.Helper()
 	both := l.copy(t.Context(), sender)
 	for side, err := range both.errs {
@@ -34,13 +34,13 @@ func (l *linkedPair) mustRefuse(t *testing.T, sender negotiate.Side, want negoti
 
 // A target that exists is left alone, compared or replaced as the user wants, whichever side has it.
 func TestLinkedTargetExists(t *testing.T) {
-	eachWay(t, func(t *testing.T, l *linkedPair, sender negotiate.Side) {
+	eachWay(t, func(t *testing.T, l *linkedPair, sender wire.Side) {
 		from, to := l.files(sender)
 		jobtest.WriteFile(t, from.File, content(3*testChunk))
 		jobtest.WriteFile(t, to.File, "something else")
 		from.Overwrite = true // is for a side that receives
-		l.mustRefuse(t, sender, negotiate.AbortSource, to.File+" exists and differs from")
-		l.mustRefuse(t, sender, negotiate.AbortSource, "use --overwrite to replace it")
+		l.mustRefuse(t, sender, wire.AbortSource, to.File+" exists and differs from")
+		l.mustRefuse(t, sender, wire.AbortSource, "use --overwrite to replace it")
 		jobtest.MustContain(t, to.File, "something else")
 		to.Overwrite, to.Backup = true, true
 		l.mustCopy(t, sender)
@@ -53,13 +53,13 @@ func TestLinkedTargetExists(t *testing.T) {
 			}
 		}
 		from.RefuseSame = true
-		l.mustRefuse(t, sender, negotiate.AbortSource, "exists: use --overwrite")
+		l.mustRefuse(t, sender, wire.AbortSource, "exists: use --overwrite")
 	})
 }
 
 // A stream does not get the content of the file that it was meant to replace.
 func TestLinkedStreams(t *testing.T) {
-	eachWay(t, func(t *testing.T, l *linkedPair, sender negotiate.Side) {
+	eachWay(t, func(t *testing.T, l *linkedPair, sender wire.Side) {
 		from, to := l.files(sender)
 		memory, want, file := disktest.NewMemory("/", "/streams"), content(3*testChunk+1), to.File
 		memory.Put("/streams/in", want)
@@ -67,9 +67,9 @@ func TestLinkedStreams(t *testing.T) {
 		from.File, from.Stdin, to.Stdout = "-", memoryFile(memory, "/streams/in"), memoryFile(memory, "/streams/out")
 		l.mustCopy(t, sender)
 		jobtest.MustContain(t, file, want)
-		l.mustRefuse(t, sender, negotiate.AbortSource, "exists: use --overwrite")
+		l.mustRefuse(t, sender, wire.AbortSource, "exists: use --overwrite")
 		to.File = "-"
-		l.mustRefuse(t, sender, negotiate.AbortSource, "is sent as a stream")
+		l.mustRefuse(t, sender, wire.AbortSource, "is sent as a stream")
 		from.File = filepath.Join(t.TempDir(), "file")
 		jobtest.WriteFile(t, from.File, want)
 		l.mustCopy(t, sender)
@@ -81,25 +81,25 @@ func TestLinkedStreams(t *testing.T) {
 
 // What cannot be copied ends that transfer on both sides, and the next one succeeds.
 func TestLinkedRefuses(t *testing.T) {
-	eachWay(t, func(t *testing.T, l *linkedPair, sender negotiate.Side) {
+	eachWay(t, func(t *testing.T, l *linkedPair, sender wire.Side) {
 		from, to := l.files(sender)
-		l.mustRefuse(t, sender, negotiate.AbortSource, from.File+" does not exist")
+		l.mustRefuse(t, sender, wire.AbortSource, from.File+" does not exist")
 		must(t, os.Mkdir(from.File, 0o750))
 		jobtest.WriteFile(t, to.File, "a file")
-		l.mustRefuse(t, sender, negotiate.AbortTarget, "is a directory, and")
+		l.mustRefuse(t, sender, wire.AbortTarget, "is a directory, and")
 		to.File = filepath.Join(t.TempDir(), "missing", "file")
-		l.mustRefuse(t, sender, negotiate.AbortTarget, to.File+" does not exist")
+		l.mustRefuse(t, sender, wire.AbortTarget, to.File+" does not exist")
 		to.File = filepath.Join(t.TempDir(), "file")
 		l.mustCopy(t, sender)
 		must(t, os.Remove(from.File))
 		jobtest.WriteFile(t, from.File, "content")
-		l.mustRefuse(t, sender, negotiate.AbortTarget, "is a directory, and")
+		l.mustRefuse(t, sender, wire.AbortTarget, "is a directory, and")
 	})
 }
 
 // The filter is that of the sender, also where the other side has the directory and does not replace anything.
 func TestLinkedTree(t *testing.T) {
-	eachWay(t, func(t *testing.T, l *linkedPair, sender negotiate.Side) {
+	eachWay(t, func(t *testing.T, l *linkedPair, sender wire.Side) {
 		from, to := l.files(sender)
 		must(t, os.Mkdir(from.File, 0o750))
 		for name, content := range map[string]string{"a": "content", "b": "more", "skipped": "no"} {
@@ -137,27 +137,27 @@ func TestLinkedLeavesDMA(t *testing.T) {
 	bothWays(t, transport{choice: job.AnyPath, connect: connectDevice}, leavesPathOnce)
 }
 
-func leavesPathOnce(t *testing.T, l *linkedPair, sender negotiate.Side) {
+func leavesPathOnce(t *testing.T, l *linkedPair, sender wire.Side) {
 	l.host.Log, l.dpu.Log = lenientLogs(t)
 	from, to := l.files(sender)
 	jobtest.WriteFile(t, from.File, content(3*testChunk))
 	for range 2 {
 		for side, is := range l.mustCopy(t, sender).summaries {
-			if is.DataPath != negotiate.PathFast {
+			if is.DataPath != wire.PathFast {
 				t.Errorf("the %s has copied by %s", side, is.DataPath)
 			}
 		}
 		jobtest.MustContain(t, to.File, content(3*testChunk))
 		must(t, os.Remove(to.File))
 	}
-	if n := l.opened[negotiate.DPU].windows; n != 1 {
+	if n := l.opened[wire.DPU].windows; n != 1 {
 		t.Errorf("the DPU has opened %d windows", n)
 	}
 }
 
 // A side that sends changes nothing, not even what an interrupted transfer has left beside its file.
 func TestLinkedSourceIsLeftAlone(t *testing.T) {
-	eachWay(t, func(t *testing.T, l *linkedPair, sender negotiate.Side) {
+	eachWay(t, func(t *testing.T, l *linkedPair, sender wire.Side) {
 		from, to := l.files(sender)
 		jobtest.WriteFile(t, from.File, "content")
 		jobtest.WriteFile(t, to.File, "content")
@@ -175,7 +175,7 @@ func TestLinkedMemoryIsFresh(t *testing.T) {
 	setup := newSetup(t, "")
 	first, disconnect := setup.connect(t, transports["dma"])
 	jobtest.WriteFile(t, setup.host.File, strings.Repeat(word, 4*testChunk/len(word)))
-	first.mustCopy(t, negotiate.Host)
+	first.mustCopy(t, wire.Host)
 	if !bytes.Contains(first.hostWindow(t), []byte(word)) {
 		t.Error("the window of the first connection does not have what was copied, so this shows nothing")
 	}
@@ -184,7 +184,7 @@ func TestLinkedMemoryIsFresh(t *testing.T) {
 	must(t, os.Remove(setup.dpu.File))
 	second, disconnect := setup.connect(t, transports["dma"])
 	defer disconnect()
-	second.mustCopy(t, negotiate.Host)
+	second.mustCopy(t, wire.Host)
 	if found := bytes.ReplaceAll(second.hostWindow(t), []byte{0}, nil); string(found) != "x" {
 		t.Errorf("the peer finds %d bytes", len(found))
 	}
@@ -193,7 +193,7 @@ func TestLinkedMemoryIsFresh(t *testing.T) {
 // hostWindow returns the window of a sending host as the DPU's engine reads it.
 func (l *linkedPair) hostWindow(t *testing.T) []byte {
 	t.Helper()
-	exposed := l.opened[negotiate.Host].last
+	exposed := l.opened[wire.Host].last
 	length := int64(exposed.Slots.Count()) * testChunk
 	remote, err := l.DPU.Import(exposed.Descriptor, exposed.Address, length)
 	must(t, err)
@@ -215,7 +215,7 @@ func (l *linkedPair) hostWindow(t *testing.T) []byte {
 
 // The engines copy as many bytes as the records announce, and none of what is beside them in the window.
 func TestLinkedCopiesOnlyWhatIsAnnounced(t *testing.T) {
-	eachWay(t, func(t *testing.T, l *linkedPair, sender negotiate.Side) {
+	eachWay(t, func(t *testing.T, l *linkedPair, sender wire.Side) {
 		from, to := l.files(sender)
 		for _, size := range []int{3 * testChunk, 1, testChunk + 7} {
 			before := l.moved()
@@ -231,7 +231,7 @@ func TestLinkedCopiesOnlyWhatIsAnnounced(t *testing.T) {
 
 // moved returns how many bytes the engines have copied: those of one side, or of both where one sends to the other.
 func (l *linkedPair) moved() int64 {
-	return max(l.opened[negotiate.Host].moved.Load(), l.opened[negotiate.DPU].moved.Load())
+	return max(l.opened[wire.Host].moved.Load(), l.opened[wire.DPU].moved.Load())
 }
 
 // Two hundred transfers leave what one does: memory, descriptors, goroutines and objects of the device.
@@ -239,12 +239,12 @@ func TestLinkedKeepsNothing(t *testing.T) {
 	for name, over := range transports {
 		t.Run(name, func(t *testing.T) {
 			l := newLinkedPair(t, over)
-			l.host.Durability, l.dpu.Durability = negotiate.DurabilityNone, negotiate.DurabilityNone
+			l.host.Durability, l.dpu.Durability = wire.DurabilityNone, wire.DurabilityNone
 			l.host.Log, l.dpu.Log = lenientLogs(t)
 			jobtest.WriteFile(t, l.host.File, content(6*testChunk)) // for all lanes
 			var before resources
 			for n := range 100 {
-				l.mustCopy(t, negotiate.Host)
+				l.mustCopy(t, wire.Host)
 				must(t, os.Remove(l.dpu.File))
 				if n == 25 {
 					before = resourcesNow(t)
@@ -260,7 +260,7 @@ func TestLinkedKeepsNothing(t *testing.T) {
 			}
 			for side, m := range l.opened {
 				if m.windows != 1 {
-					t.Errorf("the %s has opened %d windows", negotiate.Side(side), m.windows)
+					t.Errorf("the %s has opened %d windows", wire.Side(side), m.windows)
 				}
 			}
 		})
@@ -274,7 +274,7 @@ func TestLinkedTransfersAlternate(t *testing.T) {
 
 func alternate(t *testing.T, l *linkedPair) {
 	for range 3 {
-		for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		for _, sender := range []wire.Side{wire.Host, wire.DPU} {
 			from, to := l.files(sender)
 			jobtest.WriteFile(t, from.File, content(3*testChunk))
 			l.mustCopy(t, sender)
@@ -284,7 +284,7 @@ func alternate(t *testing.T, l *linkedPair) {
 	}
 	for side, m := range l.opened {
 		if m.windows != 6 {
-			t.Errorf("the %s has opened %d windows", negotiate.Side(side), m.windows)
+			t.Errorf("the %s has opened %d windows", wire.Side(side), m.windows)
 		}
 	}
 }
@@ -313,7 +313,7 @@ func resourcesNow(t *testing.T) resources {
 
 // Close while a transfer uses the memory leaves it alone, and the transfer releases it.
 func TestLinkedMemoryClosedInUse(t *testing.T) {
-	eachWay(t, func(t *testing.T, l *linkedPair, sender negotiate.Side) {
+	eachWay(t, func(t *testing.T, l *linkedPair, sender wire.Side) {
 		from, to := l.files(sender)
 		want := content(40 * testChunk)
 		jobtest.WriteFile(t, from.File, want)

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // closeMessage ends one side's part of a transfer, as the service does it.
@@ -53,7 +53,7 @@ func (c *linkedConn) isClosed() bool {
 
 // take returns whether a message is one of the transfer.
 func (c *linkedConn) take(message []byte) bool {
-	if negotiate.TypeOf(message) != negotiate.TypeOf(closeMessage) {
+	if wire.TypeOf(message) != wire.TypeOf(closeMessage) {
 		return true
 	}
 	c.mu.Lock()

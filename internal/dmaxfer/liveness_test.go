@@ -15,7 +15,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // silencing is what becomes of a side's messages once it has stopped working.
@@ -29,7 +31,7 @@ type silencing struct {
 func silent(int, []byte) []byte { return nil }
 
 func onlyBeating(_ int, message []byte) []byte {
-	if _, err := negotiate.DecodeBeat(message); err != nil {
+	if _, err := native.DecodeBeat(message); err != nil {
 		return nil
 	}
 	return message
@@ -40,7 +42,7 @@ func claimingProgress(n int, message []byte) []byte {
 	if onlyBeating(n, message) == nil {
 		return nil
 	}
-	return negotiate.AppendBeat(nil, negotiate.Beat{Phase: 15, Work: uint64(n) << 30})
+	return native.AppendBeat(nil, native.Beat{Phase: 15, Work: uint64(n) << 30})
 }
 
 var silences = map[string]silencing{
@@ -58,7 +60,7 @@ func TestPeerThatStopsIsGivenUp(t *testing.T) {
 	for silence, stop := range silences {
 		for name, sc := range allSweepScenarios() {
 			sc.Idle = 3 * time.Second
-			for _, from := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+			for _, from := range []wire.Side{wire.Host, wire.DPU} {
 				t.Run(fmt.Sprint(silence, " ", from, ", ", name), func(t *testing.T) {
 					stopEverywhere(t, sc, from, stop)
 				})
@@ -68,10 +70,10 @@ func TestPeerThatStopsIsGivenUp(t *testing.T) {
 }
 
 // stoppingPeer has a side stop working with message n.
-func stoppingPeer(from negotiate.Side, n int, stop silencing) (with injection, stopped *atomic.Bool) {
+func stoppingPeer(from wire.Side, n int, stop silencing) (with injection, stopped *atomic.Bool) {
 	stopped = new(atomic.Bool)
 	return injection{
-		message: func(at negotiate.Side, i int, message []byte) dmaxfertest.Delivery {
+		message: func(at wire.Side, i int, message []byte) dmaxfertest.Delivery {
 			if at != from || i < n {
 				return dmaxfertest.Delivery{Message: message}
 			}
@@ -89,7 +91,7 @@ func stoppingPeer(from negotiate.Side, n int, stop silencing) (with injection, s
 	}, stopped
 }
 
-func stopEverywhere(t *testing.T, sc scenario, from negotiate.Side, stop silencing) {
+func stopEverywhere(t *testing.T, sc scenario, from wire.Side, stop silencing) {
 	t.Helper()
 	for n := stop.from + firstOfSweep(); n < sweepLimit; n += sweepStep {
 		c := newOracle(t, sc, fault{Kind: peerSilent})
@@ -109,7 +111,7 @@ func stopEverywhere(t *testing.T, sc scenario, from negotiate.Side, stop silenci
 		}
 		a.inTime(e)
 		c.judge(e)
-		a.mustEndAs(e, oneOf(negotiate.AbortPeer))
+		a.mustEndAs(e, oneOf(wire.AbortPeer))
 		if t.Failed() {
 			t.Fatalf("message %d: %v", n, e.errs)
 		}
@@ -137,7 +139,7 @@ func TestOverlappingChunksAreThePeersFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on := disktest.NewMemory("/files")
 		o := Options{
-			Side: negotiate.DPU, FS: on, File: simPath, IdleTimeout: time.Second, Chunk: 4096, Depth: 4,
+			Side: wire.DPU, FS: on, File: simPath, IdleTimeout: time.Second, Chunk: 4096, Depth: 4,
 			ExitCode: exitClass,
 		}
 		b := dmaxfertest.NewBus(dmaxfertest.NoDeviceFaults())
@@ -160,19 +162,19 @@ func TestOverlappingChunksAreThePeersFault(t *testing.T) {
 		say(t, host, func() ([]byte, error) { return session.Window(0x1000, []byte("window")) })
 		say(t, host, func() ([]byte, error) { return session.Transfer(nil) })
 		say(t, host, func() ([]byte, error) {
-			message, _, err := session.Entries(nil, []negotiate.Entry{
-				{Kind: negotiate.EntryFile, Flags: negotiate.EntryChunked, Size: size},
+			message, _, err := session.Entries(nil, []wire.Entry{
+				{Kind: wire.EntryFile, Flags: wire.EntryChunked, Size: size},
 			})
 			return message, err
 		})
-		receive(t, host, session, negotiate.Answered)
+		receive(t, host, session, native.Answered)
 		say(t, host, func() ([]byte, error) {
-			return session.Chunks(nil, []negotiate.Record{
-				{Kind: negotiate.DataRecord, Slot: 0, Offset: 0, Length: 4096},
-				{Kind: negotiate.DataRecord, Slot: 1, Offset: 2048, Length: 4096},
+			return session.Chunks(nil, []native.Record{
+				{Kind: native.DataRecord, Slot: 0, Offset: 0, Length: 4096},
+				{Kind: native.DataRecord, Slot: 1, Offset: 2048, Length: 4096},
 			})
 		})
-		mustBe(t, <-ended, negotiate.ErrMalformed)
+		mustBe(t, <-ended, wire.ErrMalformed)
 		if names := on.Handles(); names != 0 {
 			t.Errorf("%d handles are left", names)
 		}
@@ -180,20 +182,20 @@ func TestOverlappingChunksAreThePeersFault(t *testing.T) {
 }
 
 // lead begins a copy as a host that has a file of noise without a digest.
-func lead(t *testing.T, host *comchtest.End, size uint64) *negotiate.NativeSession {
+func lead(t *testing.T, host *comchtest.End, size uint64) *native.Session {
 	t.Helper()
-	offer := &negotiate.Offer{
-		Own: negotiate.Hello{Flags: negotiate.FlagFile, Chunk: 4096, Depth: 4, Software: "test"},
+	offer := &native.Offer{
+		Own: native.Hello{Flags: native.FlagFile, Chunk: 4096, Depth: 4, Software: "test"},
 	}
-	first := negotiate.NewSession(negotiate.Host, negotiate.Local{HasFile: true, Size: size, Native: offer},
-		negotiate.Limits{MaxMessage: testMessage, MaxFileSize: maxFileSize})
+	first := reference.New(wire.Host, reference.Local{HasFile: true, Size: size, Native: offer},
+		wire.Limits{MaxMessage: testMessage, MaxFileSize: maxFileSize})
 	must(t, host.Send(t.Context(), first.Start()))
 	message, err := host.Recv(t.Context())
 	must(t, err)
 	_, err = first.Receive(message)
 	must(t, err)
 	must(t, host.Send(t.Context(), offer.Session.Start()))
-	receive(t, host, offer.Session, negotiate.Planned)
+	receive(t, host, offer.Session, native.Planned)
 	return offer.Session
 }
 
@@ -205,7 +207,7 @@ func say(t *testing.T, on *comchtest.End, make func() ([]byte, error)) {
 }
 
 // receive waits for an event, past heartbeats.
-func receive(t *testing.T, on *comchtest.End, session *negotiate.NativeSession, want negotiate.Event) {
+func receive(t *testing.T, on *comchtest.End, session *native.Session, want native.Event) {
 	t.Helper()
 	for {
 		message, err := on.Recv(t.Context())
@@ -220,8 +222,8 @@ func receive(t *testing.T, on *comchtest.End, session *negotiate.NativeSession, 
 
 // A slow stream is progress, although a chunk of it takes longer than the idle timeout.
 func TestSlowStreams(t *testing.T) {
-	bothSides(t, func(t *testing.T, sender negotiate.Side) {
-		for _, slow := range []negotiate.Side{sender, sender.Other()} {
+	bothSides(t, func(t *testing.T, sender wire.Side) {
+		for _, slow := range []wire.Side{sender, sender.Other()} {
 			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 			sc.Chunk, sc.FromStream, sc.ToStream = 1<<20, slow == sender, slow != sender
 			sc.content = noise(rand.New(rand.NewPCG(1, 2)), 1<<20, false)
@@ -237,8 +239,8 @@ func TestSlowStreams(t *testing.T) {
 // A bandwidth so low that a chunk takes longer than the idle timeout is the user's choice, and no stall.
 func TestRunPaced(t *testing.T) {
 	began := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // when each bubble begins
-	bothSides(t, func(t *testing.T, sender negotiate.Side) {
-		for _, paced := range []negotiate.Side{sender, sender.Other()} {
+	bothSides(t, func(t *testing.T, sender wire.Side) {
+		for _, paced := range []wire.Side{sender, sender.Other()} {
 			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 			sc.Idle = 200 * time.Millisecond
 			c := &checker{scenario: sc, t: t}

@@ -12,12 +12,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // localMessage is the size of the largest message between the sides of a local copy, in bytes: that of the largest
 // entry. Larger ones would have more files in a pack than a process with few descriptors can stage.
-var localMessage = negotiate.MaxEntrySize(negotiate.MaxName, negotiate.MaxLink)
+var localMessage = protocol.MaxEntrySize(wire.MaxName, wire.MaxLink)
 
 // RunLocal copies o.File to target by the DMA engine of o.Device, with both sides of a transfer in this process: the
 // host of the transfer sends, and the DPU receives. o.Overwrite says whether target may be replaced; without it, a
@@ -28,7 +29,7 @@ func RunLocal(ctx context.Context, o Options, target string) (job.Summary, error
 	if err := job.CheckLocal(o.Device.Info()); err != nil {
 		return job.Summary{}, err
 	}
-	if err := job.CheckLimits(o.Device, negotiate.DPU, o.Chunk, o.Depth); err != nil {
+	if err := job.CheckLimits(o.Device, wire.DPU, o.Chunk, o.Depth); err != nil {
 		return job.Summary{}, err
 	}
 	files, err := findLocal(ctx, o, target)
@@ -53,7 +54,7 @@ type localCopy struct {
 // localSide is one of them.
 type localSide struct {
 	config   role.Config
-	session  *negotiate.NativeSession
+	session  *protocol.Session
 	hostSize uint64 // on the DPU: bytes of the host's file
 }
 
@@ -61,16 +62,16 @@ func newLocalCopy(o Options, files localFiles) (*localCopy, error) {
 	if o.Progress == nil {
 		o.Progress = &job.Progress{}
 	}
-	o.paths = job.PathsOf(negotiate.PathDMA)
+	o.paths = job.PathsOf(wire.PathDMA)
 	host, dpu := comch.Pipe(localMessage)
 	memory, events := window.NewLocalMemory(o.Device), &localEvents{notify: o.Notify}
 	c := &localCopy{options: o, files: files}
 
 	sends, receives := o, o
-	sends.Side, sends.Notify = negotiate.Host, events.ofSender
+	sends.Side, sends.Notify = wire.Host, events.ofSender
 	sends.Progress = job.NewProgressWithin(o.Progress)
 	sends.Log, receives.Log = o.Log.Hook(roleHook(job.RoleOf(true))), o.Log.Hook(roleHook(job.RoleOf(false)))
-	receives.Side, receives.Notify = negotiate.DPU, events.ofReceiver
+	receives.Side, receives.Notify = wire.DPU, events.ofReceiver
 	var err error
 	pair := files.pair()
 	if c.sender, err = newLocalSide(sends.native(files.source, host, memory), &pair, job.SourceUse); err != nil {
@@ -100,7 +101,7 @@ func (r roleHook) Run(line *zerolog.Event, level zerolog.Level, _ string) {
 
 func newLocalSide(c role.Config, pair *job.Pair, use job.Use) (localSide, error) {
 	c.Local, c.Pair, c.Use = true, pair, use
-	session, err := negotiate.NewNative(c.Side, negotiate.Supported.Max, c.Hello(), negotiate.Limits{
+	session, err := protocol.New(c.Side, protocol.Supported.Max, c.Hello(), wire.Limits{
 		MaxMessage: localMessage, MaxFileSize: maxFileSize,
 	})
 	return localSide{config: c, session: session}, err
@@ -108,7 +109,7 @@ func newLocalSide(c role.Config, pair *job.Pair, use job.Use) (localSide, error)
 
 // localEnd is what has become of a side.
 type localEnd struct {
-	side    negotiate.Side
+	side    wire.Side
 	summary job.Summary
 	err     error
 }
@@ -120,7 +121,7 @@ func (c *localCopy) run(ctx context.Context) (job.Summary, error) {
 	go func() { ended <- c.receiver.run(ctx) }()
 	first, second := <-ended, <-ended
 	sender, receiver := first, second
-	if first.side == negotiate.DPU {
+	if first.side == wire.DPU {
 		sender, receiver = second, first
 	}
 	return c.summary(sender.summary, receiver.summary), c.explain(rootCause(first, second))
@@ -141,7 +142,7 @@ func rootCause(first, second localEnd) error {
 	case first.err != nil && !followsPeer(first.err):
 	case second.err != nil && !followsPeer(second.err):
 		cause = second.err
-	case first.side == negotiate.Host:
+	case first.side == wire.Host:
 		cause = second.err
 	}
 	hung := errors.Is(first.err, job.ErrHung) || errors.Is(second.err, job.ErrHung)
@@ -153,11 +154,11 @@ func rootCause(first, second localEnd) error {
 
 // followsPeer reports whether the failure of a side is the consequence of that of the other.
 func followsPeer(err error) bool {
-	if _, told := errors.AsType[*negotiate.PeerAborted](err); told {
+	if _, told := errors.AsType[*protocol.PeerAborted](err); told {
 		return true
 	}
 	for _, sign := range []error{
-		comch.ErrPeerLost, negotiate.ErrPeerLost, negotiate.ErrOutcomeUnknown, job.ErrPeerIdle,
+		comch.ErrPeerLost, wire.ErrPeerLost, wire.ErrOutcomeUnknown, job.ErrPeerIdle,
 	} {
 		if errors.Is(err, sign) {
 			return true

@@ -25,7 +25,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // local is a local copy in a directory of its own, and what it reported.
@@ -44,7 +45,7 @@ func newLocal(t *testing.T) *local {
 	l := &local{t: t, dir: t.TempDir()}
 	l.Options = Options{
 		Device: docatest.OpenSides(t, "").Host, Chunk: testChunk, Depth: 3, IdleTimeout: 30 * time.Second,
-		Log: strictLog(t), Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
+		Log: strictLog(t), Digest: digest.CRC32C, Durability: wire.DurabilityFull,
 		File: filepath.Join(l.dir, "source"), Notify: func(e job.Event) { l.events = append(l.events, e) },
 	}
 	l.target = filepath.Join(l.dir, "target")
@@ -64,7 +65,7 @@ func (l *local) mustRun() job.Summary {
 	l.t.Helper()
 	summary, err := l.run()
 	must(l.t, err)
-	if summary.Path != l.named(l.File) || summary.Target != l.named(l.target) || summary.Protocol != negotiate.Native {
+	if summary.Path != l.named(l.File) || summary.Target != l.named(l.target) || summary.Protocol != wire.Native {
 		l.t.Errorf("the summary is %+v", summary)
 	}
 	return summary
@@ -141,7 +142,7 @@ func (l *local) copiesFile(t *testing.T, size int) {
 	jobtest.MustContain(t, l.target, want)
 	jobtest.MustHold(t, l.dir, "source", "target")
 	if summary.Size != int64(size) || summary.Sum.Algorithm() != digest.CRC32C || summary.UpToDate ||
-		summary.Durability != negotiate.DurabilityFull {
+		summary.Durability != wire.DurabilityFull {
 		t.Errorf("the summary is %+v", summary)
 	}
 	if known, planned := eventsOf[job.PeerKnown](l), eventsOf[job.Planned](l); len(known) != 1 || len(planned) != 1 {
@@ -692,7 +693,7 @@ func TestSenderIsLostDuringTheCommit(t *testing.T) {
 	receiver := c.receiver.run(t.Context())
 	<-ended
 	must(t, receiver.err)
-	if s := receiver.summary; s.Unconfirmed == "" || s.Durability != negotiate.DurabilityFull {
+	if s := receiver.summary; s.Unconfirmed == "" || s.Durability != wire.DurabilityFull {
 		t.Errorf("unconfirmed: %q, durability %s", s.Unconfirmed, s.Durability)
 	}
 	jobtest.MustContain(t, l.target, content(3*testChunk))
@@ -700,10 +701,10 @@ func TestSenderIsLostDuringTheCommit(t *testing.T) {
 
 // The cause is what a side has noticed itself.
 func TestLocalRootCause(t *testing.T) {
-	own, told := job.NewError(job.ErrTarget, nil, "free some", "no space"), &negotiate.PeerAborted{Text: "no space"}
+	own, told := job.NewError(job.ErrTarget, nil, "free some", "no space"), &native.PeerAborted{Text: "no space"}
 	later := job.NewError(job.ErrSource, nil, "check", "unreadable")
 	silent := job.NewError(job.ErrIdle, job.ErrPeerIdle, "check", "the DPU is silent")
-	unknown := job.OutcomeUnknown(negotiate.DPU, errors.New("lost"))
+	unknown := job.OutcomeUnknown(wire.DPU, errors.New("lost"))
 	for name, tc := range map[string]struct{ sender, receiver, want error }{
 		"none":                             {nil, nil, nil},
 		"the receiver's":                   {told, own, own},
@@ -715,14 +716,14 @@ func TestLocalRootCause(t *testing.T) {
 		"after the sender knew of success": {nil, own, own},
 		"neither's":                        {told, comch.ErrPeerLost, comch.ErrPeerLost},
 	} {
-		ends := [2]localEnd{{side: negotiate.Host, err: tc.sender}, {side: negotiate.DPU, err: tc.receiver}}
+		ends := [2]localEnd{{side: wire.Host, err: tc.sender}, {side: wire.DPU, err: tc.receiver}}
 		for _, got := range []error{rootCause(ends[0], ends[1]), rootCause(ends[1], ends[0])} {
 			if !errors.Is(got, tc.want) || got == nil && tc.want != nil {
 				t.Errorf("%s: %v, want %v", name, got, tc.want)
 			}
 		}
 	}
-	sender, receiver := localEnd{side: negotiate.Host, err: later}, localEnd{side: negotiate.DPU, err: own}
+	sender, receiver := localEnd{side: wire.Host, err: later}, localEnd{side: wire.DPU, err: own}
 	if got := rootCause(receiver, sender); got != error(own) {
 		t.Errorf("of two causes %v counts, not the first", got)
 	}

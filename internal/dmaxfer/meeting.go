@@ -10,12 +10,14 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // call is Run on the host: it connects until a DPU answers.
 func call(ctx context.Context, o Options, file *job.LocalFile) (job.Summary, error) {
-	dialer := comch.NewDialer(o.Device, negotiate.ServerName, comch.Within(o.Wait))
+	dialer := comch.NewDialer(o.Device, reference.ServerName, comch.Within(o.Wait))
 	level := zerolog.InfoLevel
 	conn, err := dialer.Dial(ctx)
 	for err == nil {
@@ -42,14 +44,14 @@ func leavesPath(err error, p job.Paths) bool {
 	if _, fragile := p.Fragile(); !fragile {
 		return false
 	}
-	aborted, is := errors.AsType[*negotiate.PeerAborted](err)
-	return errors.Is(err, job.ErrOtherPath) || is && aborted.Code == negotiate.AbortOtherPath
+	aborted, is := errors.AsType[*native.PeerAborted](err)
+	return errors.Is(err, job.ErrOtherPath) || is && aborted.Code == wire.AbortOtherPath
 }
 
 // leavePath has the next attempt use another path, for a reason.
 func (o *Options) leavePath(reason error) {
 	path, _ := o.paths.Fragile()
-	if path == negotiate.PathDMA {
+	if path == wire.PathDMA {
 		o.Log.Warn().Err(reason).
 			Msg("the DPU may not import the host's memory: copying over producers and consumers instead")
 	} else {
@@ -64,8 +66,8 @@ func (o *Options) leavePath(reason error) {
 
 // turnedAway reports whether a host lost the DPU before that had answered: nothing was agreed, so the host may retry.
 func turnedAway(err error) bool {
-	failed, is := errors.AsType[*negotiate.Error](err)
-	return is && failed.State == negotiate.AwaitDirection && errors.Is(failed, negotiate.ErrPeerLost)
+	failed, is := errors.AsType[*wire.Error](err)
+	return is && failed.State == reference.AwaitDirection && errors.Is(failed, wire.ErrPeerLost)
 }
 
 // serve is Run on the DPU: it waits until it may serve the representor, and then for the first host.
@@ -87,7 +89,7 @@ func serve(ctx context.Context, o Options, file *job.LocalFile) (job.Summary, er
 // offer is what the DPU offers to its host. It says that it waits for another process.
 func offer(o Options) comch.Offer {
 	return comch.Offer{
-		Device: o.Device, Representor: o.Representor, Names: []string{negotiate.ServerName},
+		Device: o.Device, Representor: o.Representor, Names: []string{reference.ServerName},
 		Busy: func() {
 			o.Log.Info().Str("representor", o.Representor).
 				Msg("waiting for another dma-copy that serves the representor to end")
@@ -132,12 +134,12 @@ func TellPeer(ctx context.Context, o Options, failed error) {
 
 // meetWaiting connects to a peer that looks for this side, until ctx ends.
 func meetWaiting(ctx context.Context, o Options) (comch.Conn, func() error, error) {
-	if o.Side == negotiate.DPU {
+	if o.Side == wire.DPU {
 		alone := offer(o)
 		alone.Busy = nil
 		return alone.AcceptOne(ctx, comch.Within(noticeWait))
 	}
-	conn, err := comch.DialOnce(ctx, o.Device, negotiate.ServerName)
+	conn, err := comch.DialOnce(ctx, o.Device, reference.ServerName)
 	if err != nil {
 		return nil, nil, err
 	}

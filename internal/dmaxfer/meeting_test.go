@@ -10,14 +10,15 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // A host that loses the DPU tries again only if that had said nothing, in either protocol.
 func TestHostRetriesAfterSilentDisconnect(t *testing.T) {
-	refusal := negotiate.Status{Success: false}.Encode()
-	disagrees := negotiate.Direction{FileInHost: true}.Encode()
-	accepts := negotiate.Direction{Offer: [3]byte{0xdc, 2, 2}}.Encode()
+	refusal := reference.Status{Success: false}.Encode()
+	disagrees := reference.Direction{FileInHost: true}.Encode()
+	accepts := reference.Direction{Offer: [3]byte{0xdc, 2, 2}}.Encode()
 	for name, is := range map[string]struct {
 		says          []byte
 		unsent        bool // the host's DIRECTION
@@ -89,7 +90,7 @@ func hostThatLoses(t *testing.T, says []byte, unsent, referenceOnly bool) error 
 func runOfHost(t *testing.T, conn comch.Conn, referenceOnly bool) error {
 	t.Helper()
 	on := disktest.NewMemory("/files")
-	o := Options{Side: negotiate.Host, FS: on, File: simPath, IdleTimeout: time.Minute, ReferenceOnly: referenceOnly}
+	o := Options{Side: wire.Host, FS: on, File: simPath, IdleTimeout: time.Minute, ReferenceOnly: referenceOnly}
 	file, err := o.find(t.Context())
 	must(t, err)
 	o.paths = simPaths(true)

@@ -14,7 +14,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // What a user wants besides the copy, on whichever side, binds both.
@@ -22,12 +23,12 @@ func TestOptionsBindBothSides(t *testing.T) {
 	right, wrong := sumOf(t, sweepScenarios()["new file of the host"].content), sumOf(t, "something else")
 	for name, c := range map[string]struct {
 		set  func(o *Options)
-		want negotiate.AbortCode
+		want wire.AbortCode
 	}{
 		"enough bytes":     {func(o *Options) { o.MaxBytes = 1 << 20 }, 0},
-		"too few bytes":    {func(o *Options) { o.MaxBytes = 5000 }, negotiate.AbortLimit},
+		"too few bytes":    {func(o *Options) { o.MaxBytes = 5000 }, wire.AbortLimit},
 		"expected":         {func(o *Options) { o.Expect = &right }, 0},
-		"not expected":     {func(o *Options) { o.Expect = &wrong }, negotiate.AbortDigest},
+		"not expected":     {func(o *Options) { o.Expect = &wrong }, wire.AbortDigest},
 		"read back":        {func(o *Options) { o.Readback = true }, 0},
 		"without holes":    {func(o *Options) { o.NoSparse = true }, 0},
 		"stronger digest":  {func(o *Options) { o.Digest = digest.SHA256 }, 0},
@@ -35,7 +36,7 @@ func TestOptionsBindBothSides(t *testing.T) {
 		"owner, of a side": {func(o *Options) { o.Owner = true }, 0},
 	} {
 		for _, stream := range []bool{false, true} {
-			for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+			for _, side := range []wire.Side{wire.Host, wire.DPU} {
 				t.Run(fmt.Sprint(name, " on the ", side, ", stream ", stream), func(t *testing.T) {
 					sc := sweepScenarios()["new file of the host"]
 					sc.FromStream = stream
@@ -50,12 +51,12 @@ func TestOptionsBindBothSides(t *testing.T) {
 // is.
 func TestSlowDisksWithDeepWindows(t *testing.T) {
 	for _, slow := range []string{"read", "write"} {
-		bothSides(t, func(t *testing.T, sender negotiate.Side) {
+		bothSides(t, func(t *testing.T, sender wire.Side) {
 			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 			sc.Digest, sc.Depth = digest.SHA256, 64
 			sc.content = noise(rand.New(rand.NewPCG(1, 2)), 64*4096, false)
 			c := &checker{scenario: sc, t: t}
-			sleep := func(_ negotiate.Side, _ int, op, _ string) *disktest.Fault {
+			sleep := func(_ wire.Side, _ int, op, _ string) *disktest.Fault {
 				if op == slow {
 					time.Sleep(sc.Idle / 5)
 				}
@@ -67,7 +68,7 @@ func TestSlowDisksWithDeepWindows(t *testing.T) {
 	}
 }
 
-func wishes(t *testing.T, sc scenario, side negotiate.Side, set func(*Options), want int) {
+func wishes(t *testing.T, sc scenario, side wire.Side, set func(*Options), want int) {
 	t.Helper()
 	c := &checker{scenario: sc, t: t}
 	e := c.run(sc.newDisks(), fault{}, injection{wish: func(o *Options) {
@@ -81,7 +82,7 @@ func wishes(t *testing.T, sc scenario, side negotiate.Side, set func(*Options), 
 	}
 	for at, err := range e.errs {
 		if code(err) != want {
-			t.Errorf("the %s says %d: %v", negotiate.Side(at), code(err), err)
+			t.Errorf("the %s says %d: %v", wire.Side(at), code(err), err)
 		}
 	}
 	c.finalName(e)
@@ -103,15 +104,15 @@ func TestStreamBeyondTheLimit(t *testing.T) {
 	sc.FromStream, sc.content = true, string(make([]byte, 4<<20))
 	c := &checker{scenario: sc, t: t}
 	disks := sc.newDisks()
-	disks[negotiate.DPU].Limit(1 << 20)
+	disks[wire.DPU].Limit(1 << 20)
 	e := c.run(disks, fault{}, injection{wish: func(o *Options) {
-		if o.Side == negotiate.DPU {
+		if o.Side == wire.DPU {
 			o.MaxBytes = 256 << 10
 		}
 	}})
 	for side, err := range e.errs {
-		if code(err) != int(negotiate.AbortLimit) {
-			t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+		if code(err) != int(wire.AbortLimit) {
+			t.Errorf("the %s says %d: %v", wire.Side(side), code(err), err)
 		}
 	}
 }
@@ -123,9 +124,9 @@ func TestExtendedAttributesArriveIfBothWantThem(t *testing.T) {
 		c := &checker{scenario: sc, t: t}
 		disks := sc.newDisks()
 		c.mustSucceed("with attributes", c.run(disks, fault{}, injection{wish: func(o *Options) {
-			o.Xattrs = both || o.Side == negotiate.Host
+			o.Xattrs = both || o.Side == wire.Host
 		}}))
-		file, err := disks[negotiate.DPU].Open(filepath.Clean(simPath))
+		file, err := disks[wire.DPU].Open(filepath.Clean(simPath))
 		must(t, err)
 		attributes, err := file.Xattrs()
 		must(t, err)
@@ -144,16 +145,16 @@ func TestMalformedExtendedAttributes(t *testing.T) {
 	sc := sweepScenarios()["new file of the host"]
 	sc.Xattrs = true
 	c := &checker{scenario: sc, t: t}
-	lengthen := func(_ negotiate.Side, _ int, message []byte) dmaxfertest.Delivery {
-		if _, m, err := negotiate.DecodeMetadata(message); err == nil {
+	lengthen := func(_ wire.Side, _ int, message []byte) dmaxfertest.Delivery {
+		if _, m, err := native.DecodeMetadata(message); err == nil {
 			m.Part[0] = 0xff // of the length of a name
 		}
 		return dmaxfertest.Delivery{Message: message}
 	}
 	e := c.run(sc.newDisks(), fault{}, injection{message: lengthen})
 	for side, err := range e.errs {
-		if code(err) != int(negotiate.AbortProtocol) {
-			t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+		if code(err) != int(wire.AbortProtocol) {
+			t.Errorf("the %s says %d: %v", wire.Side(side), code(err), err)
 		}
 	}
 	c.finalName(e)
@@ -167,7 +168,7 @@ func TestStreamsHaveNoOwner(t *testing.T) {
 	var owned atomic.Bool
 	c.mustSucceed("from a stream", c.run(sc.newDisks(), fault{}, injection{
 		wish: func(o *Options) { o.Owner = true },
-		file: func(_ negotiate.Side, _ int, op, _ string) *disktest.Fault {
+		file: func(_ wire.Side, _ int, op, _ string) *disktest.Fault {
 			owned.Store(owned.Load() || op == "chown")
 			return nil
 		},

@@ -17,7 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // instantFS has files whose bytes cost nothing to read and write, since none is looked at.
@@ -95,7 +95,7 @@ type shape struct {
 // then what the slowest of our own stages, or the model, allows.
 func BenchmarkProtocol(b *testing.B) {
 	for name, limits := range map[string]string{"instant": "move_bytes=0", "400g": "model=400g,move_bytes=0"} {
-		for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		for _, sender := range []wire.Side{wire.Host, wire.DPU} {
 			for _, cut := range protocolCuts {
 				name := fmt.Sprintf("%s/from=%s/chunk=%dKiB/depth=%d", name, sender, cut.chunk>>10, cut.depth)
 				b.Run(name, func(b *testing.B) { benchProtocol(b, limits, sender, cut) })
@@ -111,20 +111,20 @@ func mustMove(b *testing.B, err error) {
 	}
 }
 
-func benchProtocol(b *testing.B, limits string, sender negotiate.Side, cut shape) {
+func benchProtocol(b *testing.B, limits string, sender wire.Side, cut shape) {
 	driver, err := doca.Open(doca.Options{Choice: doca.ChooseSoft, SoftDir: b.TempDir(), SoftLimits: limits})
 	mustMove(b, err)
 	b.Cleanup(func() { mustMove(b, driver.Close()) })
 	sides := [2]Options{
-		negotiate.Host: {Device: openBenched(b, driver, "b1:00.1"), Side: negotiate.Host},
-		negotiate.DPU:  {Device: openBenched(b, driver, "03:00.1"), Side: negotiate.DPU, Representor: "b1:00.1"},
+		wire.Host: {Device: openBenched(b, driver, "b1:00.1"), Side: wire.Host},
+		wire.DPU:  {Device: openBenched(b, driver, "03:00.1"), Side: wire.DPU, Representor: "b1:00.1"},
 	}
 	for side := range sides {
 		o := &sides[side]
 		o.File, o.FS, o.Log = filepath.Join(b.TempDir(), "file"), instantFS{disk.OS}, zerolog.Nop()
 		o.Wait, o.IdleTimeout = time.Minute, time.Minute
 		o.Chunk, o.Depth, o.NoResume = cut.chunk, cut.depth, true
-		o.Digest, o.Durability = digest.None, negotiate.DurabilityNone
+		o.Digest, o.Durability = digest.None, wire.DurabilityNone
 	}
 	size := int64(b.N) * cut.chunk
 	mustMove(b, os.WriteFile(sides[sender].File, nil, 0o600))

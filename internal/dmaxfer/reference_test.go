@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Limits that a user has set hold with a reference peer, too.
@@ -17,8 +17,8 @@ func TestReferenceKeepsLimits(t *testing.T) {
 	sum, err := digest.ParseSum("crc32c:01020304")
 	must(t, err)
 	for kind, limit := range map[error]func(*Options){
-		negotiate.ErrNeedsNative: func(o *Options) { o.Expect = &sum },
-		job.ErrLimit:             func(o *Options) { o.MaxBytes = 6 },
+		wire.ErrNeedsNative: func(o *Options) { o.Expect = &sum },
+		job.ErrLimit:        func(o *Options) { o.MaxBytes = 6 },
 	} {
 		setup := newSetup(t, "")
 		setup.host.Log, setup.dpu.Log = lenientLogs(t)
@@ -54,14 +54,14 @@ func TestReferenceTellsWhatItDoes(t *testing.T) {
 			var events []job.Event
 			sender.Notify, sender.Progress = func(e job.Event) { events = append(events, e) }, &job.Progress{}
 			both := setup.runAs(t.Context(), sender, receiver)
-			must(t, both.errs[negotiate.Host])
-			must(t, both.errs[negotiate.DPU])
-			if len(events) != 2 || events[0] != (job.PeerKnown{Protocol: negotiate.Reference}) ||
+			must(t, both.errs[wire.Host])
+			must(t, both.errs[wire.DPU])
+			if len(events) != 2 || events[0] != (job.PeerKnown{Protocol: wire.Reference}) ||
 				events[1] != (job.Planned{Sent: true, Size: int64(len(want))}) {
 				t.Errorf("told %+v", events)
 			}
 			is := sender.Progress.Sample()
-			if is.Total != int64(len(want)) || sender.Side == negotiate.DPU && is.Moved != is.Total {
+			if is.Total != int64(len(want)) || sender.Side == wire.DPU && is.Moved != is.Total {
 				t.Errorf("the progress ends with %+v", is)
 			}
 		})

@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // refusable are the functions that make and give back a copy's windows, buffers and engines.
@@ -48,7 +48,7 @@ func TestEveryRefusedDOCACall(t *testing.T) {
 }
 
 func bothFailed(both outcome) bool {
-	return both.errs[negotiate.Host] != nil && both.errs[negotiate.DPU] != nil
+	return both.errs[wire.Host] != nil && both.errs[wire.DPU] != nil
 }
 
 // refused reports whether the copy failed.
@@ -66,7 +66,7 @@ func refused(t *testing.T, function string, n int, way string) bool {
 		both = setup.run(t.Context())
 	}
 	jobtest.MustHold(t, filepath.Dir(sender.File), "file")
-	if (both.errs[negotiate.Host] == nil) != (both.errs[negotiate.DPU] == nil) {
+	if (both.errs[wire.Host] == nil) != (both.errs[wire.DPU] == nil) {
 		t.Errorf("the sides do not agree: %v", both.errs)
 	}
 	if both.errs[receiver.Side] == nil {

@@ -20,7 +20,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // testChunk is the chunk of these tests in bytes.
@@ -40,11 +42,11 @@ func newSetup(t *testing.T, limits string) *setup {
 	s := docatest.OpenSides(t, limits)
 	both := Options{
 		Chunk: testChunk, Depth: 3, Wait: 30 * time.Second, IdleTimeout: 30 * time.Second, Log: strictLog(t),
-		Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
+		Digest: digest.CRC32C, Durability: wire.DurabilityFull,
 	}
 	host, dpu := both, both
-	host.Side, host.Device, host.File = negotiate.Host, s.Host, filepath.Join(t.TempDir(), "file")
-	dpu.Side, dpu.Device, dpu.File = negotiate.DPU, s.DPU, filepath.Join(t.TempDir(), "file")
+	host.Side, host.Device, host.File = wire.Host, s.Host, filepath.Join(t.TempDir(), "file")
+	dpu.Side, dpu.Device, dpu.File = wire.DPU, s.DPU, filepath.Join(t.TempDir(), "file")
 	dpu.Representor = s.Host.Info().PCIAddress
 	return &setup{Sides: s, host: host, dpu: dpu}
 }
@@ -75,8 +77,8 @@ func (s *setup) directions() map[string][2]*Options {
 
 // outcome is what both sides say of a copy.
 type outcome struct {
-	summaries map[negotiate.Side]job.Summary
-	errs      map[negotiate.Side]error
+	summaries map[wire.Side]job.Summary
+	errs      map[wire.Side]error
 }
 
 // run has both sides run at once.
@@ -84,7 +86,7 @@ func (s *setup) run(ctx context.Context) outcome { return s.runAs(ctx, s.host, s
 
 func (s *setup) runAs(ctx context.Context, sides ...Options) outcome {
 	type result struct {
-		side    negotiate.Side
+		side    wire.Side
 		summary job.Summary
 		err     error
 	}
@@ -95,7 +97,7 @@ func (s *setup) runAs(ctx context.Context, sides ...Options) outcome {
 			results <- result{o.Side, summary, err}
 		}()
 	}
-	both := outcome{map[negotiate.Side]job.Summary{}, map[negotiate.Side]error{}}
+	both := outcome{map[wire.Side]job.Summary{}, map[wire.Side]error{}}
 	for range 2 {
 		r := <-results
 		both.summaries[r.side], both.errs[r.side] = r.summary, r.err
@@ -140,15 +142,15 @@ func (s *setup) closeEarly(t *testing.T) {
 func (s *setup) mustRun(t *testing.T, sender, receiver *Options, size int64) outcome {
 	t.Helper()
 	both := s.run(t.Context())
-	must(t, both.errs[negotiate.Host])
-	must(t, both.errs[negotiate.DPU])
+	must(t, both.errs[wire.Host])
+	must(t, both.errs[wire.DPU])
 	for _, o := range []*Options{sender, receiver} {
 		is := both.summaries[o.Side]
 		if is.Sent != (o == sender) || is.Size != size || is.Path != o.File || is.Protocol == 0 {
 			t.Errorf("%s: %+v is not what happened", o.Side, is)
 		}
 	}
-	if dpu := both.summaries[negotiate.DPU]; size > 0 && (dpu.Chunk != testChunk || dpu.Depth < 1) {
+	if dpu := both.summaries[wire.DPU]; size > 0 && (dpu.Chunk != testChunk || dpu.Depth < 1) {
 		t.Errorf("%+v does not tell the shape", dpu)
 	}
 	return both
@@ -164,7 +166,7 @@ func TestRunReplacesOnlyOnRequest(t *testing.T) {
 			setup.host.ExitCode, setup.dpu.ExitCode = exitClass, exitClass
 			both := setup.run(t.Context())
 			for side, err := range both.errs {
-				if code(err) != int(negotiate.AbortSource) {
+				if code(err) != int(wire.AbortSource) {
 					t.Errorf("the %s says %d: %v", side, code(err), err)
 				}
 			}
@@ -201,7 +203,7 @@ func TestRunWhereFilesAreNotPinned(t *testing.T) {
 			want := content(10 * testChunk)
 			jobtest.WriteFile(t, sender.File, want)
 			both := setup.mustRun(t, sender, receiver, int64(len(want)))
-			if !both.summaries[negotiate.Host].Anonymous || both.summaries[negotiate.DPU].Anonymous {
+			if !both.summaries[wire.Host].Anonymous || both.summaries[wire.DPU].Anonymous {
 				t.Errorf("%+v does not tell who held the file in memory", both.summaries)
 			}
 			jobtest.MustContain(t, receiver.File, want)
@@ -252,7 +254,7 @@ func TestFailedStartIsReported(t *testing.T) {
 			waiting, failing := *way[0], *way[1]
 			jobtest.WriteFile(t, waiting.File, "content")
 			failing.File = notAFile
-			failing.ExitCode = func(error) int { return int(negotiate.AbortSource) }
+			failing.ExitCode = func(error) int { return int(wire.AbortSource) }
 			waited := make(chan error, 1)
 			go func() {
 				_, err := Run(t.Context(), waiting)
@@ -263,8 +265,8 @@ func TestFailedStartIsReported(t *testing.T) {
 				jobtest.MustFail(t, err, job.ErrSource)
 				select {
 				case told := <-waited:
-					said, is := errors.AsType[*negotiate.PeerAborted](told)
-					if !is || said.Code != negotiate.AbortSource || said.Text != err.Error() {
+					said, is := errors.AsType[*native.PeerAborted](told)
+					if !is || said.Code != wire.AbortSource || said.Text != err.Error() {
 						t.Errorf("the side that waited says %v", told)
 					}
 					must(t, os.Remove(waiting.File))
@@ -280,10 +282,10 @@ func TestFailedStartIsReported(t *testing.T) {
 // start not the copy of another one.
 func TestFailedStartDisturbsNoCopy(t *testing.T) {
 	setup := newSetup(t, "")
-	listener, err := comch.Listen(setup.DPU, setup.OpenRepresentor(t), negotiate.ServerName)
+	listener, err := comch.Listen(setup.DPU, setup.OpenRepresentor(t), reference.ServerName)
 	must(t, err)
 	defer listener.Close()
-	host, err := comch.DialOnce(t.Context(), setup.Host, negotiate.ServerName)
+	host, err := comch.DialOnce(t.Context(), setup.Host, reference.ServerName)
 	must(t, err)
 	defer host.Close()
 	dpu, err := listener.AcceptOnly(t.Context(), comch.Within(time.Minute))
@@ -328,8 +330,8 @@ func TestRunWithoutProgress(t *testing.T) {
 	setup.host.Log, setup.dpu.Log = lenientLogs(t)
 	jobtest.WriteFile(t, setup.host.File, content(testChunk))
 	both := setup.run(t.Context())
-	mustBe(t, both.errs[negotiate.DPU], job.ErrIdle)
-	if both.errs[negotiate.Host] == nil {
+	mustBe(t, both.errs[wire.DPU], job.ErrIdle)
+	if both.errs[wire.Host] == nil {
 		t.Error("the host says that a copy succeeded which cannot have")
 	}
 	jobtest.MustHold(t, filepath.Dir(setup.dpu.File))

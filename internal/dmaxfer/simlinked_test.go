@@ -18,12 +18,12 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // linkedStep is one transfer of a linkedRun.
 type linkedStep struct {
-	sender negotiate.Side
+	sender wire.Side
 	path   string
 	old    string // what the target holds before; empty: nothing
 	new    string
@@ -47,9 +47,9 @@ const linkedClosing = 5 * time.Second
 func newLinkedRun(t *testing.T, with injection, fast bool) *linkedRun {
 	random := rand.New(rand.NewPCG(1, 2))
 	r := &linkedRun{t: t, usable: true, steps: []linkedStep{
-		{sender: negotiate.Host, path: "/files/first"},
-		{sender: negotiate.DPU, path: "/files/second", old: "old"},
-		{sender: negotiate.Host, path: "/files/third"},
+		{sender: wire.Host, path: "/files/first"},
+		{sender: wire.DPU, path: "/files/second", old: "old"},
+		{sender: wire.Host, path: "/files/third"},
 	}}
 	disks := [2]*disktest.Memory{disktest.NewMemory("/files"), disktest.NewMemory("/files")}
 	for i := range r.steps {
@@ -62,7 +62,7 @@ func newLinkedRun(t *testing.T, with injection, fast bool) *linkedRun {
 	}
 	r.attempt = newAttempt(scenario{
 		Seed: 1, Chunk: 4096, Depth: 3, Idle: time.Second, Digest: digest.CRC32C,
-		Durability: negotiate.DurabilityFull, NetDelay: time.Millisecond, EngineDelay: time.Millisecond,
+		Durability: wire.DurabilityFull, NetDelay: time.Millisecond, EngineDelay: time.Millisecond,
 		DiskDelay: time.Millisecond, Overwrite: true, FastPath: fast,
 	}, disks, fault{})
 	r.injection = with
@@ -87,7 +87,7 @@ func (r *linkedRun) start() {
 	r.bus = dmaxfertest.NewBus(r.device)
 	r.network = dmaxfertest.Connect(testMessage, r.delay, r.delivery)
 	for side := range r.ends {
-		r.ends[side] = &linkedEnd{r.network.Conn(negotiate.Side(side))}
+		r.ends[side] = &linkedEnd{r.network.Conn(wire.Side(side))}
 		r.memory[side] = window.Keep(r.bus.Memory(r.Seed))
 	}
 }
@@ -97,7 +97,7 @@ func (r *linkedRun) end() {
 	for side := range r.ends {
 		_ = r.memory[side].Close() // may be what fails; then it can be called again
 		if err := r.memory[side].Close(); err != nil {
-			r.t.Errorf("the memory of the %s: %v", negotiate.Side(side), err)
+			r.t.Errorf("the memory of the %s: %v", wire.Side(side), err)
 		}
 		_ = r.ends[side].raw.Close()
 	}
@@ -107,7 +107,7 @@ func (r *linkedRun) end() {
 	}
 	for side, on := range r.disks {
 		if n := on.Handles(); n != 0 {
-			r.t.Errorf("the %s has %d handles left", negotiate.Side(side), n)
+			r.t.Errorf("the %s has %d handles left", wire.Side(side), n)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (r *linkedRun) transfer(s linkedStep) {
 	var errs, ends [2]error
 	var sides sync.WaitGroup
 	for side := range errs {
-		side := negotiate.Side(side)
+		side := wire.Side(side)
 		ctx, stop := context.WithCancelCause(context.Background())
 		r.stop[side] = stop
 		defer stop(nil)
@@ -136,7 +136,7 @@ func (r *linkedRun) transfer(s linkedStep) {
 	r.usable = ends == [2]error{} && !errors.Is(errors.Join(errs[:]...), job.ErrHung)
 }
 
-func (r *linkedRun) runSide(ctx context.Context, side negotiate.Side, o Options) (err, ended error) {
+func (r *linkedRun) runSide(ctx context.Context, side wire.Side, o Options) (err, ended error) {
 	use := job.TargetUse
 	if side == r.Sender {
 		use = job.SourceUse
@@ -228,7 +228,7 @@ func sweepLinked(
 // the one that ends the transfer, the next transfers succeed.
 func TestLinkedEveryMessageFails(t *testing.T) {
 	for name, is := range failingMessages {
-		for _, from := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		for _, from := range []wire.Side{wire.Host, wire.DPU} {
 			t.Run(fmt.Sprint(name, " of the ", from), func(t *testing.T) {
 				lost := is.kind == connectionLost || is.kind == peerSilent
 				sweepLinked(t, false, func(_ *linkedRun, fails func(int, string) bool) injection {
@@ -246,10 +246,10 @@ func TestLinkedEveryMessageFails(t *testing.T) {
 // A user who interrupts one side, at any message, ends that transfer and no other.
 func TestLinkedInterrupted(t *testing.T) {
 	for _, fast := range []bool{false, true} {
-		for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		for _, side := range []wire.Side{wire.Host, wire.DPU} {
 			t.Run(fmt.Sprintf("%s, fast %t", side, fast), func(t *testing.T) {
 				sweepLinked(t, fast, func(r *linkedRun, fails func(int, string) bool) injection {
-					return injection{message: func(at negotiate.Side, i int, message []byte) dmaxfertest.Delivery {
+					return injection{message: func(at wire.Side, i int, message []byte) dmaxfertest.Delivery {
 						if at == side && fails(i, "message") {
 							r.stop[side](errInterrupted)
 						}
@@ -333,7 +333,7 @@ func linkedDeviceHangs(t *testing.T, what string, fast bool) {
 		if err := r.memory[side].Close(); errors.Is(err, window.ErrMemoryInUse) {
 			inUse++
 		} else if err != nil {
-			t.Errorf("the memory of the %s: %v", negotiate.Side(side), err)
+			t.Errorf("the memory of the %s: %v", wire.Side(side), err)
 		}
 	}
 	if inUse != 1 {

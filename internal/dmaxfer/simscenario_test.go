@@ -10,20 +10,20 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // scenario is what a seed makes of a copy: all but what goes wrong.
 type scenario struct {
 	Seed       uint64
-	Sender     negotiate.Side
+	Sender     wire.Side
 	Size       int64
 	Chunk      int64
 	Depth      int
 	Idle       time.Duration
 	SenderIdle time.Duration // another one for the sender, if not 0
 	Digest     digest.Algorithm
-	Durability negotiate.Durability
+	Durability wire.Durability
 
 	Readback, NoSparse, Overwrite, Backup, NoResume, Xattrs bool
 	FromStream, ToStream                                    bool
@@ -43,7 +43,7 @@ type scenario struct {
 	Rules             []rule   // of the filter
 	Only              []string // list of files; nil: all
 
-	Asks                       negotiate.Side // for the next three
+	Asks                       wire.Side // for the next three
 	Checksum, DryRun, FailFast bool
 	MaxBytes, MaxEntries       [2]int64 // by side
 
@@ -82,7 +82,7 @@ func (k faultKind) String() string { return faultNames[k] }
 // fault is armed when At things have happened, and strikes at the next occasion.
 type fault struct {
 	Kind  faultKind
-	Side  negotiate.Side
+	Side  wire.Side
 	At    int64
 	Errno syscall.Errno // diskFails
 	Done  bool          // diskFails: the operation takes place before it fails
@@ -99,11 +99,11 @@ func newScenario(seed uint64) (scenario, *rand.Rand) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	yes := func(percent int) bool { return random.IntN(100) < percent }
 	sc := scenario{
-		Seed: seed, Sender: pick(random, negotiate.Host, negotiate.DPU),
+		Seed: seed, Sender: pick(random, wire.Host, wire.DPU),
 		Chunk: pick[int64](random, 4<<10, 8<<10, 16<<10), Depth: 1 + random.IntN(8),
 		Idle:       pick(random, time.Second, 3*time.Second, 30*time.Second),
 		Digest:     pick(random, digest.CRC32C, digest.CRC32C, digest.XXH3, digest.SHA256, digest.BLAKE3, digest.None),
-		Durability: pick(random, negotiate.DurabilityNone, negotiate.DurabilityFile, negotiate.DurabilityFull),
+		Durability: pick(random, wire.DurabilityNone, wire.DurabilityFile, wire.DurabilityFull),
 		Readback:   yes(20), NoSparse: yes(20), Overwrite: yes(30), Backup: yes(50), NoResume: yes(15), Xattrs: yes(20),
 		NetDelay:    pick(random, 0, 100*time.Microsecond, 5*time.Millisecond),
 		EngineDelay: pick(random, 0, time.Millisecond, 20*time.Millisecond),
@@ -158,11 +158,11 @@ func newFault(random *rand.Rand, sc scenario, steps int64) fault {
 		kind = cancelled
 	}
 	t := fault{
-		Kind: kind, Side: pick(random, negotiate.Host, negotiate.DPU), At: random.Int64N(steps + 1),
+		Kind: kind, Side: pick(random, wire.Host, wire.DPU), At: random.Int64N(steps + 1),
 		Errno: pick(random, syscall.EIO, syscall.ENOSPC, syscall.EDQUOT), Done: random.IntN(2) == 0,
 	}
 	if kind == engineFails || kind == engineStalls || kind == alwaysCorrupted {
-		t.Side = negotiate.DPU
+		t.Side = wire.DPU
 	}
 	return t
 }
@@ -187,7 +187,7 @@ func (sc *scenario) targetPath() string {
 // newDisks has the source on one, and perhaps an old target on the other.
 func (sc *scenario) newDisks() [2]*disktest.Memory {
 	disks := [2]*disktest.Memory{disktest.NewMemory("/files"), disktest.NewMemory("/files")}
-	disks[negotiate.DPU].Fills()
+	disks[wire.DPU].Fills()
 	if sc.Tree != nil {
 		putTree(disks[sc.Sender], simTree, sc.Tree, sc.Linked)
 		if sc.OldTree != nil {

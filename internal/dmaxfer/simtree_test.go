@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // TestTreeSimulation is TestSimulation for directories. What each attempt does is foretold by a model of the file
@@ -112,7 +112,7 @@ func newTreeScenario(seed uint64) (scenario, *rand.Rand) {
 	if yes(15) {
 		sc.Only = newList(random, sc.Tree)
 	}
-	sc.Asks = pick(random, negotiate.Host, negotiate.DPU)
+	sc.Asks = pick(random, wire.Host, wire.DPU)
 	sc.Checksum, sc.DryRun, sc.FailFast = yes(20), yes(10), yes(15)
 	if yes(10) {
 		sc.MaxEntries[random.IntN(2)] = 1 + random.Int64N(int64(len(sc.Tree))+2)

@@ -14,7 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // treeChecker holds the attempts of one seed to what is promised of trees.
@@ -66,7 +66,7 @@ func (c *treeChecker) look(disks [2]*disktest.Memory) {
 	}
 	interrupted := slices.Contains(c.list(c.Sender.Other()), ".tree.dma-copy-part")
 	compares := !c.Overwrite && !c.IgnoreExisting && target != nil && !interrupted
-	if compares && c.Sender == negotiate.DPU { // then the host sends
+	if compares && c.Sender == wire.DPU { // then the host sends
 		source, target = target, source
 	}
 	c.model = foretell(c.scenario, source, target, compares)
@@ -121,7 +121,7 @@ func (c *treeChecker) mustSucceed(when string, e results) {
 	allowed := c.model.codes()
 	for side, err := range e.errs {
 		if !slices.Contains(allowed, code(err)) {
-			c.t.Errorf("%s the %s says %d (%v), not %v", when, negotiate.Side(side), code(err), err, allowed)
+			c.t.Errorf("%s the %s says %d (%v), not %v", when, wire.Side(side), code(err), err, allowed)
 		}
 	}
 	if allowed[0] != 0 && allowed[0] != int(jobtest.SomeFailed) {
@@ -131,8 +131,8 @@ func (c *treeChecker) mustSucceed(when string, e results) {
 	c.mustHave(when)
 	c.mustLeave(when, allowed[0] != 0)
 	for side, told := range e.done {
-		c.mustBeTold(when, negotiate.Side(side), told)
-		c.mustCount(when, negotiate.Side(side), e.told[side].Tree)
+		c.mustBeTold(when, wire.Side(side), told)
+		c.mustCount(when, wire.Side(side), e.told[side].Tree)
 	}
 }
 
@@ -217,7 +217,7 @@ func (c *treeChecker) mustLeave(when string, failed bool) {
 }
 
 // mustBeTold expects one event for each entry that a side knows of.
-func (c *treeChecker) mustBeTold(when string, side negotiate.Side, told outcomes) {
+func (c *treeChecker) mustBeTold(when string, side wire.Side, told outcomes) {
 	c.t.Helper()
 	count := 0
 	for _, e := range c.model.entries {
@@ -241,20 +241,20 @@ func (c *treeChecker) mustBeTold(when string, side negotiate.Side, told outcomes
 }
 
 // mustCount expects a summary with the numbers of the model.
-func (c *treeChecker) mustCount(when string, side negotiate.Side, got *job.TreeSummary) {
+func (c *treeChecker) mustCount(when string, side wire.Side, got *job.TreeSummary) {
 	c.t.Helper()
 	var want job.TreeSummary
 	for _, e := range c.model.entries {
 		done := job.FileDone{Path: e.path, Action: e.action, Bytes: int64(len(e.is.text))}
 		switch {
 		case e.first != "":
-			done.Kind = negotiate.EntryHardLink
+			done.Kind = wire.EntryHardLink
 		case e.isDirectory():
-			done.Kind = negotiate.EntryDirectory
+			done.Kind = wire.EntryDirectory
 		case e.is.mode == fs.ModeSymlink:
-			done.Kind = negotiate.EntrySymlink
+			done.Kind = wire.EntrySymlink
 		default:
-			done.Kind = negotiate.EntryFile
+			done.Kind = wire.EntryFile
 		}
 		if e.action != job.Skipped || side == c.model.Sender {
 			want.Add(done)
@@ -317,14 +317,14 @@ func (c *treeChecker) entries(e results) {
 		return // a side may have been told of another entry
 	}
 	for side, err := range e.errs {
-		c.isTold(negotiate.Side(side), e.done[side], got)
+		c.isTold(wire.Side(side), e.done[side], got)
 		if err == nil && !c.last.dead[side].Load() {
-			c.allThere(negotiate.Side(side), got)
+			c.allThere(wire.Side(side), got)
 		}
 	}
 }
 
-func (c *treeChecker) allThere(side negotiate.Side, got fileTree) {
+func (c *treeChecker) allThere(side wire.Side, got fileTree) {
 	c.t.Helper()
 	for _, e := range c.model.entries {
 		if e.path != "" && !e.unsent && !c.readsOnly() && !c.isNew(e.path, got[e.path]) {
@@ -334,7 +334,7 @@ func (c *treeChecker) allThere(side negotiate.Side, got fileTree) {
 }
 
 // isTold checks what a side was told of each entry.
-func (c *treeChecker) isTold(side negotiate.Side, told outcomes, got fileTree) {
+func (c *treeChecker) isTold(side wire.Side, told outcomes, got fileTree) {
 	c.t.Helper()
 	for name, is := range told {
 		if name == "" {
@@ -376,18 +376,18 @@ func (c *treeChecker) agreement(e results) {
 	case messageGarbled:
 		return
 	case messageCut:
-		if complete || sent == int(negotiate.AbortPeer) && received == int(negotiate.AbortProtocol) {
+		if complete || sent == int(wire.AbortPeer) && received == int(wire.AbortProtocol) {
 			return
 		}
-		if foretold && sent == int(negotiate.AbortProtocol) {
+		if foretold && sent == int(wire.AbortProtocol) {
 			return // while the receiver found a difference
 		}
 	case connectionLost, peerSilent:
-		if (complete || foretold) && sent == int(negotiate.AbortPeer) {
+		if (complete || foretold) && sent == int(wire.AbortPeer) {
 			return // the receiver has finished, or found a difference, and could not say so
 		}
 	case cancelled:
-		if (complete || foretold) && c.fault.Side == sender && sent == int(negotiate.AbortInterrupted) {
+		if (complete || foretold) && c.fault.Side == sender && sent == int(wire.AbortInterrupted) {
 			return
 		}
 	}
@@ -408,7 +408,7 @@ func (c *treeChecker) sameOutcomes(e results) {
 	sender := c.model.Sender
 	sent, received := e.done[sender], e.done[sender.Other()]
 	for name, is := range received {
-		if other, found := sent[name]; !found || other.Action != is.Action && is.Kind != negotiate.EntryDirectory {
+		if other, found := sent[name]; !found || other.Action != is.Action && is.Kind != wire.EntryDirectory {
 			c.t.Errorf("%s is %s for the receiver, and %s (%t) for the sender", name, is.Action, other.Action, found)
 		}
 	}

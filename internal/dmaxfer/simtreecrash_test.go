@@ -11,7 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // crashedTree is the transfer of a tree after which the receiver loses power at any time.
@@ -26,8 +26,8 @@ type crashedTree struct {
 // A loss of power leaves the old content or the new under each final name. With full durability it leaves all files
 // that the sender knows to be committed, and after its success everything.
 func TestTreeSurvivesALossOfPower(t *testing.T) {
-	for _, durability := range []negotiate.Durability{
-		negotiate.DurabilityNone, negotiate.DurabilityFile, negotiate.DurabilityFull,
+	for _, durability := range []wire.Durability{
+		wire.DurabilityNone, wire.DurabilityFile, wire.DurabilityFull,
 	} {
 		for _, syncs := range []bool{true, false} {
 			for _, overwrite := range []bool{false, true} {
@@ -42,10 +42,10 @@ func TestTreeSurvivesALossOfPower(t *testing.T) {
 	}
 }
 
-func crashScenario(durability negotiate.Durability, overwrite bool) scenario {
+func crashScenario(durability wire.Durability, overwrite bool) scenario {
 	random := rand.New(rand.NewPCG(2, 2))
 	sc := scenario{
-		Sender: negotiate.Host, Chunk: 4096, Depth: 2, Idle: time.Second, Digest: digest.CRC32C,
+		Sender: wire.Host, Chunk: 4096, Depth: 2, Idle: time.Second, Digest: digest.CRC32C,
 		Durability: durability, Overwrite: overwrite, NoResume: true,
 		Tree: fileTree{
 			"a":   {text: noise(random, 4096+100, false)},
@@ -97,7 +97,7 @@ func (c *crashedTree) copyAndCrash(syncs bool) {
 func (c *crashedTree) confirm(e job.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if is, done := e.(job.FileDone); done && is.Kind == negotiate.EntryFile && is.Action == job.Copied {
+	if is, done := e.(job.FileDone); done && is.Kind == wire.EntryFile && is.Action == job.Copied {
 		c.confirmed[is.Path] = c.receiver.Steps() - 1
 	}
 }
@@ -112,9 +112,9 @@ func (c *crashedTree) check(crash disktest.Crash) {
 		old, whole := found == existed && is.same(was), found && is.same(want)
 		confirmed, known := c.confirmed[name]
 		switch {
-		case !old && !whole && (c.Durability != negotiate.DurabilityNone || want.mode != 0):
+		case !old && !whole && (c.Durability != wire.DurabilityNone || want.mode != 0):
 			c.t.Errorf("%s: %s has %d bytes that are neither old nor new", crash.What, name, len(is.text))
-		case c.Durability != negotiate.DurabilityFull || whole:
+		case c.Durability != wire.DurabilityFull || whole:
 		case known && crash.Step >= confirmed, crash.Step == last:
 			c.t.Errorf("%s: %s was confirmed, and is gone", crash.What, name)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // treeModel is what a transfer without faults does, given what both sides have. It shares no code with the program.
@@ -29,10 +29,10 @@ type modelEntry struct {
 	is     treeEntry // there
 	first  string    // of a hard link: the path that is linked to
 	action job.Action
-	code   negotiate.AbortCode // of a failure
-	unsent bool                // the receiver does not learn of it
-	want   treeEntry           // content of the target afterwards, unless it fails
-	keeps  bool                // the file of the target is kept with its attributes, because the digests agree
+	code   wire.AbortCode // of a failure
+	unsent bool           // the receiver does not learn of it
+	want   treeEntry      // content of the target afterwards, unless it fails
+	keeps  bool           // the file of the target is kept with its attributes, because the digests agree
 }
 
 // isDirectory reports whether a directory is sent.
@@ -44,7 +44,7 @@ func foretell(sc scenario, source, target fileTree, compares bool) *treeModel {
 	m := &treeModel{scenario: &sc, source: source, target: target, compares: compares}
 	selects := sc.Sender
 	if compares {
-		sc.Sender = negotiate.Host
+		sc.Sender = wire.Host
 	}
 	m.selects = selects == sc.Sender
 	m.entries = m.list(source, m.selects)
@@ -145,7 +145,7 @@ func (l *lister) entry(at, of string, inside []string) {
 }
 
 func (l *lister) fails(at string) {
-	l.found = append(l.found, &modelEntry{path: at, action: job.Failed, code: negotiate.AbortSource, unsent: true})
+	l.found = append(l.found, &modelEntry{path: at, action: job.Failed, code: wire.AbortSource, unsent: true})
 }
 
 // resolve returns what a symlink in a directory leads to; found is false if that is not in the tree.
@@ -213,7 +213,7 @@ func (m *treeModel) decide() {
 		case m.IgnoreExisting && existed && !e.isDirectory():
 			e.action, e.want = job.Existing, was
 		case m.cannotCompare(e):
-			e.action, e.code = job.Failed, negotiate.AbortSource
+			e.action, e.code = job.Failed, wire.AbortSource
 		case existed && e.isDirectory() != (was.mode == fs.ModeDir):
 			e.fail() // something is in the way
 		case e.isDirectory():
@@ -255,7 +255,7 @@ func (m *treeModel) decideLink(e, first *modelEntry, was treeEntry) {
 	}
 }
 
-func (e *modelEntry) fail() { e.action, e.code = job.Failed, negotiate.AbortTarget }
+func (e *modelEntry) fail() { e.action, e.code = job.Failed, wire.AbortTarget }
 
 // copies returns the action for an entry that the target needs or not.
 func (m *treeModel) copies(needed bool) job.Action {
@@ -307,10 +307,10 @@ func (m *treeModel) differs() bool {
 func (m *treeModel) codes() []int {
 	var codes []int
 	if m.compares && m.differs() {
-		codes = append(codes, int(negotiate.AbortSource))
+		codes = append(codes, int(wire.AbortSource))
 	}
 	if m.exceeds() {
-		codes = append(codes, int(negotiate.AbortLimit))
+		codes = append(codes, int(wire.AbortLimit))
 	}
 	failed := false
 	for _, e := range m.entries {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Many entries that take longer than the idle timeout together are no standstill.
@@ -28,7 +28,7 @@ func TestSlowTrees(t *testing.T) {
 		"flushing": {false, "syncfs"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bothSides(t, func(t *testing.T, sender negotiate.Side) {
+			bothSides(t, func(t *testing.T, sender wire.Side) {
 				at := sender
 				if !slow.sends {
 					at = sender.Other()
@@ -42,13 +42,13 @@ func TestSlowTrees(t *testing.T) {
 				c := newTreeChecker(t, sc)
 				var begun, was atomic.Bool
 				e := c.run(sc.newDisks(), fault{}, injection{
-					message: func(_ negotiate.Side, _ int, message []byte) dmaxfertest.Delivery {
-						if isMessage(message, negotiate.TypeTransfer) {
+					message: func(_ wire.Side, _ int, message []byte) dmaxfertest.Delivery {
+						if isMessage(message, wire.TypeTransfer) {
 							begun.Store(true)
 						}
 						return dmaxfertest.Delivery{Message: message}
 					},
-					file: func(side negotiate.Side, _ int, op, _ string) *disktest.Fault {
+					file: func(side wire.Side, _ int, op, _ string) *disktest.Fault {
 						if side != at || op != slow.op || !begun.Load() {
 							return nil
 						}

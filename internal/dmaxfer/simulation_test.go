@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 var (
@@ -117,7 +117,7 @@ func (c *checker) nothingIsOpen() {
 	c.t.Helper()
 	for side, on := range c.disks {
 		if n := on.Handles(); n != 0 {
-			c.t.Errorf("the %s has %d handles left", negotiate.Side(side), n)
+			c.t.Errorf("the %s has %d handles left", wire.Side(side), n)
 		}
 	}
 	if n := c.last.bus.Left(); n != 0 {
@@ -130,7 +130,7 @@ func (c *checker) inTime(e results) {
 	c.t.Helper()
 	for side, at := range e.ended {
 		if took := at.Sub(time.Unix(0, c.last.progress.Load())); took > c.Idle+c.tolerance+time.Second {
-			c.t.Errorf("the %s ended %s after the last progress: %v", negotiate.Side(side), took, e.errs[side])
+			c.t.Errorf("the %s ended %s after the last progress: %v", wire.Side(side), took, e.errs[side])
 		}
 	}
 }
@@ -149,7 +149,7 @@ func (c *checker) mustSucceed(when string, e results) {
 	c.t.Helper()
 	for side, err := range e.errs {
 		if err != nil {
-			c.t.Errorf("%s the %s failed: %v", when, negotiate.Side(side), err)
+			c.t.Errorf("%s the %s failed: %v", when, wire.Side(side), err)
 		}
 	}
 	if got, found := c.target(); !found || got != c.content {
@@ -172,7 +172,7 @@ func (c *checker) judge(e results) {
 		may = may || err != nil
 	}
 	switch code(e.errs[c.Sender]) {
-	case int(negotiate.AbortSourceChanged):
+	case int(wire.AbortSourceChanged):
 		may = may && c.last.dead[c.Sender.Other()].Load() // it would be of no use
 	}
 	c.names(may)
@@ -183,7 +183,7 @@ func (c *checker) finalName(e results) {
 	c.t.Helper()
 	got, found := c.target()
 	receiver, sender := c.Sender.Other(), c.Sender
-	alive := func(side negotiate.Side) bool { return !c.last.dead[side].Load() }
+	alive := func(side wire.Side) bool { return !c.last.dead[side].Load() }
 	switch {
 	case c.ToStream:
 		if !strings.HasPrefix(c.content, got) && c.fault.Kind != sourceChanged && c.fault.Kind != messageGarbled {
@@ -198,7 +198,7 @@ func (c *checker) finalName(e results) {
 	if err := e.errs[receiver]; err != nil && alive(receiver) && c.done() && c.content != c.old && !c.mayBeNamed() {
 		c.t.Errorf("the receiver has given the file its name, and yet it says: %v", err)
 	}
-	for _, side := range []negotiate.Side{receiver, sender} {
+	for _, side := range []wire.Side{receiver, sender} {
 		if alive(side) && e.errs[side] == nil && got != c.content && c.fault.Kind != sourceChanged {
 			c.t.Errorf("the %s says that all is well, and the target has %d bytes of other content", side, len(got))
 		}
@@ -212,7 +212,7 @@ func (c *checker) mayBeNamed() bool { return c.fault.Kind == diskFails }
 func (c *checker) changedBefore(e results) bool {
 	source, _ := c.disks[c.Sender].Get(c.sourcePath())
 	got, _ := c.target()
-	return e.errs[negotiate.Host] == nil && e.errs[negotiate.DPU] == nil && got == source
+	return e.errs[wire.Host] == nil && e.errs[wire.DPU] == nil && got == source
 }
 
 // agreement is that both sides say the same, as far as they can know it.
@@ -222,16 +222,16 @@ func (c *checker) agreement(e results) {
 	if (sent == nil) == (received == nil) && !e.native {
 		return // the reference protocol, in which they begin, carries no reasons
 	}
-	unknown := errors.Is(sent, negotiate.ErrOutcomeUnknown)
+	unknown := errors.Is(sent, wire.ErrOutcomeUnknown)
 	switch c.fault.Kind {
 	case crashed:
 		c.survivor(e)
 		return
 	case messageCut, messageGarbled:
-		if unknown && (received == nil || code(received) == int(negotiate.AbortProtocol)) {
+		if unknown && (received == nil || code(received) == int(wire.AbortProtocol)) {
 			return // a sender that no longer understands the receiver does not learn the outcome
 		}
-		if code(sent) == int(negotiate.AbortProtocol) && received == nil {
+		if code(sent) == int(wire.AbortProtocol) && received == nil {
 			return // or does not trust what it has learnt
 		}
 	case connectionLost, peerSilent, cancelled:
@@ -255,7 +255,7 @@ func (c *checker) survivor(e results) {
 	if err == nil {
 		return // finalName has seen that this is true
 	}
-	if code(err) != int(negotiate.AbortPeer) {
+	if code(err) != int(wire.AbortPeer) {
 		c.t.Errorf("the %s, whose peer crashed, says %d: %v", side, code(err), err)
 	}
 }
@@ -297,7 +297,7 @@ func (c *checker) names(mayKeep bool) {
 	}
 }
 
-func (c *checker) list(side negotiate.Side) []string {
+func (c *checker) list(side wire.Side) []string {
 	dir, err := c.disks[side].OpenDir("/files")
 	if err != nil {
 		c.t.Fatal(err)
@@ -355,9 +355,9 @@ func (c *checker) resumed(left int64, e results) {
 func (c *checker) toldOfResume(e results) {
 	c.t.Helper()
 	for side, told := range e.told {
-		if e.errs[side] == nil && told.Protocol == negotiate.Native && told.Resumed != e.resume-e.resent {
+		if e.errs[side] == nil && told.Protocol == wire.Native && told.Resumed != e.resume-e.resent {
 			c.t.Errorf("the %s tells of %d bytes resumed: there were %d, of which %d were sent again",
-				negotiate.Side(side), told.Resumed, e.resume, e.resent)
+				wire.Side(side), told.Resumed, e.resume, e.resent)
 		}
 	}
 }

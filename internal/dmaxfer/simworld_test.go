@@ -23,7 +23,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Where the two sides of a simulation have their files, each on a disk of its own.
@@ -61,9 +63,9 @@ type attempt struct {
 	progress  atomic.Int64    // when there was some, as time.Time.UnixNano
 
 	mu      sync.Mutex
-	resumed int64             // bytes, as ANSWERS said
-	resent  int64             // bytes below that which came as data nevertheless
-	beats   [2]negotiate.Beat // by side, the last
+	resumed int64          // bytes, as ANSWERS said
+	resent  int64          // bytes below that which came as data nevertheless
+	beats   [2]native.Beat // by side, the last
 	hellos  int
 	changed string      // the file of a tree that has changed, relative to it
 	done    [2]outcomes // by side, what was told of the entries of a tree
@@ -72,10 +74,10 @@ type attempt struct {
 // injection is what a test adds to an attempt, in place of a fault. All may be nil.
 type injection struct {
 	device  *dmaxfertest.DeviceFaults
-	file    func(side negotiate.Side, n int, op, name string) *disktest.Fault
-	message func(from negotiate.Side, n int, message []byte) dmaxfertest.Delivery
+	file    func(side wire.Side, n int, op, name string) *disktest.Fault
+	message func(from wire.Side, n int, message []byte) dmaxfertest.Delivery
 	wish    func(o *Options) // further options
-	conn    func(side negotiate.Side, conn comch.Conn) comch.Conn
+	conn    func(side wire.Side, conn comch.Conn) comch.Conn
 	started func(a *attempt) // in the bubble, before the sides start
 }
 
@@ -120,7 +122,7 @@ func (a *attempt) run() results {
 	}
 	var sides sync.WaitGroup
 	for side, ctx := range contexts {
-		side := negotiate.Side(side)
+		side := wire.Side(side)
 		sides.Go(func() {
 			result.told[side], result.errs[side] = a.copy(ctx, side)
 			result.ended[side] = time.Now()
@@ -145,12 +147,12 @@ func (a *attempt) forgetStream() {
 // simPaths returns the fast path, and besides it DMA where dma is set.
 func simPaths(dma bool) job.Paths {
 	if dma {
-		return job.PathsOf(negotiate.PathDMA, negotiate.PathFast)
+		return job.PathsOf(wire.PathDMA, wire.PathFast)
 	}
-	return job.PathsOf(negotiate.PathFast)
+	return job.PathsOf(wire.PathFast)
 }
 
-func (a *attempt) copy(ctx context.Context, side negotiate.Side) (job.Summary, error) {
+func (a *attempt) copy(ctx context.Context, side wire.Side) (job.Summary, error) {
 	conn := a.network.Conn(side)
 	defer func() { _ = conn.Close() }() // a pair has nothing to report
 	if a.conn != nil {
@@ -188,7 +190,7 @@ func (a *attempt) happened() {
 }
 
 // strikes reports, once, that the fault strikes here.
-func (a *attempt) strikes(kind faultKind, side negotiate.Side) bool {
+func (a *attempt) strikes(kind faultKind, side wire.Side) bool {
 	if a.fault.Kind == kind && a.fault.Side == side && a.armed.CompareAndSwap(true, false) {
 		a.strike()
 		return true
@@ -204,9 +206,9 @@ func (a *attempt) strike() {
 func (a *attempt) moved() { a.progress.Store(time.Now().UnixNano()) }
 
 // crash leaves a side's disk as it is, and ends the side.
-func (a *attempt) crash(side negotiate.Side) {
+func (a *attempt) crash(side wire.Side) {
 	a.dead[side].Store(true)
-	if side == negotiate.Host {
+	if side == wire.Host {
 		a.bus.Revoke()
 	}
 	a.network.BreakDown()
@@ -225,7 +227,7 @@ func (a *attempt) chance(percent int64) bool { return a.below(100) < percent }
 func (a *attempt) newDeviceFaults() *dmaxfertest.DeviceFaults {
 	t := dmaxfertest.NoDeviceFaults()
 	t.Latency = func(random *rand.Rand) time.Duration {
-		if a.strikes(engineStalls, negotiate.DPU) {
+		if a.strikes(engineStalls, wire.DPU) {
 			return -1
 		}
 		return time.Duration(random.Int64N(int64(a.EngineDelay) + 1))
@@ -238,7 +240,7 @@ func (a *attempt) newDeviceFaults() *dmaxfertest.DeviceFaults {
 
 func (a *attempt) arrive(length int64) (flip int, err error) {
 	a.happened()
-	if a.dead[negotiate.DPU].Load() || a.strikes(engineFails, negotiate.DPU) {
+	if a.dead[wire.DPU].Load() || a.strikes(engineFails, wire.DPU) {
 		return -1, &doca.Error{Op: "doca_dma_task_memcpy", Code: doca.CodeIOFailed}
 	}
 	if a.corrupts() {
@@ -253,14 +255,14 @@ func (a *attempt) corrupts() bool {
 		a.struck.Store(true)
 		return true
 	}
-	return a.chance(a.Corruption) && a.corrupted.Add(1) <= negotiate.MaxAttempt
+	return a.chance(a.Corruption) && a.corrupted.Add(1) <= native.MaxAttempt
 }
 
 // delay is how long a message takes.
 func (a *attempt) delay() time.Duration { return time.Duration(a.below(int64(a.NetDelay) + 1)) }
 
 // delivery is what the network does with a message.
-func (a *attempt) delivery(from negotiate.Side, message []byte) dmaxfertest.Delivery {
+func (a *attempt) delivery(from wire.Side, message []byte) dmaxfertest.Delivery {
 	a.happened()
 	n := int(a.messages[from].Add(1) - 1)
 	a.listen(from, message)
@@ -283,10 +285,10 @@ func (a *attempt) delivery(from negotiate.Side, message []byte) dmaxfertest.Deli
 func (a *attempt) garble(message []byte) []byte {
 	garbled := append([]byte(nil), message...)
 	at := a.below(int64(len(garbled)))
-	_, direction := negotiate.Decode(message)
-	_, hello := negotiate.DecodeHello(message)
-	if direction == nil || hello == nil || isMessage(message, negotiate.TypeEntries) ||
-		isMessage(message, negotiate.TypePack) && a.Digest == digest.None {
+	_, direction := reference.Decode(message)
+	_, hello := native.DecodeHello(message)
+	if direction == nil || hello == nil || isMessage(message, wire.TypeEntries) ||
+		isMessage(message, wire.TypePack) && a.Digest == digest.None {
 		at %= 4
 	}
 	garbled[at] ^= byte(1 + a.below(255))
@@ -294,36 +296,36 @@ func (a *attempt) garble(message []byte) []byte {
 }
 
 // listen notes what makes a copy go on.
-func (a *attempt) listen(from negotiate.Side, message []byte) {
+func (a *attempt) listen(from wire.Side, message []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if beat, err := negotiate.DecodeBeat(message); err != nil || beat != a.beats[from] {
+	if beat, err := native.DecodeBeat(message); err != nil || beat != a.beats[from] {
 		a.beats[from] = beat
 		a.moved()
 	}
-	answers, _ := negotiate.DecodeAnswers(nil, message)
+	answers, _ := native.DecodeAnswers(nil, message)
 	for _, answer := range answers {
 		a.resumed += int64(answer.Offset)
 	}
-	if _, err := negotiate.DecodeHello(message); err == nil {
+	if _, err := native.DecodeHello(message); err == nil {
 		a.hellos++
 	}
 	if isEnd(message) {
 		a.ended.Store(true)
 	}
-	records, err := negotiate.DecodeChunks(nil, message)
+	records, err := native.DecodeChunks(nil, message)
 	if err != nil {
 		return
 	}
 	for _, r := range records {
-		if r.Kind == negotiate.DataRecord && int64(r.Offset+r.Length) <= a.resumed {
+		if r.Kind == native.DataRecord && int64(r.Offset+r.Length) <= a.resumed {
 			a.resent += int64(r.Length)
 		}
 	}
 }
 
 // files is a side's disk as its process sees it.
-func (a *attempt) files(side negotiate.Side) disk.FS {
+func (a *attempt) files(side wire.Side) disk.FS {
 	faulty := disktest.NewFaulty(a.disks[side], func(n int, op, name string) *disktest.Fault {
 		if a.dead[side].Load() {
 			return &disktest.Fault{Err: syscall.EIO}
@@ -407,7 +409,7 @@ func (a *attempt) anyFile() string {
 }
 
 // options are a side's.
-func (a *attempt) options(side negotiate.Side) (o Options) {
+func (a *attempt) options(side wire.Side) (o Options) {
 	o = Options{
 		Side: side, FS: a.files(side), File: simPath, Log: zerolog.Nop(),
 		Chunk: a.Chunk, Depth: a.Depth, IdleTimeout: a.Idle, Digest: a.Digest, Durability: a.Durability,
@@ -437,7 +439,7 @@ func (a *attempt) options(side negotiate.Side) (o Options) {
 	return o
 }
 
-func (a *attempt) addTreeOptions(o *Options, side negotiate.Side) {
+func (a *attempt) addTreeOptions(o *Options, side wire.Side) {
 	o.File, o.HardLinks = simTree, a.HardLinks
 	o.MaxBytes, o.MaxEntries = a.MaxBytes[side], a.MaxEntries[side]
 	if side == a.Asks {
@@ -501,8 +503,8 @@ func (a *attempt) holdsStream() bool {
 
 // exitClass returns the code with which the program ends.
 func exitClass(err error) int {
-	if _, aborted := errors.AsType[*negotiate.PeerAborted](err); !aborted && errors.Is(err, errInterrupted) {
-		return int(negotiate.AbortInterrupted)
+	if _, aborted := errors.AsType[*native.PeerAborted](err); !aborted && errors.Is(err, errInterrupted) {
+		return int(wire.AbortInterrupted)
 	}
 	return jobtest.ExitCode(err)
 }

@@ -17,13 +17,13 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // watchedSide is a side that waits for a peer which has stopped: the lines that it logs about that, and those that it
 // tells somebody who asks meanwhile.
 type watchedSide struct {
-	side     negotiate.Side
+	side     wire.Side
 	progress job.Progress
 
 	mu     sync.Mutex
@@ -87,11 +87,11 @@ func TestStallIsExplained(t *testing.T) {
 	all := allSweepScenarios()
 	for _, test := range []struct {
 		scenario string
-		stops    negotiate.Side
+		stops    wire.Side
 		at       int // message of the peer from which on it is silent
 		want     []string
 	}{
-		{"new file of the host", negotiate.DPU, 4, []string{
+		{"new file of the host", wire.DPU, 4, []string{
 			`^the host waits for the DPU to acknowledge \d slots?.*; ` +
 				`last progress 3\.\ds ago, last message of the DPU 3\.\ds ago`,
 			`^slots: [1-3] of 3 in flight, last change [23]\.\ds ago$`,
@@ -99,21 +99,21 @@ func TestStallIsExplained(t *testing.T) {
 			`^entry 0 /files/file: the (sender is to send its content|receiver is to commit it), ` +
 				`\S+ \w+ of 16 KiB transferred, `,
 		}},
-		{"new file of the host", negotiate.Host, 6, []string{
+		{"new file of the host", wire.Host, 6, []string{
 			`^the DPU waits for the host to send the content of 1 entry; last progress 3`,
 			`^slots: 0 of 3 in flight`, `^messages: 0 unsent`,
 			`^entry 0 /files/file: the sender is to send its content, `,
 		}},
-		{"new file of the DPU", negotiate.DPU, 3, []string{
+		{"new file of the DPU", wire.DPU, 3, []string{
 			`^the host waits for the DPU to announce entries, or the end; `, `^slots: 0 of 3`, `^messages: 0 unsent`,
 		}},
-		{"new file of the DPU", negotiate.Host, 0, []string{
+		{"new file of the DPU", wire.Host, 0, []string{
 			`^the DPU waits for the host to report whether it has the file; last progress 3`, `^messages: 0 unsent`,
 		}},
-		{"new file of the DPU", negotiate.Host, 1, []string{
+		{"new file of the DPU", wire.Host, 1, []string{
 			`^the DPU waits for the host to send its HELLO; last progress 3`, `^messages: 0 unsent`,
 		}},
-		{"new tree of the host", negotiate.DPU, 3, []string{
+		{"new tree of the host", wire.DPU, 3, []string{
 			`^the host waits for the DPU to acknowledge 3 slots, answer \d entries`,
 			`^slots: 3 of 3`, `^messages: 0 unsent`,
 			`^entry 0 \.: the receiver is to answer, last progress`, `^entry 1 a: `, `^entry 2 b: `, `^entry 3 b/c: `,
@@ -190,10 +190,10 @@ func TestStuckTransferIsExplained(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sc := sweepScenarios()["new file of the host"]
 			sc.Idle = 3 * time.Second
-			w := &watchedSide{side: negotiate.Host}
-			with, stopped := stoppingPeer(negotiate.DPU, 4, silences["silent"])
+			w := &watchedSide{side: wire.Host}
+			with, stopped := stoppingPeer(wire.DPU, 4, silences["silent"])
 			with = w.watching(with, stopped)
-			with.conn = func(side negotiate.Side, conn comch.Conn) comch.Conn {
+			with.conn = func(side wire.Side, conn comch.Conn) comch.Conn {
 				if side != w.side {
 					return conn
 				}

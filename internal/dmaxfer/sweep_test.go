@@ -14,7 +14,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // A sweep lets call 0 fail, then call 1, and so on, until a copy gets by without the fault. Each time both sides must
@@ -31,10 +32,10 @@ func firstOfSweep() int { return rand.IntN(sweepStep) }
 func sweepScenarios() map[string]scenario {
 	random := rand.New(rand.NewPCG(1, 2))
 	scenarios := map[string]scenario{}
-	for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+	for _, sender := range []wire.Side{wire.Host, wire.DPU} {
 		plain := scenario{
 			Sender: sender, Chunk: 4096, Depth: 3, Idle: time.Second,
-			Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
+			Digest: digest.CRC32C, Durability: wire.DurabilityFull,
 			Size: 4*4096 + 100, NetDelay: time.Millisecond, EngineDelay: time.Millisecond, DiskDelay: time.Millisecond,
 		}
 		plain.content = noise(random, plain.Size, false)
@@ -70,8 +71,8 @@ func (c *checker) stage() [2]*disktest.Memory {
 // it.
 func (c *checker) interrupt(disks [2]*disktest.Memory) {
 	acks := atomic.Int64{}
-	c.run(disks, fault{}, injection{message: func(_ negotiate.Side, _ int, message []byte) dmaxfertest.Delivery {
-		if _, err := negotiate.DecodeAcks(nil, message); err == nil && acks.Add(1) == 3 {
+	c.run(disks, fault{}, injection{message: func(_ wire.Side, _ int, message []byte) dmaxfertest.Delivery {
+		if _, err := native.DecodeAcks(nil, message); err == nil && acks.Add(1) == 3 {
 			return dmaxfertest.Delivery{Cut: true}
 		}
 		return dmaxfertest.Delivery{Message: message}
@@ -150,12 +151,12 @@ func (c *checker) mustEndAs(e results, want func(code int) bool) {
 	c.t.Helper()
 	for side, err := range e.errs {
 		if err != nil && e.native && !want(code(err)) {
-			c.t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+			c.t.Errorf("the %s says %d: %v", wire.Side(side), code(err), err)
 		}
 	}
 }
 
-func oneOf(codes ...negotiate.AbortCode) func(int) bool {
+func oneOf(codes ...wire.AbortCode) func(int) bool {
 	return func(code int) bool {
 		for _, c := range codes {
 			if code == int(c) {
@@ -168,10 +169,10 @@ func oneOf(codes ...negotiate.AbortCode) func(int) bool {
 
 func TestEveryFileCallFails(t *testing.T) {
 	for name, sc := range allSweepScenarios() {
-		for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
-			codes := []negotiate.AbortCode{negotiate.AbortTarget}
+		for _, side := range []wire.Side{wire.Host, wire.DPU} {
+			codes := []wire.AbortCode{wire.AbortTarget}
 			if side == sc.Sender {
-				codes[0] = negotiate.AbortSource
+				codes[0] = wire.AbortSource
 			}
 			if sc.Tree != nil {
 				codes = append(codes, jobtest.SomeFailed)
@@ -187,9 +188,9 @@ func TestEveryFileCallFails(t *testing.T) {
 }
 
 // failingFileCall lets one file call of a side fail.
-func failingFileCall(side negotiate.Side, done bool) func(fails func(int, string) bool) injection {
+func failingFileCall(side wire.Side, done bool) func(fails func(int, string) bool) injection {
 	return func(fails func(int, string) bool) injection {
-		return injection{file: func(at negotiate.Side, i int, op, name string) *disktest.Fault {
+		return injection{file: func(at wire.Side, i int, op, name string) *disktest.Fault {
 			if at != side || !fails(i, op+" "+name) {
 				return nil
 			}
@@ -235,7 +236,7 @@ func TestEveryDeviceCallFails(t *testing.T) {
 	for name, sc := range allSweepScenarios() {
 		for call, set := range failingDeviceCalls {
 			t.Run(fmt.Sprint(name, ", ", call), func(t *testing.T) {
-				sweep(t, sc, engineFails, failingDeviceCall(call, set), oneOf(negotiate.AbortDevice))
+				sweep(t, sc, engineFails, failingDeviceCall(call, set), oneOf(wire.AbortDevice))
 			})
 		}
 	}
@@ -251,30 +252,30 @@ type messageFault struct {
 var failingMessages = map[string]messageFault{
 	"cut": {
 		connectionLost, func([]byte) dmaxfertest.Delivery { return dmaxfertest.Delivery{Cut: true} },
-		oneOf(negotiate.AbortPeer),
+		oneOf(wire.AbortPeer),
 	},
 	"silence": {
 		peerSilent, func([]byte) dmaxfertest.Delivery { return dmaxfertest.Delivery{Freeze: true} },
-		oneOf(negotiate.AbortPeer),
+		oneOf(wire.AbortPeer),
 	},
 	"short": {
 		messageCut, func(m []byte) dmaxfertest.Delivery { return dmaxfertest.Delivery{Message: m[:min(len(m), 5)]} },
-		oneOf(negotiate.AbortProtocol, negotiate.AbortPeer),
+		oneOf(wire.AbortProtocol, wire.AbortPeer),
 	},
 	"garbage": {
 		messageGarbled, func([]byte) dmaxfertest.Delivery {
 			return dmaxfertest.Delivery{Message: []byte("garbage, and more of it than a message has")}
 		},
-		oneOf(negotiate.AbortProtocol, negotiate.AbortPeer),
+		oneOf(wire.AbortProtocol, wire.AbortPeer),
 	},
 }
 
 // failingMessage delivers one message of a side otherwise.
 func failingMessage(
-	from negotiate.Side, deliver func(message []byte) dmaxfertest.Delivery,
+	from wire.Side, deliver func(message []byte) dmaxfertest.Delivery,
 ) func(fails func(int, string) bool) injection {
 	return func(fails func(int, string) bool) injection {
-		return injection{message: func(at negotiate.Side, i int, message []byte) dmaxfertest.Delivery {
+		return injection{message: func(at wire.Side, i int, message []byte) dmaxfertest.Delivery {
 			if at != from || !fails(i, fmt.Sprintf("%x", message)) {
 				return dmaxfertest.Delivery{Message: message}
 			}
@@ -286,7 +287,7 @@ func failingMessage(
 func TestEveryNativeMessageFails(t *testing.T) {
 	for fault, is := range failingMessages {
 		for name, sc := range allSweepScenarios() {
-			for _, from := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+			for _, from := range []wire.Side{wire.Host, wire.DPU} {
 				t.Run(fmt.Sprint(fault, " of the ", from, ", ", name), func(t *testing.T) {
 					sweep(t, sc, is.kind, failingMessage(from, is.delivery), is.want)
 				})

@@ -9,17 +9,17 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // treeSweepScenarios are small trees that use as much of a copy as goes together.
 func treeSweepScenarios() map[string]scenario {
 	random := rand.New(rand.NewPCG(1, 3))
 	scenarios := map[string]scenario{}
-	for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+	for _, sender := range []wire.Side{wire.Host, wire.DPU} {
 		fresh := scenario{
 			Sender: sender, Chunk: 4096, Depth: 3, Idle: time.Second,
-			Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
+			Digest: digest.CRC32C, Durability: wire.DurabilityFull,
 			NetDelay: time.Millisecond, EngineDelay: time.Millisecond, DiskDelay: time.Millisecond,
 			Tree: fileTree{
 				"a":       {text: noise(random, 2*4096+100, false)},
@@ -35,7 +35,7 @@ func treeSweepScenarios() map[string]scenario {
 		scenarios[fmt.Sprint("new tree of the ", sender)] = fresh
 
 		update := fresh
-		update.Digest, update.Durability = digest.XXH3, negotiate.DurabilityNone
+		update.Digest, update.Durability = digest.XXH3, wire.DurabilityNone
 		update.Overwrite, update.Checksum = true, true
 		update.OldTree = maps.Clone(fresh.Tree)
 		delete(update.OldTree, "b/e/f")

@@ -18,7 +18,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // capturedLog keeps the lines of a logger.
@@ -176,7 +176,7 @@ func mustHaveTypes(t *testing.T, messages, types []string) {
 
 // On every data path each unit of content has one line on the side that sends it and one on the side that receives it.
 func TestTraceHasContent(t *testing.T) {
-	eachWay(t, func(t *testing.T, l *linkedPair, sender negotiate.Side) {
+	eachWay(t, func(t *testing.T, l *linkedPair, sender wire.Side) {
 		from, to := l.files(sender)
 		logs := [2]*capturedLog{{}, {}}
 		from.Log, to.Log = zerolog.New(logs[0]), zerolog.New(logs[1])
@@ -231,7 +231,7 @@ func (c *capturedLog) has(t *testing.T, fields map[string]string) bool {
 func TestLogNamesCauses(t *testing.T) {
 	t.Setenv("DMA_COPY_SOFT_FAULTS", "refuse=doca_mmap_create_from_export:1:NOT_PERMITTED")
 	bothWays(t, transport{choice: job.AnyPath, connect: connectDevice}, func(
-		t *testing.T, l *linkedPair, sender negotiate.Side,
+		t *testing.T, l *linkedPair, sender wire.Side,
 	) {
 		from, to := l.files(sender)
 		logs := [2]*capturedLog{{}, {}}

@@ -12,7 +12,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/network"
 	"github.com/dma-copy/dma-copy/internal/network/ucxpath"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -21,7 +22,7 @@ import (
 
 // transport is one way in which content goes from side to side, for the cases that hold on all of them.
 type transport struct {
-	path    negotiate.Path
+	path    wire.Path
 	choice  job.PathChoice
 	connect func(t testing.TB, s *setup) connected
 }
@@ -37,14 +38,14 @@ type connected struct {
 const pipeMessage = 4080
 
 var transports = map[string]transport{
-	"dma":     {negotiate.PathDMA, job.OnlyDMA, connectDevice},
-	"fast":    {negotiate.PathFast, job.OnlyFast, connectDevice},
-	"tls":     {negotiate.PathTLS, job.OnlyTLS, connectNetwork},
-	"tcp":     {negotiate.PathTCP, job.OnlyTCP, connectNetwork},
-	"am-tcp":  overUCX(negotiate.PathMessages, job.OnlyMessages, "tcp"),
-	"am-shm":  overUCX(negotiate.PathMessages, job.OnlyMessages, "posix", "cma"),
-	"rma-tcp": overUCX(negotiate.PathRMA, job.OnlyRMA, "tcp"),
-	"rma-shm": overUCX(negotiate.PathRMA, job.OnlyRMA, "posix", "cma"),
+	"dma":     {wire.PathDMA, job.OnlyDMA, connectDevice},
+	"fast":    {wire.PathFast, job.OnlyFast, connectDevice},
+	"tls":     {wire.PathTLS, job.OnlyTLS, connectNetwork},
+	"tcp":     {wire.PathTCP, job.OnlyTCP, connectNetwork},
+	"am-tcp":  overUCX(wire.PathMessages, job.OnlyMessages, "tcp"),
+	"am-shm":  overUCX(wire.PathMessages, job.OnlyMessages, "posix", "cma"),
+	"rma-tcp": overUCX(wire.PathRMA, job.OnlyRMA, "tcp"),
+	"rma-shm": overUCX(wire.PathRMA, job.OnlyRMA, "posix", "cma"),
 }
 
 // eachTransport runs a case over every transport.
@@ -55,13 +56,13 @@ func eachTransport(t *testing.T, run func(t *testing.T, over transport)) {
 }
 
 // eachWay runs a case with a sender on either side over every transport, each over a connection of its own.
-func eachWay(t *testing.T, run func(t *testing.T, l *linkedPair, sender negotiate.Side)) {
+func eachWay(t *testing.T, run func(t *testing.T, l *linkedPair, sender wire.Side)) {
 	eachTransport(t, func(t *testing.T, over transport) { bothWays(t, over, run) })
 }
 
 // bothWays runs a case with a sender on either side.
-func bothWays(t *testing.T, over transport, run func(t *testing.T, l *linkedPair, sender negotiate.Side)) {
-	for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+func bothWays(t *testing.T, over transport, run func(t *testing.T, l *linkedPair, sender wire.Side)) {
+	for _, sender := range []wire.Side{wire.Host, wire.DPU} {
 		t.Run("from the "+sender.String(), func(t *testing.T) {
 			l := newLinkedPair(t, over)
 			l.host.ExitCode, l.dpu.ExitCode = exitClass, exitClass
@@ -86,13 +87,13 @@ func connectDevice(t testing.TB, s *setup) (c connected) {
 	go func() {
 		conn, disconnect, err := offer(s.dpu).AcceptOne(context.Background(), comch.Within(s.dpu.Wait))
 		if err == nil {
-			c.conns[negotiate.DPU], c.close = conn, append(c.close, disconnect)
+			c.conns[wire.DPU], c.close = conn, append(c.close, disconnect)
 		}
 		accepted <- err
 	}()
-	conn, err := comch.NewDialer(s.host.Device, negotiate.ServerName, comch.Within(s.host.Wait)).Dial(t.Context())
+	conn, err := comch.NewDialer(s.host.Device, reference.ServerName, comch.Within(s.host.Wait)).Dial(t.Context())
 	mustBeNil(t, errors.Join(err, <-accepted))
-	c.conns[negotiate.Host], c.close = conn, append(c.close, conn.Close)
+	c.conns[wire.Host], c.close = conn, append(c.close, conn.Close)
 	for _, o := range []*Options{&s.host, &s.dpu} {
 		c.memory[o.Side] = window.NewMemory(o.Device, o.Side, c.conns[o.Side])
 	}
@@ -101,34 +102,34 @@ func connectDevice(t testing.TB, s *setup) (c connected) {
 
 // connectNetwork connects both sides over TCP: the host is the client, and the DPU the server.
 func connectNetwork(t testing.TB, s *setup) (c connected) {
-	keys := map[negotiate.Side]*identity.Key{}
-	for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+	keys := map[wire.Side]*identity.Key{}
+	for _, side := range []wire.Side{wire.Host, wire.DPU} {
 		key, err := identity.Generate()
 		mustBeNil(t, err)
 		keys[side] = key
 	}
-	settings := network.Settings{Key: keys[negotiate.DPU]}
+	settings := network.Settings{Key: keys[wire.DPU]}
 	listener, err := network.Listen(t.Context(), "127.0.0.1:0", settings)
 	mustBeNil(t, err)
 	server := make(chan error, 1)
 	go func() {
 		control, err := listener.Accept(t.Context())
 		if err == nil {
-			err = c.authenticate(t.Context(), negotiate.DPU, control, keys, secure.Server)
+			err = c.authenticate(t.Context(), wire.DPU, control, keys, secure.Server)
 		}
 		server <- err
 	}()
 	control, err := network.Dial(t.Context(), listener.Address().String(), s.host.Wait, network.Settings{})
 	mustBeNil(t, err)
-	mustBeNil(t, c.authenticate(t.Context(), negotiate.Host, control, keys, secure.Client))
+	mustBeNil(t, c.authenticate(t.Context(), wire.Host, control, keys, secure.Client))
 	mustBeNil(t, <-server)
-	c.close = []func() error{listener.Close, c.conns[negotiate.DPU].Close, c.conns[negotiate.Host].Close}
+	c.close = []func() error{listener.Close, c.conns[wire.DPU].Close, c.conns[wire.Host].Close}
 	return c
 }
 
 // authenticate makes one side of a network connection.
-func (c *connected) authenticate(ctx context.Context, side negotiate.Side, control *network.Control,
-	keys map[negotiate.Side]*identity.Key,
+func (c *connected) authenticate(ctx context.Context, side wire.Side, control *network.Control,
+	keys map[wire.Side]*identity.Key,
 	handshake func(context.Context, comch.Conn, secure.Config) (*secure.Conn, error),
 ) error {
 	conn, err := handshake(ctx, control, secure.Config{Key: keys[side], Verify: secure.AnyKey})
@@ -147,7 +148,7 @@ func mustBeNil(t testing.TB, err error) {
 }
 
 // overUCX is a path of UCX over some of its transports. The control connection is within this process.
-func overUCX(path negotiate.Path, choice job.PathChoice, transports ...string) transport {
+func overUCX(path wire.Path, choice job.PathChoice, transports ...string) transport {
 	return transport{path, choice, func(t testing.TB, _ *setup) (c connected) {
 		for side, end := range slices.All(pipeEnds()) {
 			opened := ucxpath.New(path, ucxpath.Config{UCX: ucx.Settings{Transports: transports}})
@@ -169,7 +170,7 @@ func pipeEnds() []*comch.PipeEnd {
 
 // pathMemory is the window.Memory of a connection with one path.
 type pathMemory struct {
-	path negotiate.Path
+	path wire.Path
 	*ucxpath.Path
 }
 

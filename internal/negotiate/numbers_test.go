@@ -1,4 +1,4 @@
-package negotiate
+package negotiate_test
 
 import (
 	"fmt"
@@ -7,29 +7,36 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire/wiretest"
 )
 
 // Numbers of messages, kinds and flags are the protocol: released programs know them.
 func TestNumbersOnTheWire(t *testing.T) {
 	for first, kinds := range map[int][][]uint32{
 		0: {
-			numbers(ChangeNone, ChangeNew, ChangeType, ChangeSize, ChangeContent, ChangeTime, ChangeMode, ChangeOwner,
-				ChangeXattr),
-			numbers(CopyUnknown, CopyFile, CopyTree, CopyStream),
-			numbers(CopyLinksAsLinks, CopyLinksFollow, CopyLinksSkip),
-			numbers(PingBytes, PingText, PingConsumer),
-			numbers(DigestNone, DigestCRC32C, DigestXXH3, DigestBLAKE3, DigestSHA256),
-			numbers(DurabilityNone, DurabilityFile, DurabilityFull),
-			numbers(PathDMA, PathFast, PathTLS, PathMessages, PathRMA, PathTCP),
+			numbers(native.ChangeNone, native.ChangeNew, native.ChangeType, native.ChangeSize, native.ChangeContent,
+				native.ChangeTime, native.ChangeMode, native.ChangeOwner,
+				native.ChangeXattr),
+			numbers(service.CopyUnknown, service.CopyFile, service.CopyTree, service.CopyStream),
+			numbers(service.CopyLinksAsLinks, service.CopyLinksFollow, service.CopyLinksSkip),
+			numbers(service.PingBytes, service.PingText, service.PingConsumer),
+			numbers(wire.DigestNone, wire.DigestCRC32C, wire.DigestXXH3, wire.DigestBLAKE3, wire.DigestSHA256),
+			numbers(wire.DurabilityNone, wire.DurabilityFile, wire.DurabilityFull),
+			numbers(wire.PathDMA, wire.PathFast, wire.PathTLS, wire.PathMessages, wire.PathRMA, wire.PathTCP),
 		},
 		1: {
-			numbers(AnswerNeed, AnswerHave, AnswerSum, AnswerExists),
-			numbers(DiscardedOtherSource, DiscardedOtherDigest, DiscardedNoJournal, DiscardedDamaged,
-				DiscardedNotResumable),
-			numbers(EntryFile, EntryDirectory, EntrySymlink, EntryHardLink, EntrySpecial),
-			numbers(DataRecord, HoleRecord, ClaimRecord),
-			numbers(ItemInclude, ItemExclude, ItemPath),
-			numbers(CopyPush, CopyPull),
+			numbers(native.AnswerNeed, native.AnswerHave, native.AnswerSum, native.AnswerExists),
+			numbers(wire.DiscardedOtherSource, wire.DiscardedOtherDigest, wire.DiscardedNoJournal,
+				wire.DiscardedDamaged,
+				wire.DiscardedNotResumable),
+			numbers(wire.EntryFile, wire.EntryDirectory, wire.EntrySymlink, wire.EntryHardLink, wire.EntrySpecial),
+			numbers(native.DataRecord, native.HoleRecord, native.ClaimRecord),
+			numbers(service.ItemInclude, service.ItemExclude, service.ItemPath),
+			numbers(service.CopyPush, service.CopyPull),
 		},
 	} {
 		for _, kind := range kinds {
@@ -41,13 +48,18 @@ func TestNumbersOnTheWire(t *testing.T) {
 		}
 	}
 	for _, flags := range [][]uint32{
-		numbers(EntrySizeUnknown, EntryHasMetadata, EntryChunked),
-		numbers(ListRecursive, ListItself, ListIdentify, ListKept, ListAll),
-		numbers(CopyOverwrite, CopyBackup, CopyNoResume, CopyMakePath, CopyDirectory, CopyAllowChanging, CopyOnly,
-			CopyOwner, CopyXAttr, CopyHardLinks, CopyDryRun, CopyIgnoreExisting, CopyKeep),
-		numbers(FlagFile, FlagTree, FlagStream, FlagOverwrite, FlagNoSparse, FlagReadback, FlagOwner, FlagXAttr,
-			FlagAllowChanging, FlagLinks, FlagChecksum, FlagDryRun, FlagRefuseSame, FlagFailFast, FlagNoDMA, FlagFast,
-			FlagReceives, FlagTLS, FlagMessages, FlagRMA, FlagTCP, FlagIgnoreExisting, FlagUnfinished),
+		numbers(wire.EntrySizeUnknown, wire.EntryHasMetadata, wire.EntryChunked),
+		numbers(service.ListRecursive, service.ListItself, service.ListIdentify, service.ListKept, service.ListAll),
+		numbers(service.CopyOverwrite, service.CopyBackup, service.CopyNoResume, service.CopyMakePath,
+			service.CopyDirectory, service.CopyAllowChanging, service.CopyOnly,
+			service.CopyOwner, service.CopyXAttr, service.CopyHardLinks, service.CopyDryRun, service.CopyIgnoreExisting,
+			service.CopyKeep),
+		numbers(native.FlagFile, native.FlagTree, native.FlagStream, native.FlagOverwrite, native.FlagNoSparse,
+			native.FlagReadback, native.FlagOwner, native.FlagXAttr,
+			native.FlagAllowChanging, native.FlagLinks, native.FlagChecksum, native.FlagDryRun, native.FlagRefuseSame,
+			native.FlagFailFast, native.FlagNoDMA, native.FlagFast,
+			native.FlagReceives, native.FlagTLS, native.FlagMessages, native.FlagRMA, native.FlagTCP,
+			native.FlagIgnoreExisting, native.FlagUnfinished),
 	} {
 		for i, flag := range flags {
 			if flag != 1<<i {
@@ -69,7 +81,7 @@ func TestTypesOfThePage(t *testing.T) {
 	row := regexp.MustCompile(
 		`(?m)^\| (0x[0-9a-f]+|[0-9]+) \| ([A-Z ]+) \| (?:both|host|DPU|command|daemon|sender|receiver)`)
 	var onPage []string
-	for _, match := range row.FindAllStringSubmatch(readProtocol(t), -1) {
+	for _, match := range row.FindAllStringSubmatch(wiretest.ReadProtocol(t), -1) {
 		number, err := strconv.ParseInt(match[1], 0, 32)
 		if err != nil {
 			t.Fatal(err)
@@ -77,8 +89,8 @@ func TestTypesOfThePage(t *testing.T) {
 		onPage = append(onPage, fmt.Sprintf("%#x %s", number, match[2]))
 	}
 	var inCode []string
-	for number := TypeHello; number < 0x1000; number++ { // the page describes the reference protocol's with their fields
-		if number.known() {
+	for number := wire.TypeHello; number < 0x1000; number++ { // the others are not in such a table
+		if number.Known() {
 			inCode = append(inCode, fmt.Sprintf("%#x %s", int(number), number))
 		}
 	}
@@ -91,8 +103,9 @@ func TestTypesOfThePage(t *testing.T) {
 
 func TestNamesOfValuesOutOfRange(t *testing.T) {
 	for _, name := range []string{
-		Protocol(9).String(), Type(-1).String(), Path(9).String(),
-		Digest(9).String(), Durability(9).String(), Kind(9).String(), Versions{Min: 7, Max: 9}.String(),
+		wire.Protocol(9).String(), wire.Type(-1).String(), wire.Path(9).String(),
+		wire.Digest(9).String(), wire.Durability(9).String(), native.Kind(9).String(), wire.Versions{Min: 7,
+			Max: 9}.String(),
 	} {
 		if !strings.ContainsAny(name, "0123456789") {
 			t.Errorf("%q hides the value", name)

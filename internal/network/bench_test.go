@@ -10,7 +10,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // The layout of a large copy.
@@ -21,11 +22,11 @@ const benchChunk, benchDepth = 512 << 10, 16
 // moved in alternation.
 func BenchmarkLanes(b *testing.B) {
 	for name, of := range map[string]struct {
-		path  negotiate.Path
+		path  wire.Path
 		lanes int
 	}{
-		"tls/lanes=1": {negotiate.PathTLS, 1}, "tls/lanes=2": {negotiate.PathTLS, 2},
-		"tcp/lanes=1": {negotiate.PathTCP, 1}, "tcp/lanes=2": {negotiate.PathTCP, 2},
+		"tls/lanes=1": {wire.PathTLS, 1}, "tls/lanes=2": {wire.PathTLS, 2},
+		"tcp/lanes=1": {wire.PathTCP, 1}, "tcp/lanes=2": {wire.PathTCP, 2},
 	} {
 		lanes := of.lanes
 		b.Run(name, func(b *testing.B) {
@@ -40,7 +41,7 @@ func BenchmarkLanes(b *testing.B) {
 			to, err := server.Expose(b.Context(), l)
 			must(b, err)
 			l.Sends = true
-			from, err := client.Open(b.Context(), l, negotiate.Window{Descriptor: to.Descriptor})
+			from, err := client.Open(b.Context(), l, native.Window{Descriptor: to.Descriptor})
 			must(b, err)
 			w := windows{from, to}
 			defer w.close(b)

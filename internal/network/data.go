@@ -15,7 +15,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
@@ -52,7 +53,7 @@ func (*dataConnections) Usable() error { return nil }
 
 // Traits implements dataPath.
 func (*dataConnections) Traits() window.Traits {
-	return window.Traits{Lanes: negotiate.MaxLanes, Sizes: sizes}
+	return window.Traits{Lanes: wire.MaxLanes, Sizes: sizes}
 }
 
 // sizes are those of a window. A message between two chunks may be a change of thread on both sides, and the slots of
@@ -61,14 +62,14 @@ var sizes = window.Sizes{Smallest: 512 << 10, Largest: 2 << 20, Chunks: 32, Dept
 
 // Overhead returns the bytes of the buffers of the data connections. The receiver chooses their number. Without TLS
 // they have none.
-func (*dataConnections) Overhead(l window.Layout, peer negotiate.Window) int64 {
-	if l.Path == negotiate.PathTCP {
+func (*dataConnections) Overhead(l window.Layout, peer native.Window) int64 {
+	if l.Path == wire.PathTCP {
 		return 0
 	}
 	if !l.Sends {
 		return int64(l.Lanes) * (readAtOnce + tlsBuffers)
 	}
-	count, _, err := negotiate.Lanes(peer.Descriptor, uint32(l.Depth))
+	count, _, err := native.Lanes(peer.Descriptor, uint32(l.Depth))
 	if err != nil {
 		return 0 // Open fails
 	}
@@ -137,7 +138,7 @@ func (d *dataConnections) Expose(ctx context.Context, l window.Layout) (*window.
 			return nil, errors.Join(err, memory.Close())
 		}
 	}
-	w := &window.Window{Descriptor: negotiate.AppendLanes(nil, l.Lanes, number)}
+	w := &window.Window{Descriptor: native.AppendLanes(nil, l.Lanes, number)}
 	w.AddCloser(memory)
 	var engines []*receiveEngine
 	rest := memory
@@ -167,8 +168,8 @@ func (d *dataConnections) Expose(ctx context.Context, l window.Layout) (*window.
 }
 
 // Open opens the window of the receiver, for a sender.
-func (d *dataConnections) Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
-	count, number, err := negotiate.Lanes(of.Descriptor, uint32(l.Depth))
+func (d *dataConnections) Open(ctx context.Context, l window.Layout, of native.Window) (*window.Window, error) {
+	count, number, err := native.Lanes(of.Descriptor, uint32(l.Depth))
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +186,7 @@ func (d *dataConnections) Open(ctx context.Context, l window.Layout, of negotiat
 	w.AddCloser(slots)
 	writers := make([]*writer, count)
 	for i, each := range opened {
-		if l.Path == negotiate.PathTCP {
+		if l.Path == wire.PathTCP {
 			each.leaveTLS()
 		}
 		writers[i] = newWriter(each, l.Depth)

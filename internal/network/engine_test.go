@@ -15,7 +15,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 const (
@@ -24,14 +25,14 @@ const (
 )
 
 // eachPath runs a test on both paths that have data connections.
-func eachPath(t *testing.T, run func(t *testing.T, path negotiate.Path)) {
-	for _, path := range []negotiate.Path{negotiate.PathTLS, negotiate.PathTCP} {
+func eachPath(t *testing.T, run func(t *testing.T, path wire.Path)) {
+	for _, path := range []wire.Path{wire.PathTLS, wire.PathTCP} {
 		t.Run(path.String(), func(t *testing.T) { run(t, path) })
 	}
 }
 
 // testLayout is that of a window with so many lanes.
-func testLayout(path negotiate.Path, lanes int) window.Layout {
+func testLayout(path wire.Path, lanes int) window.Layout {
 	return window.Layout{Path: path, Digest: digest.CRC32C, Chunk: testChunk, Depth: testDepth, Lanes: lanes}
 }
 
@@ -41,7 +42,7 @@ type windows struct {
 }
 
 // open opens a window for a copy in either direction, with as many lanes of each side.
-func (m meeting) open(t testing.TB, path negotiate.Path, clientSends bool, senderLanes, receiverLanes int) windows {
+func (m meeting) open(t testing.TB, path wire.Path, clientSends bool, senderLanes, receiverLanes int) windows {
 	t.Helper()
 	server := m.serverControl.Memory(m.server, m.serverControl.server.settings)
 	client := m.clientControl.Memory(m.client, Settings{})
@@ -53,7 +54,7 @@ func (m meeting) open(t testing.TB, path negotiate.Path, clientSends bool, sende
 }
 
 func openWindows(
-	t testing.TB, path negotiate.Path, from, to window.Memory, senderLanes, receiverLanes int,
+	t testing.TB, path wire.Path, from, to window.Memory, senderLanes, receiverLanes int,
 ) windows {
 	t.Helper()
 	var w windows
@@ -62,7 +63,7 @@ func openWindows(
 	must(t, err)
 	sends := testLayout(path, senderLanes)
 	sends.Sends = true
-	w.sender, err = from.Open(patient(t), sends, negotiate.Window{
+	w.sender, err = from.Open(patient(t), sends, native.Window{
 		Length: uint64(sends.Length()), Descriptor: w.receiver.Descriptor,
 	})
 	must(t, err)
@@ -101,7 +102,7 @@ func reap(t testing.TB, e pump.Engine) pump.Moved {
 // Content arrives in any order of moves and frames, in both directions, also if the sides have different numbers of
 // lanes.
 func TestEngines(t *testing.T) {
-	eachPath(t, func(t *testing.T, path negotiate.Path) {
+	eachPath(t, func(t *testing.T, path wire.Path) {
 		m := newMachines(t, nil)
 		for _, clientSends := range []bool{true, false} {
 			for _, lanes := range [][2]int{{1, 1}, {2, 2}, {2, 1}, {1, 3}, {5, 5}} {
@@ -118,7 +119,7 @@ func TestEngines(t *testing.T) {
 
 // A receiver counts the content of a chunk before all of it has arrived.
 func TestIncompleteContentCounts(t *testing.T) {
-	eachPath(t, func(t *testing.T, path negotiate.Path) {
+	eachPath(t, func(t *testing.T, path wire.Path) {
 		m := newMachines(t, nil)
 		both := m.meet(t)
 		w := both.open(t, path, true, 1, 1)
@@ -126,7 +127,7 @@ func TestIncompleteContentCounts(t *testing.T) {
 		l := w.sender.Engines[0].(*sendEngine).writers[0].lane
 		begun := binary.BigEndian.AppendUint32(make([]byte, 4), testChunk) // to slot 0
 		begun = append(begun, make([]byte, part)...)
-		if path == negotiate.PathTCP {
+		if path == wire.PathTCP {
 			_, err := l.socket.tcp().Write(begun)
 			must(t, err)
 		} else {
@@ -150,7 +151,7 @@ func TestIncompleteFramesCount(t *testing.T) {
 		const length = 8 << 20 // more than the sockets hold
 		m := newMachines(t, nil)
 		both := m.meet(t)
-		w := both.open(t, negotiate.PathTLS, true, 1, 1)
+		w := both.open(t, wire.PathTLS, true, 1, 1)
 		l := w.sender.Engines[0].(*sendEngine).writers[0].lane
 		if plain {
 			l.leaveTLS()
@@ -210,7 +211,7 @@ func moveMany(t *testing.T, w windows, senderLanes, receiverLanes int) {
 
 // A window that is opened again has connections of its own, over the same control connection.
 func TestWindowsOneAfterTheOther(t *testing.T) {
-	eachPath(t, func(t *testing.T, path negotiate.Path) {
+	eachPath(t, func(t *testing.T, path wire.Path) {
 		m := newMachines(t, nil)
 		both := m.meet(t)
 		defer both.close(t)
@@ -243,7 +244,7 @@ func (l *lane) writeRaw(t *testing.T, bytes []byte) {
 
 // What breaks the rules of frames ends the lane with an error that says so.
 func TestHostileSender(t *testing.T) {
-	eachPath(t, func(t *testing.T, path negotiate.Path) {
+	eachPath(t, func(t *testing.T, path wire.Path) {
 		header := func(slot, length uint32) []byte {
 			return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, slot), length)
 		}
@@ -273,7 +274,7 @@ func TestHostileSender(t *testing.T) {
 				if err == nil {
 					_, err = to.Reap(patient(t), make([]pump.Moved, 1))
 				}
-				if !errors.Is(err, negotiate.ErrMalformed) || !bytes.Contains([]byte(err.Error()), []byte(c.text)) {
+				if !errors.Is(err, wire.ErrMalformed) || !bytes.Contains([]byte(err.Error()), []byte(c.text)) {
 					t.Errorf("got %v, want %q", err, c.text)
 				}
 				w.close(t)
@@ -284,7 +285,7 @@ func TestHostileSender(t *testing.T) {
 
 // A peer that is gone ends moves with comch.ErrPeerLost on both sides, after what had arrived before.
 func TestLaneEnds(t *testing.T) {
-	eachPath(t, func(t *testing.T, path negotiate.Path) {
+	eachPath(t, func(t *testing.T, path wire.Path) {
 		m := newMachines(t, nil)
 		both := m.meet(t)
 		defer both.close(t)
@@ -314,7 +315,7 @@ func TestLaneEnds(t *testing.T) {
 
 // What the lane uses itself is not overwritten, and not taken for content: a frame for such a slot breaks the protocol.
 func TestOccupiedSlot(t *testing.T) {
-	eachPath(t, func(t *testing.T, path negotiate.Path) {
+	eachPath(t, func(t *testing.T, path wire.Path) {
 		m := newMachines(t, nil)
 		both := m.meet(t)
 		defer both.close(t)
@@ -329,14 +330,14 @@ func TestOccupiedSlot(t *testing.T) {
 		}
 		submit(t, to, pump.Move{Length: 3})
 		reap(t, to)
-		if err := to.Occupy(0); !errors.Is(err, negotiate.ErrMalformed) {
+		if err := to.Occupy(0); !errors.Is(err, wire.ErrMalformed) {
 			t.Errorf("a slot with content can be occupied: %v", err)
 		}
 		_, err := to.Submit([]pump.Move{{Window: testChunk, Buffer: testChunk, Length: 3}})
 		if err == nil {
 			_, err = to.Reap(patient(t), make([]pump.Moved, 1))
 		}
-		if !errors.Is(err, negotiate.ErrMalformed) || string(to.received[testChunk:][:3]) != "own" {
+		if !errors.Is(err, wire.ErrMalformed) || string(to.received[testChunk:][:3]) != "own" {
 			t.Errorf("got %v, and %q", err, to.received[testChunk:][:3])
 		}
 		w.close(t)
@@ -348,7 +349,7 @@ func TestReapEndsWithItsContext(t *testing.T) {
 	m := newMachines(t, nil)
 	both := m.meet(t)
 	defer both.close(t)
-	w := both.open(t, negotiate.PathTLS, true, 1, 1)
+	w := both.open(t, wire.PathTLS, true, 1, 1)
 	to := w.receiver.Engines[0]
 	submit(t, to, pump.Move{Length: 10})
 	if _, err := to.Reap(enough(t), make([]pump.Moved, 1)); !errors.Is(err, comchtest.ErrEnough) {
@@ -367,7 +368,7 @@ func enough(t *testing.T) context.Context {
 
 // A peer that takes nothing delays neither a lane, whose wait ends with its context, nor Close.
 func TestPeerTakesNothing(t *testing.T) {
-	eachPath(t, func(t *testing.T, path negotiate.Path) {
+	eachPath(t, func(t *testing.T, path wire.Path) {
 		m := newMachines(t, func(s *Settings) { s.buffers = 4 << 10 })
 		both := m.meet(t)
 		defer both.close(t)
@@ -375,7 +376,7 @@ func TestPeerTakesNothing(t *testing.T) {
 		client := both.clientControl.Memory(both.client, m.settings)
 		sends := testLayout(path, 1)
 		sends.Sends, sends.Chunk = true, 8<<20
-		w, err := client.Open(patient(t), sends, negotiate.Window{Descriptor: negotiate.AppendLanes(nil, 1, 7)})
+		w, err := client.Open(patient(t), sends, native.Window{Descriptor: native.AppendLanes(nil, 1, 7)})
 		must(t, err)
 		from := w.Engines[0]
 		for slot := range int64(testDepth) {
@@ -390,7 +391,7 @@ func TestPeerTakesNothing(t *testing.T) {
 
 // What the socket does not take at once follows, in order and whole, from lanes that share a connection.
 func TestFrameIsSentInParts(t *testing.T) {
-	eachPath(t, func(t *testing.T, path negotiate.Path) {
+	eachPath(t, func(t *testing.T, path wire.Path) {
 		m := newMachines(t, func(s *Settings) { s.buffers = testChunk / 2 })
 		both := m.meet(t)
 		defer both.close(t)
@@ -426,12 +427,12 @@ func TestLanesThatDoNotCome(t *testing.T) {
 	both := m.meet(t)
 	defer both.close(t)
 	server := both.serverControl.Memory(both.server, m.Listener.settings)
-	w, err := server.Expose(patient(t), testLayout(negotiate.PathTLS, 2))
+	w, err := server.Expose(patient(t), testLayout(wire.PathTLS, 2))
 	must(t, err)
 	must(t, w.Close())
-	sends := testLayout(negotiate.PathTLS, 1)
+	sends := testLayout(wire.PathTLS, 1)
 	sends.Sends = true
-	_, err = server.Open(enough(t), sends, negotiate.Window{Descriptor: negotiate.AppendLanes(nil, 2, 7)})
+	_, err = server.Open(enough(t), sends, native.Window{Descriptor: native.AppendLanes(nil, 2, 7)})
 	if !errors.Is(err, comchtest.ErrEnough) {
 		t.Errorf("got %v", err)
 	}
@@ -444,9 +445,9 @@ func TestLanesThatDoNotCome(t *testing.T) {
 func TestLanesThatAreNotMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &dataConnections{control: &Control{}, session: new(sessions).open(secret{}, newKey(t).Public())}
-		l := testLayout(negotiate.PathTLS, 1)
+		l := testLayout(wire.PathTLS, 1)
 		l.Sends = true
-		_, err := d.Open(t.Context(), l, negotiate.Window{Descriptor: negotiate.AppendLanes(nil, 2, 7)})
+		_, err := d.Open(t.Context(), l, native.Window{Descriptor: native.AppendLanes(nil, 2, 7)})
 		comchtest.MustBe(t, err, errNotMade)
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
@@ -87,7 +87,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x01a\x00\x00\x00\x00\x00\x00\x00\x01b"))
 	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		l := testLayout(negotiate.PathTLS, 2)
+		l := testLayout(wire.PathTLS, 2)
 		l.Chunk = 8
 		e := newReceiveEngine(l, 0, make([]byte, int64(l.LaneSlots(0))*l.Chunk), &Settings{})
 		source := bytes.NewReader(sent)

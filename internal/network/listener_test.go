@@ -16,7 +16,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
@@ -434,7 +434,7 @@ func TestDataConnectionsAreReservedBeforeTheAnswer(t *testing.T) {
 	}
 	window := newWindow()
 	var slots []*slot
-	for lane := range uint8(negotiate.MaxLanes) {
+	for lane := range uint8(wire.MaxLanes) {
 		at, err := session.reserve(laneID{window, lane})
 		must(t, err)
 		slots = append(slots, at)
@@ -480,7 +480,7 @@ func TestDataHandshakesAtOnce(t *testing.T) {
 			t.Fatal("the server does not answer")
 		}
 	}
-	w := both.open(t, negotiate.PathTLS, true, 1, 1)
+	w := both.open(t, wire.PathTLS, true, 1, 1)
 	moveMany(t, w, 1, 1)
 	w.close(t)
 }

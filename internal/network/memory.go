@@ -8,14 +8,15 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
 // memory is the window.Memory of a network connection, common to its data paths.
 type memory struct {
 	permitted job.Paths // 0: tls, or the path that the user names
-	paths     map[negotiate.Path]dataPath
+	paths     map[wire.Path]dataPath
 	failed    error // why there is none
 }
 
@@ -28,9 +29,9 @@ type dataPath interface {
 	Usable() error
 
 	Traits() window.Traits
-	Overhead(l window.Layout, peer negotiate.Window) int64 // of window.Buffering
+	Overhead(l window.Layout, peer native.Window) int64 // of window.Buffering
 	Expose(ctx context.Context, l window.Layout) (*window.Window, error)
-	Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error)
+	Open(ctx context.Context, l window.Layout, of native.Window) (*window.Window, error)
 }
 
 // Memory returns the memory of all transfers over the connection, which the caller has authenticated. It is called
@@ -38,10 +39,10 @@ type dataPath interface {
 func (c *Control) Memory(authenticated *secure.Conn, s Settings) window.Memory {
 	c.in.authenticated()
 	c.leave()
-	m := &memory{permitted: s.Paths, paths: make(map[negotiate.Path]dataPath)}
+	m := &memory{permitted: s.Paths, paths: make(map[wire.Path]dataPath)}
 	if m.permitted == 0 || m.permitted.Intersect(connecting) != 0 {
 		connections, err := c.dataConnections(authenticated, s)
-		m.paths[negotiate.PathTLS], m.paths[negotiate.PathTCP], m.failed = connections, connections, err
+		m.paths[wire.PathTLS], m.paths[wire.PathTCP], m.failed = connections, connections, err
 	}
 	sameUser := sync.OnceValues(c.peerIsSameUser)
 	for _, path := range ucxPaths {
@@ -53,14 +54,14 @@ func (c *Control) Memory(authenticated *secure.Conn, s Settings) window.Memory {
 }
 
 // connecting are the paths that need data connections.
-const connecting = job.Paths(1<<negotiate.PathTLS | 1<<negotiate.PathTCP)
+const connecting = job.Paths(1<<wire.PathTLS | 1<<wire.PathTCP)
 
 // byDefault are the paths that need not be asked for. The others do not encrypt, and UCX does not protect a process
 // from its peer and the network.
-var byDefault = job.PathsOf(negotiate.PathTLS)
+var byDefault = job.PathsOf(wire.PathTLS)
 
 // permits reports whether a path may be used for a choice of the user.
-func (m *memory) permits(path negotiate.Path, choice job.PathChoice) bool {
+func (m *memory) permits(path wire.Path, choice job.PathChoice) bool {
 	permitted := m.permitted
 	if permitted == 0 {
 		permitted = byDefault
@@ -120,7 +121,7 @@ func (m *memory) Traits(p job.Paths) window.Traits {
 		common.Lanes = tighter(common.Lanes, t.Lanes)
 		common.Distant = common.Distant || t.Distant
 	}
-	if preferred, found := negotiate.PreferredPath(p.Has); found && m.paths[preferred] != nil {
+	if preferred, found := native.PreferredPath(p.Has); found && m.paths[preferred] != nil {
 		common.Sizes = m.paths[preferred].Traits().Sizes
 	}
 	return common
@@ -135,7 +136,7 @@ func tighter(a, b int64) int64 {
 }
 
 // Overhead implements window.Buffering.
-func (m *memory) Overhead(l window.Layout, peer negotiate.Window) int64 {
+func (m *memory) Overhead(l window.Layout, peer native.Window) int64 {
 	if path := m.paths[l.Path]; path != nil {
 		return path.Overhead(l, peer)
 	}
@@ -152,7 +153,7 @@ func (m *memory) Expose(ctx context.Context, l window.Layout) (*window.Window, e
 }
 
 // Open implements window.Memory.
-func (m *memory) Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
+func (m *memory) Open(ctx context.Context, l window.Layout, of native.Window) (*window.Window, error) {
 	path, err := m.path(l)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // The paths are those that settings permit and the choice of the user.
@@ -14,8 +15,8 @@ func TestPaths(t *testing.T) {
 	m := newMachines(t, nil)
 	both := m.meet(t)
 	defer both.close(t)
-	tls, tcp := job.PathsOf(negotiate.PathTLS), job.PathsOf(negotiate.PathTCP)
-	rma := job.PathsOf(negotiate.PathRMA)
+	tls, tcp := job.PathsOf(wire.PathTLS), job.PathsOf(wire.PathTCP)
+	rma := job.PathsOf(wire.PathRMA)
 	for name, c := range map[string]struct {
 		permitted job.Paths
 		choice    job.PathChoice
@@ -45,8 +46,8 @@ func TestPaths(t *testing.T) {
 
 // Nothing but tls is used unless both the operator and the user ask for it.
 func TestPathsByDefault(t *testing.T) {
-	tls, tcp := job.PathsOf(negotiate.PathTLS), job.PathsOf(negotiate.PathTCP)
-	messages, rma := job.PathsOf(negotiate.PathMessages), job.PathsOf(negotiate.PathRMA)
+	tls, tcp := job.PathsOf(wire.PathTLS), job.PathsOf(wire.PathTCP)
+	messages, rma := job.PathsOf(wire.PathMessages), job.PathsOf(wire.PathRMA)
 	for name, c := range map[string]struct {
 		permitted job.Paths
 		choice    job.PathChoice
@@ -65,8 +66,8 @@ func TestPathsByDefault(t *testing.T) {
 		"one that encrypts and names tcp": {tls, job.OnlyTCP, 0},
 	} {
 		m := &memory{permitted: c.permitted}
-		for _, path := range []negotiate.Path{
-			negotiate.PathTLS, negotiate.PathTCP, negotiate.PathMessages, negotiate.PathRMA,
+		for _, path := range []wire.Path{
+			wire.PathTLS, wire.PathTCP, wire.PathMessages, wire.PathRMA,
 		} {
 			if got := m.permits(path, c.choice); got != c.want.Has(path) {
 				t.Errorf("%s: %s: %t", name, path, got)
@@ -81,9 +82,9 @@ func TestTraits(t *testing.T) {
 	both := m.meet(t)
 	defer both.close(t)
 	memory := both.clientControl.Memory(both.client, Settings{})
-	must(t, memory.Check(negotiate.MaxChunk, negotiate.MaxDepth))
-	got := memory.Traits(job.PathsOf(negotiate.PathTLS))
-	if got.Lanes != negotiate.MaxLanes || got.Distant || got.Largest != 0 {
+	must(t, memory.Check(wire.MaxChunk, wire.MaxDepth))
+	got := memory.Traits(job.PathsOf(wire.PathTLS))
+	if got.Lanes != wire.MaxLanes || got.Distant || got.Largest != 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -94,12 +95,12 @@ func TestTraitsOfThePreferredPath(t *testing.T) {
 	both := m.meet(t)
 	defer both.close(t)
 	memory := both.clientControl.Memory(both.client, Settings{Paths: job.EveryPath})
-	alone := memory.Traits(job.PathsOf(negotiate.PathRMA))
-	got := memory.Traits(job.PathsOf(negotiate.PathRMA, negotiate.PathTLS, negotiate.PathTCP, negotiate.PathMessages))
+	alone := memory.Traits(job.PathsOf(wire.PathRMA))
+	got := memory.Traits(job.PathsOf(wire.PathRMA, wire.PathTLS, wire.PathTCP, wire.PathMessages))
 	if got.Sizes != alone.Sizes || alone.Sizes == (window.Sizes{}) {
 		t.Errorf("%+v, of rma alone %+v", got, alone)
 	}
-	if got := memory.Traits(job.PathsOf(negotiate.PathTLS, negotiate.PathMessages)); got.Sizes != sizes {
+	if got := memory.Traits(job.PathsOf(wire.PathTLS, wire.PathMessages)); got.Sizes != sizes {
 		t.Errorf("%+v of tls", got)
 	}
 }
@@ -112,24 +113,24 @@ func TestBuffersOfLanes(t *testing.T) {
 	defer both.close(t)
 	server := both.serverControl.Memory(both.server, m.Listener.settings)
 	counts := server.(window.Buffering).Overhead
-	sends := testLayout(negotiate.PathTLS, 2)
-	sends.Sends, sends.Depth = true, negotiate.MaxLanes
-	of := negotiate.Window{Descriptor: negotiate.AppendLanes(nil, negotiate.MaxLanes, 1)}
-	if got := counts(sends, of); got < negotiate.MaxLanes*writeAtOnce {
-		t.Errorf("%d lanes of a sender count as %d bytes", negotiate.MaxLanes, got)
+	sends := testLayout(wire.PathTLS, 2)
+	sends.Sends, sends.Depth = true, wire.MaxLanes
+	of := native.Window{Descriptor: native.AppendLanes(nil, wire.MaxLanes, 1)}
+	if got := counts(sends, of); got < wire.MaxLanes*writeAtOnce {
+		t.Errorf("%d lanes of a sender count as %d bytes", wire.MaxLanes, got)
 	}
-	if got := counts(testLayout(negotiate.PathTLS, 2), negotiate.Window{}); got < 2*readAtOnce {
+	if got := counts(testLayout(wire.PathTLS, 2), native.Window{}); got < 2*readAtOnce {
 		t.Errorf("2 lanes of a receiver count as %d bytes", got)
 	}
 	plain := sends
-	plain.Path = negotiate.PathTCP
+	plain.Path = wire.PathTCP
 	if got := counts(plain, of); got != 0 {
 		t.Errorf("lanes without TLS count as %d bytes", got)
 	}
-	if got := counts(sends, negotiate.Window{Descriptor: []byte("none")}); got != 0 {
+	if got := counts(sends, native.Window{Descriptor: []byte("none")}); got != 0 {
 		t.Errorf("a window that cannot be opened counts as %d bytes", got)
 	}
-	w := openWindows(t, negotiate.PathTLS, both.clientControl.Memory(both.client, Settings{}), server, 1, 1)
+	w := openWindows(t, wire.PathTLS, both.clientControl.Memory(both.client, Settings{}), server, 1, 1)
 	moveMany(t, w, 1, 1)
 	sender := w.sender.Engines[0].(*sendEngine).writers[0].lane.socket
 	if sender.from != nil || cap(sender.pending) == 0 {

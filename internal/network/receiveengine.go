@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // receiveEngine is the pump.Engine and pump.InPlace of a receiver's lane. A goroutine reads the frames of the lane's
@@ -54,7 +54,7 @@ func newReceiveEngine(l window.Layout, lane int, memory []byte, s *Settings) *re
 	slots := l.LaneSlots(lane)
 	e := &receiveEngine{
 		renewAfter: cmp.Or(s.RenewAfter, renewAfter),
-		plain:      l.Path == negotiate.PathTCP,
+		plain:      l.Path == wire.PathTCP,
 		chunk:      l.Chunk, depth: l.Depth, lane: lane, lanes: l.Lanes,
 		received: memory, occupied: make([]atomic.Bool, slots),
 		frames: make(chan received, slots), failed: make(chan struct{}),

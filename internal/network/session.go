@@ -8,7 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // secret names a control connection. Only its two sides know it.
@@ -101,7 +101,7 @@ func (s *session) slot(id laneID) (*slot, error) {
 		return nil, comch.ErrPeerLost
 	case at != nil:
 		return at, nil
-	case len(s.lanes) == negotiate.MaxLanes:
+	case len(s.lanes) == wire.MaxLanes:
 		return nil, errNotExpected
 	}
 	at := &slot{arrived: make(chan *lane, 1)}

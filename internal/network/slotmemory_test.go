@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // flagsOf returns the flags of the mapping with the memory, as proc(5) has them; nil: there is none.
@@ -46,7 +46,7 @@ func showsHugePages(t *testing.T, length int) bool {
 
 // The memory of both ends of a window asks for huge pages, and is free when the window is closed.
 func TestSlotMemory(t *testing.T) {
-	eachPath(t, func(t *testing.T, path negotiate.Path) {
+	eachPath(t, func(t *testing.T, path wire.Path) {
 		m := newMachines(t, nil)
 		both := m.meet(t)
 		defer both.close(t)

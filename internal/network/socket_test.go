@@ -10,7 +10,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // option returns an option of a socket.
@@ -31,7 +32,7 @@ func TestSocketOptions(t *testing.T) {
 	defer both.close(t)
 	server := both.serverControl.Memory(both.server, m.Listener.settings)
 	client := both.clientControl.Memory(both.client, m.settings)
-	w := openWindows(t, negotiate.PathTLS, client, server, 1, 1)
+	w := openWindows(t, wire.PathTLS, client, server, 1, 1)
 	defer w.close(t)
 	moveMany(t, w, 1, 1) // so that the server has its connection
 	dialed := w.sender.Engines[0].(*sendEngine).writers[0].lane.socket.Conn.(syscall.Conn)
@@ -142,11 +143,11 @@ func TestSessionEndsWithItsConnection(t *testing.T) {
 	both := m.meet(t)
 	server := both.serverControl.Memory(both.server, m.Listener.settings)
 	client := both.clientControl.Memory(both.client, Settings{})
-	l := testLayout(negotiate.PathTLS, 1)
+	l := testLayout(wire.PathTLS, 1)
 	l.Sends = true
-	held, err := client.Open(patient(t), l, negotiate.Window{Descriptor: negotiate.AppendLanes(nil, 1, 3)})
+	held, err := client.Open(patient(t), l, native.Window{Descriptor: native.AppendLanes(nil, 1, 3)})
 	must(t, err) // which the server holds
-	waiting, err := server.Expose(patient(t), testLayout(negotiate.PathTLS, 2))
+	waiting, err := server.Expose(patient(t), testLayout(wire.PathTLS, 2))
 	must(t, err) // for connections that do not come
 	both.close(t)
 	if n := len(m.sessions.bySecret); n != 0 {
@@ -156,7 +157,7 @@ func TestSessionEndsWithItsConnection(t *testing.T) {
 	if _, err := writer.lane.tls.Read(make([]byte, 1)); err == nil {
 		t.Error("the server has sent something")
 	}
-	_, err = server.Open(patient(t), l, negotiate.Window{Descriptor: negotiate.AppendLanes(nil, 1, 4)})
+	_, err = server.Open(patient(t), l, native.Window{Descriptor: native.AppendLanes(nil, 1, 4)})
 	comchtest.MustBe(t, err, comch.ErrPeerLost)
 	must(t, held.Close())
 	must(t, waiting.Close())

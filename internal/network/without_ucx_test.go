@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
@@ -23,7 +23,7 @@ func TestPathsWithoutUCX(t *testing.T) {
 		!strings.Contains(err.Error(), "libucx-dev") {
 		t.Errorf("am: %v", err)
 	}
-	if got, err := memory.Paths(job.AnyPath); err != nil || got != job.PathsOf(negotiate.PathTLS) {
+	if got, err := memory.Paths(job.AnyPath); err != nil || got != job.PathsOf(wire.PathTLS) {
 		t.Errorf("any path: %b, %v", got, err)
 	}
 }

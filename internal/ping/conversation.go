@@ -9,7 +9,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // lastText is the number of texts after which a side makes no more requests: that for the user, and an empty one.
@@ -24,7 +26,7 @@ type arrival struct {
 
 // half is one of the two sessions of a conversation.
 type half struct {
-	session *negotiate.Service
+	session *service.Session
 	trace   job.Trace
 	fast    *fastPath // for its PINGs and PONGs with a payload; nil: they go over the control channel
 }
@@ -50,9 +52,9 @@ type conversation struct {
 
 func newConversation(o Options, conn comch.Conn) (*conversation, error) {
 	c := &conversation{options: o, conn: conn, trips: make([]time.Duration, 0, o.Count)}
-	for role, h := range map[negotiate.ServiceRole]*half{negotiate.Command: &c.asks, negotiate.Daemon: &c.answers} {
-		limits := negotiate.Limits{MaxMessage: conn.MaxMessage()}
-		session, err := negotiate.NewService(role, negotiate.ServiceGreeting{}, limits)
+	for role, h := range map[service.Role]*half{service.Command: &c.asks, service.Daemon: &c.answers} {
+		limits := wire.Limits{MaxMessage: conn.MaxMessage()}
+		session, err := service.New(role, service.Greeting{}, limits)
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +67,7 @@ func newConversation(o Options, conn comch.Conn) (*conversation, error) {
 // run makes the round trips, and ends the connection.
 func (c *conversation) run(ctx context.Context, disconnect func() error) (Summary, error) {
 	calls := job.Calls{Slow: c.options.silence}
-	beat := func() negotiate.Beat { return negotiate.Beat{Work: c.heard.Load()} }
+	beat := func() native.Beat { return native.Beat{Work: c.heard.Load()} }
 	err := calls.Do(ctx, c.options.IdleTimeout, beat, c.converse)
 	if calls.Hung() {
 		return Summary{}, job.Hung(err) // the call may still use the connection
@@ -132,7 +134,7 @@ func (c *conversation) ended() bool { return c.over && c.peerTexts == lastText }
 // receive returns the next message, and waits at the consumer of the series that is under way, too.
 func (c *conversation) receive(ctx context.Context) (arrival, error) {
 	first, last, firstEnded := c.asks.fast, c.answers.fast, c.texts == lastText
-	if c.options.Side == negotiate.Host {
+	if c.options.Side == wire.Host {
 		first, last, firstEnded = last, first, c.peerTexts == lastText
 	}
 	if firstEnded {
@@ -162,20 +164,20 @@ func (c *conversation) take(ctx context.Context, received arrival) error {
 			err = sendErr
 		}
 	}
-	pinged := step.Event == negotiate.Pinged || step.Event == negotiate.RoundTrip
-	apart := pinged && step.Ping.Kind == negotiate.PingBytes && h.fast != nil
+	pinged := step.Event == service.Pinged || step.Event == service.RoundTrip
+	apart := pinged && step.Ping.Kind == service.PingBytes && h.fast != nil
 	switch {
 	case err != nil:
 		return reworded(err)
 	case received.fast != apart:
 		return outOfOrder(h, received.message)
-	case step.Event == negotiate.Pinged:
+	case step.Event == service.Pinged:
 		return c.answer(ctx, step.Ping)
-	case step.Event == negotiate.RoundTrip:
+	case step.Event == service.RoundTrip:
 		return c.conclude(ctx, received.at, step.Ping)
-	case step.Event == negotiate.Refused:
+	case step.Event == service.Refused:
 		return reworded(step.Refusal)
-	case step.Event == negotiate.Greeted && h == &c.asks:
+	case step.Event == service.Greeted && h == &c.asks:
 		c.options.Log.Info().Msg("connected")
 		c.options.Notify(Connected{Version: int(h.session.Version())})
 	}
@@ -184,35 +186,35 @@ func (c *conversation) take(ctx context.Context, received arrival) error {
 
 // addressee returns the session that a message is for.
 func (c *conversation) addressee(message []byte) *half {
-	t := negotiate.TypeOf(message)
-	greets := t == negotiate.TypeServiceGreeting && c.answers.session.State() == negotiate.AwaitGreeting
-	if greets || t == negotiate.TypeServicePing {
+	t := wire.TypeOf(message)
+	greets := t == wire.TypeGreeting && c.answers.session.State() == service.AwaitGreeting
+	if greets || t == wire.TypePing {
 		return &c.answers
 	}
 	return &c.asks
 }
 
 func outOfOrder(h *half, message []byte) error {
-	return &negotiate.Error{
-		State: h.session.State(), Message: negotiate.TypeOf(message), Err: negotiate.ErrOutOfOrder,
+	return &wire.Error{
+		State: h.session.State(), Message: wire.TypeOf(message), Err: wire.ErrOutOfOrder,
 	}
 }
 
 // answer answers a request of the peer.
-func (c *conversation) answer(ctx context.Context, p negotiate.ServicePing) error {
+func (c *conversation) answer(ctx context.Context, p service.Ping) error {
 	payload := p.Payload
 	switch {
 	case c.peerTexts == lastText, c.isEarly(p.Kind):
-		return outOfOrder(&c.answers, negotiate.AppendServicePing(nil, p))
-	case p.Kind == negotiate.PingText:
+		return outOfOrder(&c.answers, service.AppendPing(nil, p))
+	case p.Kind == service.PingText:
 		payload = nil // this side's text has a PING of its own
 		c.peerTexts++
 		if c.peerTexts < lastText {
 			c.options.Notify(Text{From: c.options.Side.Other(), Text: string(p.Payload)})
 		}
-	case p.Kind == negotiate.PingConsumer && c.answers.fast != nil:
-		return outOfOrder(&c.answers, negotiate.AppendServicePing(nil, p))
-	case p.Kind == negotiate.PingConsumer:
+	case p.Kind == service.PingConsumer && c.answers.fast != nil:
+		return outOfOrder(&c.answers, service.AppendPing(nil, p))
+	case p.Kind == service.PingConsumer:
 		peer := p.Consumer()
 		if err := c.openFast(ctx, &c.answers, c.options.Side.Other(), peer.Size); err != nil {
 			return err
@@ -220,7 +222,7 @@ func (c *conversation) answer(ctx context.Context, p negotiate.ServicePing) erro
 		if err := c.answers.fast.connect(ctx, peer.ID); err != nil {
 			return err
 		}
-		payload = negotiate.Consumer{ID: c.answers.fast.consumer.ID(), Size: peer.Size}.Append(nil)
+		payload = service.Consumer{ID: c.answers.fast.consumer.ID(), Size: peer.Size}.Append(nil)
 	}
 	return c.send(ctx, &c.answers, p.Kind, func(dst []byte) ([]byte, error) {
 		return c.answers.session.Pong(dst, payload)
@@ -229,17 +231,17 @@ func (c *conversation) answer(ctx context.Context, p negotiate.ServicePing) erro
 
 // isEarly reports whether the host makes a request before the DPU has had the answers to all of its own. On the fast
 // path a PING may overtake the last of them.
-func (c *conversation) isEarly(kind negotiate.PingKind) bool {
-	overtakes := kind == negotiate.PingBytes && c.answers.fast != nil
-	return c.options.Side == negotiate.DPU && c.peerTexts > 0 && !c.over && !overtakes && kind != negotiate.PingConsumer
+func (c *conversation) isEarly(kind service.PingKind) bool {
+	overtakes := kind == service.PingBytes && c.answers.fast != nil
+	return c.options.Side == wire.DPU && c.peerTexts > 0 && !c.over && !overtakes && kind != service.PingConsumer
 }
 
 // conclude handles the answer to this side's request.
-func (c *conversation) conclude(ctx context.Context, at time.Time, p negotiate.ServicePing) error {
+func (c *conversation) conclude(ctx context.Context, at time.Time, p service.Ping) error {
 	switch p.Kind {
-	case negotiate.PingConsumer:
+	case service.PingConsumer:
 		return c.asks.fast.connect(ctx, p.Consumer().ID)
-	case negotiate.PingText:
+	case service.PingText:
 		c.over = c.texts == lastText
 	default:
 		c.trips = append(c.trips, at.Sub(c.began))
@@ -251,7 +253,7 @@ func (c *conversation) conclude(ctx context.Context, at time.Time, p negotiate.S
 func (c *conversation) request(ctx context.Context) error {
 	wantsFast := c.options.Path == OnlyFast || c.answers.fast != nil
 	switch {
-	case c.asks.session.State() != negotiate.Ready || c.over:
+	case c.asks.session.State() != service.Ready || c.over:
 		return nil
 	case wantsFast && c.asks.fast == nil:
 		return c.requestConsumer(ctx)
@@ -269,7 +271,7 @@ func (c *conversation) request(ctx context.Context) error {
 // isTurn reports whether the PINGs of this side are next: those of the DPU come first. Its text shows that the host has
 // asked for producers and consumers if it wants these.
 func (c *conversation) isTurn() bool {
-	if c.options.Side == negotiate.DPU {
+	if c.options.Side == wire.DPU {
 		return c.peerTexts > 0
 	}
 	return c.peerTexts == lastText
@@ -279,12 +281,12 @@ func (c *conversation) requestConsumer(ctx context.Context) error {
 	if err := c.openFast(ctx, &c.asks, c.options.Side, c.options.Size); err != nil {
 		return err
 	}
-	payload := negotiate.Consumer{ID: c.asks.fast.consumer.ID(), Size: c.options.Size}.Append(nil)
-	return c.sendPing(ctx, negotiate.PingConsumer, payload)
+	payload := service.Consumer{ID: c.asks.fast.consumer.ID(), Size: c.options.Size}.Append(nil)
+	return c.sendPing(ctx, service.PingConsumer, payload)
 }
 
 // openFast starts consumer and producer for the PINGs of a side.
-func (c *conversation) openFast(ctx context.Context, h *half, of negotiate.Side, size uint32) error {
+func (c *conversation) openFast(ctx context.Context, h *half, of wire.Side, size uint32) error {
 	limit := c.options.largestFast()
 	if limit == 0 {
 		return noPath(c.options.Side)
@@ -292,7 +294,7 @@ func (c *conversation) openFast(ctx context.Context, h *half, of negotiate.Side,
 	if size > limit {
 		return tooLarge(of, size, int(limit), "producers and consumers")
 	}
-	fast, err := openFastPath(ctx, c.options.Device, c.conn, negotiate.ServicePingHeader+int(size))
+	fast, err := openFastPath(ctx, c.options.Device, c.conn, service.PingHeader+int(size))
 	if err != nil {
 		return err
 	}
@@ -302,23 +304,23 @@ func (c *conversation) openFast(ctx context.Context, h *half, of negotiate.Side,
 }
 
 func (c *conversation) sendText(ctx context.Context, text string) error {
-	if limit := c.conn.MaxMessage() - negotiate.ServicePingHeader; len(text) > limit {
+	if limit := c.conn.MaxMessage() - service.PingHeader; len(text) > limit {
 		return tooLarge(c.options.Side, uint32(len(text)), limit, "the control channel")
 	}
 	c.texts++
-	return c.sendPing(ctx, negotiate.PingText, []byte(text))
+	return c.sendPing(ctx, service.PingText, []byte(text))
 }
 
 func (c *conversation) ping(ctx context.Context) error {
-	limit := c.conn.MaxMessage() - negotiate.ServicePingHeader
+	limit := c.conn.MaxMessage() - service.PingHeader
 	if c.asks.fast == nil && int(c.options.Size) > limit {
 		return tooLarge(c.options.Side, c.options.Size, limit, "the control channel")
 	}
 	c.payload = Payload(c.payload, int(c.options.Size), len(c.trips))
-	return c.sendPing(ctx, negotiate.PingBytes, c.payload)
+	return c.sendPing(ctx, service.PingBytes, c.payload)
 }
 
-func (c *conversation) sendPing(ctx context.Context, kind negotiate.PingKind, payload []byte) error {
+func (c *conversation) sendPing(ctx context.Context, kind service.PingKind, payload []byte) error {
 	return c.send(ctx, &c.asks, kind, func(dst []byte) ([]byte, error) {
 		message, err := c.asks.session.Ping(dst, payload, kind)
 		c.began = time.Now()
@@ -328,9 +330,9 @@ func (c *conversation) sendPing(ctx context.Context, kind negotiate.PingKind, pa
 
 // send sends a PING or a PONG over its path.
 func (c *conversation) send(
-	ctx context.Context, h *half, kind negotiate.PingKind, encode func(dst []byte) ([]byte, error),
+	ctx context.Context, h *half, kind service.PingKind, encode func(dst []byte) ([]byte, error),
 ) error {
-	if h.fast == nil || kind != negotiate.PingBytes {
+	if h.fast == nil || kind != service.PingBytes {
 		message, err := encode(c.scratch[:0])
 		if err != nil {
 			return err
@@ -370,7 +372,7 @@ func (c *conversation) explain(ctx context.Context, failed error) error {
 			}
 			return failed
 		}
-		if negotiate.TypeOf(received.message) == negotiate.TypeRefused {
+		if wire.TypeOf(received.message) == wire.TypeRefused {
 			_, err = c.asks.session.Receive(received.message)
 		}
 		c.asks.trace.Received(received.message, c.asks.session.State())
@@ -382,13 +384,13 @@ func (c *conversation) explain(ctx context.Context, failed error) error {
 
 // tell tells the peer why this side gives up, and lets it read that. A peer that has given up by itself need not.
 func (c *conversation) tell(reason error) {
-	if _, aborted := errors.AsType[*negotiate.PeerAborted](reason); aborted || errors.Is(reason, ErrLost) {
+	if _, aborted := errors.AsType[*native.PeerAborted](reason); aborted || errors.Is(reason, ErrLost) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
 	defer cancel()
-	message, err := c.answers.session.Refuse(nil, negotiate.Refusal{
-		Code: negotiate.AbortCode(c.options.ExitCode(reason)), Text: reason.Error(), Final: true,
+	message, err := c.answers.session.Refuse(nil, service.Refusal{
+		Code: wire.AbortCode(c.options.ExitCode(reason)), Text: reason.Error(), Final: true,
 	})
 	if err == nil { // else this session has failed, and has told the peer
 		err = c.transmit(ctx, &c.answers, message)
@@ -402,7 +404,7 @@ func (c *conversation) tell(reason error) {
 			return
 		}
 		c.asks.trace.Received(received, c.asks.session.State())
-		if negotiate.TypeOf(received) == negotiate.TypeRefused {
+		if wire.TypeOf(received) == wire.TypeRefused {
 			return
 		}
 	}
@@ -410,7 +412,7 @@ func (c *conversation) tell(reason error) {
 
 // awaitDisconnect lets the host, which disconnects, read the DPU's last message.
 func (c *conversation) awaitDisconnect() {
-	if c.options.Side == negotiate.Host {
+	if c.options.Side == wire.Host {
 		return
 	}
 	select {

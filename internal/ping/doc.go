@@ -1,7 +1,7 @@
 // Package ping measures round trips between a host and its DPU, over the control channel or over Comch producers and
 // consumers, and shows each side's text on the other.
 //
-//	Run ── meet the peer ── conversation ── two negotiate.Service
+//	Run ── meet the peer ── conversation ── two service.Session
 //	                             └── the control channel, and a fastPath for each
 //
 // Both sides call Run. Each is a command that makes requests as to a daemon, and a daemon for the other one: a text,

@@ -11,7 +11,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // PathChoice is which paths the user permits for the round trips.
@@ -26,12 +28,12 @@ const (
 
 // Options describe what one side does.
 type Options struct {
-	Side        negotiate.Side
+	Side        wire.Side
 	Device      *doca.Device  // a host function on the host, a function of the DPU there
 	Representor string        // on the DPU: the host function to serve, as Device.OpenRepresentor takes it
-	Text        string        // for the other side's user, at most negotiate.MaxPingText bytes; may be empty
-	Count       uint32        // of this side's round trips, 1 to negotiate.MaxPings
-	Size        uint32        // bytes of their payload, at most negotiate.MaxPingSize
+	Text        string        // for the other side's user, at most service.MaxPingText bytes; may be empty
+	Count       uint32        // of this side's round trips, 1 to service.MaxPings
+	Size        uint32        // bytes of their payload, at most service.MaxPingSize
 	Path        PathChoice    // OnlyFast on one side is that of both
 	Wait        time.Duration // for the peer to appear and be free
 	IdleTimeout time.Duration // without a message of the peer
@@ -50,7 +52,7 @@ type Connected struct {
 
 // Text is the text of the other side, any bytes. It may be empty.
 type Text struct {
-	From negotiate.Side
+	From wire.Side
 	Text string
 }
 
@@ -70,11 +72,11 @@ type Summary struct {
 // *job.Error, and job.ErrHung besides if a call into the device did not return; then the device must not be closed.
 func Run(ctx context.Context, o Options) (Summary, error) {
 	o.Log.Info().Stringer("side", o.Side).Str("device", o.Device.Info().PCIAddress).Msg("waiting for the peer")
-	if o.Side == negotiate.Host {
+	if o.Side == wire.Host {
 		return call(ctx, o)
 	}
 	conn, disconnect, err := comch.Offer{
-		Device: o.Device, Representor: o.Representor, Names: []string{negotiate.PingServerName},
+		Device: o.Device, Representor: o.Representor, Names: []string{service.PingServerName},
 		Busy: func() {
 			o.Log.Info().Str("representor", o.Representor).
 				Msg("waiting for another dma-copy ping that serves the representor to end")
@@ -92,7 +94,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 
 // call is Run on the host: it connects until a DPU answers.
 func call(ctx context.Context, o Options) (Summary, error) {
-	dialer := comch.NewDialer(o.Device, negotiate.PingServerName, comch.Within(o.Wait))
+	dialer := comch.NewDialer(o.Device, service.PingServerName, comch.Within(o.Wait))
 	level := zerolog.InfoLevel
 	conn, err := dialer.Dial(ctx)
 	for err == nil {
@@ -152,10 +154,10 @@ func (o Options) largestFast() uint32 {
 
 // largestPayload returns how many bytes the device's producers and consumers carry besides the header.
 func largestPayload(device doca.DeviceInfo) uint32 {
-	largest := uint32(negotiate.MaxPingSize)
+	largest := uint32(service.MaxPingSize)
 	for _, limit := range []uint32{device.Producer.MaxBuffer, device.Consumer.MaxBuffer} {
 		if limit > 0 { // 0 is not known
-			largest = min(largest, limit-negotiate.ServicePingHeader)
+			largest = min(largest, limit-service.PingHeader)
 		}
 	}
 	return largest
@@ -164,21 +166,21 @@ func largestPayload(device doca.DeviceInfo) uint32 {
 // ErrLost is the end of the connection before that of the round trips.
 var ErrLost = errors.New("the connection was lost before the last round trip")
 
-func noPath(side negotiate.Side) error {
-	return job.NewError(job.ErrCapability, negotiate.ErrNoPath,
+func noPath(side wire.Side) error {
+	return job.NewError(job.ErrCapability, wire.ErrNoPath,
 		"leave out --path on both sides, and see what dma-copy devices lists there",
-		"%s: the %s cannot or will not use producers and consumers", negotiate.ErrNoPath, side)
+		"%s: the %s cannot or will not use producers and consumers", wire.ErrNoPath, side)
 }
 
-func tooLarge(side negotiate.Side, size uint32, limit int, path string) error {
+func tooLarge(side wire.Side, size uint32, limit int, path string) error {
 	return job.NewError(job.ErrSettings, nil, "give less with --size or --text",
 		"too large for a message: the %s wants %d bytes, limit %d over %s", side, size, limit, path)
 }
 
 // reworded returns the error of a peer that has refused as that of one that gave up: in a ping, no side is a daemon.
 func reworded(err error) error {
-	if refused, is := errors.AsType[*negotiate.Refusal](err); is {
-		return &negotiate.PeerAborted{Code: refused.Code, Text: refused.Text}
+	if refused, is := errors.AsType[*service.Refusal](err); is {
+		return &native.PeerAborted{Code: refused.Code, Text: refused.Text}
 	}
 	return err
 }

@@ -19,11 +19,14 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // abortCode is what a side of these tests tells its peer.
-const abortCode = negotiate.AbortDevice
+const abortCode = wire.AbortDevice
 
 // outcome is what Run has returned, and what it has reported.
 type outcome struct {
@@ -42,20 +45,20 @@ type pair struct {
 func newPair(t *testing.T, limits string) *pair {
 	t.Helper()
 	p := &pair{t: t, sides: docatest.OpenSides(t, limits)}
-	for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+	for _, side := range []wire.Side{wire.Host, wire.DPU} {
 		p.options[side] = Options{
 			Side: side, Device: p.sides.Host, Text: "from the " + side.String(), Count: 20, Size: 64,
 			Wait: 30 * time.Second, IdleTimeout: 30 * time.Second, Log: zerolog.Nop(),
 			ExitCode: func(error) int { return int(abortCode) },
 		}
 	}
-	dpu := &p.options[negotiate.DPU]
+	dpu := &p.options[wire.DPU]
 	dpu.Device, dpu.Representor = p.sides.DPU, p.sides.Host.Info().PCIAddress
 	return p
 }
 
 // run runs one side.
-func (p *pair) run(ctx context.Context, side negotiate.Side) outcome {
+func (p *pair) run(ctx context.Context, side wire.Side) outcome {
 	var result outcome
 	o := p.options[side]
 	notify := o.Notify
@@ -74,7 +77,7 @@ func (p *pair) runBoth(ctx context.Context) (results [2]outcome) {
 	p.t.Helper()
 	var running sync.WaitGroup
 	for side := range results {
-		running.Go(func() { results[side] = p.run(ctx, negotiate.Side(side)) })
+		running.Go(func() { results[side] = p.run(ctx, wire.Side(side)) })
 	}
 	running.Wait()
 	return results
@@ -87,19 +90,19 @@ func TestRoundTrips(t *testing.T) {
 		size      uint32
 	}{
 		"control channel":      {AnyPath, AnyPath, false, 64},
-		"control channel only": {OnlyControl, AnyPath, false, 4080 - negotiate.ServicePingHeader},
+		"control channel only": {OnlyControl, AnyPath, false, 4080 - service.PingHeader},
 		"empty":                {AnyPath, OnlyControl, false, 0},
 		"fast":                 {OnlyFast, OnlyFast, true, 64},
 		"host wants fast":      {OnlyFast, AnyPath, true, 100_000},
-		"DPU wants fast":       {AnyPath, OnlyFast, true, negotiate.MaxPingSize},
+		"DPU wants fast":       {AnyPath, OnlyFast, true, service.MaxPingSize},
 		"fast and empty":       {AnyPath, OnlyFast, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, "")
-			p.options[negotiate.Host].Path, p.options[negotiate.DPU].Path = test.host, test.dpu
-			p.options[negotiate.Host].Size, p.options[negotiate.DPU].Count = test.size, 3
+			p.options[wire.Host].Path, p.options[wire.DPU].Path = test.host, test.dpu
+			p.options[wire.Host].Size, p.options[wire.DPU].Count = test.size, 3
 			for i, got := range p.runBoth(t.Context()) {
-				side := negotiate.Side(i)
+				side := wire.Side(i)
 				want := p.options[side]
 				if got.err != nil {
 					t.Fatalf("%s: %v", side, got.err)
@@ -112,7 +115,7 @@ func TestRoundTrips(t *testing.T) {
 					t.Errorf("%s: %+v", side, s)
 				}
 				text := Text{From: side.Other(), Text: "from the " + side.Other().String()}
-				events := []Event{Connected{Version: int(negotiate.ServiceVersions.Max)}, text}
+				events := []Event{Connected{Version: int(service.Supported.Max)}, text}
 				if fmt.Sprint(got.events) != fmt.Sprint(events) {
 					t.Errorf("%s: events %v, want %v", side, got.events, events)
 				}
@@ -124,14 +127,14 @@ func TestRoundTrips(t *testing.T) {
 // A ping does not take the server name of copies.
 func TestRoundTripsBesideACopy(t *testing.T) {
 	p := newPair(t, "")
-	listener, err := comch.Listen(p.sides.DPU, p.sides.OpenRepresentor(t), negotiate.ServerName)
+	listener, err := comch.Listen(p.sides.DPU, p.sides.OpenRepresentor(t), reference.ServerName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
 	for side, got := range p.runBoth(t.Context()) {
 		if got.err != nil {
-			t.Errorf("%s: %v", negotiate.Side(side), got.err)
+			t.Errorf("%s: %v", wire.Side(side), got.err)
 		}
 	}
 }
@@ -141,27 +144,27 @@ func TestNoAgreement(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits string
 		change func(host, dpu *Options)
-		finds  negotiate.Side
+		finds  wire.Side
 		want   error
 		detail string
 	}{
-		"no fast path": {"", func(h, d *Options) { h.Path, d.Path = OnlyFast, OnlyControl }, negotiate.DPU,
-			negotiate.ErrNoPath, "the DPU cannot or will not use producers and consumers"},
-		"too large for the channel": {"", func(h, _ *Options) { h.Size = 4080 - negotiate.ServicePingHeader + 1 },
-			negotiate.Host, job.ErrSettings, "the host wants 4065 bytes, limit 4064 over the control channel"},
+		"no fast path": {"", func(h, d *Options) { h.Path, d.Path = OnlyFast, OnlyControl }, wire.DPU,
+			wire.ErrNoPath, "the DPU cannot or will not use producers and consumers"},
+		"too large for the channel": {"", func(h, _ *Options) { h.Size = 4080 - service.PingHeader + 1 },
+			wire.Host, job.ErrSettings, "the host wants 4065 bytes, limit 4064 over the control channel"},
 		"too large for a consumer": {"max_fast_buf_size=8192",
-			func(_, d *Options) { d.Path, d.Size = OnlyFast, 8192-negotiate.ServicePingHeader+1 }, negotiate.DPU,
+			func(_, d *Options) { d.Path, d.Size = OnlyFast, 8192-service.PingHeader+1 }, wire.DPU,
 			job.ErrSettings, "the DPU wants 8177 bytes, limit 8176 over producers and consumers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, test.limits)
-			test.change(&p.options[negotiate.Host], &p.options[negotiate.DPU])
+			test.change(&p.options[wire.Host], &p.options[wire.DPU])
 			results := p.runBoth(t.Context())
 			err := results[test.finds].err
 			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.detail) {
 				t.Errorf("%s: %v", test.finds, err)
 			}
-			told, is := errors.AsType[*negotiate.PeerAborted](results[test.finds.Other()].err)
+			told, is := errors.AsType[*native.PeerAborted](results[test.finds.Other()].err)
 			if !is || told.Code != abortCode || !strings.Contains(told.Text, test.detail) {
 				t.Errorf("%s: %v", test.finds.Other(), results[test.finds.Other()].err)
 			}
@@ -173,8 +176,8 @@ func TestPeerAbsent(t *testing.T) {
 	p := newPair(t, "")
 	for side := range p.options {
 		p.options[side].Wait = 20 * time.Millisecond
-		if got := p.run(t.Context(), negotiate.Side(side)); !errors.Is(got.err, comch.ErrPeerAbsent) {
-			t.Errorf("%s: %v", negotiate.Side(side), got.err)
+		if got := p.run(t.Context(), wire.Side(side)); !errors.Is(got.err, comch.ErrPeerAbsent) {
+			t.Errorf("%s: %v", wire.Side(side), got.err)
 		}
 	}
 }
@@ -183,14 +186,14 @@ func TestPeerAbsent(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	interrupted := errors.New("interrupted")
 	for _, path := range []PathChoice{OnlyControl, OnlyFast} {
-		for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		for _, side := range []wire.Side{wire.Host, wire.DPU} {
 			t.Run(fmt.Sprintf("path %d, %s", path, side), func(t *testing.T) {
 				p := newPair(t, "")
 				for i := range p.options {
-					p.options[i].Path, p.options[i].Count = path, negotiate.MaxPings
+					p.options[i].Path, p.options[i].Count = path, service.MaxPings
 				}
 				ctx, interrupt := context.WithCancelCause(t.Context())
-				p.options[negotiate.DPU].Notify = func(e Event) {
+				p.options[wire.DPU].Notify = func(e Event) {
 					if _, is := e.(Text); is {
 						interrupt(interrupted)
 					}
@@ -200,13 +203,13 @@ func TestInterrupted(t *testing.T) {
 				var results [2]outcome
 				var running sync.WaitGroup
 				for i := range results {
-					running.Go(func() { results[i] = p.run(contexts[i], negotiate.Side(i)) })
+					running.Go(func() { results[i] = p.run(contexts[i], wire.Side(i)) })
 				}
 				running.Wait()
 				if err := results[side].err; !errors.Is(err, interrupted) {
 					t.Errorf("%s: %v", side, err)
 				}
-				told, is := errors.AsType[*negotiate.PeerAborted](results[side.Other()].err)
+				told, is := errors.AsType[*native.PeerAborted](results[side.Other()].err)
 				if !is || told.Code != abortCode || told.Text != interrupted.Error() {
 					t.Errorf("%s: %v", side.Other(), results[side.Other()].err)
 				}
@@ -220,8 +223,8 @@ func (p *pair) hostile(play func(conn comch.Conn)) outcome {
 	p.t.Helper()
 	var result outcome
 	var running sync.WaitGroup
-	running.Go(func() { result = p.run(p.t.Context(), negotiate.DPU) })
-	dialer := comch.NewDialer(p.sides.Host, negotiate.PingServerName, comch.Within(30*time.Second))
+	running.Go(func() { result = p.run(p.t.Context(), wire.DPU) })
+	dialer := comch.NewDialer(p.sides.Host, service.PingServerName, comch.Within(30*time.Second))
 	conn, err := dialer.Dial(p.t.Context())
 	if err != nil {
 		p.t.Fatal(err)
@@ -245,36 +248,36 @@ func (p *pair) send(conn comch.Conn, messages ...[]byte) {
 
 var (
 	// greeting is what each side says first.
-	greeting = negotiate.AppendServiceGreeting(nil, negotiate.ServiceGreeting{Versions: negotiate.ServiceVersions})
+	greeting = service.AppendGreeting(nil, service.Greeting{Versions: service.Supported})
 	// daemonGreeting is its answer to that of the other one.
-	daemonGreeting = negotiate.AppendServiceGreeting(nil,
-		negotiate.ServiceGreeting{Versions: negotiate.ServiceVersions, Version: negotiate.ServiceVersions.Max})
+	daemonGreeting = service.AppendGreeting(nil,
+		service.Greeting{Versions: service.Supported, Version: service.Supported.Max})
 )
 
 func text(number uint32, said string) []byte {
-	return negotiate.AppendServicePing(nil,
-		negotiate.ServicePing{Number: number, Kind: negotiate.PingText, Payload: []byte(said)})
+	return service.AppendPing(nil,
+		service.Ping{Number: number, Kind: service.PingText, Payload: []byte(said)})
 }
 
 func payload(number uint32) []byte {
-	return negotiate.AppendServicePing(nil, negotiate.ServicePing{Number: number, Payload: make([]byte, 8)})
+	return service.AppendPing(nil, service.Ping{Number: number, Payload: make([]byte, 8)})
 }
 
 func consumer(number, id, size uint32) []byte {
-	return negotiate.AppendServicePing(nil, negotiate.ServicePing{
-		Number: number, Kind: negotiate.PingConsumer, Payload: negotiate.Consumer{ID: id, Size: size}.Append(nil),
+	return service.AppendPing(nil, service.Ping{
+		Number: number, Kind: service.PingConsumer, Payload: service.Consumer{ID: id, Size: size}.Append(nil),
 	})
 }
 
 func refusal(said string) []byte {
-	limits := negotiate.Limits{MaxMessage: negotiate.MaxServiceGreeting}
-	daemon, err := negotiate.NewService(negotiate.Daemon, negotiate.ServiceGreeting{}, limits)
+	limits := wire.Limits{MaxMessage: service.MaxGreeting}
+	daemon, err := service.New(service.Daemon, service.Greeting{}, limits)
 	if err != nil {
 		panic(err)
 	}
 	daemon.Start()
 	message, err := daemon.Refuse(nil,
-		negotiate.Refusal{Code: negotiate.AbortInterrupted, Text: said, Final: true})
+		service.Refusal{Code: wire.AbortInterrupted, Text: said, Final: true})
 	if err != nil {
 		panic(err)
 	}
@@ -286,29 +289,29 @@ func TestHostilePeer(t *testing.T) {
 		messages [][]byte
 		want     error
 	}{
-		"no greeting":   {[][]byte{payload(0)}, negotiate.ErrOutOfOrder},
-		"nothing known": {[][]byte{negotiate.AppendClose(nil)}, negotiate.ErrOutOfOrder},
-		"truncated":     {[][]byte{greeting[:7]}, negotiate.ErrMalformed},
-		"too long":      {[][]byte{append(greeting[:12:12], 0)}, negotiate.ErrMalformed},
+		"no greeting":   {[][]byte{payload(0)}, wire.ErrOutOfOrder},
+		"nothing known": {[][]byte{service.AppendClose(nil)}, wire.ErrOutOfOrder},
+		"truncated":     {[][]byte{greeting[:7]}, wire.ErrMalformed},
+		"too long":      {[][]byte{append(greeting[:12:12], 0)}, wire.ErrMalformed},
 		"another version": {[][]byte{append([]byte{0x40, 0, 0, 0, 9, 9}, greeting[6:]...)},
-			negotiate.ErrServiceVersion},
-		"greeting twice":  {[][]byte{greeting, greeting}, negotiate.ErrMalformed},
-		"greeting thrice": {[][]byte{greeting, daemonGreeting, daemonGreeting}, negotiate.ErrOutOfOrder},
-		"list": {[][]byte{greeting, negotiate.AppendList(nil, negotiate.ListRequest{})},
-			negotiate.ErrOutOfOrder},
-		"pong": {[][]byte{greeting, daemonGreeting, negotiate.AppendServicePong(nil, negotiate.ServicePing{})},
-			negotiate.ErrMalformed},
-		"a PING before those of the DPU": {[][]byte{greeting, text(0, "x"), payload(1)}, negotiate.ErrOutOfOrder},
-		"the last text first":            {[][]byte{greeting, text(0, "x"), text(1, "")}, negotiate.ErrOutOfOrder},
-		"wrong number":                   {[][]byte{greeting, text(0, "x"), payload(2)}, negotiate.ErrMalformed},
+			service.ErrVersion},
+		"greeting twice":  {[][]byte{greeting, greeting}, wire.ErrMalformed},
+		"greeting thrice": {[][]byte{greeting, daemonGreeting, daemonGreeting}, wire.ErrOutOfOrder},
+		"list": {[][]byte{greeting, service.AppendList(nil, service.ListRequest{})},
+			wire.ErrOutOfOrder},
+		"pong": {[][]byte{greeting, daemonGreeting, service.AppendPong(nil, service.Ping{})},
+			wire.ErrMalformed},
+		"a PING before those of the DPU": {[][]byte{greeting, text(0, "x"), payload(1)}, wire.ErrOutOfOrder},
+		"the last text first":            {[][]byte{greeting, text(0, "x"), text(1, "")}, wire.ErrOutOfOrder},
+		"wrong number":                   {[][]byte{greeting, text(0, "x"), payload(2)}, wire.ErrMalformed},
 		"a PING beside the fast path":    {[][]byte{greeting, consumer(0, 12345, 64)}, job.ErrIdle},
-		"larger than any device": {[][]byte{greeting, consumer(0, 1, negotiate.MaxPingSize+1)},
-			negotiate.ErrMalformed},
+		"larger than any device": {[][]byte{greeting, consumer(0, 1, service.MaxPingSize+1)},
+			wire.ErrMalformed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, "")
 			if test.want == job.ErrIdle { // the consumer whose id the peer gives need not exist
-				p.options[negotiate.DPU].IdleTimeout = 300 * time.Millisecond
+				p.options[wire.DPU].IdleTimeout = 300 * time.Millisecond
 			}
 			got := p.hostile(func(conn comch.Conn) {
 				p.send(conn, test.messages...)
@@ -324,7 +327,7 @@ func TestHostilePeer(t *testing.T) {
 }
 
 // awaitRefusal returns the REFUSED of the other side.
-func (p *pair) awaitRefusal(conn comch.Conn) *negotiate.Refusal {
+func (p *pair) awaitRefusal(conn comch.Conn) *service.Refusal {
 	p.t.Helper()
 	for {
 		message, err := conn.Recv(p.t.Context())
@@ -332,7 +335,7 @@ func (p *pair) awaitRefusal(conn comch.Conn) *negotiate.Refusal {
 			p.t.Error(err)
 			return nil
 		}
-		if reason, err := negotiate.DecodeRefused(message); err == nil {
+		if reason, err := service.DecodeRefused(message); err == nil {
 			return reason
 		}
 	}
@@ -357,7 +360,7 @@ func TestPeerLeaves(t *testing.T) {
 			got = p.hostile(func(conn comch.Conn) {
 				p.send(conn, append(messages, refusal("bye"))...)
 			})
-			if told, is := errors.AsType[*negotiate.PeerAborted](got.err); !is || told.Text != "bye" {
+			if told, is := errors.AsType[*native.PeerAborted](got.err); !is || told.Text != "bye" {
 				t.Errorf("got %v", got.err)
 			}
 		})
@@ -371,7 +374,7 @@ func TestSilentPeer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, "")
-			p.options[negotiate.DPU].IdleTimeout = 300 * time.Millisecond
+			p.options[wire.DPU].IdleTimeout = 300 * time.Millisecond
 			got := p.hostile(func(conn comch.Conn) {
 				p.send(conn, messages...)
 				p.awaitRefusal(conn)
@@ -399,7 +402,7 @@ func (c hungConn) Recv(context.Context) ([]byte, error) {
 func TestHungCall(t *testing.T) {
 	p := newPair(t, "")
 	synctest.Test(t, func(t *testing.T) {
-		o := p.options[negotiate.Host]
+		o := p.options[wire.Host]
 		o.IdleTimeout = 300 * time.Millisecond
 		near, far := comchtest.NewPair(4080, comchtest.Faultless, comchtest.Faultless)
 		conn := hungConn{near, make(chan struct{})}
@@ -424,13 +427,13 @@ func TestHungCall(t *testing.T) {
 // A host that another DPU process turns away tries again.
 func TestHostIsTurnedAway(t *testing.T) {
 	p := newPair(t, "")
-	listener, err := comch.Listen(p.sides.DPU, p.sides.OpenRepresentor(t), negotiate.PingServerName)
+	listener, err := comch.Listen(p.sides.DPU, p.sides.OpenRepresentor(t), service.PingServerName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var results [2]outcome
 	var running sync.WaitGroup
-	running.Go(func() { results[negotiate.Host] = p.run(t.Context(), negotiate.Host) })
+	running.Go(func() { results[wire.Host] = p.run(t.Context(), wire.Host) })
 	conn, err := listener.Accept(t.Context(), comch.Within(30*time.Second))
 	if err != nil {
 		t.Fatal(err)
@@ -438,11 +441,11 @@ func TestHostIsTurnedAway(t *testing.T) {
 	if err := errors.Join(conn.Close(), listener.Close()); err != nil {
 		t.Fatal(err)
 	}
-	running.Go(func() { results[negotiate.DPU] = p.run(t.Context(), negotiate.DPU) })
+	running.Go(func() { results[wire.DPU] = p.run(t.Context(), wire.DPU) })
 	running.Wait()
 	for side, got := range results {
 		if got.err != nil {
-			t.Errorf("%s: %v", negotiate.Side(side), got.err)
+			t.Errorf("%s: %v", wire.Side(side), got.err)
 		}
 	}
 }
@@ -450,7 +453,7 @@ func TestHostIsTurnedAway(t *testing.T) {
 // A device that does not say how much it carries at once is used up to the limit of the protocol.
 func TestLargestPayload(t *testing.T) {
 	for limit, want := range map[uint32]uint32{
-		0: negotiate.MaxPingSize, 4096: 4096 - negotiate.ServicePingHeader, 1 << 30: negotiate.MaxPingSize,
+		0: service.MaxPingSize, 4096: 4096 - service.PingHeader, 1 << 30: service.MaxPingSize,
 	} {
 		var device doca.DeviceInfo
 		device.Producer.MaxBuffer, device.Consumer.MaxBuffer = 1<<30, limit

@@ -13,7 +13,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // sweepMessages is how many messages each side sends for two round trips of each side: two greetings, four requests and
@@ -29,7 +31,7 @@ func TestEveryMessageFails(t *testing.T) {
 		"cut":       comchtest.Cut,
 		"truncated": func(n int) comchtest.Fault { return comchtest.Truncate(n, 7) },
 	} {
-		for _, from := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		for _, from := range []wire.Side{wire.Host, wire.DPU} {
 			for n := range sweepMessages {
 				t.Run(fmt.Sprintf("%s, message %d of the %s", name, n, from), func(t *testing.T) {
 					faults := [2]comchtest.Fault{comchtest.Faultless, comchtest.Faultless}
@@ -38,7 +40,7 @@ func TestEveryMessageFails(t *testing.T) {
 					if !failsAs(name, errs[from.Other()]) {
 						t.Errorf("%s: %v", from.Other(), errs[from.Other()])
 					}
-					last := from == negotiate.DPU && n == sweepMessages-1 && name != "cut"
+					last := from == wire.DPU && n == sweepMessages-1 && name != "cut"
 					if (errs[from] == nil) != last {
 						t.Errorf("%s: %v", from, errs[from])
 					}
@@ -56,7 +58,7 @@ func failsAs(fault string, err error) bool {
 	case "cut":
 		return errors.Is(err, ErrLost)
 	}
-	return errors.Is(err, negotiate.ErrMalformed)
+	return errors.Is(err, wire.ErrMalformed)
 }
 
 // converse runs both sides over a channel in memory, in virtual time, with two round trips of each.
@@ -68,7 +70,7 @@ func (p *pair) converse(t *testing.T, faults [2]comchtest.Fault) (errs [2]error)
 // converseNow is converse within a bubble of virtual time.
 func (p *pair) converseNow(t *testing.T, faults [2]comchtest.Fault) (errs [2]error) {
 	var ends [2]*comchtest.End
-	ends[negotiate.Host], ends[negotiate.DPU] = comchtest.NewPair(4080, faults[negotiate.Host], faults[negotiate.DPU])
+	ends[wire.Host], ends[wire.DPU] = comchtest.NewPair(4080, faults[wire.Host], faults[wire.DPU])
 	var running sync.WaitGroup
 	for i, end := range ends {
 		o := p.options[i]
@@ -89,7 +91,7 @@ func TestFaultlessChannel(t *testing.T) {
 	p := newPair(t, "")
 	for side, err := range p.converse(t, [2]comchtest.Fault{comchtest.Faultless, comchtest.Faultless}) {
 		if err != nil || errors.Is(err, job.ErrHung) {
-			t.Errorf("%s: %v", negotiate.Side(side), err)
+			t.Errorf("%s: %v", wire.Side(side), err)
 		}
 	}
 }
@@ -97,12 +99,12 @@ func TestFaultlessChannel(t *testing.T) {
 // Two sides that give up at the same time need not wait for each other: in virtual time none passes.
 func TestBothGiveUp(t *testing.T) {
 	p := newPair(t, "")
-	p.options[negotiate.Host].Path, p.options[negotiate.DPU].Path = OnlyFast, OnlyFast
+	p.options[wire.Host].Path, p.options[wire.DPU].Path = OnlyFast, OnlyFast
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		for side, err := range p.converseNow(t, [2]comchtest.Fault{comchtest.Faultless, comchtest.Faultless}) {
 			if !errors.Is(err, errNoFastPath) {
-				t.Errorf("%s: %v", negotiate.Side(side), err)
+				t.Errorf("%s: %v", wire.Side(side), err)
 			}
 		}
 		if waited := time.Since(began); waited > 0 {
@@ -114,7 +116,7 @@ func TestBothGiveUp(t *testing.T) {
 // The idle timeout is for the time without a message: round trips may take longer together.
 func TestSlowPeer(t *testing.T) {
 	p := newPair(t, "")
-	o := p.options[negotiate.DPU]
+	o := p.options[wire.DPU]
 	o.IdleTimeout, o.Notify = time.Second, func(Event) {}
 	synctest.Test(t, func(t *testing.T) {
 		peer := &pair{t: t}
@@ -133,7 +135,7 @@ func TestSlowPeer(t *testing.T) {
 		}
 		peer.send(host, refusal("bye"))
 		running.Wait()
-		if told, is := errors.AsType[*negotiate.PeerAborted](err); !is || told.Text != "bye" {
+		if told, is := errors.AsType[*native.PeerAborted](err); !is || told.Text != "bye" {
 			t.Errorf("got %v", err)
 		}
 		if err := host.Close(); err != nil {
@@ -150,9 +152,9 @@ func (p *pair) answerNext(conn comch.Conn, after time.Duration) {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		if asked, err := negotiate.DecodeServicePing(message); err == nil {
+		if asked, err := service.DecodePing(message); err == nil {
 			time.Sleep(after)
-			p.send(conn, negotiate.AppendServicePong(nil, asked))
+			p.send(conn, service.AppendPong(nil, asked))
 			return
 		}
 	}

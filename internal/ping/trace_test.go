@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // tracedLines returns the lines with a text, sorted and without session and states: messages of the two channels of the
@@ -39,14 +39,14 @@ func TestTraceHasEachMessage(t *testing.T) {
 			}
 			for side, got := range p.runBoth(t.Context()) {
 				if got.err != nil {
-					t.Errorf("%s: %v", negotiate.Side(side), got.err)
+					t.Errorf("%s: %v", wire.Side(side), got.err)
 				}
 			}
 			for side := range logs {
 				sent := tracedLines(&logs[side], "message sent")
 				received := tracedLines(&logs[1-side], "message received")
 				if len(sent) < 8 || !slices.Equal(sent, received) {
-					t.Errorf("%s has sent:\n%s\nreceived:\n%s", negotiate.Side(side),
+					t.Errorf("%s has sent:\n%s\nreceived:\n%s", wire.Side(side),
 						strings.Join(sent, "\n"), strings.Join(received, "\n"))
 				}
 			}

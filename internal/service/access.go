@@ -8,7 +8,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -39,7 +39,7 @@ func (s *Server) verify(key identity.Public) error {
 // listCommand returns the command that lists a share, or for none all of them. The daemon knows what the connection is
 // over, and not the name that the peer's configuration has for it.
 func (c *connection) listCommand(name string) string {
-	if c.in.Side == negotiate.Server {
+	if c.in.Side == wire.Server {
 		return "dma-copy ls " + share.Scheme + "HOST/" + name
 	}
 	return "dma-copy ls :" + name

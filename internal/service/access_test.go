@@ -17,7 +17,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -106,7 +107,7 @@ func TestRights(t *testing.T) {
 		remote string
 		with   func(*CopyRequest)
 		text   string // of the refusal; empty: it succeeds
-		code   negotiate.AbortCode
+		code   wire.AbortCode
 	}{
 		{name: "push", remote: "box/new"},
 		{name: "push to a share to write", remote: "in/new"},
@@ -132,10 +133,10 @@ func TestRights(t *testing.T) {
 			with: owner},
 		{name: "up to the limit of the key", grant: func(g *identity.Grant) { g.MaxBytes = 3 }, remote: "box/new"},
 		{name: "beyond the limit of the key", grant: func(g *identity.Grant) { g.MaxBytes = 2 }, remote: "box/new",
-			text: "exceeds", code: negotiate.AbortLimit},
+			text: "exceeds", code: wire.AbortLimit},
 		{name: "pull beyond the limit of the key", grant: func(g *identity.Grant) { g.MaxBytes = 2 }, pull: true,
-			remote: "box/old", text: "exceeds", code: negotiate.AbortLimit},
-		{name: "push beyond the limit of the share", remote: "keep/other", text: "exceeds", code: negotiate.AbortLimit,
+			remote: "box/old", text: "exceeds", code: wire.AbortLimit},
+		{name: "push beyond the limit of the share", remote: "keep/other", text: "exceeds", code: wire.AbortLimit,
 			with: func(r *CopyRequest) { r.Options.File = "/home/longer" }},
 		{name: "pull beyond the limit of the share", pull: true, remote: "keep/longer"},
 	} {
@@ -159,7 +160,7 @@ func TestRights(t *testing.T) {
 				}
 				code := test.code
 				if code == 0 {
-					code = negotiate.AbortRefused
+					code = wire.AbortRefused
 				}
 				mustRefuse(w.T, err, code, test.text)
 				mustLack(w.T, w.local, "/home/pulled")
@@ -207,8 +208,8 @@ func TestLimitsOfTrees(t *testing.T) {
 				c := w.alice()
 				defer c.Close()
 				_, err := c.Push(w.Context(), w.copyOf("tree", "box/tree"))
-				aborted, is := errors.AsType[*negotiate.PeerAborted](err)
-				if !is || aborted.Code != negotiate.AbortLimit {
+				aborted, is := errors.AsType[*native.PeerAborted](err)
+				if !is || aborted.Code != wire.AbortLimit {
 					w.Errorf("got %v", err)
 				}
 				records := w.records()
@@ -252,7 +253,7 @@ func TestLimitsOnConnections(t *testing.T) {
 			inWorld(t, test.alter, func(w *world) {
 				first, second := w.alice(), w.alice()
 				_, err := w.connect(w.key)
-				mustRefuse(w.T, err, negotiate.AbortLimit, test.text)
+				mustRefuse(w.T, err, wire.AbortLimit, test.text)
 				must(w.T, first.Close())
 				synctest.Wait()
 				third := w.alice()
@@ -275,8 +276,8 @@ func TestLimitOnMemory(t *testing.T) {
 		}
 		w.server.memory.limit = used + 1
 		_, err = second.Push(w.Context(), w.copyOf("a", "box/b"))
-		aborted, is := errors.AsType[*negotiate.PeerAborted](err)
-		if !is || aborted.Code != negotiate.AbortLimit || !strings.Contains(aborted.Text, "memory of all connections") {
+		aborted, is := errors.AsType[*native.PeerAborted](err)
+		if !is || aborted.Code != wire.AbortLimit || !strings.Contains(aborted.Text, "memory of all connections") {
 			w.Errorf("got %v", err)
 		}
 		must(w.T, first.Close())
@@ -298,7 +299,7 @@ type slowMemory struct {
 }
 
 // Open implements window.Memory.
-func (m slowMemory) Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
+func (m slowMemory) Open(ctx context.Context, l window.Layout, of native.Window) (*window.Window, error) {
 	w, err := m.bus.Open(ctx, l, of)
 	if err == nil {
 		w.AddCloser(slowCloser(m.release))
@@ -321,7 +322,7 @@ func (w *world) pushSlowly(release time.Duration, to string) error {
 	shared := &bus{}
 	w.serving.Go(func() {
 		_ = w.server.Serve(w.ctx, Incoming{
-			Conn: dpu, Memory: fixed(slowMemory{shared, release}), Function: "b1:00.1", Side: negotiate.DPU,
+			Conn: dpu, Memory: fixed(slowMemory{shared, release}), Function: "b1:00.1", Side: wire.DPU,
 		})
 	})
 	c, err := Connect(w.Context(), ClientConfig{
@@ -351,6 +352,6 @@ func TestConnectionsThatEndAreLimited(t *testing.T) {
 		for i := range 1 + mostEnding {
 			must(w.T, w.pushSlowly(time.Minute, fmt.Sprintf("box/%d", i)))
 		}
-		mustRefuse(w.T, w.pushSlowly(time.Minute, "box/more"), negotiate.AbortLimit, "this key has as many connections")
+		mustRefuse(w.T, w.pushSlowly(time.Minute, "box/more"), wire.AbortLimit, "this key has as many connections")
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -15,12 +15,12 @@ type awaited struct {
 	mu           sync.Mutex
 	waiting      bool
 	operation    Operation // of the request; empty: the greeting
-	place        negotiate.Place
+	place        protocol.Place
 	asked, heard time.Time
 }
 
 // begin notes a request until end is called.
-func (a *awaited) begin(o Operation, p negotiate.Place) (end func()) {
+func (a *awaited) begin(o Operation, p protocol.Place) (end func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.waiting, a.operation, a.place, a.asked = true, o, p, time.Now()
@@ -70,7 +70,7 @@ func (c *Client) Waits() string {
 }
 
 // answering says what is to be done with a request.
-func answering(o Operation, p negotiate.Place) string {
+func answering(o Operation, p protocol.Place) string {
 	switch {
 	case o == "":
 		return "send its greeting"
@@ -90,6 +90,6 @@ func (c *connection) logStall(calls *job.Calls) {
 	c.mu.Unlock()
 	_, still := calls.Calling()
 	c.log.Warn().Msgf("%sthe daemon waits for the file system of the share to %s; asked %s ago, last progress %s ago",
-		job.Stall, answering(request.Operation, negotiate.Place{Share: request.Share, Path: request.Path}),
+		job.Stall, answering(request.Operation, protocol.Place{Share: request.Share, Path: request.Path}),
 		job.Age(time.Since(request.Began)), job.Age(still))
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -62,7 +63,7 @@ func (c *ClientConfig) entering(ctx context.Context) (context.Context, context.C
 
 // Peer describes the daemon, as it says itself but for its key.
 type Peer struct {
-	negotiate.ServiceGreeting
+	protocol.Greeting
 	Key identity.Public
 }
 
@@ -89,7 +90,7 @@ func passes(err error) bool {
 
 // Connect authenticates both sides and greets the daemon. It fails with secure.ErrRefused if the daemon does not trust
 // the key, with *secure.UntrustedError if Verify refuses the daemon's, with ErrRefused if the daemon accepts any key
-// and Anonymous is not set, with *negotiate.Refusal if the daemon takes no further connection, and with the errors of
+// and Anonymous is not set, with *protocol.Refusal if the daemon takes no further connection, and with the errors of
 // packages secure, comch and negotiate. ErrTurnedAway stands for a connection that is lost before the daemon has sent
 // anything. The Client owns Conn, which is closed after an error.
 func Connect(ctx context.Context, config ClientConfig) (*Client, error) {
@@ -120,22 +121,22 @@ func (c *Client) enter(ctx context.Context) error {
 		return err
 	}
 	c.memory = window.Keep(c.config.Memory(conn))
-	session, err := negotiate.NewService(negotiate.Command, negotiate.ServiceGreeting{
+	session, err := protocol.New(protocol.Command, protocol.Greeting{
 		Software: c.config.Software, Name: c.config.Name, User: c.config.User,
-	}, negotiate.Limits{MaxMessage: conn.MaxMessage()})
+	}, wire.Limits{MaxMessage: conn.MaxMessage()})
 	if err != nil {
 		return err
 	}
 	c.exchange = newExchange(conn, session, c.config.IdleTimeout, c.config.Log)
-	defer c.awaited.begin("", negotiate.Place{})()
-	err = c.exchange.send(ctx, func(s *negotiate.Service, _ []byte) ([]byte, error) { return s.Start(), nil })
+	defer c.awaited.begin("", protocol.Place{})()
+	err = c.exchange.send(ctx, func(s *protocol.Session, _ []byte) ([]byte, error) { return s.Start(), nil })
 	if err != nil {
 		return err
 	}
 	if _, err := c.answer(ctx); err != nil {
 		return err
 	}
-	c.peer = Peer{ServiceGreeting: session.Peer(), Key: conn.Peer()}
+	c.peer = Peer{Greeting: session.Peer(), Key: conn.Peer()}
 	c.config.Log.Debug().Str("software", c.peer.Software).Str("machine", c.peer.Name).
 		Stringer("fingerprint", c.peer.Key).Uint8("version", c.peer.Version).Msg("connection made")
 	if !c.peer.Authenticates && !c.config.Anonymous {
@@ -160,16 +161,16 @@ func (c *Client) Close() error {
 }
 
 // answer returns the daemon's next message that is not a sign of life. A request that the daemon has refused is a
-// *negotiate.Refusal.
-func (c *Client) answer(ctx context.Context) (negotiate.ServiceStep, error) {
+// *protocol.Refusal.
+func (c *Client) answer(ctx context.Context) (protocol.Step, error) {
 	for {
 		step, err := c.receive(ctx)
 		switch {
 		case err != nil:
 			return step, c.fail(err)
-		case step.Event == negotiate.PeerWorking:
+		case step.Event == protocol.PeerWorking:
 			c.config.Waiting(int(step.Ahead))
-		case step.Event == negotiate.Refused:
+		case step.Event == protocol.Refused:
 			return step, step.Refusal
 		default:
 			return step, nil
@@ -177,7 +178,7 @@ func (c *Client) answer(ctx context.Context) (negotiate.ServiceStep, error) {
 	}
 }
 
-func (c *Client) receive(ctx context.Context) (negotiate.ServiceStep, error) {
+func (c *Client) receive(ctx context.Context) (protocol.Step, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.config.IdleTimeout, job.NewError(job.ErrIdle, job.ErrPeerIdle,
 		"check the daemon", "timeout: no message from the daemon for %s", c.config.IdleTimeout))
 	defer cancel()
@@ -194,7 +195,7 @@ func (c *Client) send(ctx context.Context, encode encoding) error {
 		return c.broken
 	}
 	if err := c.exchange.send(ctx, encode); err != nil {
-		if _, misuse := errors.AsType[*negotiate.Error](err); misuse {
+		if _, misuse := errors.AsType[*wire.Error](err); misuse {
 			return err // nothing was sent
 		}
 		return c.fail(c.lastWord(err))
@@ -210,7 +211,7 @@ func (c *Client) lastWord(err error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
 	defer cancel()
 	_, word := c.exchange.receive(ctx)
-	if _, is := errors.AsType[*negotiate.Refusal](word); is {
+	if _, is := errors.AsType[*protocol.Refusal](word); is {
 		return word
 	}
 	return err
@@ -227,23 +228,23 @@ func (c *Client) fail(err error) error {
 	return err
 }
 
-// List calls each for what is at a place, and below it: of a directory its entries, or with negotiate.ListRecursive all
+// List calls each for what is at a place, and below it: of a directory its entries, or with protocol.ListRecursive all
 // that is below, depth first and sorted by name. The first entry, whose Path is empty, is that at the place itself;
-// with negotiate.ListItself it is the only one. The zero place is a directory of the shares, whose modes are the rights
+// with protocol.ListItself it is the only one. The zero place is a directory of the shares, whose modes are the rights
 // of this key. The result says whether the list is complete. An error of each ends the connection.
 func (c *Client) List(
-	ctx context.Context, place negotiate.Place, flags negotiate.ListFlags, each func(share.Entry) error,
-) (negotiate.ListEnd, error) {
+	ctx context.Context, place protocol.Place, flags protocol.ListFlags, each func(share.Entry) error,
+) (protocol.ListEnd, error) {
 	defer c.awaited.begin(List, place)()
-	request := negotiate.ListRequest{Place: place, Flags: flags}
-	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.List(dst, request) })
+	request := protocol.ListRequest{Place: place, Flags: flags}
+	err := c.send(ctx, func(s *protocol.Session, dst []byte) ([]byte, error) { return s.List(dst, request) })
 	if err != nil {
-		return negotiate.ListEnd{}, err
+		return protocol.ListEnd{}, err
 	}
 	var names []string // on the path of the last entry
 	for {
 		step, err := c.answer(ctx)
-		if err != nil || step.Event == negotiate.PeerListEnd {
+		if err != nil || step.Event == protocol.PeerListEnd {
 			return step.ListEnd, err
 		}
 		for _, listed := range step.Listed {
@@ -251,14 +252,14 @@ func (c *Client) List(
 				names = append(names[:listed.Depth-1], listed.Name)
 			}
 			if err := each(entryOf(listed, names)); err != nil {
-				return negotiate.ListEnd{}, c.fail(err)
+				return protocol.ListEnd{}, c.fail(err)
 			}
 		}
 	}
 }
 
 // entryOf returns a listed entry with these names on its path.
-func entryOf(l negotiate.Listed, names []string) share.Entry {
+func entryOf(l protocol.Listed, names []string) share.Entry {
 	return share.Entry{
 		Kind: l.Kind, Depth: l.Depth, Path: strings.Join(names, "/"), Mode: l.Mode, Modified: disk.Timestamp(l.MTime),
 		Size: int64(l.Size), Link: l.Link, File: uint64(l.File), Mounted: l.Mounted,
@@ -269,12 +270,12 @@ func entryOf(l negotiate.Listed, names []string) share.Entry {
 // path and its result; of RemoveRequest.Files, a path at which nothing is has the code AbortSource. An error of each
 // ends the removal, after up to as many more paths as a message has.
 func (c *Client) Remove(
-	ctx context.Context, r negotiate.RemoveRequest, each func(path string, result negotiate.Removal) error,
+	ctx context.Context, r protocol.RemoveRequest, each func(path string, result protocol.Removal) error,
 ) error {
 	defer c.awaited.begin(Remove, r.Place)()
 	for len(r.Paths) > 0 {
 		used := 0
-		err := c.send(ctx, func(s *negotiate.Service, dst []byte) (message []byte, err error) {
+		err := c.send(ctx, func(s *protocol.Session, dst []byte) (message []byte, err error) {
 			message, used, err = s.Remove(dst, r)
 			return message, err
 		})
@@ -295,12 +296,12 @@ func (c *Client) Remove(
 	return nil
 }
 
-// MakeDir creates a directory at a place, and with parents those above it that are missing. A *negotiate.Refusal says
+// MakeDir creates a directory at a place, and with parents those above it that are missing. A *protocol.Refusal says
 // why it could not, also if it exists and parents is not set.
-func (c *Client) MakeDir(ctx context.Context, place negotiate.Place, parents bool) error {
+func (c *Client) MakeDir(ctx context.Context, place protocol.Place, parents bool) error {
 	defer c.awaited.begin(Mkdir, place)()
-	request := negotiate.MakeDirRequest{Place: place, Parents: parents}
-	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.MakeDir(dst, request) })
+	request := protocol.MakeDirRequest{Place: place, Parents: parents}
+	err := c.send(ctx, func(s *protocol.Session, dst []byte) ([]byte, error) { return s.MakeDir(dst, request) })
 	if err == nil {
 		_, err = c.answer(ctx)
 	}
@@ -309,10 +310,10 @@ func (c *Client) MakeDir(ctx context.Context, place negotiate.Place, parents boo
 
 // Ping sends a payload of up to MaxPing bytes, which comes back, and returns the time of the round trip.
 func (c *Client) Ping(ctx context.Context, payload []byte) (time.Duration, error) {
-	defer c.awaited.begin(Ping, negotiate.Place{})()
+	defer c.awaited.begin(Ping, protocol.Place{})()
 	began := time.Now()
-	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) {
-		return s.Ping(dst, payload, negotiate.PingBytes)
+	err := c.send(ctx, func(s *protocol.Session, dst []byte) ([]byte, error) {
+		return s.Ping(dst, payload, protocol.PingBytes)
 	})
 	if err == nil {
 		_, err = c.answer(ctx)
@@ -322,10 +323,10 @@ func (c *Client) Ping(ctx context.Context, payload []byte) (time.Duration, error
 
 // Text sends a text for the daemon's user, and returns that of the daemon: any bytes.
 func (c *Client) Text(ctx context.Context, text string) (string, error) {
-	defer c.awaited.begin(Ping, negotiate.Place{})()
+	defer c.awaited.begin(Ping, protocol.Place{})()
 	payload := []byte(text)
-	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) {
-		return s.Ping(dst, payload, negotiate.PingText)
+	err := c.send(ctx, func(s *protocol.Session, dst []byte) ([]byte, error) {
+		return s.Ping(dst, payload, protocol.PingText)
 	})
 	if err != nil {
 		return "", err
@@ -336,5 +337,5 @@ func (c *Client) Text(ctx context.Context, text string) (string, error) {
 
 // MaxPing returns the size of the largest payload of Ping in bytes.
 func (c *Client) MaxPing() int {
-	return min(negotiate.MaxPingSize, c.exchange.conn.MaxMessage()-negotiate.ServicePingHeader)
+	return min(protocol.MaxPingSize, c.exchange.conn.MaxMessage()-protocol.PingHeader)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -19,10 +20,10 @@ type CopyRequest struct {
 	// AllowChanging, Links, Filter and FilesFrom are about one of the sides, which may be the daemon's.
 	Options dmaxfer.Options
 
-	Place     negotiate.Place // of the target of a push, or of the source of a pull
-	Directory bool            // the source of a pull has to be a directory
-	Local     string          // absolute path of Options.File, for the daemon's user; empty: it is not told
-	Daemon    share.Remote    // its Peer or Address, as the user gave it, for messages; the rest is not used
+	Place     protocol.Place // of the target of a push, or of the source of a pull
+	Directory bool           // the source of a pull has to be a directory
+	Local     string         // absolute path of Options.File, for the daemon's user; empty: it is not told
+	Daemon    share.Remote   // its Peer or Address, as the user gave it, for messages; the rest is not used
 
 	// Rules are for a pull those that Options.Filter was made of, in their order.
 	Rules []tree.Rule
@@ -35,11 +36,11 @@ func (r CopyRequest) nameOf(path string) string {
 	}.String()
 }
 
-// Push copies from this machine to a share. Errors are those of dmaxfer.RunLinked, a *negotiate.Refusal if the daemon
+// Push copies from this machine to a share. Errors are those of dmaxfer.RunLinked, a *protocol.Refusal if the daemon
 // refuses the copy, and those of a lost connection.
 func (c *Client) Push(ctx context.Context, r CopyRequest) (job.Summary, error) {
-	request := negotiate.CopyRequest{
-		Direction: negotiate.CopyPush, Place: r.Place, Flags: pushFlags(r.Options) | commonFlags(r.Options),
+	request := protocol.CopyRequest{
+		Direction: protocol.CopyPush, Place: r.Place, Flags: pushFlags(r.Options) | commonFlags(r.Options),
 	}
 	var err error
 	if request.Kind, request.Size, err = source(ctx, r.Options); err != nil {
@@ -49,9 +50,9 @@ func (c *Client) Push(ctx context.Context, r CopyRequest) (job.Summary, error) {
 }
 
 // source returns what is to be sent. The size of a stream is 0.
-func source(ctx context.Context, o dmaxfer.Options) (negotiate.CopyKind, uint64, error) {
+func source(ctx context.Context, o dmaxfer.Options) (protocol.CopyKind, uint64, error) {
 	if o.File == job.StreamName {
-		return negotiate.CopyStream, 0, nil
+		return protocol.CopyStream, 0, nil
 	}
 	fs := o.FS
 	if fs == nil {
@@ -60,32 +61,32 @@ func source(ctx context.Context, o dmaxfer.Options) (negotiate.CopyKind, uint64,
 	info, err := fs.Stat(o.File)
 	switch {
 	case err == nil && info.Mode.IsDir():
-		return negotiate.CopyTree, 0, nil
+		return protocol.CopyTree, 0, nil
 	case err == nil && info.Mode.IsRegular():
-		return negotiate.CopyFile, min(uint64(max(0, info.Size)), negotiate.MaxSize), nil
+		return protocol.CopyFile, min(uint64(max(0, info.Size)), wire.MaxSize), nil
 	}
 	file, err := job.Find(ctx, job.Search{FS: fs, Path: o.File, Use: job.SourceUse, IdleTimeout: o.IdleTimeout})
 	if err != nil {
 		return 0, 0, err // in the words of a copy
 	}
 	file.Close()
-	return negotiate.CopyStream, 0, nil
+	return protocol.CopyStream, 0, nil
 }
 
 // pushFlags returns the flags that only the COPY of a push has.
-func pushFlags(o dmaxfer.Options) negotiate.CopyFlags {
-	return flag(o.Overwrite, negotiate.CopyOverwrite) | flag(o.Backup, negotiate.CopyBackup) |
-		flag(o.NoResume, negotiate.CopyNoResume) | flag(o.MakePath, negotiate.CopyMakePath) |
-		flag(o.IgnoreExisting, negotiate.CopyIgnoreExisting)
+func pushFlags(o dmaxfer.Options) protocol.CopyFlags {
+	return flag(o.Overwrite, protocol.CopyOverwrite) | flag(o.Backup, protocol.CopyBackup) |
+		flag(o.NoResume, protocol.CopyNoResume) | flag(o.MakePath, protocol.CopyMakePath) |
+		flag(o.IgnoreExisting, protocol.CopyIgnoreExisting)
 }
 
-func commonFlags(o dmaxfer.Options) negotiate.CopyFlags {
-	return flag(o.Owner, negotiate.CopyOwner) | flag(o.Xattrs, negotiate.CopyXAttr) |
-		flag(o.HardLinks, negotiate.CopyHardLinks) | flag(o.DryRun, negotiate.CopyDryRun) |
-		flag(o.Mirror != nil, negotiate.CopyKeep)
+func commonFlags(o dmaxfer.Options) protocol.CopyFlags {
+	return flag(o.Owner, protocol.CopyOwner) | flag(o.Xattrs, protocol.CopyXAttr) |
+		flag(o.HardLinks, protocol.CopyHardLinks) | flag(o.DryRun, protocol.CopyDryRun) |
+		flag(o.Mirror != nil, protocol.CopyKeep)
 }
 
-func flag(set bool, f negotiate.CopyFlags) negotiate.CopyFlags {
+func flag(set bool, f protocol.CopyFlags) protocol.CopyFlags {
 	if set {
 		return f
 	}
@@ -94,40 +95,40 @@ func flag(set bool, f negotiate.CopyFlags) negotiate.CopyFlags {
 
 // Pull copies from a share to this machine. Errors are those of Push.
 func (c *Client) Pull(ctx context.Context, r CopyRequest) (job.Summary, error) {
-	request := negotiate.CopyRequest{
-		Direction: negotiate.CopyPull, Place: r.Place, Links: linkChoices[r.Options.Links],
-		Flags: commonFlags(r.Options) | flag(r.Options.AllowChanging, negotiate.CopyAllowChanging) |
-			flag(r.Options.FilesFrom != nil, negotiate.CopyOnly) | flag(r.Directory, negotiate.CopyDirectory),
+	request := protocol.CopyRequest{
+		Direction: protocol.CopyPull, Place: r.Place, Links: linkChoices[r.Options.Links],
+		Flags: commonFlags(r.Options) | flag(r.Options.AllowChanging, protocol.CopyAllowChanging) |
+			flag(r.Options.FilesFrom != nil, protocol.CopyOnly) | flag(r.Directory, protocol.CopyDirectory),
 	}
 	if r.Options.File == job.StreamName {
-		request.Kind = negotiate.CopyStream
+		request.Kind = protocol.CopyStream
 	}
 	return c.copy(ctx, request, itemsOf(r), r, job.TargetUse)
 }
 
-var linkChoices = map[tree.LinkMode]negotiate.CopyLinks{
-	tree.LinksCopy: negotiate.CopyLinksAsLinks, tree.LinksFollow: negotiate.CopyLinksFollow,
-	tree.LinksSkip: negotiate.CopyLinksSkip,
+var linkChoices = map[tree.LinkMode]protocol.CopyLinks{
+	tree.LinksCopy: protocol.CopyLinksAsLinks, tree.LinksFollow: protocol.CopyLinksFollow,
+	tree.LinksSkip: protocol.CopyLinksSkip,
 }
 
 // itemsOf returns the patterns and paths that select what the daemon sends.
-func itemsOf(r CopyRequest) (items []negotiate.Item) {
+func itemsOf(r CopyRequest) (items []protocol.Item) {
 	for _, rule := range r.Rules {
-		kind := negotiate.ItemExclude
+		kind := protocol.ItemExclude
 		if rule.Include {
-			kind = negotiate.ItemInclude
+			kind = protocol.ItemInclude
 		}
-		items = append(items, negotiate.Item{Kind: kind, Text: rule.Pattern})
+		items = append(items, protocol.Item{Kind: kind, Text: rule.Pattern})
 	}
 	for _, path := range r.Options.FilesFrom {
-		items = append(items, negotiate.Item{Kind: negotiate.ItemPath, Text: path})
+		items = append(items, protocol.Item{Kind: protocol.ItemPath, Text: path})
 	}
 	return items
 }
 
 // copy makes a copy of which this side has the file of the options.
 func (c *Client) copy(
-	ctx context.Context, request negotiate.CopyRequest, items []negotiate.Item, r CopyRequest, use job.Use,
+	ctx context.Context, request protocol.CopyRequest, items []protocol.Item, r CopyRequest, use job.Use,
 ) (job.Summary, error) {
 	request.Local = r.Local
 	accepted, err := c.request(ctx, request, items)
@@ -162,35 +163,35 @@ func (c *Client) transfer(ctx context.Context, o dmaxfer.Options, use job.Use, p
 
 // request asks for a copy.
 func (c *Client) request(
-	ctx context.Context, r negotiate.CopyRequest, items []negotiate.Item,
-) (negotiate.Accepted, error) {
-	if err := negotiate.CheckItems(items); err != nil {
-		return negotiate.Accepted{}, job.NewError(job.ErrSettings, err, "give fewer or shorter ones",
+	ctx context.Context, r protocol.CopyRequest, items []protocol.Item,
+) (protocol.Accepted, error) {
+	if err := protocol.CheckItems(items); err != nil {
+		return protocol.Accepted{}, job.NewError(job.ErrSettings, err, "give fewer or shorter ones",
 			"the patterns and paths of the copy cannot be sent to the daemon (%v)", err)
 	}
 	operation := Pull
-	if r.Direction == negotiate.CopyPush {
+	if r.Direction == protocol.CopyPush {
 		operation = Push
 	}
 	defer c.awaited.begin(operation, r.Place)()
 	err := c.sendItems(ctx, items)
 	if err == nil {
-		err = c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Copy(dst, r) })
+		err = c.send(ctx, func(s *protocol.Session, dst []byte) ([]byte, error) { return s.Copy(dst, r) })
 	}
 	if err != nil {
 		if c.exchange.preparing() { // and the daemon would count the items as those of the next copy
 			_ = c.fail(err)
 		}
-		return negotiate.Accepted{}, err
+		return protocol.Accepted{}, err
 	}
 	step, err := c.answer(ctx)
 	return step.Accepted, err
 }
 
-func (c *Client) sendItems(ctx context.Context, items []negotiate.Item) error {
+func (c *Client) sendItems(ctx context.Context, items []protocol.Item) error {
 	for len(items) > 0 {
 		used := 0
-		err := c.send(ctx, func(s *negotiate.Service, dst []byte) (message []byte, err error) {
+		err := c.send(ctx, func(s *protocol.Session, dst []byte) (message []byte, err error) {
 			message, used, err = s.Items(dst, items)
 			return message, err
 		})

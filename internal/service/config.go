@@ -8,7 +8,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -40,7 +41,7 @@ type ServerConfig struct {
 
 	Name string // of this machine, for the peers: printable ASCII, at most 64 bytes; may be empty
 	User string // of this daemon, likewise
-	Text string // the answer to the text of a ping: UTF-8, at most negotiate.MaxPingText bytes; may be empty
+	Text string // the answer to the text of a ping: UTF-8, at most protocol.MaxPingText bytes; may be empty
 
 	// Copy has the daemon's part of every copy: Path, Chunk, Depth, Digest, Durability, Placement,
 	// Readback, NoSparse, MaxHoles, Software and ExitCode. The rest is set for each copy.
@@ -51,8 +52,8 @@ type ServerConfig struct {
 }
 
 // greeting returns what the daemon says about itself.
-func (c *ServerConfig) greeting() negotiate.ServiceGreeting {
-	return negotiate.ServiceGreeting{
+func (c *ServerConfig) greeting() protocol.Greeting {
+	return protocol.Greeting{
 		Authenticates: !c.AuthNone, Software: c.Copy.Software, Name: c.Name, User: c.User,
 	}
 }
@@ -62,7 +63,7 @@ type Incoming struct {
 	Conn     comch.Conn
 	Memory   func(*secure.Conn) window.Memory // of this connection only; called once, after the peer has proved its key
 	Function string                           // whence it comes, for limits, audit and status; below
-	Side     negotiate.Side                   // of this daemon
+	Side     wire.Side                        // of this daemon
 
 	// Function is of the device, such as "b1:00.1", or of a network connection the IP address of the peer.
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
@@ -214,8 +215,8 @@ func (c *connection) authenticate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	limits := negotiate.Limits{MaxMessage: conn.MaxMessage()}
-	session, err := negotiate.NewService(negotiate.Daemon, config.greeting(), limits)
+	limits := wire.Limits{MaxMessage: conn.MaxMessage()}
+	session, err := protocol.New(protocol.Daemon, config.greeting(), limits)
 	if err != nil {
 		return err
 	}
@@ -234,7 +235,7 @@ func (c *connection) greet(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case step.Event != negotiate.Greeted:
+	case step.Event != protocol.Greeted:
 		return fmt.Errorf("%s in place of the greeting", step.Event) // the session permits nothing else
 	}
 	c.mu.Lock()
@@ -250,8 +251,8 @@ func (c *connection) greet(ctx context.Context) error {
 func (c *connection) part(reason error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
 	defer cancel()
-	refusal := negotiate.Refusal{Code: c.server.code(reason), Text: reason.Error(), Final: true}
-	err := c.exchange.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) {
+	refusal := protocol.Refusal{Code: c.server.code(reason), Text: reason.Error(), Final: true}
+	err := c.exchange.send(ctx, func(s *protocol.Session, dst []byte) ([]byte, error) {
 		return s.Refuse(dst, refusal)
 	})
 	if err != nil { // the session may have failed, and have told the peer why
@@ -282,9 +283,9 @@ func (c *connection) serve() error {
 }
 
 // next waits for the next message between two requests.
-func (c *connection) next() (negotiate.ServiceStep, error) {
+func (c *connection) next() (protocol.Step, error) {
 	if err := context.Cause(c.between); err != nil {
-		return negotiate.ServiceStep{}, err
+		return protocol.Step{}, err
 	}
 	ctx, cancel := context.WithTimeoutCause(c.between, c.server.config.Limits.RequestTimeout, errNoRequest)
 	defer cancel()
@@ -292,25 +293,25 @@ func (c *connection) next() (negotiate.ServiceStep, error) {
 }
 
 // handle does what a message of the peer asks for. An error ends the connection; a request that failed is none.
-func (c *connection) handle(step negotiate.ServiceStep) error {
+func (c *connection) handle(step protocol.Step) error {
 	if !usesKept(step) {
 		c.forget()
 	}
 	switch step.Event {
-	case negotiate.PeerItems:
+	case protocol.PeerItems:
 		c.items.add(step.Items, c.server.memory) // the session bounds their number and length
 		return nil
-	case negotiate.CopyRequested:
+	case protocol.CopyRequested:
 		return c.copy(step.Copy)
-	case negotiate.ListRequested:
+	case protocol.ListRequested:
 		return c.list(step.List)
-	case negotiate.RemoveRequested:
+	case protocol.RemoveRequested:
 		return c.remove(step.Remove)
-	case negotiate.MeasureRequested:
+	case protocol.MeasureRequested:
 		return c.measure(step.Measure)
-	case negotiate.MakeDirRequested:
+	case protocol.MakeDirRequested:
 		return c.makeDir(step.MakeDir)
-	case negotiate.Pinged:
+	case protocol.Pinged:
 		return c.pong(step.Ping)
 	}
 	return fmt.Errorf("%s between two requests", step.Event) // the session permits nothing else

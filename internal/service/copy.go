@@ -13,7 +13,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -21,7 +22,7 @@ import (
 
 // keptItems are those of a copy, from their ITEMS to the end of the copy.
 type keptItems struct {
-	list    []negotiate.Item
+	list    []protocol.Item
 	bytes   int64 // that they have of the memory budget
 	refused error // why they are not kept, so that the copy cannot be made
 }
@@ -29,7 +30,7 @@ type keptItems struct {
 // itemMemory is about what an item takes besides its text: here, and as a path or pattern of the copy.
 const itemMemory = 128
 
-func (k *keptItems) add(items []negotiate.Item, budget *memoryBudget) {
+func (k *keptItems) add(items []protocol.Item, budget *memoryBudget) {
 	if k.refused != nil {
 		return
 	}
@@ -52,13 +53,13 @@ func (k *keptItems) release(budget *memoryBudget) {
 }
 
 // copy answers a COPY: it waits for its permit, and makes the copy.
-func (c *connection) copy(r negotiate.CopyRequest) error {
+func (c *connection) copy(r protocol.CopyRequest) error {
 	defer c.items.release(c.server.memory)
 	record := Record{
 		Operation: Push, Share: r.Place.Share, Path: r.Place.Path, Local: r.Local,
-		DryRun: r.Flags.Has(negotiate.CopyDryRun),
+		DryRun: r.Flags.Has(protocol.CopyDryRun),
 	}
-	if r.Direction == negotiate.CopyPull {
+	if r.Direction == protocol.CopyPull {
 		record.Operation = Pull
 	}
 	return c.perform(record, func(record *Record) (failed, fatal error) {
@@ -98,15 +99,15 @@ func (c *connection) whenPermitted(
 }
 
 // neededFor returns the access to a share that a transfer in a direction needs.
-func neededFor(d negotiate.CopyDirection) share.Access {
-	if d == negotiate.CopyPull {
+func neededFor(d protocol.CopyDirection) share.Access {
+	if d == protocol.CopyPull {
 		return share.Read
 	}
 	return share.Write
 }
 
 // authorizeCopy returns the rights to a share for a copy.
-func (c *connection) authorizeCopy(r negotiate.CopyRequest) (rights, error) {
+func (c *connection) authorizeCopy(r protocol.CopyRequest) (rights, error) {
 	given, err := c.authorize(r.Place.Share, neededFor(r.Direction))
 	if err != nil {
 		return rights{}, err
@@ -115,13 +116,13 @@ func (c *connection) authorizeCopy(r negotiate.CopyRequest) (rights, error) {
 }
 
 // permit checks the options of a copy.
-func (r rights) permit(c negotiate.CopyRequest) error {
+func (r rights) permit(c protocol.CopyRequest) error {
 	name := quote.Text(r.Name)
 	switch {
-	case c.Flags.Has(negotiate.CopyOverwrite) && !r.overwrite:
+	case c.Flags.Has(protocol.CopyOverwrite) && !r.overwrite:
 		return job.NewError(ErrRefused, nil, "leave out --overwrite; sync always replaces, so use push",
 			"nothing may be replaced in share %s", name)
-	case c.Flags.Has(negotiate.CopyOwner) && !r.owner && c.Direction == negotiate.CopyPush:
+	case c.Flags.Has(protocol.CopyOwner) && !r.owner && c.Direction == protocol.CopyPush:
 		return job.NewError(ErrRefused, nil, "leave out --preserve owner",
 			"this key may not set the owner of files in share %s", name)
 	case r.maxBytes > 0 && c.Size > uint64(r.maxBytes):
@@ -164,7 +165,7 @@ type copySide struct {
 	in          *share.Opened // nil: not opened yet
 	options     dmaxfer.Options
 	use         job.Use
-	accepted    negotiate.Accepted
+	accepted    protocol.Accepted
 	listCommand string // lists the share
 }
 
@@ -173,7 +174,7 @@ func (s *copySide) close() { _ = s.in.Close() } // it was only opened
 
 // setCommon sets the options that every transfer of the connection has.
 func (c *connection) setCommon(o *dmaxfer.Options) {
-	if o.Side = c.in.Side; o.Side == negotiate.Server {
+	if o.Side = c.in.Side; o.Side == wire.Server {
 		o.Path = job.AnyPath // the settings of the network connection say what is permitted
 	}
 	o.Log = c.log.With().Uint64("request", c.requests).Logger()
@@ -182,7 +183,7 @@ func (c *connection) setCommon(o *dmaxfer.Options) {
 }
 
 // prepare finds out what the daemon's side of a copy has to do. What it returns is to be closed.
-func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (*copySide, error) {
+func (c *connection) prepare(r protocol.CopyRequest, items []protocol.Item) (*copySide, error) {
 	rights, err := c.authorizeCopy(r)
 	if err != nil {
 		return nil, err
@@ -193,10 +194,10 @@ func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (*
 	o := &side.options
 	c.setCommon(o)
 	o.Limiters, o.MaxBytes, o.MaxEntries = rights.limiters, rights.maxBytes, rights.maxEntries
-	o.Owner, o.Xattrs = r.Flags.Has(negotiate.CopyOwner), r.Flags.Has(negotiate.CopyXAttr)
-	o.HardLinks, o.DryRun = r.Flags.Has(negotiate.CopyHardLinks), r.Flags.Has(negotiate.CopyDryRun)
+	o.Owner, o.Xattrs = r.Flags.Has(protocol.CopyOwner), r.Flags.Has(protocol.CopyXAttr)
+	o.HardLinks, o.DryRun = r.Flags.Has(protocol.CopyHardLinks), r.Flags.Has(protocol.CopyDryRun)
 	o.SkipLeftovers = true // other copies into the share are at work
-	if r.Flags.Has(negotiate.CopyKeep) {
+	if r.Flags.Has(protocol.CopyKeep) {
 		o.Mirror = &tree.Mirror{}
 	}
 	return side, c.work(func(ctx context.Context, _ *job.Progress) (err error) {
@@ -204,7 +205,7 @@ func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (*
 			return err
 		}
 		o.FS = side.in.FS()
-		if r.Direction == negotiate.CopyPull {
+		if r.Direction == protocol.CopyPull {
 			err = side.source(r, items)
 		} else {
 			err = side.target(r)
@@ -217,16 +218,16 @@ func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (*
 }
 
 // source prepares the daemon to send.
-func (s *copySide) source(r negotiate.CopyRequest, items []negotiate.Item) error {
+func (s *copySide) source(r protocol.CopyRequest, items []protocol.Item) error {
 	at, err := cleanPath(r.Place.Path)
 	if err != nil {
 		return err
 	}
 	o := &s.options
 	o.File, s.use = localName(at), job.SourceUse
-	o.AllowChanging, o.Links = r.Flags.Has(negotiate.CopyAllowChanging), linkModes[r.Links]
-	s.accepted = negotiate.Accepted{Path: at, Kind: negotiate.CopyFile}
-	if err := s.selectItems(items, r.Flags.Has(negotiate.CopyOnly)); err != nil {
+	o.AllowChanging, o.Links = r.Flags.Has(protocol.CopyAllowChanging), linkModes[r.Links]
+	s.accepted = protocol.Accepted{Path: at, Kind: protocol.CopyFile}
+	if err := s.selectItems(items, r.Flags.Has(protocol.CopyOnly)); err != nil {
 		return err
 	}
 	info, err := o.FS.Stat(o.File)
@@ -237,11 +238,11 @@ func (s *copySide) source(r negotiate.CopyRequest, items []negotiate.Item) error
 	case err != nil:
 		return disk.CannotStat(o.File, err)
 	case info.Mode.IsDir():
-		s.accepted.Kind = negotiate.CopyTree
+		s.accepted.Kind = protocol.CopyTree
 		state, err := disk.FindTree(o.FS, o.File)
 		s.accepted.Unfinished = state == disk.TreeUnfinished
 		return err
-	case r.Flags.Has(negotiate.CopyDirectory):
+	case r.Flags.Has(protocol.CopyDirectory):
 		return job.NewError(job.ErrSource, nil, "leave out /. at its end",
 			"%s in share %s is not a directory", at, s.Name)
 	case info.Mode.IsRegular():
@@ -253,22 +254,22 @@ func (s *copySide) source(r negotiate.CopyRequest, items []negotiate.Item) error
 	return nil
 }
 
-var linkModes = map[negotiate.CopyLinks]tree.LinkMode{
-	negotiate.CopyLinksAsLinks: tree.LinksCopy, negotiate.CopyLinksFollow: tree.LinksFollow,
-	negotiate.CopyLinksSkip: tree.LinksSkip,
+var linkModes = map[protocol.CopyLinks]tree.LinkMode{
+	protocol.CopyLinksAsLinks: tree.LinksCopy, protocol.CopyLinksFollow: tree.LinksFollow,
+	protocol.CopyLinksSkip: tree.LinksSkip,
 }
 
 // selectItems sets which entries of a tree are sent.
-func (s *copySide) selectItems(items []negotiate.Item, only bool) error {
+func (s *copySide) selectItems(items []protocol.Item, only bool) error {
 	var rules []tree.Rule
 	if only {
 		s.options.FilesFrom = []string{}
 	}
 	for _, each := range items {
-		if each.Kind == negotiate.ItemPath {
+		if each.Kind == protocol.ItemPath {
 			s.options.FilesFrom = append(s.options.FilesFrom, each.Text)
 		} else {
-			rules = append(rules, tree.Rule{Include: each.Kind == negotiate.ItemInclude, Pattern: each.Text})
+			rules = append(rules, tree.Rule{Include: each.Kind == protocol.ItemInclude, Pattern: each.Text})
 		}
 	}
 	if rules == nil {
@@ -283,16 +284,16 @@ func (s *copySide) selectItems(items []negotiate.Item, only bool) error {
 }
 
 // target prepares the daemon to receive.
-func (s *copySide) target(r negotiate.CopyRequest) error {
+func (s *copySide) target(r protocol.CopyRequest) error {
 	at, err := cleanPath(r.Place.Path)
 	if err != nil {
 		return err
 	}
 	o := &s.options
 	o.File, s.accepted.Path = localName(at), at
-	o.Overwrite, o.Backup = r.Flags.Has(negotiate.CopyOverwrite), r.Flags.Has(negotiate.CopyBackup)
-	o.IgnoreExisting, o.NoResume = r.Flags.Has(negotiate.CopyIgnoreExisting), r.Flags.Has(negotiate.CopyNoResume)
-	o.MakePath = r.Flags.Has(negotiate.CopyMakePath)
+	o.Overwrite, o.Backup = r.Flags.Has(protocol.CopyOverwrite), r.Flags.Has(protocol.CopyBackup)
+	o.IgnoreExisting, o.NoResume = r.Flags.Has(protocol.CopyIgnoreExisting), r.Flags.Has(protocol.CopyNoResume)
+	o.MakePath = r.Flags.Has(protocol.CopyMakePath)
 	o.HideContent = !s.Access.Allows(share.Read)
 	return nil
 }
@@ -317,7 +318,7 @@ func (c *connection) transfer(record *Record, side *copySide, releasePermit func
 	c.progress, c.request.Path = progress, record.Path
 	c.mu.Unlock()
 	side.options.Progress = progress
-	err := c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Accept(dst, side.accepted) })
+	err := c.send(func(s *protocol.Session, dst []byte) ([]byte, error) { return s.Accept(dst, side.accepted) })
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 func TestPushAndPull(t *testing.T) {
@@ -157,7 +159,7 @@ func TestCreatedDirectoryIsDurable(t *testing.T) {
 		defer c.Close()
 		w.remote.Record()
 		r := w.copyOf("a", "box/new/more/a")
-		r.Options.MakePath, r.Options.Durability = true, negotiate.DurabilityFull
+		r.Options.MakePath, r.Options.Durability = true, wire.DurabilityFull
 		_, err := c.Push(w.Context(), r)
 		must(w.T, err)
 		least := w.remote.PowerLoss(func(n int) int { return n - 1 }) // nothing survives that was not flushed
@@ -177,9 +179,9 @@ func TestItemsThatCannotBeSent(t *testing.T) {
 		w.mustPush(c) // as nothing was sent
 		r.Options.FilesFrom = []string{"a", strings.Repeat("name/", testMessage/5) + "a"}
 		_, err = c.Pull(w.Context(), r)
-		mustBe(w.T, err, negotiate.ErrTooLarge)
+		mustBe(w.T, err, wire.ErrTooLarge)
 		_, err = c.Pull(w.Context(), w.copyOf("b", "box/a"))
-		mustBe(w.T, err, negotiate.ErrTooLarge)
+		mustBe(w.T, err, wire.ErrTooLarge)
 		mustLack(w.T, w.local, "/home/b")
 	})
 }
@@ -192,7 +194,7 @@ func TestMemoryOfItems(t *testing.T) {
 	}, func(w *world) {
 		c, other := w.alice(), w.alice()
 		defer c.Close()
-		must(w.T, other.sendItems(w.Context(), []negotiate.Item{{Kind: negotiate.ItemPath, Text: "a"}}))
+		must(w.T, other.sendItems(w.Context(), []protocol.Item{{Kind: protocol.ItemPath, Text: "a"}}))
 		synctest.Wait()
 		if got := w.server.Status().Memory; got != itemMemory+1 {
 			w.Errorf("one item takes %d bytes", got)
@@ -202,7 +204,7 @@ func TestMemoryOfItems(t *testing.T) {
 			r.Options.FilesFrom = append(r.Options.FilesFrom, fmt.Sprint(i))
 		}
 		_, err := c.Pull(w.Context(), r)
-		mustRefuse(w.T, err, negotiate.AbortLimit, "memory of all connections")
+		mustRefuse(w.T, err, wire.AbortLimit, "memory of all connections")
 		must(w.T, other.Close())
 		synctest.Wait()
 		if got := w.server.Status().Memory; got != 0 {
@@ -236,8 +238,8 @@ func TestDryRun(t *testing.T) {
 		if record = w.records()[1]; record.DryRun || !record.Transfers() || record.Bytes != 7 {
 			w.Errorf("the record of a copy is %+v", record)
 		}
-		must(w.T, c.Remove(w.Context(), removing(negotiate.Place{Share: "box"}, "a"),
-			func(string, negotiate.Removal) error { return nil }))
+		must(w.T, c.Remove(w.Context(), removing(protocol.Place{Share: "box"}, "a"),
+			func(string, protocol.Removal) error { return nil }))
 		w.mustList(c, "box", 0, `0 directory "" 0`)
 	})
 }
@@ -315,18 +317,18 @@ func TestImpossibleCopies(t *testing.T) {
 		c := w.alice()
 		defer c.Close()
 		r := w.copyOf("b", "box/a")
-		r.Rules = slices.Repeat([]tree.Rule{{Pattern: "x"}}, negotiate.MaxPatterns+1)
+		r.Rules = slices.Repeat([]tree.Rule{{Pattern: "x"}}, protocol.MaxPatterns+1)
 		_, err := c.Pull(w.Context(), r)
 		mustBe(w.T, err, job.ErrSettings)
 		_, err = c.Push(w.Context(), w.copyOf("a", "box/../a"))
-		mustBe(w.T, err, negotiate.ErrMalformed)
+		mustBe(w.T, err, wire.ErrMalformed)
 		w.mustPush(c)
 		r = w.copyOf("b", "box/../a")
 		r.Rules = []tree.Rule{{Pattern: "x"}}
 		_, err = c.Pull(w.Context(), r)
-		mustBe(w.T, err, negotiate.ErrMalformed)
+		mustBe(w.T, err, wire.ErrMalformed)
 		_, err = c.Ping(w.Context(), nil) // the patterns have been sent
-		mustBe(w.T, err, negotiate.ErrMalformed)
+		mustBe(w.T, err, wire.ErrMalformed)
 	})
 }
 
@@ -376,8 +378,8 @@ func TestDaemonThatNeverCloses(t *testing.T) {
 // whatever it sends then.
 func TestDaemonThatBreaksTheProtocol(t *testing.T) {
 	for name, then := range map[string][]byte{
-		"silent": nil, "malformed": heartbeat(), "heartbeats": negotiate.AppendBeat(nil, negotiate.Beat{}),
-		"working": negotiate.AppendWorking(nil, 0), "unknown type": {0xff, 0, 0, 0},
+		"silent": nil, "malformed": heartbeat(), "heartbeats": native.AppendBeat(nil, native.Beat{}),
+		"working": protocol.AppendWorking(nil, 0), "unknown type": {0xff, 0, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) { testBrokenDaemon(t, then, 0, 6*time.Second) })
 		t.Run(name+", interrupted", func(t *testing.T) { testBrokenDaemon(t, then, time.Second, 3*time.Second) })
@@ -398,7 +400,7 @@ func testBrokenDaemon(t *testing.T, then []byte, interruptedAfter, longest time.
 		began, request := time.Now(), w.copyOf("a", "box/a")
 		request.Options.Progress = &job.Progress{}
 		_, err := client.Push(ctx, request)
-		mustBe(w.T, err, negotiate.ErrMalformed)
+		mustBe(w.T, err, wire.ErrMalformed)
 		if took := time.Since(began); took > longest {
 			w.Errorf("took %s, at most %s", took, longest) // of virtual time
 		}
@@ -420,7 +422,7 @@ type brokenOff struct {
 func (b *brokenOff) Recv(ctx context.Context) ([]byte, error) {
 	if !b.broken.Load() {
 		message, err := b.Conn.Recv(ctx)
-		if err != nil || messageType(message) >= negotiate.TypeServiceGreeting {
+		if err != nil || messageType(message) >= wire.TypeGreeting {
 			return message, err
 		}
 		b.broken.Store(true)
@@ -440,7 +442,7 @@ func (b *brokenOff) TryRecv() ([]byte, bool) {
 		return nil, false
 	}
 	message, received := b.Conn.TryRecv()
-	if received && messageType(message) < negotiate.TypeServiceGreeting {
+	if received && messageType(message) < wire.TypeGreeting {
 		b.broken.Store(true)
 		message = message[:5]
 	}
@@ -454,7 +456,7 @@ type withoutClose struct{ comch.Conn }
 func (w *withoutClose) Recv(ctx context.Context) ([]byte, error) {
 	for {
 		message, err := w.Conn.Recv(ctx)
-		if err != nil || messageType(message) != negotiate.TypeClose {
+		if err != nil || messageType(message) != wire.TypeClose {
 			return message, err
 		}
 	}
@@ -463,7 +465,7 @@ func (w *withoutClose) Recv(ctx context.Context) ([]byte, error) {
 // TryRecv implements comch.Conn.
 func (w *withoutClose) TryRecv() ([]byte, bool) {
 	message, received := w.Conn.TryRecv()
-	if received && messageType(message) == negotiate.TypeClose {
+	if received && messageType(message) == wire.TypeClose {
 		return nil, false
 	}
 	return message, received

@@ -8,7 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // A side waits for the end of its peer's copy only as long as the peer may still be there: an RDMA device whose retries
@@ -21,9 +21,9 @@ func TestDrainTime(t *testing.T) {
 		{nil, closeTime},
 		{errors.New("disk full"), drainTime},
 		{job.NewError(job.ErrIdle, job.ErrPeerIdle, "", "no message"), job.PartingTime},
-		{&negotiate.Error{Err: negotiate.ErrMalformed}, job.PartingTime},
-		{negotiate.ErrOutcomeUnknown, job.PartingTime},
-		{negotiate.ErrPeerLost, job.PartingTime},
+		{&wire.Error{Err: wire.ErrMalformed}, job.PartingTime},
+		{wire.ErrOutcomeUnknown, job.PartingTime},
+		{wire.ErrPeerLost, job.PartingTime},
 		{fmt.Errorf("%w: %w", comch.ErrPeerLost, errors.New("endpoint timeout")), job.PartingTime},
 	} {
 		for _, idle := range []time.Duration{time.Second, time.Hour} {

@@ -3,7 +3,7 @@ package service
 import (
 	"errors"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -22,22 +22,22 @@ var (
 	ErrTurnedAway = errors.New("the daemon closed the connection without sending anything")
 
 	// ErrBusy means that a command on the DPU has waited in vain for others to end: there are names for a few commands
-	// at a time, negotiate.CommandNames.
+	// at a time, protocol.CommandNames.
 	ErrBusy = errors.New("timeout: the daemon served other commands until the end of --wait")
 )
 
 // code returns the exit code for an error, for the peer and the Observer.
-func (s *Server) code(err error) negotiate.AbortCode {
+func (s *Server) code(err error) wire.AbortCode {
 	_, untrusted := errors.AsType[*secure.UntrustedError](err)
 	switch {
 	case untrusted, errors.Is(err, ErrRefused), errors.Is(err, share.ErrDenied), errors.Is(err, secure.ErrRefused):
-		return negotiate.AbortRefused
+		return wire.AbortRefused
 	case errors.Is(err, ErrDraining):
-		return negotiate.AbortPeer
+		return wire.AbortPeer
 	case errors.Is(err, secure.ErrHandshake), errors.Is(err, secure.ErrRecord):
-		return negotiate.AbortProtocol
+		return wire.AbortProtocol
 	case s.config.Copy.ExitCode == nil:
-		return negotiate.AbortFailure
+		return wire.AbortFailure
 	}
-	return negotiate.AbortCode(s.config.Copy.ExitCode(err))
+	return wire.AbortCode(s.config.Copy.ExitCode(err))
 }

@@ -11,7 +11,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // exchange sends and receives the messages of a service session, on either side. One goroutine receives at a time;
@@ -25,19 +26,19 @@ type exchange struct {
 	sending *semaphore.Weighted // a mutex could not be waited for with a context
 
 	mu      sync.Mutex // guards session and trace
-	session *negotiate.Service
+	session *protocol.Session
 	trace   job.Trace
 }
 
-func newExchange(conn comch.Conn, session *negotiate.Service, idle time.Duration, log zerolog.Logger) *exchange {
+func newExchange(conn comch.Conn, session *protocol.Session, idle time.Duration, log zerolog.Logger) *exchange {
 	return &exchange{
 		conn: conn, session: session, idle: idle, sending: semaphore.NewWeighted(1),
 		trace: job.Trace{Log: log, Protocol: "service"},
 	}
 }
 
-// encoding is a method of negotiate.Service that appends the message to send.
-type encoding func(session *negotiate.Service, dst []byte) ([]byte, error)
+// encoding is a method of protocol.Session that appends the message to send.
+type encoding func(session *protocol.Session, dst []byte) ([]byte, error)
 
 // send sends the message that encode returns.
 func (e *exchange) send(ctx context.Context, encode encoding) error {
@@ -59,7 +60,7 @@ func (e *exchange) deliver(ctx context.Context, message []byte) error {
 	err := e.conn.Send(ctx, message)
 	if errors.Is(err, errFull) {
 		e.trace.Log.Warn().Msgf("%sa %s message has waited %s for the peer to take it",
-			job.Stall, negotiate.TypeOf(message), job.Age(e.idle))
+			job.Stall, wire.TypeOf(message), job.Age(e.idle))
 	}
 	return err
 }
@@ -80,19 +81,19 @@ func (e *exchange) patient(ctx context.Context) (context.Context, context.Cancel
 }
 
 // receive waits for the next message of the peer. A peer that always has one does not hide the end of ctx.
-func (e *exchange) receive(ctx context.Context) (negotiate.ServiceStep, error) {
+func (e *exchange) receive(ctx context.Context) (protocol.Step, error) {
 	if err := context.Cause(ctx); err != nil {
-		return negotiate.ServiceStep{}, err
+		return protocol.Step{}, err
 	}
 	message, err := e.conn.Recv(ctx)
 	if err != nil {
-		return negotiate.ServiceStep{}, err
+		return protocol.Step{}, err
 	}
 	return e.take(ctx, message)
 }
 
 // take lets the session judge a message, and sends what it replies.
-func (e *exchange) take(ctx context.Context, message []byte) (negotiate.ServiceStep, error) {
+func (e *exchange) take(ctx context.Context, message []byte) (protocol.Step, error) {
 	step, err := e.judge(message)
 	if step.Reply == nil {
 		return step, err
@@ -105,11 +106,11 @@ func (e *exchange) take(ctx context.Context, message []byte) (negotiate.ServiceS
 	return step, err
 }
 
-func (e *exchange) judge(message []byte) (negotiate.ServiceStep, error) {
+func (e *exchange) judge(message []byte) (protocol.Step, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	step, err := e.session.Receive(message)
-	if step.Event != negotiate.PeerNative { // which is that session's to log
+	if step.Event != protocol.PeerNative { // which is that session's to log
 		e.trace.Received(message, e.session.State())
 	}
 	if step.Reply != nil {
@@ -129,7 +130,7 @@ func (e *exchange) native(message []byte) error {
 func (e *exchange) preparing() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.session.State() == negotiate.Preparing
+	return e.session.State() == protocol.Preparing
 }
 
 // disconnected returns what the end of the connection means; nil between two requests.

@@ -11,7 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Who may only write learns that a file exists, and not its content.
@@ -25,7 +25,7 @@ func TestWriteOnlyShareHidesContent(t *testing.T) {
 				c := w.alice()
 				defer c.Close()
 				_, err := c.Push(w.Context(), w.copyOf(test.source, test.remote))
-				if !errors.Is(err, negotiate.ErrBothHaveFile) || !strings.Contains(err.Error(), " exists: ") {
+				if !errors.Is(err, wire.ErrBothHaveFile) || !strings.Contains(err.Error(), " exists: ") {
 					w.Fatalf("got %v", err)
 				}
 				if strings.Contains(err.Error(), "differ") {

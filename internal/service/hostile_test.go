@@ -15,7 +15,9 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
@@ -46,15 +48,15 @@ func (a *attacker) greet() *attacker {
 	a.Helper()
 	a.authenticate()
 	a.send(greeting())
-	if got := messageType(a.receive()); got != negotiate.TypeServiceGreeting {
+	if got := messageType(a.receive()); got != wire.TypeGreeting {
 		a.Fatalf("got %v in place of a greeting", got)
 	}
 	return a
 }
 
 func greeting() []byte {
-	return negotiate.AppendServiceGreeting(nil, negotiate.ServiceGreeting{
-		Versions: negotiate.ServiceVersions, Software: "attacker",
+	return protocol.AppendGreeting(nil, protocol.Greeting{
+		Versions: protocol.Supported, Software: "attacker",
 	})
 }
 
@@ -74,13 +76,13 @@ func (a *attacker) receive() []byte {
 	return message
 }
 
-func messageType(message []byte) negotiate.Type {
-	return negotiate.Type(binary.LittleEndian.Uint32(message))
+func messageType(message []byte) wire.Type {
+	return wire.Type(binary.LittleEndian.Uint32(message))
 }
 
 // mustBeEnded checks that the server ends the connection, with a final refusal that has this code as its last message;
 // 0: with none.
-func (a *attacker) mustBeEnded(code negotiate.AbortCode) {
+func (a *attacker) mustBeEnded(code wire.AbortCode) {
 	a.Helper()
 	var last []byte
 	for {
@@ -90,12 +92,12 @@ func (a *attacker) mustBeEnded(code negotiate.AbortCode) {
 			break
 		}
 		last = message
-		if messageType(message) == negotiate.TypeRefused {
+		if messageType(message) == wire.TypeRefused {
 			must(a.T, a.raw.Close()) // the server waits for that
 			break
 		}
 	}
-	refusal, err := negotiate.DecodeRefused(last)
+	refusal, err := protocol.DecodeRefused(last)
 	switch {
 	case code == 0 && err == nil:
 		a.Fatalf("refused: %v", refusal)
@@ -106,18 +108,18 @@ func (a *attacker) mustBeEnded(code negotiate.AbortCode) {
 
 // copyMessage returns a COPY.
 func copyMessage(
-	direction negotiate.CopyDirection, kind negotiate.CopyKind, place negotiate.Place, size uint64,
+	direction protocol.CopyDirection, kind protocol.CopyKind, place protocol.Place, size uint64,
 ) []byte {
-	return negotiate.AppendCopy(nil, negotiate.CopyRequest{Direction: direction, Kind: kind, Place: place, Size: size})
+	return protocol.AppendCopy(nil, protocol.CopyRequest{Direction: direction, Kind: kind, Place: place, Size: size})
 }
 
 func pushMessage(path string) []byte {
-	return copyMessage(negotiate.CopyPush, negotiate.CopyFile, negotiate.Place{Share: "box", Path: path}, 1)
+	return copyMessage(protocol.CopyPush, protocol.CopyFile, protocol.Place{Share: "box", Path: path}, 1)
 }
 
 // heartbeat is a message of a native session.
 func heartbeat() []byte {
-	return binary.LittleEndian.AppendUint32(nil, uint32(negotiate.TypeHeartbeat))
+	return binary.LittleEndian.AppendUint32(nil, uint32(wire.TypeHeartbeat))
 }
 
 // Whatever a peer with a trusted key sends, its own connection ends with a reason, and others go on.
@@ -125,66 +127,66 @@ func TestHostileMessages(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		attack func(a *attacker)
-		code   negotiate.AbortCode
+		code   wire.AbortCode
 	}{
 		{"garbage in place of the greeting", func(a *attacker) {
 			a.authenticate().send([]byte("GET / HTTP/1.1\r\n\r\n"))
-		}, negotiate.AbortProtocol},
-		{"a short message", func(a *attacker) { a.greet().send([]byte{1}) }, negotiate.AbortProtocol},
+		}, wire.AbortProtocol},
+		{"a short message", func(a *attacker) { a.greet().send([]byte{1}) }, wire.AbortProtocol},
 		{"a request before the greeting", func(a *attacker) {
 			a.authenticate().send(pushMessage("a"))
-		}, negotiate.AbortProtocol},
-		{"two greetings", func(a *attacker) { a.greet().send(greeting()) }, negotiate.AbortProtocol},
+		}, wire.AbortProtocol},
+		{"two greetings", func(a *attacker) { a.greet().send(greeting()) }, wire.AbortProtocol},
 		{"another version", func(a *attacker) {
-			other := negotiate.ServiceGreeting{Versions: negotiate.Versions{Min: 200, Max: 201}}
-			a.authenticate().send(negotiate.AppendServiceGreeting(nil, other))
-		}, negotiate.AbortProtocol},
+			other := protocol.Greeting{Versions: wire.Versions{Min: 200, Max: 201}}
+			a.authenticate().send(protocol.AppendGreeting(nil, other))
+		}, wire.AbortProtocol},
 		{"a native message outside of a copy", func(a *attacker) {
 			a.greet().send(heartbeat())
-		}, negotiate.AbortProtocol},
+		}, wire.AbortProtocol},
 		{"a CLOSE outside of a copy", func(a *attacker) {
-			a.greet().send(negotiate.AppendClose(nil))
-		}, negotiate.AbortProtocol},
+			a.greet().send(protocol.AppendClose(nil))
+		}, wire.AbortProtocol},
 		{"a message of the daemon", func(a *attacker) {
-			a.greet().send(negotiate.AppendWorking(nil, 0))
-		}, negotiate.AbortProtocol},
+			a.greet().send(protocol.AppendWorking(nil, 0))
+		}, wire.AbortProtocol},
 		{"a path with dots", func(a *attacker) {
 			a.greet().send(pushMessage("../../etc/passwd"))
-		}, negotiate.AbortProtocol},
-		{"an absolute path", func(a *attacker) { a.greet().send(pushMessage("/etc/passwd")) }, negotiate.AbortProtocol},
+		}, wire.AbortProtocol},
+		{"an absolute path", func(a *attacker) { a.greet().send(pushMessage("/etc/passwd")) }, wire.AbortProtocol},
 		{"a path with a zero byte", func(a *attacker) {
 			a.greet().send(pushMessage("a\x00b"))
-		}, negotiate.AbortProtocol},
+		}, wire.AbortProtocol},
 		{"a size beyond all files", func(a *attacker) {
-			place := negotiate.Place{Share: "box", Path: "a"}
-			a.greet().send(copyMessage(negotiate.CopyPush, negotiate.CopyFile, place, 1<<63))
-		}, negotiate.AbortProtocol},
+			place := protocol.Place{Share: "box", Path: "a"}
+			a.greet().send(copyMessage(protocol.CopyPush, protocol.CopyFile, place, 1<<63))
+		}, wire.AbortProtocol},
 		{"a length beyond the message", func(a *attacker) {
 			message := pushMessage("a")
 			message[12] = 0xff
 			a.greet().send(message)
-		}, negotiate.AbortProtocol},
+		}, wire.AbortProtocol},
 		{"more patterns than possible", func(a *attacker) {
-			items := make([]negotiate.Item, 400)
+			items := make([]protocol.Item, 400)
 			for i := range items {
-				items[i] = negotiate.Item{Kind: negotiate.ItemExclude, Text: "x"}
+				items[i] = protocol.Item{Kind: protocol.ItemExclude, Text: "x"}
 			}
-			message := negotiate.AppendItems(nil, items)
+			message := protocol.AppendItems(nil, items)
 			a.greet().send(message, message, message)
-		}, negotiate.AbortLimit},
+		}, wire.AbortLimit},
 		{"a second copy while one runs", func(a *attacker) {
 			a.greet().send(pushMessage("a"), pushMessage("b"))
-		}, negotiate.AbortProtocol},
+		}, wire.AbortProtocol},
 		{"a list while a copy runs", func(a *attacker) {
-			a.greet().send(pushMessage("a"), negotiate.AppendList(nil, negotiate.ListRequest{}))
-		}, negotiate.AbortProtocol},
+			a.greet().send(pushMessage("a"), protocol.AppendList(nil, protocol.ListRequest{}))
+		}, wire.AbortProtocol},
 		{"native garbage in a copy", func(a *attacker) {
 			a.greet().send(pushMessage("a"), heartbeat(), bytes.Repeat([]byte{0x21, 0, 0, 0}, 100))
 			a.send([]byte("garbage"))
-		}, negotiate.AbortProtocol},
+		}, wire.AbortProtocol},
 		{"a copy that ends before it has begun, twice", func(a *attacker) {
-			a.greet().send(pushMessage("a"), negotiate.AppendClose(nil), negotiate.AppendClose(nil))
-		}, negotiate.AbortProtocol},
+			a.greet().send(pushMessage("a"), protocol.AppendClose(nil), protocol.AppendClose(nil))
+		}, wire.AbortProtocol},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inWorld(t, nil, func(w *world) {
@@ -221,14 +223,14 @@ func (w *world) mustServe(c *Client) {
 func TestCloseTooEarly(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		a := w.attack().greet()
-		a.send(pushMessage("a"), negotiate.AppendClose(nil))
-		if got := messageType(a.receive()); got != negotiate.TypeAccepted {
+		a.send(pushMessage("a"), protocol.AppendClose(nil))
+		if got := messageType(a.receive()); got != wire.TypeAccepted {
 			w.Fatalf("got %v", got)
 		}
-		for messageType(a.receive()) != negotiate.TypeClose {
+		for messageType(a.receive()) != wire.TypeClose {
 		}
-		a.send(negotiate.AppendServicePing(nil, negotiate.ServicePing{}))
-		if got := messageType(a.receive()); got != negotiate.TypeServicePong {
+		a.send(protocol.AppendPing(nil, protocol.Ping{}))
+		if got := messageType(a.receive()); got != wire.TypePong {
 			w.Fatalf("got %v", got)
 		}
 		must(w.T, a.raw.Close())
@@ -250,7 +252,7 @@ func TestPeerThatNeverCloses(t *testing.T) {
 		if got := w.server.Status(); len(got.Connections) != 0 {
 			w.Errorf("there are connections: %+v", got.Connections)
 		}
-		a.mustBeEnded(negotiate.AbortPeer)
+		a.mustBeEnded(wire.AbortPeer)
 	})
 }
 
@@ -260,7 +262,7 @@ func TestPeerThatGoesOnSending(t *testing.T) {
 		a := w.attack().greet()
 		a.send(pushMessage("b"), heartbeat()) // which is too short
 		began := time.Now()
-		for a.conn.Send(context.Background(), negotiate.AppendBeat(nil, negotiate.Beat{})) == nil {
+		for a.conn.Send(context.Background(), native.AppendBeat(nil, native.Beat{})) == nil {
 			time.Sleep(100 * time.Millisecond)
 		}
 		w.serving.Wait()
@@ -343,7 +345,7 @@ func TestPeerThatDoesNotRead(t *testing.T) {
 		defer bystander.Close()
 		a := w.attack().greet()
 		for range 700 { // with two answers each, which are more than the connection holds
-			a.send(negotiate.AppendList(nil, negotiate.ListRequest{Place: negotiate.Place{Share: "box"}}))
+			a.send(protocol.AppendList(nil, protocol.ListRequest{Place: protocol.Place{Share: "box"}}))
 		}
 		time.Sleep(20 * time.Second)
 		w.mustServe(bystander)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -16,7 +16,7 @@ import (
 // it is open and locked.
 type keptDirectory struct {
 	mirror *tree.Mirror
-	place  negotiate.Place
+	place  protocol.Place
 	using  sync.RWMutex // is held by requests that use the directory, and may hang
 }
 
@@ -24,7 +24,7 @@ type keptDirectory struct {
 func (c *connection) keep(side *copySide) {
 	if side.options.Mirror != nil {
 		c.kept = &keptDirectory{
-			mirror: side.options.Mirror, place: negotiate.Place{Share: side.Name, Path: side.accepted.Path},
+			mirror: side.options.Mirror, place: protocol.Place{Share: side.Name, Path: side.accepted.Path},
 		}
 		side.options.Mirror = nil
 	}
@@ -61,18 +61,18 @@ func (c *connection) closeMirror(m *tree.Mirror) {
 }
 
 // usesKept reports whether a request is about what the last copy has kept.
-func usesKept(step negotiate.ServiceStep) bool {
+func usesKept(step protocol.Step) bool {
 	switch step.Event {
-	case negotiate.ListRequested:
-		return step.List.Flags.Has(negotiate.ListKept)
-	case negotiate.RemoveRequested:
+	case protocol.ListRequested:
+		return step.List.Flags.Has(protocol.ListKept)
+	case protocol.RemoveRequested:
 		return step.Remove.Kept
 	}
 	return false
 }
 
 // recordPlace sets the path of a request, which may be below what the last copy has kept.
-func (c *connection) recordPlace(record *Record, at negotiate.Place, kept bool) {
+func (c *connection) recordPlace(record *Record, at protocol.Place, kept bool) {
 	record.Share, record.Path = at.Share, at.Path
 	if kept && c.kept != nil {
 		record.Path = path.Join(c.kept.place.Path, at.Path)

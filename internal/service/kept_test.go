@@ -11,11 +11,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-const keptList = negotiate.ListKept | negotiate.ListRecursive
+const keptList = protocol.ListKept | protocol.ListRecursive
 
 // mirrored is a copy of which both sides keep the directory, between /home/d, which has a and e/b, and box/d, which has
 // c as well.
@@ -53,18 +55,18 @@ func withMirrored(t *testing.T, push bool, test func(*mirrored)) {
 }
 
 // list lists what the daemon has kept.
-func (m *mirrored) list(flags negotiate.ListFlags) (paths []string, err error) {
-	_, err = m.client.List(m.Context(), negotiate.Place{Share: "box"}, flags, func(e share.Entry) error {
+func (m *mirrored) list(flags protocol.ListFlags) (paths []string, err error) {
+	_, err = m.client.List(m.Context(), protocol.Place{Share: "box"}, flags, func(e share.Entry) error {
 		paths = append(paths, e.Path)
 		return nil
 	})
 	return paths, err
 }
 
-func (m *mirrored) remove(path string) (removed negotiate.Removal, err error) {
-	err = m.client.Remove(m.Context(), negotiate.RemoveRequest{
-		Place: negotiate.Place{Share: "box"}, Kept: true, Paths: []string{path},
-	}, func(_ string, r negotiate.Removal) error {
+func (m *mirrored) remove(path string) (removed protocol.Removal, err error) {
+	err = m.client.Remove(m.Context(), protocol.RemoveRequest{
+		Place: protocol.Place{Share: "box"}, Kept: true, Paths: []string{path},
+	}, func(_ string, r protocol.Removal) error {
 		removed = r
 		return nil
 	})
@@ -103,9 +105,9 @@ func TestRemoveFromKeptDirectory(t *testing.T) {
 		mustLack(m.T, m.remote, "/srv/box/d/c")
 		move(m.T, m.remote, "/srv/box/d")
 		_, err = m.list(keptList)
-		mustRefuse(m.T, err, negotiate.AbortSourceChanged, "d was moved or replaced during the copy")
+		mustRefuse(m.T, err, wire.AbortSourceChanged, "d was moved or replaced during the copy")
 		_, err = m.remove("precious")
-		mustRefuse(m.T, err, negotiate.AbortSourceChanged, "nothing is deleted")
+		mustRefuse(m.T, err, wire.AbortSourceChanged, "nothing is deleted")
 		mustHave(m.T, m.remote, "/srv/box/d/precious", "1")
 		if removed.Code != 0 {
 			m.Errorf("got %+v", removed)
@@ -115,12 +117,12 @@ func TestRemoveFromKeptDirectory(t *testing.T) {
 
 func TestSourceOfAPullIsReplaced(t *testing.T) {
 	withMirrored(t, false, func(m *mirrored) {
-		_, err := m.list(negotiate.ListKept | negotiate.ListItself)
+		_, err := m.list(protocol.ListKept | protocol.ListItself)
 		must(m.T, err)
 		must(m.T, m.mirror.Check(m.local, "/home/d"))
 		move(m.T, m.remote, "/srv/box/d")
-		_, err = m.list(negotiate.ListKept | negotiate.ListItself)
-		mustRefuse(m.T, err, negotiate.AbortSourceChanged, "d was moved or replaced during the copy")
+		_, err = m.list(protocol.ListKept | protocol.ListItself)
+		mustRefuse(m.T, err, wire.AbortSourceChanged, "d was moved or replaced during the copy")
 		move(m.T, m.local, "/home/d")
 		if err := m.mirror.Check(m.local, "/home/d"); !errors.Is(err, job.ErrSourceChanged) {
 			m.Errorf("got %v", err)
@@ -144,8 +146,8 @@ func TestKeptDirectoryIsLocked(t *testing.T) {
 				r := m.copyOf("d", "box/d")
 				r.Options.Overwrite = true
 				_, err := other.Push(context.Background(), r)
-				aborted, is := errors.AsType[*negotiate.PeerAborted](err)
-				if !is || aborted.Code != negotiate.AbortTarget {
+				aborted, is := errors.AsType[*native.PeerAborted](err)
+				if !is || aborted.Code != wire.AbortTarget {
 					m.Errorf("got %v while the directory is kept", err)
 				}
 				forget(m)
@@ -162,9 +164,9 @@ func TestNothingIsKept(t *testing.T) {
 		m := &mirrored{world: w, client: w.alice()}
 		defer m.client.Close()
 		_, err := m.list(keptList)
-		mustRefuse(w.T, err, negotiate.AbortRefused, "the last copy has kept no directory")
+		mustRefuse(w.T, err, wire.AbortRefused, "the last copy has kept no directory")
 		_, err = m.remove("a")
-		mustRefuse(w.T, err, negotiate.AbortRefused, "the last copy has kept no directory")
+		mustRefuse(w.T, err, wire.AbortRefused, "the last copy has kept no directory")
 		mustHave(w.T, w.remote, "/srv/box/a", "1")
 	})
 }

@@ -26,7 +26,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -39,7 +41,7 @@ type bus struct {
 }
 
 // Paths implements window.Memory.
-func (*bus) Paths(job.PathChoice) (job.Paths, error) { return job.PathsOf(negotiate.PathDMA), nil }
+func (*bus) Paths(job.PathChoice) (job.Paths, error) { return job.PathsOf(wire.PathDMA), nil }
 
 // Check implements window.Memory.
 func (*bus) Check(int64, int) error { return nil }
@@ -59,7 +61,7 @@ func (b *bus) Expose(_ context.Context, l window.Layout) (*window.Window, error)
 }
 
 // Open implements window.Memory. Its engines copy with the CPU.
-func (b *bus) Open(_ context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
+func (b *bus) Open(_ context.Context, l window.Layout, of native.Window) (*window.Window, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w, own, peers := &window.Window{}, make([]byte, l.Length()), b.windows[of.Descriptor[0]]
@@ -240,23 +242,23 @@ func (w *world) plan(_ int, op, name string) *disktest.Fault {
 
 // testExitCode is that of the program, as far as the tests need it.
 func testExitCode(err error) int {
-	if refused, is := errors.AsType[*negotiate.Refusal](err); is {
+	if refused, is := errors.AsType[*protocol.Refusal](err); is {
 		return int(refused.Code)
 	}
-	if aborted, is := errors.AsType[*negotiate.PeerAborted](err); is {
+	if aborted, is := errors.AsType[*native.PeerAborted](err); is {
 		return int(aborted.Code)
 	}
 	for code, kind := range map[int]error{
-		int(negotiate.AbortSource): job.ErrSource, int(negotiate.AbortTarget): job.ErrTarget,
-		int(negotiate.AbortLimit): job.ErrLimit, int(negotiate.AbortPeer): job.ErrIdle,
-		int(negotiate.AbortTerminated): errStopped, int(negotiate.AbortSourceChanged): job.ErrSourceChanged,
-		int(negotiate.AbortDigest): job.ErrDigest,
+		int(wire.AbortSource): job.ErrSource, int(wire.AbortTarget): job.ErrTarget,
+		int(wire.AbortLimit): job.ErrLimit, int(wire.AbortPeer): job.ErrIdle,
+		int(wire.AbortTerminated): errStopped, int(wire.AbortSourceChanged): job.ErrSourceChanged,
+		int(wire.AbortDigest): job.ErrDigest,
 	} {
 		if errors.Is(err, kind) {
 			return code
 		}
 	}
-	return int(negotiate.AbortFailure)
+	return int(wire.AbortFailure)
 }
 
 func newKey(t *testing.T) *identity.Key {
@@ -286,7 +288,7 @@ func (w *world) dial(function string) (raw *comch.PipeEnd, shared *bus) {
 	shared = &bus{}
 	w.serving.Go(func() {
 		_ = w.server.Serve(w.ctx, Incoming{
-			Conn: dpu, Memory: fixed(shared), Function: function, Side: negotiate.DPU,
+			Conn: dpu, Memory: fixed(shared), Function: function, Side: wire.DPU,
 		})
 	})
 	return host, shared
@@ -329,18 +331,18 @@ func (w *world) copyOf(name, remote string) CopyRequest {
 	at, path, _ := strings.Cut(remote, "/")
 	return CopyRequest{
 		Options: dmaxfer.Options{
-			Side: negotiate.Host, File: "/home/" + name, FS: w.local, Path: job.OnlyDMA,
+			Side: wire.Host, File: "/home/" + name, FS: w.local, Path: job.OnlyDMA,
 			Chunk: 4096, Depth: 4, Digest: digest.CRC32C, IdleTimeout: 30 * time.Second, Log: w.log,
 			ExitCode: testExitCode, Software: "test 1",
 		},
-		Place: negotiate.Place{Share: at, Path: path}, Local: "/home/" + name,
+		Place: protocol.Place{Share: at, Path: path}, Local: "/home/" + name,
 	}
 }
 
 // mustRefuse checks that a request was refused with a code and a text.
-func mustRefuse(t *testing.T, err error, code negotiate.AbortCode, text string) {
+func mustRefuse(t *testing.T, err error, code wire.AbortCode, text string) {
 	t.Helper()
-	refusal, is := errors.AsType[*negotiate.Refusal](err)
+	refusal, is := errors.AsType[*protocol.Refusal](err)
 	if !is || refusal.Code != code || !strings.Contains(refusal.Text, text) {
 		t.Fatalf("got %v, want a refusal with code %d and %q", err, code, text)
 	}
@@ -373,6 +375,6 @@ func makeDirectories(t *testing.T, disk *disktest.Memory, paths ...string) {
 }
 
 // removing returns the request to remove what is at paths below a place.
-func removing(place negotiate.Place, paths ...string) negotiate.RemoveRequest {
-	return negotiate.RemoveRequest{Place: place, Paths: paths}
+func removing(place protocol.Place, paths ...string) protocol.RemoveRequest {
+	return protocol.RemoveRequest{Place: place, Paths: paths}
 }

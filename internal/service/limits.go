@@ -11,7 +11,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // Limits bound what all peers of a Server can use together, and each of them. What a peer or its grant says can only
@@ -110,16 +110,16 @@ type budgetedMemory struct {
 
 // Expose implements window.Memory.
 func (m budgetedMemory) Expose(ctx context.Context, l window.Layout) (*window.Window, error) {
-	return m.within(l, negotiate.Window{}, func() (*window.Window, error) { return m.Memory.Expose(ctx, l) })
+	return m.within(l, native.Window{}, func() (*window.Window, error) { return m.Memory.Expose(ctx, l) })
 }
 
 // Open implements window.Memory.
-func (m budgetedMemory) Open(ctx context.Context, l window.Layout, w negotiate.Window) (*window.Window, error) {
+func (m budgetedMemory) Open(ctx context.Context, l window.Layout, w native.Window) (*window.Window, error) {
 	return m.within(l, w, func() (*window.Window, error) { return m.Memory.Open(ctx, l, w) })
 }
 
 func (m budgetedMemory) within(
-	l window.Layout, peer negotiate.Window, open func() (*window.Window, error),
+	l window.Layout, peer native.Window, open func() (*window.Window, error),
 ) (*window.Window, error) {
 	bytes := l.Length()
 	if !l.Sends {

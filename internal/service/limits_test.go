@@ -7,14 +7,14 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // bufferingMemory has windows without memory, and an overhead for each byte of the peer's descriptor.
 type bufferingMemory struct{ window.Memory }
 
 // Open implements window.Memory.
-func (bufferingMemory) Open(context.Context, window.Layout, negotiate.Window) (*window.Window, error) {
+func (bufferingMemory) Open(context.Context, window.Layout, native.Window) (*window.Window, error) {
 	return &window.Window{}, nil
 }
 
@@ -24,7 +24,7 @@ func (bufferingMemory) Expose(context.Context, window.Layout) (*window.Window, e
 }
 
 // Overhead implements window.Buffering.
-func (bufferingMemory) Overhead(_ window.Layout, peer negotiate.Window) int64 {
+func (bufferingMemory) Overhead(_ window.Layout, peer native.Window) int64 {
 	return 1000 * int64(1+len(peer.Descriptor))
 }
 
@@ -34,7 +34,7 @@ func TestOverheadCounts(t *testing.T) {
 	m := budgetedMemory{bufferingMemory{}, b}
 	sends := window.Layout{Sends: true, Chunk: 4096, Depth: 4, Lanes: 2}
 	receives := window.Layout{Chunk: 4096, Depth: 4, Lanes: 2, Buffers: 2}
-	opened, err := m.Open(t.Context(), sends, negotiate.Window{Descriptor: make([]byte, 9)})
+	opened, err := m.Open(t.Context(), sends, native.Window{Descriptor: make([]byte, 9)})
 	must(t, err)
 	if used := b.inUse(); used != 4*4096+10_000 {
 		t.Errorf("a sender's window counts as %d", used)
@@ -44,7 +44,7 @@ func TestOverheadCounts(t *testing.T) {
 	if used := b.inUse(); used != 4*4096+10_000+8*4096+1000 {
 		t.Errorf("with that of a receiver it is %d", used)
 	}
-	_, err = m.Open(t.Context(), sends, negotiate.Window{Descriptor: make([]byte, 50)})
+	_, err = m.Open(t.Context(), sends, native.Window{Descriptor: make([]byte, 50)})
 	if !errors.Is(err, job.ErrLimit) {
 		t.Errorf("beyond the limit: %v", err)
 	}

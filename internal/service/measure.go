@@ -11,7 +11,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -33,14 +34,14 @@ var errLongMeasurement = job.NewError(job.ErrLimit, nil, "measure for a shorter 
 // Measure copies memory to the daemon (CopyPush) or from it (CopyPull), and returns how that went. The request replaces
 // the options that it has, too. It fails as Push does, and with ErrCapability if the daemon's version cannot measure.
 func (c *Client) Measure(
-	ctx context.Context, r negotiate.MeasureRequest, o dmaxfer.Options,
+	ctx context.Context, r protocol.MeasureRequest, o dmaxfer.Options,
 ) (job.Summary, error) {
 	if !c.exchange.session.Measures() {
 		return job.Summary{}, job.NewError(job.ErrCapability, nil, "update dma-copy on the other side",
 			"the other side (%s) is too old to measure", c.peer.Software)
 	}
-	asked := c.awaited.begin(Measure, negotiate.Place{})
-	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Measure(dst, r) })
+	asked := c.awaited.begin(Measure, protocol.Place{})
+	err := c.send(ctx, func(s *protocol.Session, dst []byte) ([]byte, error) { return s.Measure(dst, r) })
 	if err == nil {
 		_, err = c.answer(ctx)
 	}
@@ -48,7 +49,7 @@ func (c *Client) Measure(
 		return job.Summary{}, err
 	}
 	use := job.SourceUse
-	if r.Direction == negotiate.CopyPull {
+	if r.Direction == protocol.CopyPull {
 		use = job.TargetUse
 	}
 	setMeasured(&o, r)
@@ -57,14 +58,14 @@ func (c *Client) Measure(
 }
 
 // setMeasured sets the options of a side that measures.
-func setMeasured(o *dmaxfer.Options, r negotiate.MeasureRequest) {
+func setMeasured(o *dmaxfer.Options, r protocol.MeasureRequest) {
 	o.Measure, o.Lanes = int64(r.Size), int(r.Lanes)
 	o.Chunk, o.Depth = lowest(o.Chunk, int64(r.Chunk)), int(lowest(int64(o.Depth), int64(r.Depth)))
 	o.Digest, o.Durability, o.Readback, o.NoSparse, o.NoResume = digest.None, 0, false, true, true
 }
 
 // measure answers a MEASURE.
-func (c *connection) measure(r negotiate.MeasureRequest) error {
+func (c *connection) measure(r protocol.MeasureRequest) error {
 	return c.perform(Record{Operation: Measure}, func(record *Record) (failed, fatal error) {
 		limiters, err := c.authorizeMeasure(r)
 		if err != nil {
@@ -75,12 +76,12 @@ func (c *connection) measure(r negotiate.MeasureRequest) error {
 			o := &side.options
 			setMeasured(o, r)
 			c.setCommon(o)
-			if o.Limiters = limiters; c.in.Side != negotiate.Server {
+			if o.Limiters = limiters; c.in.Side != wire.Server {
 				o.Path = job.Only(r.Path)
 			}
-			if r.Direction == negotiate.CopyPull {
+			if r.Direction == protocol.CopyPull {
 				side.use = job.SourceUse
-				side.accepted = negotiate.Accepted{Kind: negotiate.CopyFile, Size: r.Size}
+				side.accepted = protocol.Accepted{Kind: protocol.CopyFile, Size: r.Size}
 			}
 			return c.transfer(record, side, releasePermit)
 		})
@@ -88,7 +89,7 @@ func (c *connection) measure(r negotiate.MeasureRequest) error {
 }
 
 // authorizeMeasure returns the bandwidth limits of a measurement, which a key may make that may copy in its direction.
-func (c *connection) authorizeMeasure(r negotiate.MeasureRequest) ([]*rate.Limiter, error) {
+func (c *connection) authorizeMeasure(r protocol.MeasureRequest) ([]*rate.Limiter, error) {
 	s := c.server
 	visible, err := s.visibleShares(c.key)
 	if err != nil {
@@ -108,7 +109,7 @@ func (c *connection) authorizeMeasure(r negotiate.MeasureRequest) ([]*rate.Limit
 	case int(r.Lanes) > mostLanes: // each has an engine, which is kept for the next copy
 		return nil, job.NewError(job.ErrLimit, nil, "choose fewer --lane-counts, or raise --lanes of the daemon",
 			"%d lanes exceed the daemon's limit of %d", r.Lanes, mostLanes)
-	case c.in.Side != negotiate.Server && !s.config.Copy.Path.Permits(r.Path):
+	case c.in.Side != wire.Server && !s.config.Copy.Path.Permits(r.Path):
 		return nil, job.NewError(job.ErrCapability, nil, "leave out --path",
 			"the daemon does not permit the path %s", r.Path)
 	}

@@ -9,17 +9,18 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 // measurement is one of a MiB in chunks of 4 KiB.
-func measurement(d negotiate.CopyDirection) negotiate.MeasureRequest {
-	return negotiate.MeasureRequest{Direction: d, Lanes: 2, Chunk: 4096, Depth: 8, Size: 1 << 20}
+func measurement(d protocol.CopyDirection) protocol.MeasureRequest {
+	return protocol.MeasureRequest{Direction: d, Lanes: 2, Chunk: 4096, Depth: 8, Size: 1 << 20}
 }
 
-func (w *world) measure(c *Client, r negotiate.MeasureRequest) (job.Summary, error) {
+func (w *world) measure(c *Client, r protocol.MeasureRequest) (job.Summary, error) {
 	return c.Measure(w.Context(), r, w.copyOf("none", "none/none").Options)
 }
 
@@ -29,10 +30,10 @@ func TestMeasure(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		c := w.alice()
 		defer c.Close()
-		for i, d := range []negotiate.CopyDirection{negotiate.CopyPush, negotiate.CopyPull, negotiate.CopyPush} {
+		for i, d := range []protocol.CopyDirection{protocol.CopyPush, protocol.CopyPull, protocol.CopyPush} {
 			summary, err := w.measure(c, measurement(d))
 			must(w.T, err)
-			if summary.Sent != (d == negotiate.CopyPush) || summary.Size != 1<<20 || summary.Depth != 4 {
+			if summary.Sent != (d == protocol.CopyPush) || summary.Size != 1<<20 || summary.Depth != 4 {
 				w.Errorf("%s: %+v", d, summary)
 			}
 			r := w.records()[i]
@@ -51,23 +52,23 @@ func TestMeasureIsRefused(t *testing.T) {
 	inWorld(t, readOnly, func(w *world) {
 		c := w.alice()
 		defer c.Close()
-		wide, other := measurement(negotiate.CopyPull), measurement(negotiate.CopyPull)
-		lanes := measurement(negotiate.CopyPull)
-		lanes.Lanes = negotiate.MaxLanes
-		wide.Chunk, wide.Depth, other.Path = 1<<20, 65, negotiate.PathFast
-		for want, r := range map[string]negotiate.MeasureRequest{
-			"this key may not write to any share":      measurement(negotiate.CopyPush),
+		wide, other := measurement(protocol.CopyPull), measurement(protocol.CopyPull)
+		lanes := measurement(protocol.CopyPull)
+		lanes.Lanes = wire.MaxLanes
+		wide.Chunk, wide.Depth, other.Path = 1<<20, 65, wire.PathFast
+		for want, r := range map[string]protocol.MeasureRequest{
+			"this key may not write to any share":      measurement(protocol.CopyPush),
 			"exceeds the daemon's limit of 64 MiB":     wide,
 			"64 lanes exceed the daemon's limit of 2":  lanes,
 			"the daemon does not permit the path fast": other,
 		} {
 			_, err := w.measure(c, r)
-			refusal, is := errors.AsType[*negotiate.Refusal](err)
+			refusal, is := errors.AsType[*protocol.Refusal](err)
 			if !is || !strings.Contains(refusal.Text, want) {
 				w.Errorf("got %v, want %q", err, want)
 			}
 		}
-		_, err := w.measure(c, measurement(negotiate.CopyPull))
+		_, err := w.measure(c, measurement(protocol.CopyPull))
 		must(w.T, err)
 	})
 }
@@ -77,8 +78,8 @@ func TestMeasuredLanes(t *testing.T) {
 	inWorld(t, func(w *world) { w.config.Copy.Lanes = 1 }, func(w *world) {
 		c := w.alice()
 		defer c.Close()
-		_, err := w.measure(c, measurement(negotiate.CopyPull))
-		mustRefuse(w.T, err, negotiate.AbortLimit, "2 lanes exceed the daemon's limit of 1")
+		_, err := w.measure(c, measurement(protocol.CopyPull))
+		mustRefuse(w.T, err, wire.AbortLimit, "2 lanes exceed the daemon's limit of 1")
 	})
 }
 
@@ -88,15 +89,15 @@ func TestLongMeasurement(t *testing.T) {
 	inWorld(t, slow, func(w *world) {
 		c := w.alice()
 		defer c.Close()
-		long := measurement(negotiate.CopyPush)
+		long := measurement(protocol.CopyPush)
 		long.Size = 64 << 20
-		if _, err := w.measure(c, long); err == nil || testExitCode(err) != int(negotiate.AbortLimit) {
+		if _, err := w.measure(c, long); err == nil || testExitCode(err) != int(wire.AbortLimit) {
 			w.Errorf("got %v", err)
 		}
 		if r := w.records()[0]; r.Duration < longestMeasurement || !errors.Is(r.Err, job.ErrLimit) {
 			w.Errorf("the record is %+v", r)
 		}
-		_, err := w.measure(c, measurement(negotiate.CopyPush))
+		_, err := w.measure(c, measurement(protocol.CopyPush))
 		must(w.T, err)
 	})
 }
@@ -114,7 +115,7 @@ func TestMeasuresOnly(t *testing.T) {
 		})
 		must(w.T, err)
 		defer c.Close()
-		_, err = w.measure(c, measurement(negotiate.CopyPull))
+		_, err = w.measure(c, measurement(protocol.CopyPull))
 		must(w.T, err)
 		_, err = c.Push(w.Context(), w.copyOf("a", "box/a"))
 		if err == nil {

@@ -15,14 +15,15 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
 // How a daemon and a command meet:
 //
-//	daemon on the DPU    offers negotiate.ServiceName to each of its host functions  ◄── command on the host
-//	command on the DPU   offers one of negotiate.CommandNames to its host function   ◄── daemon on the host
+//	daemon on the DPU    offers protocol.ServerName to each of its host functions  ◄── command on the host
+//	command on the DPU   offers one of protocol.CommandNames to its host function   ◄── daemon on the host
 //
 // The first has many connections at a time. Of the second there are as many commands at a time for a host function as
 // there are names; others wait until one has ended. The daemon looks for each of the names by itself, so that a command
@@ -36,9 +37,9 @@ const seldomFind = 10 * time.Second
 type DaemonConfig struct {
 	Server       *Server
 	Device       *doca.Device
-	Side         negotiate.Side // of Device
-	Representors []string       // on the DPU: the host functions, as Device.OpenRepresentor takes them
-	Connections  int            // on the DPU: of one function, 1 to doca's limit; 0: those of the Server's Limits
+	Side         wire.Side // of Device
+	Representors []string  // on the DPU: the host functions, as Device.OpenRepresentor takes them
+	Connections  int       // on the DPU: of one function, 1 to doca's limit; 0: those of the Server's Limits
 	Log          zerolog.Logger
 }
 
@@ -66,7 +67,7 @@ type offered struct {
 func OpenDaemon(c DaemonConfig) (*Daemon, error) {
 	d := &Daemon{config: c}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
-	if c.Side == negotiate.Host {
+	if c.Side == wire.Host {
 		d.newFinders()
 		return d, nil
 	}
@@ -85,7 +86,7 @@ func OpenDaemon(c DaemonConfig) (*Daemon, error) {
 }
 
 func (d *Daemon) newFinders() {
-	for i, name := range negotiate.CommandNames() {
+	for i, name := range protocol.CommandNames() {
 		finder := comch.NewFinder(d.config.Device, name)
 		finder.Refused = func(err error) { d.config.Log.Debug().Err(err).Msg("a command refused this daemon") }
 		finder.Interval = func() time.Duration {
@@ -103,7 +104,7 @@ func offerTo(device *doca.Device, function string, connections int) (*offered, e
 	if err != nil {
 		return nil, err
 	}
-	listener, err := comch.ListenMany(device, rep, negotiate.ServiceName, connections)
+	listener, err := comch.ListenMany(device, rep, protocol.ServerName, connections)
 	if errors.Is(err, doca.CodeAlreadyExist) {
 		err = fmt.Errorf("another daemon already serves representor %s on %s: %w", function,
 			device.Info().PCIAddress, err)
@@ -181,7 +182,7 @@ func (d *Daemon) serve(conn comch.Conn, function string) error {
 }
 
 // memoryOf returns the memory of a connection over a device, which does not depend on who the peer is.
-func memoryOf(device *doca.Device, side negotiate.Side, conn comch.Conn) func(*secure.Conn) window.Memory {
+func memoryOf(device *doca.Device, side wire.Side, conn comch.Conn) func(*secure.Conn) window.Memory {
 	return func(*secure.Conn) window.Memory { return window.NewMemory(device, side, conn) }
 }
 
@@ -202,21 +203,21 @@ func (d *Daemon) Close() error {
 // Meeting is how a command reaches a daemon.
 type Meeting struct {
 	Device      *doca.Device
-	Side        negotiate.Side // of Device
-	Representor string         // on the DPU: the host function whose daemon is wanted
-	Wait        time.Duration  // for the daemon to appear, and on the DPU also for other commands to end
-	Name        string         // of the Comch server on the DPU; empty: negotiate.ServiceName
-	Met         func()         // of ServeOne: called when there is a command
+	Side        wire.Side     // of Device
+	Representor string        // on the DPU: the host function whose daemon is wanted
+	Wait        time.Duration // for the daemon to appear, and on the DPU also for other commands to end
+	Name        string        // of the Comch server on the DPU; empty: protocol.ServerName
+	Met         func()        // of ServeOne: called when there is a command
 }
 
 // Dial connects to a daemon. Conn and Memory of the config are not used. Besides the errors of Connect there are those
 // of comch.Dialer and comch.Offer, and ErrBusy.
 func Dial(ctx context.Context, m Meeting, c ClientConfig) (*Client, error) {
 	c = c.waiting(m.Wait)
-	if m.Side == negotiate.DPU {
+	if m.Side == wire.DPU {
 		return m.offer(ctx, c)
 	}
-	dialer := comch.NewDialer(m.Device, cmp.Or(m.Name, negotiate.ServiceName), comch.Within(m.Wait))
+	dialer := comch.NewDialer(m.Device, cmp.Or(m.Name, protocol.ServerName), comch.Within(m.Wait))
 	conn, err := dialer.Dial(ctx)
 	for err == nil {
 		c.Conn, c.Memory = conn, memoryOf(m.Device, m.Side, conn)
@@ -253,7 +254,7 @@ func (s *Server) ServeOne(ctx context.Context, m Meeting) error {
 // offer waits for the daemon on the host.
 func (m Meeting) offer(ctx context.Context, c ClientConfig) (*Client, error) {
 	offer := comch.Offer{
-		Device: m.Device, Representor: m.Representor, Names: negotiate.CommandNames(),
+		Device: m.Device, Representor: m.Representor, Names: protocol.CommandNames(),
 		Busy: func() {
 			c.Log.Info().Str("representor", m.Representor).
 				Msg("waiting for one of the other commands of dma-copy to end")

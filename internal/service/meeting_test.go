@@ -17,7 +17,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -30,13 +31,13 @@ type meetings struct {
 	box     string // the directory of the share
 }
 
-func openMeetings(t *testing.T, daemonSide negotiate.Side, connections int) *meetings {
+func openMeetings(t *testing.T, daemonSide wire.Side, connections int) *meetings {
 	t.Helper()
 	m := &meetings{world: newWorld(t), box: t.TempDir()}
 	m.config.FS = disk.OS
 	m.config.Shares = []share.Share{{Name: "box", Path: m.box, Access: share.ReadWrite}}
 	daemonDevice, commandDevice := m.sides.DPU, m.sides.Host
-	if daemonSide == negotiate.Host {
+	if daemonSide == wire.Host {
 		daemonDevice, commandDevice = commandDevice, daemonDevice
 	}
 	m.config.Copy.Device = daemonDevice
@@ -101,12 +102,12 @@ func hasContent(path, name string) error {
 func TestCommandsMeetTheDaemon(t *testing.T) {
 	for _, test := range []struct {
 		name        string
-		side        negotiate.Side
+		side        wire.Side
 		connections int
 	}{
-		{"daemon on the DPU", negotiate.DPU, 0},
-		{"daemon on the DPU with one connection at a time", negotiate.DPU, 1},
-		{"daemon on the host", negotiate.Host, 0},
+		{"daemon on the DPU", wire.DPU, 0},
+		{"daemon on the DPU with one connection at a time", wire.DPU, 1},
+		{"daemon on the host", wire.Host, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := openMeetings(t, test.side, test.connections)
@@ -129,8 +130,8 @@ func TestCommandsMeetTheDaemon(t *testing.T) {
 // A daemon on the host is connected with as many commands at once as there are names, and with another one when one of
 // them has ended.
 func TestCommandsOnTheDPUAtOnce(t *testing.T) {
-	m := openMeetings(t, negotiate.Host, 0)
-	names := negotiate.CommandNames()
+	m := openMeetings(t, wire.Host, 0)
+	names := protocol.CommandNames()
 	var connected []*Client
 	for range names {
 		connected = append(connected, m.mustDial())
@@ -168,8 +169,8 @@ func (m *meetings) mustDial() *Client {
 
 // A command that breaks the protocol reads why its connection ends before it does.
 func TestReasonArrivesBeforeTheEnd(t *testing.T) {
-	m := openMeetings(t, negotiate.DPU, 0)
-	dialer := comch.NewDialer(m.meeting.Device, negotiate.ServiceName, comch.Within(m.meeting.Wait))
+	m := openMeetings(t, wire.DPU, 0)
+	dialer := comch.NewDialer(m.meeting.Device, protocol.ServerName, comch.Within(m.meeting.Wait))
 	for range 20 {
 		raw, err := dialer.Dial(t.Context())
 		must(t, err)
@@ -178,13 +179,13 @@ func TestReasonArrivesBeforeTheEnd(t *testing.T) {
 		must(t, conn.Send(t.Context(), greeting()))
 		must(t, conn.Send(t.Context(), greeting()))
 		message, err := conn.Recv(t.Context())
-		for err == nil && messageType(message) != negotiate.TypeRefused {
+		for err == nil && messageType(message) != wire.TypeRefused {
 			message, err = conn.Recv(t.Context())
 		}
 		must(t, err)
-		refusal, err := negotiate.DecodeRefused(message)
+		refusal, err := protocol.DecodeRefused(message)
 		must(t, err)
-		if !refusal.Final || refusal.Code != negotiate.AbortProtocol {
+		if !refusal.Final || refusal.Code != wire.AbortProtocol {
 			t.Errorf("got %+v", refusal)
 		}
 		must(t, conn.Close())
@@ -192,9 +193,9 @@ func TestReasonArrivesBeforeTheEnd(t *testing.T) {
 }
 
 func TestSecondDaemonIsRefused(t *testing.T) {
-	m := openMeetings(t, negotiate.DPU, 0)
+	m := openMeetings(t, wire.DPU, 0)
 	_, err := OpenDaemon(DaemonConfig{
-		Server: m.server, Device: m.sides.DPU, Side: negotiate.DPU, Log: zerolog.Nop(),
+		Server: m.server, Device: m.sides.DPU, Side: wire.DPU, Log: zerolog.Nop(),
 		Representors: []string{m.sides.Host.Info().PCIAddress},
 	})
 	mustBe(t, err, doca.CodeAlreadyExist)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/network"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
@@ -97,7 +97,7 @@ func (d *NetworkDaemon) turnAway() {
 
 func (d *NetworkDaemon) serve(control *network.Control) {
 	err := d.server.Serve(d.ctx, Incoming{
-		Conn: control, Function: control.Address(), Side: negotiate.Server,
+		Conn: control, Function: control.Address(), Side: wire.Server,
 		Memory: func(authenticated *secure.Conn) window.Memory { return control.Memory(authenticated, d.settings) },
 	})
 	d.log.Debug().Err(err).Str("peer", control.Address()).Msg("connection ended")

@@ -23,7 +23,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/network"
 	"github.com/dma-copy/dma-copy/internal/network/networktest"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -86,10 +88,10 @@ func (m *machines) dial() *Client {
 func (m *machines) request(name string) CopyRequest {
 	return CopyRequest{
 		Options: dmaxfer.Options{
-			Side: negotiate.Client, File: filepath.Join(m.here, name), Digest: digest.BLAKE3, ExitCode: testExitCode,
+			Side: wire.Client, File: filepath.Join(m.here, name), Digest: digest.BLAKE3, ExitCode: testExitCode,
 			IdleTimeout: 30 * time.Second, Log: m.log, Software: "test 1", Path: m.choice,
 		},
-		Place: negotiate.Place{Share: "box", Path: name},
+		Place: protocol.Place{Share: "box", Path: name},
 	}
 }
 
@@ -126,16 +128,16 @@ func TestNetworkDaemonTurnsAway(t *testing.T) {
 }
 
 // networkPaths are the data paths between machines. Of am and rma the tests are left out where there is no UCX.
-var networkPaths = map[negotiate.Path]job.PathChoice{
-	negotiate.PathTLS: job.OnlyTLS, negotiate.PathTCP: job.OnlyTCP,
-	negotiate.PathMessages: job.OnlyMessages, negotiate.PathRMA: job.OnlyRMA,
+var networkPaths = map[wire.Path]job.PathChoice{
+	wire.PathTLS: job.OnlyTLS, wire.PathTCP: job.OnlyTCP,
+	wire.PathMessages: job.OnlyMessages, wire.PathRMA: job.OnlyRMA,
 }
 
 // Files of all sizes and trees go both ways between machines on each path, over one control connection.
 func TestNetworkCopies(t *testing.T) {
 	for path, choice := range networkPaths {
 		t.Run(path.String(), func(t *testing.T) {
-			if path == negotiate.PathMessages || path == negotiate.PathRMA {
+			if path == wire.PathMessages || path == wire.PathRMA {
 				skipWithoutUCX(t)
 			}
 			m := openMachines(t, func(m *machines) { m.settings.Paths, m.choice = job.PathsOf(path), choice })
@@ -153,7 +155,7 @@ func skipWithoutUCX(t *testing.T) {
 	must(t, c.Close())
 }
 
-func (m *machines) copiesBothWays(path negotiate.Path) {
+func (m *machines) copiesBothWays(path wire.Path) {
 	t := m.T
 	c := m.dial()
 	for i, size := range []int{0, 1, 4096, 512<<10 + 1, 9 << 20} {
@@ -362,13 +364,13 @@ var networkFailures = map[string]struct {
 	"control is lost": {func(p *networktest.Proxy) { p.Stall(func(n int) bool { return n == 0 }) }, job.ErrIdle},
 	"data stop":       {func(p *networktest.Proxy) { p.Stall(func(n int) bool { return n > 0 }) }, job.ErrIdle},
 	"one lane stops":  {func(p *networktest.Proxy) { p.Stall(func(n int) bool { return n == 1 }) }, job.ErrIdle},
-	"all are reset":   {func(p *networktest.Proxy) { p.Cut() }, negotiate.ErrPeerLost},
+	"all are reset":   {func(p *networktest.Proxy) { p.Cut() }, wire.ErrPeerLost},
 }
 
 // A network that fails in the middle of a copy ends it on both sides, and the same command then completes it.
 func TestNetworkFailures(t *testing.T) {
 	for name, failure := range networkFailures {
-		for _, path := range []negotiate.Path{negotiate.PathTLS, negotiate.PathTCP} {
+		for _, path := range []wire.Path{wire.PathTLS, wire.PathTCP} {
 			for direction, pulls := range map[string]bool{"push": false, "pull": true} {
 				t.Run(fmt.Sprintf("%s, %s, %s", name, path, direction), func(t *testing.T) {
 					t.Parallel()
@@ -397,9 +399,9 @@ func (m *machines) failsAndCompletes(pulls bool, happens func(*networktest.Proxy
 	}
 	m.network.At(8<<20, func() { happens(m.network) })
 	_, err := copyIt(c, m.Context(), r)
-	m.network.At(0, nil)                                      // on a busy machine the command may have ended before
-	aborted, is := errors.AsType[*negotiate.PeerAborted](err) // the daemon may have noticed it first
-	if !errors.Is(err, wanted) && (!is || aborted.Code != negotiate.AbortPeer) {
+	m.network.At(0, nil)                                   // on a busy machine the command may have ended before
+	aborted, is := errors.AsType[*native.PeerAborted](err) // the daemon may have noticed it first
+	if !errors.Is(err, wanted) && (!is || aborted.Code != wire.AbortPeer) {
 		t.Errorf("got %v, want %v", err, wanted)
 	}
 	_ = c.Close()

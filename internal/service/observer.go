@@ -46,7 +46,7 @@ type Record struct {
 	Waited  time.Duration // of a copy: in the queue
 
 	Operation Operation
-	Share     string // as the peer gave it: any bytes, at most negotiate.MaxName
+	Share     string // as the peer gave it: any bytes, at most wire.MaxName
 	Path      string // below the share, of the target or source as far as it is known: any bytes
 	Local     string // of a copy: path of the command's file, as it says: any bytes
 	DryRun    bool   // of a copy: nothing is transferred, and the summary has what would have been

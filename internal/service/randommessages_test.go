@@ -14,22 +14,24 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Whatever order known messages come in, and whichever of their bytes are changed, the server ends that connection or
 // serves it, without a defect.
 func TestRandomMessages(t *testing.T) {
-	place := negotiate.Place{Share: "box", Path: "a"}
+	place := protocol.Place{Share: "box", Path: "a"}
 	messages := [][]byte{
-		greeting(), pushMessage("a"), heartbeat(), negotiate.AppendClose(nil), negotiate.AppendWorking(nil, 1),
-		copyMessage(negotiate.CopyPull, negotiate.CopyUnknown, place, 0),
-		negotiate.AppendList(nil, negotiate.ListRequest{Place: place}),
-		negotiate.AppendList(nil, negotiate.ListRequest{}),
-		negotiate.AppendRemove(nil, removing(place, "b")),
-		negotiate.AppendItems(nil, []negotiate.Item{{Kind: negotiate.ItemExclude, Text: "x"}}),
-		negotiate.AppendServicePing(nil, negotiate.ServicePing{Payload: []byte("p")}),
-		negotiate.AppendAbort(nil, negotiate.AbortFailure, "no"), []byte("garbage"),
+		greeting(), pushMessage("a"), heartbeat(), protocol.AppendClose(nil), protocol.AppendWorking(nil, 1),
+		copyMessage(protocol.CopyPull, protocol.CopyUnknown, place, 0),
+		protocol.AppendList(nil, protocol.ListRequest{Place: place}),
+		protocol.AppendList(nil, protocol.ListRequest{}),
+		protocol.AppendRemove(nil, removing(place, "b")),
+		protocol.AppendItems(nil, []protocol.Item{{Kind: protocol.ItemExclude, Text: "x"}}),
+		protocol.AppendPing(nil, protocol.Ping{Payload: []byte("p")}),
+		native.AppendAbort(nil, wire.AbortFailure, "no"), []byte("garbage"),
 	}
 	var refused atomic.Int64
 	for seed := range uint64(60) {
@@ -61,7 +63,7 @@ func tryMessages(t *testing.T, seed uint64, messages [][]byte, refused *atomic.I
 			if !received {
 				break
 			}
-			if messageType(message) == negotiate.TypeRefused {
+			if messageType(message) == wire.TypeRefused {
 				refused.Add(1)
 			}
 		}
@@ -84,7 +86,7 @@ func TestBrokenHandshakes(t *testing.T) {
 
 func (w *world) breakHandshake(cut int) {
 	host, dpu := comchtest.NewPair(testMessage, comchtest.Cut(cut), comchtest.Faultless)
-	w.serving.Go(func() { _ = w.server.Serve(w.ctx, Incoming{Conn: dpu, Memory: fixed(&bus{}), Side: negotiate.DPU}) })
+	w.serving.Go(func() { _ = w.server.Serve(w.ctx, Incoming{Conn: dpu, Memory: fixed(&bus{}), Side: wire.DPU}) })
 	c, err := Connect(w.Context(), ClientConfig{Conn: host, Memory: fixed(&bus{}), Key: w.key, Verify: w.verify})
 	if err == nil {
 		must(w.T, c.Close())

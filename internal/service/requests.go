@@ -12,7 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -44,7 +46,7 @@ func (c *connection) performed(record Record, err error) {
 	c.request, c.progress = nil, nil
 	c.mu.Unlock()
 	record.Duration, record.Err = time.Since(record.Began), err
-	if said, is := errors.AsType[*negotiate.PeerAborted](err); is {
+	if said, is := errors.AsType[*native.PeerAborted](err); is {
 		record.Err = said // without the state in which it came
 	}
 	if err != nil {
@@ -68,8 +70,8 @@ func (c *connection) refuse(reason error) (failed, fatal error) {
 	if errors.Is(reason, job.ErrHung) {
 		return reason, reason
 	}
-	refusal := negotiate.Refusal{Code: c.server.code(reason), Text: reason.Error()}
-	return reason, c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Refuse(dst, refusal) })
+	refusal := protocol.Refusal{Code: c.server.code(reason), Text: reason.Error()}
+	return reason, c.send(func(s *protocol.Session, dst []byte) ([]byte, error) { return s.Refuse(dst, refusal) })
 }
 
 func (c *connection) send(encode encoding) error { return c.exchange.send(c.running, encode) }
@@ -107,7 +109,7 @@ func (c *connection) say(ctx context.Context, ahead func() int) (err error) {
 		case <-ctx.Done():
 			return nil
 		}
-		err := c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) {
+		err := c.send(func(s *protocol.Session, dst []byte) ([]byte, error) {
 			return s.Working(dst, uint32(ahead()))
 		})
 		if err != nil {
@@ -142,11 +144,11 @@ func stalledShare(patience time.Duration) error {
 }
 
 // list answers a LIST.
-func (c *connection) list(r negotiate.ListRequest) error {
-	record := Record{Operation: List, Lookup: r.Flags.Has(negotiate.ListItself)}
-	c.recordPlace(&record, r.Place, r.Flags.Has(negotiate.ListKept))
+func (c *connection) list(r protocol.ListRequest) error {
+	record := Record{Operation: List, Lookup: r.Flags.Has(protocol.ListItself)}
+	c.recordPlace(&record, r.Place, r.Flags.Has(protocol.ListKept))
 	return c.perform(record, func(record *Record) (failed, fatal error) {
-		l := &lister{connection: c, kept: c.kept, identify: r.Flags.Has(negotiate.ListIdentify)}
+		l := &lister{connection: c, kept: c.kept, identify: r.Flags.Has(protocol.ListIdentify)}
 		err := c.work(func(ctx context.Context, progress *job.Progress) error {
 			l.progress = progress
 			return l.list(ctx, r)
@@ -165,11 +167,11 @@ func (c *connection) list(r negotiate.ListRequest) error {
 			}
 			return failed, fatal
 		}
-		code, text := negotiate.AbortCode(0), ""
+		code, text := wire.AbortCode(0), ""
 		if err != nil {
 			code, text = c.server.code(err), err.Error()
 		}
-		return err, c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.ListEnd(dst, code, text) })
+		return err, c.send(func(s *protocol.Session, dst []byte) ([]byte, error) { return s.ListEnd(dst, code, text) })
 	})
 }
 
@@ -179,7 +181,7 @@ type lister struct {
 	progress *job.Progress
 	kept     *keptDirectory
 	identify bool
-	batch    []negotiate.Listed
+	batch    []protocol.Listed
 	sent     uint32
 	absent   bool  // a lookup has found that there is no entry
 	left     error // why the first entry that was left out was
@@ -189,7 +191,7 @@ type lister struct {
 // listBatch is how many entries are collected before they are sent.
 const listBatch = 64
 
-func (l *lister) list(ctx context.Context, r negotiate.ListRequest) error {
+func (l *lister) list(ctx context.Context, r protocol.ListRequest) error {
 	add := func(e share.Entry) error { return l.add(ctx, e) }
 	if r.Place.Share == "" {
 		return l.finish(ctx, l.listShares(add))
@@ -200,16 +202,16 @@ func (l *lister) list(ctx context.Context, r negotiate.ListRequest) error {
 	}
 	defer in.Close()
 	opened := in
-	if r.Flags.Has(negotiate.ListKept) {
+	if r.Flags.Has(protocol.ListKept) {
 		if opened, at, err = l.kept.use(in, at); err != nil {
 			return err
 		}
 		defer l.kept.using.RUnlock()
 	}
 	options := share.ListOptions{
-		Recursive: r.Flags.Has(negotiate.ListRecursive), All: r.Flags.Has(negotiate.ListAll),
+		Recursive: r.Flags.Has(protocol.ListRecursive), All: r.Flags.Has(protocol.ListAll),
 	}
-	if !r.Flags.Has(negotiate.ListItself) {
+	if !r.Flags.Has(protocol.ListItself) {
 		return l.finish(ctx, opened.List(ctx, at, options, add))
 	}
 	entry, err := opened.Stat(at, options)
@@ -227,11 +229,11 @@ func (l *lister) listShares(add func(share.Entry) error) error {
 		return err
 	}
 	slices.SortFunc(shares, func(a, b share.Share) int { return cmp.Compare(a.Name, b.Name) })
-	err = add(share.Entry{Kind: negotiate.EntryDirectory})
+	err = add(share.Entry{Kind: wire.EntryDirectory})
 	for _, each := range shares {
 		if err == nil {
 			err = add(share.Entry{
-				Kind: negotiate.EntryDirectory, Depth: 1, Path: each.Name, Mode: modeOf(each.Access),
+				Kind: wire.EntryDirectory, Depth: 1, Path: each.Name, Mode: modeOf(each.Access),
 			})
 		}
 	}
@@ -252,8 +254,8 @@ func modeOf(a share.Access) (mode uint32) {
 // add sends an entry when there are enough for a message.
 func (l *lister) add(ctx context.Context, e share.Entry) error {
 	l.progress.Touch()
-	listed := negotiate.Listed{
-		Kind: e.Kind, Depth: e.Depth, Mode: e.Mode, MTime: negotiate.Timestamp(e.Modified),
+	listed := protocol.Listed{
+		Kind: e.Kind, Depth: e.Depth, Mode: e.Mode, MTime: wire.Timestamp(e.Modified),
 		Size: uint64(max(0, e.Size)), Name: e.Name(), Link: e.Link, Mounted: e.Mounted,
 	}
 	if l.identify {
@@ -278,7 +280,7 @@ func (l *lister) finish(ctx context.Context, err error) error {
 func (l *lister) flush(ctx context.Context) error {
 	for len(l.batch) > 0 {
 		used := 0
-		err := l.exchange.send(ctx, func(s *negotiate.Service, dst []byte) (message []byte, err error) {
+		err := l.exchange.send(ctx, func(s *protocol.Session, dst []byte) (message []byte, err error) {
 			message, used, err = s.Listed(dst, l.batch)
 			return message, err
 		})
@@ -286,7 +288,7 @@ func (l *lister) flush(ctx context.Context) error {
 		switch {
 		case err == nil:
 			l.sent += uint32(used)
-		case errors.Is(err, negotiate.ErrTooLarge) && used == 0:
+		case errors.Is(err, wire.ErrTooLarge) && used == 0:
 			used, l.left = 1, cmp.Or(l.left, cannotSend(l.batch[0], err))
 		default:
 			l.broken = err
@@ -299,7 +301,7 @@ func (l *lister) flush(ctx context.Context) error {
 }
 
 // cannotSend returns the error for an entry that no message can carry.
-func cannotSend(e negotiate.Listed, err error) error {
+func cannotSend(e protocol.Listed, err error) error {
 	what := "the symlink"
 	if e.Name != "" {
 		what = "symlink " + quote.Text(e.Name)
@@ -310,7 +312,7 @@ func cannotSend(e negotiate.Listed, err error) error {
 
 // openPlace opens the share of a place if the key may use it like that, and returns it with the path in it. The caller
 // closes the share.
-func (c *connection) openPlace(p negotiate.Place, needed share.Access) (in *share.Opened, at string, err error) {
+func (c *connection) openPlace(p protocol.Place, needed share.Access) (in *share.Opened, at string, err error) {
 	rights, err := c.authorize(p.Share, needed)
 	if err != nil {
 		return nil, "", err
@@ -332,7 +334,7 @@ func cleanPath(path string) (string, error) {
 }
 
 // remove answers a REMOVE.
-func (c *connection) remove(r negotiate.RemoveRequest) error {
+func (c *connection) remove(r protocol.RemoveRequest) error {
 	record := Record{Operation: Remove}
 	c.recordPlace(&record, r.Place, r.Kept)
 	return c.perform(record, func(record *Record) (failed, fatal error) {
@@ -346,7 +348,7 @@ func (c *connection) remove(r negotiate.RemoveRequest) error {
 		if err != nil {
 			return c.refuse(err)
 		}
-		return done.failed, c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) {
+		return done.failed, c.send(func(s *protocol.Session, dst []byte) ([]byte, error) {
 			return s.Removed(dst, done.results)
 		})
 	})
@@ -354,7 +356,7 @@ func (c *connection) remove(r negotiate.RemoveRequest) error {
 
 // removals are what a REMOVE has come to.
 type removals struct {
-	results []negotiate.Removal
+	results []protocol.Removal
 	failed  error // the first failure
 
 	mu      sync.Mutex // guards removed, which is also read while a removal hangs
@@ -368,7 +370,7 @@ func (d *removals) paths() []string {
 }
 
 // add appends the result for a path, which is a success if nothing was there.
-func (d *removals) add(path string, err error, code func(error) negotiate.AbortCode) {
+func (d *removals) add(path string, err error, code func(error) wire.AbortCode) {
 	switch {
 	case err == nil:
 		d.mu.Lock()
@@ -376,15 +378,15 @@ func (d *removals) add(path string, err error, code func(error) negotiate.AbortC
 		d.mu.Unlock()
 	case !errors.Is(err, fs.ErrNotExist):
 		d.failed = cmp.Or(d.failed, err)
-		d.results = append(d.results, negotiate.Removal{Code: code(err), Text: err.Error()})
+		d.results = append(d.results, protocol.Removal{Code: code(err), Text: err.Error()})
 		return
 	}
-	d.results = append(d.results, negotiate.Removal{})
+	d.results = append(d.results, protocol.Removal{})
 }
 
 // removeAll removes everything that the key may remove.
 func (c *connection) removeAll(
-	ctx context.Context, r negotiate.RemoveRequest, kept *keptDirectory, progress *job.Progress, done *removals,
+	ctx context.Context, r protocol.RemoveRequest, kept *keptDirectory, progress *job.Progress, done *removals,
 ) error {
 	in, below, err := c.openPlace(r.Place, share.Write)
 	if err != nil {
@@ -433,7 +435,7 @@ func removeFile(r *share.Remover, at string) error {
 }
 
 // makeDir answers a MKDIR.
-func (c *connection) makeDir(r negotiate.MakeDirRequest) error {
+func (c *connection) makeDir(r protocol.MakeDirRequest) error {
 	record := Record{Operation: Mkdir, Share: r.Place.Share, Path: r.Place.Path}
 	return c.perform(record, func(record *Record) (failed, fatal error) {
 		err := c.work(func(context.Context, *job.Progress) error { return c.makeIn(r) })
@@ -441,12 +443,12 @@ func (c *connection) makeDir(r negotiate.MakeDirRequest) error {
 			return c.refuse(err)
 		}
 		record.Entries = 1
-		return nil, c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Made(dst) })
+		return nil, c.send(func(s *protocol.Session, dst []byte) ([]byte, error) { return s.Made(dst) })
 	})
 }
 
 // makeIn creates the directory if the key may do that.
-func (c *connection) makeIn(r negotiate.MakeDirRequest) error {
+func (c *connection) makeIn(r protocol.MakeDirRequest) error {
 	in, at, err := c.openPlace(r.Place, share.Write)
 	if err != nil {
 		return err
@@ -456,16 +458,16 @@ func (c *connection) makeIn(r negotiate.MakeDirRequest) error {
 }
 
 // errOnlyControl is the answer to a PING that offers a consumer.
-var errOnlyControl = job.NewError(job.ErrCapability, negotiate.ErrNoPath, "leave out --path",
+var errOnlyControl = job.NewError(job.ErrCapability, wire.ErrNoPath, "leave out --path",
 	"a daemon answers pings over the control channel only")
 
 // pong answers a PING.
-func (c *connection) pong(p negotiate.ServicePing) error {
+func (c *connection) pong(p protocol.Ping) error {
 	switch p.Kind {
-	case negotiate.PingBytes:
+	case protocol.PingBytes:
 		c.server.count(func(t *Totals) { t.Requests++ })
-		return c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Pong(dst, p.Payload) })
-	case negotiate.PingConsumer:
+		return c.send(func(s *protocol.Session, dst []byte) ([]byte, error) { return s.Pong(dst, p.Payload) })
+	case protocol.PingConsumer:
 		_, fatal := c.refuse(errOnlyControl)
 		return fatal
 	}
@@ -473,6 +475,6 @@ func (c *connection) pong(p negotiate.ServicePing) error {
 	return c.perform(record, func(record *Record) (failed, fatal error) {
 		record.Bytes = int64(len(record.Text))
 		answer := []byte(c.server.config.Text)
-		return nil, c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Pong(dst, answer) })
+		return nil, c.send(func(s *protocol.Session, dst []byte) ([]byte, error) { return s.Pong(dst, answer) })
 	})
 }

@@ -19,15 +19,16 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 // list returns what a client sees at a place such as "box/d", a line for each entry.
-func (w *world) list(c *Client, at string, flags negotiate.ListFlags) (lines []string, err error) {
+func (w *world) list(c *Client, at string, flags protocol.ListFlags) (lines []string, err error) {
 	name, path, _ := strings.Cut(at, "/")
-	_, err = c.List(w.Context(), negotiate.Place{Share: name, Path: path}, flags, func(e share.Entry) error {
+	_, err = c.List(w.Context(), protocol.Place{Share: name, Path: path}, flags, func(e share.Entry) error {
 		line := fmt.Sprintf("%d %s %q %d", e.Depth, e.Kind, e.Path, e.Size)
 		if e.Link != "" {
 			line += " to " + e.Link
@@ -38,7 +39,7 @@ func (w *world) list(c *Client, at string, flags negotiate.ListFlags) (lines []s
 	return lines, err
 }
 
-func (w *world) mustList(c *Client, at string, flags negotiate.ListFlags, want ...string) {
+func (w *world) mustList(c *Client, at string, flags protocol.ListFlags, want ...string) {
 	w.Helper()
 	got, err := w.list(c, at, flags)
 	must(w.T, err)
@@ -58,13 +59,13 @@ func TestList(t *testing.T) {
 		c := w.alice()
 		defer c.Close()
 		w.mustList(c, "box", 0, `0 directory "" 0`, `1 directory "d" 0`, `1 file "z" 2`)
-		w.mustList(c, "box/d", negotiate.ListRecursive, `0 directory "" 0`, `1 file "a" 1`, `1 directory "e" 0`,
+		w.mustList(c, "box/d", protocol.ListRecursive, `0 directory "" 0`, `1 file "a" 1`, `1 directory "e" 0`,
 			`2 file "e/x" 5`, `1 symlink "link" 0 to ../../../etc/passwd`)
-		w.mustList(c, "box/d", negotiate.ListItself, `0 directory "" 0`)
+		w.mustList(c, "box/d", protocol.ListItself, `0 directory "" 0`)
 		w.mustList(c, "box/z", 0, `0 file "" 2`)
 		w.mustList(c, "box/d/link", 0, `0 symlink "" 0 to ../../../etc/passwd`)
 		_, err := w.list(c, "box/none", 0)
-		mustRefuse(w.T, err, negotiate.AbortSource, "none does not exist")
+		mustRefuse(w.T, err, wire.AbortSource, "none does not exist")
 	})
 }
 
@@ -75,20 +76,20 @@ func TestLookupOfNothing(t *testing.T) {
 		defer c.Close()
 		for i, test := range []struct {
 			at    string
-			flags negotiate.ListFlags
-			code  negotiate.AbortCode
+			flags protocol.ListFlags
+			code  wire.AbortCode
 			fails bool
 		}{
-			{"box/none", negotiate.ListItself, negotiate.AbortSource, false},
-			{"box/none/deeper", negotiate.ListItself | negotiate.ListIdentify, negotiate.AbortSource, false},
-			{"box/file/deeper", negotiate.ListItself, negotiate.AbortSource, false},
-			{"box/none", 0, negotiate.AbortSource, true},
-			{"in/none", negotiate.ListItself, negotiate.AbortRefused, true},
+			{"box/none", protocol.ListItself, wire.AbortSource, false},
+			{"box/none/deeper", protocol.ListItself | protocol.ListIdentify, wire.AbortSource, false},
+			{"box/file/deeper", protocol.ListItself, wire.AbortSource, false},
+			{"box/none", 0, wire.AbortSource, true},
+			{"in/none", protocol.ListItself, wire.AbortRefused, true},
 		} {
 			_, err := w.list(c, test.at, test.flags)
 			mustRefuse(w.T, err, test.code, "")
 			r := w.records()[i]
-			if r.Lookup != test.flags.Has(negotiate.ListItself) || (r.Err != nil) != test.fails ||
+			if r.Lookup != test.flags.Has(protocol.ListItself) || (r.Err != nil) != test.fails ||
 				(r.Code != 0) != test.fails || r.Entries != 0 {
 				w.Errorf("%s: the record is %+v", test.at, r)
 			}
@@ -129,17 +130,17 @@ func TestListOfALongSymlink(t *testing.T) {
 		c := w.alice()
 		defer c.Close()
 		var names []string
-		end, err := c.List(w.Context(), negotiate.Place{Share: "box"}, 0, func(e share.Entry) error {
+		end, err := c.List(w.Context(), protocol.Place{Share: "box"}, 0, func(e share.Entry) error {
 			names = append(names, e.Path)
 			return nil
 		})
 		must(w.T, err)
-		if !slices.Equal(names, []string{"", "z"}) || end.Code != negotiate.AbortLimit ||
+		if !slices.Equal(names, []string{"", "z"}) || end.Code != wire.AbortLimit ||
 			!strings.Contains(end.Text, `symlink "link"`) {
 			w.Errorf("%q is listed, which ends with %+v", names, end)
 		}
-		_, err = w.list(c, "box/link", negotiate.ListItself)
-		mustRefuse(w.T, err, negotiate.AbortLimit, "its text has 4095 bytes")
+		_, err = w.list(c, "box/link", protocol.ListItself)
+		mustRefuse(w.T, err, wire.AbortLimit, "its text has 4095 bytes")
 		w.mustList(c, "box/z", 0, `0 file "" 1`)
 	})
 }
@@ -149,7 +150,7 @@ func TestListOfShares(t *testing.T) {
 		c := w.alice()
 		defer c.Close()
 		modes := make(map[string]uint32)
-		_, err := c.List(w.Context(), negotiate.Place{}, 0, func(e share.Entry) error {
+		_, err := c.List(w.Context(), protocol.Place{}, 0, func(e share.Entry) error {
 			modes[e.Path] = e.Mode
 			return nil
 		})
@@ -167,7 +168,7 @@ func TestListGivenUp(t *testing.T) {
 		c := w.alice()
 		defer c.Close()
 		enough := errors.New("enough")
-		_, err := c.List(w.Context(), negotiate.Place{}, 0, func(share.Entry) error { return enough })
+		_, err := c.List(w.Context(), protocol.Place{}, 0, func(share.Entry) error { return enough })
 		mustBe(w.T, err, enough)
 		_, err = c.Ping(w.Context(), nil)
 		mustBe(w.T, err, enough)
@@ -186,10 +187,10 @@ func TestRemove(t *testing.T) {
 	}, func(w *world) {
 		c := w.alice()
 		defer c.Close()
-		codes := make(map[string]negotiate.AbortCode)
+		codes := make(map[string]wire.AbortCode)
 		remove := func(name, path string, paths ...string) error {
-			place := negotiate.Place{Share: name, Path: path}
-			return c.Remove(w.Context(), removing(place, paths...), func(path string, r negotiate.Removal) error {
+			place := protocol.Place{Share: name, Path: path}
+			return c.Remove(w.Context(), removing(place, paths...), func(path string, r protocol.Removal) error {
 				codes[path] = r.Code
 				return nil
 			})
@@ -208,8 +209,8 @@ func TestRemove(t *testing.T) {
 		if r := w.records()[0]; !slices.Equal(r.Removed, []string{"a", "up"}) || r.Entries != 2 || r.Err == nil {
 			w.Errorf("the record is %+v", r)
 		}
-		mustRefuse(w.T, remove("keep", "", "a"), negotiate.AbortRefused, "nooverwrite")
-		mustRefuse(w.T, remove("out", "", "a"), negotiate.AbortRefused, `may not write to share "out"`)
+		mustRefuse(w.T, remove("keep", "", "a"), wire.AbortRefused, "nooverwrite")
+		mustRefuse(w.T, remove("out", "", "a"), wire.AbortRefused, `may not write to share "out"`)
 		mustHave(w.T, w.remote, "/srv/keep/a", "1")
 		mustHave(w.T, w.remote, "/srv/out/a", "1")
 	})
@@ -226,14 +227,14 @@ func TestRemoveSpecialFilesAndMountPoints(t *testing.T) {
 		c := w.alice()
 		defer c.Close()
 		w.mustList(c, "box/d", 0, `0 directory "" 0`, `1 directory "disk" 0`)
-		w.mustList(c, "box/d", negotiate.ListAll, `0 directory "" 0`, `1 directory "disk" 0`,
+		w.mustList(c, "box/d", protocol.ListAll, `0 directory "" 0`, `1 directory "disk" 0`,
 			`1 special file "pipe" 0`, `1 special file "socket" 0`)
-		w.mustList(c, "box/d/pipe", negotiate.ListItself|negotiate.ListAll, `0 special file "" 0`)
-		_, err := w.list(c, "box/d/pipe", negotiate.ListItself)
-		mustRefuse(w.T, err, negotiate.AbortSource, "neither a file")
+		w.mustList(c, "box/d/pipe", protocol.ListItself|protocol.ListAll, `0 special file "" 0`)
+		_, err := w.list(c, "box/d/pipe", protocol.ListItself)
+		mustRefuse(w.T, err, wire.AbortSource, "neither a file")
 		mounted := false
-		place := negotiate.Place{Share: "box", Path: "d/disk"}
-		_, err = c.List(w.Context(), place, negotiate.ListItself|negotiate.ListAll, func(e share.Entry) error {
+		place := protocol.Place{Share: "box", Path: "d/disk"}
+		_, err = c.List(w.Context(), place, protocol.ListItself|protocol.ListAll, func(e share.Entry) error {
 			mounted = e.Mounted
 			return nil
 		})
@@ -241,8 +242,8 @@ func TestRemoveSpecialFilesAndMountPoints(t *testing.T) {
 			w.Errorf("mounted %t, %v", mounted, err)
 		}
 		place.Path = "d"
-		removed := func(why string) func(string, negotiate.Removal) error {
-			return func(path string, r negotiate.Removal) error {
+		removed := func(why string) func(string, protocol.Removal) error {
+			return func(path string, r protocol.Removal) error {
 				if (r.Code == 0) != (why == "") || !strings.Contains(r.Text, why) {
 					w.Errorf("%s: %+v, want %q", path, r, why)
 				}
@@ -254,7 +255,7 @@ func TestRemoveSpecialFilesAndMountPoints(t *testing.T) {
 		files.Files = true
 		must(w.T, c.Remove(w.Context(), files, removed("")))
 		must(w.T, c.Remove(w.Context(), removing(place, "disk"), removed("it is a mount point")))
-		w.mustList(c, "box/d", negotiate.ListAll, `0 directory "" 0`, `1 directory "disk" 0`)
+		w.mustList(c, "box/d", protocol.ListAll, `0 directory "" 0`, `1 directory "disk" 0`)
 	})
 }
 
@@ -271,11 +272,11 @@ func TestRemoveFiles(t *testing.T) {
 	}, func(w *world) {
 		c := w.alice()
 		defer c.Close()
-		remove := func(path, name string) (code negotiate.AbortCode, err error) {
-			place := negotiate.Place{Share: "box", Path: path}
+		remove := func(path, name string) (code wire.AbortCode, err error) {
+			place := protocol.Place{Share: "box", Path: path}
 			files := removing(place, name)
 			files.Files = true
-			err = c.Remove(w.Context(), files, func(_ string, r negotiate.Removal) error {
+			err = c.Remove(w.Context(), files, func(_ string, r protocol.Removal) error {
 				code = r.Code
 				return nil
 			})
@@ -283,17 +284,17 @@ func TestRemoveFiles(t *testing.T) {
 		}
 		for _, test := range []struct {
 			path, name string
-			want       negotiate.AbortCode
+			want       wire.AbortCode
 		}{
-			{"d", "a", 0}, {"d", "a", negotiate.AbortSource}, {"d", "empty", negotiate.AbortTarget}, {"link", "b", 0},
-			{"", "link", 0}, {"", "out/secret", negotiate.AbortTarget},
+			{"d", "a", 0}, {"d", "a", wire.AbortSource}, {"d", "empty", wire.AbortTarget}, {"link", "b", 0},
+			{"", "link", 0}, {"", "out/secret", wire.AbortTarget},
 		} {
 			if code, err := remove(test.path, test.name); err != nil || code != test.want {
 				w.Errorf("%s in %s: %d, %v", test.name, test.path, code, err)
 			}
 		}
 		_, err := remove("out", "secret")
-		mustRefuse(w.T, err, negotiate.AbortSource, "leads out of the shared directory")
+		mustRefuse(w.T, err, wire.AbortSource, "leads out of the shared directory")
 		mustHave(w.T, w.remote, "/srv/secret", "1")
 		w.mustList(c, "box/d", 0, `0 directory "" 0`, `1 directory "empty" 0`)
 	})
@@ -323,12 +324,12 @@ func TestMakeDir(t *testing.T) {
 			{"none/d", false, "no share"},
 		} {
 			name, path, _ := strings.Cut(test.at, "/")
-			err := c.MakeDir(w.Context(), negotiate.Place{Share: name, Path: path}, test.parents)
+			err := c.MakeDir(w.Context(), protocol.Place{Share: name, Path: path}, test.parents)
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				w.Errorf("%s (parents: %t): %v, want %q", test.at, test.parents, err, test.want)
 			}
 		}
-		w.mustList(c, "box", negotiate.ListRecursive, `0 directory "" 0`, `1 directory "a" 0`, `2 directory "a/b" 0`,
+		w.mustList(c, "box", protocol.ListRecursive, `0 directory "" 0`, `1 directory "a" 0`, `2 directory "a/b" 0`,
 			`3 directory "a/b/c" 0`, `1 directory "d" 0`, `2 directory "d/in" 0`, `1 symlink "dangling" 0 to none`,
 			`1 file "file" 1`, `1 symlink "link" 0 to d`, `1 directory "new" 0`, `1 symlink "outside" 0 to ../keep`)
 		if r := w.records()[0]; r.Operation != Mkdir || r.Path != "new" || r.Share != "box" || r.Entries != 1 {
@@ -347,9 +348,9 @@ func TestRemoveInAShareThatHangs(t *testing.T) {
 		hang := make(chan struct{})
 		w.fault.Store(&disktest.Fault{Hang: hang})
 		c := w.alice()
-		place := negotiate.Place{Share: "box"}
-		err := c.Remove(w.Context(), removing(place, "a", "b"), func(string, negotiate.Removal) error { return nil })
-		if refusal, is := errors.AsType[*negotiate.Refusal](err); !is || !refusal.Final {
+		place := protocol.Place{Share: "box"}
+		err := c.Remove(w.Context(), removing(place, "a", "b"), func(string, protocol.Removal) error { return nil })
+		if refusal, is := errors.AsType[*protocol.Refusal](err); !is || !refusal.Final {
 			w.Errorf("got %v", err)
 		}
 		mustLack(w.T, w.remote, "/srv/box/a")
@@ -376,8 +377,8 @@ func TestRemoveMany(t *testing.T) {
 		c := w.alice()
 		defer c.Close()
 		var removed []string
-		place := negotiate.Place{Share: "box"}
-		err := c.Remove(w.Context(), removing(place, paths...), func(path string, r negotiate.Removal) error {
+		place := protocol.Place{Share: "box"}
+		err := c.Remove(w.Context(), removing(place, paths...), func(path string, r protocol.Removal) error {
 			if r.Code != 0 {
 				return errors.New(r.Text)
 			}
@@ -420,12 +421,12 @@ func TestPingWithAConsumer(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		c := w.alice()
 		defer c.Close()
-		err := c.send(w.Context(), func(s *negotiate.Service, dst []byte) ([]byte, error) {
-			return s.Ping(dst, negotiate.Consumer{ID: 1, Size: 64}.Append(nil), negotiate.PingConsumer)
+		err := c.send(w.Context(), func(s *protocol.Session, dst []byte) ([]byte, error) {
+			return s.Ping(dst, protocol.Consumer{ID: 1, Size: 64}.Append(nil), protocol.PingConsumer)
 		})
 		must(w.T, err)
 		_, err = c.answer(w.Context())
-		refused, is := errors.AsType[*negotiate.Refusal](err)
+		refused, is := errors.AsType[*protocol.Refusal](err)
 		if !is || refused.Final || !strings.Contains(refused.Text, "over the control channel only") {
 			w.Errorf("got %v", err)
 		}
@@ -446,7 +447,7 @@ func TestDaemonThatIsSilent(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		waits := make(chan string, 1)
 		time.AfterFunc(10*time.Second, func() { waits <- c.Waits() })
-		err := c.MakeDir(w.Context(), negotiate.Place{Share: "box", Path: "new"}, false)
+		err := c.MakeDir(w.Context(), protocol.Place{Share: "box", Path: "new"}, false)
 		if err == nil || !strings.Contains(err.Error(), "no message from the daemon for 30s") {
 			w.Errorf("got %v", err)
 		}

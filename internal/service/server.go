@@ -14,7 +14,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -46,11 +47,11 @@ func NewServer(c ServerConfig) (*Server, error) {
 		return nil, errors.New("a server needs a key")
 	case c.Trust == nil && !c.AuthNone:
 		return nil, errors.New("a server needs trusted keys, unless it accepts any")
-	case len(c.Text) > negotiate.MaxPingText:
-		return nil, fmt.Errorf("the answer to pings has %d bytes, limit %d", len(c.Text), negotiate.MaxPingText)
+	case len(c.Text) > protocol.MaxPingText:
+		return nil, fmt.Errorf("the answer to pings has %d bytes, limit %d", len(c.Text), protocol.MaxPingText)
 	}
-	smallest := negotiate.Limits{MaxMessage: negotiate.MaxServiceGreeting}
-	if _, err := negotiate.NewService(negotiate.Daemon, c.greeting(), smallest); err != nil {
+	smallest := wire.Limits{MaxMessage: protocol.MaxGreeting}
+	if _, err := protocol.New(protocol.Daemon, c.greeting(), smallest); err != nil {
 		return nil, fmt.Errorf("the name of the daemon or of its software cannot be sent: %w", err)
 	}
 	if c.Observer == nil {

@@ -25,7 +25,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -38,8 +40,8 @@ func TestSettingsThatCannotBeSent(t *testing.T) {
 	for name, alter := range map[string]func(*ServerConfig){
 		"no key":             func(c *ServerConfig) { c.Key = nil },
 		"no trust":           func(c *ServerConfig) { c.Trust = nil },
-		"a long text":        func(c *ServerConfig) { c.Text = strings.Repeat("a", negotiate.MaxPingText+1) },
-		"a long name":        func(c *ServerConfig) { c.Name = strings.Repeat("a", negotiate.MaxSoftwareName+1) },
+		"a long text":        func(c *ServerConfig) { c.Text = strings.Repeat("a", protocol.MaxPingText+1) },
+		"a long name":        func(c *ServerConfig) { c.Name = strings.Repeat("a", wire.MaxSoftwareName+1) },
 		"a name in UTF-8":    func(c *ServerConfig) { c.Name = "\u00e9" },
 		"a share of nothing": func(c *ServerConfig) { c.Shares[0].Path = "/none" },
 	} {
@@ -214,7 +216,7 @@ func TestDrain(t *testing.T) {
 		}()
 		synctest.Wait()
 		_, err := idle.Ping(w.Context(), nil)
-		if refusal, is := errors.AsType[*negotiate.Refusal](err); !is || refusal.Code != negotiate.AbortPeer {
+		if refusal, is := errors.AsType[*protocol.Refusal](err); !is || refusal.Code != wire.AbortPeer {
 			w.Errorf("an idle client: %v", err)
 		}
 		if _, err := w.connect(w.key); err == nil {
@@ -257,9 +259,9 @@ func TestDrainInterrupts(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(context.Background(), 20*time.Second, errStopped)
 		defer cancel()
 		w.server.Drain(ctx)
-		mustRefuse(w.T, <-waiting, negotiate.AbortPeer, "shutting down")
-		aborted, is := errors.AsType[*negotiate.PeerAborted](<-ended)
-		if !is || aborted.Code != negotiate.AbortTerminated {
+		mustRefuse(w.T, <-waiting, wire.AbortPeer, "shutting down")
+		aborted, is := errors.AsType[*native.PeerAborted](<-ended)
+		if !is || aborted.Code != wire.AbortTerminated {
 			w.Fatalf("got %v", aborted)
 		}
 		mustLack(w.T, w.remote, "/srv/box/large")
@@ -281,7 +283,7 @@ func TestReloadShares(t *testing.T) {
 		shares := []share.Share{{Name: "new", Path: "/srv/box", Access: share.Read}}
 		must(w.T, w.server.ReloadShares(shares))
 		_, err := w.list(other, "box", 0)
-		mustRefuse(w.T, err, negotiate.AbortRefused, "no share")
+		mustRefuse(w.T, err, wire.AbortRefused, "no share")
 		_, err = w.list(other, "new", 0)
 		must(w.T, err)
 		must(w.T, <-ended)
@@ -326,14 +328,14 @@ func TestShareIsReplaced(t *testing.T) {
 		}
 		must(w.T, push("old"))
 		must(w.T, os.Rename(box, moved))
-		mustRefuse(w.T, push("none"), negotiate.AbortTarget, "cannot open the directory of share box: no such file")
+		mustRefuse(w.T, push("none"), wire.AbortTarget, "cannot open the directory of share box: no such file")
 		_, err := w.list(c, "box", 0)
-		mustRefuse(w.T, err, negotiate.AbortSource, "cannot open the directory of share box: no such file")
+		mustRefuse(w.T, err, wire.AbortSource, "cannot open the directory of share box: no such file")
 		must(w.T, w.server.ReloadShares(w.config.Shares))
 		must(w.T, os.Mkdir(box, 0o700))
 		must(w.T, push("new"))
 		forbidden = true
-		mustRefuse(w.T, push("forbidden"), negotiate.AbortRefused, "restart the daemon")
+		mustRefuse(w.T, push("forbidden"), wire.AbortRefused, "restart the daemon")
 		w.mustList(c, "box", 0, `0 directory "" 0`, `1 file "new" 7`)
 	})
 	for _, path := range []string{filepath.Join(moved, "old"), filepath.Join(box, "new")} {
@@ -349,7 +351,7 @@ func TestReloadWithoutKeys(t *testing.T) {
 		idle := w.alice()
 		w.server.ReloadKeys(nil)
 		_, err := idle.Ping(w.Context(), nil)
-		mustRefuse(w.T, err, negotiate.AbortRefused, "does not trust")
+		mustRefuse(w.T, err, wire.AbortRefused, "does not trust")
 		_, err = w.connect(w.key)
 		mustBe(w.T, err, secure.ErrRefused)
 		w.server.ReloadKeys(w.trusted)
@@ -393,10 +395,10 @@ func TestRemovedKey(t *testing.T) {
 		synctest.Wait()
 		w.server.ReloadKeys(keys)
 		_, err = idle.Ping(w.Context(), nil)
-		if refusal, is := errors.AsType[*negotiate.Refusal](err); !is || refusal.Code != negotiate.AbortRefused {
+		if refusal, is := errors.AsType[*protocol.Refusal](err); !is || refusal.Code != wire.AbortRefused {
 			w.Errorf("an idle client: %v", err)
 		}
-		mustRefuse(w.T, <-waiting, negotiate.AbortRefused, "does not trust")
+		mustRefuse(w.T, <-waiting, wire.AbortRefused, "does not trust")
 		must(w.T, <-ended)
 		if _, err := busy.Ping(w.Context(), nil); err == nil {
 			w.Error("another request was served")
@@ -416,8 +418,8 @@ func TestIdleConnection(t *testing.T) {
 		must(w.T, err)
 		time.Sleep(6 * time.Minute)
 		_, err = c.Ping(w.Context(), nil)
-		refusal, is := errors.AsType[*negotiate.Refusal](err)
-		if !is || refusal.Code != negotiate.AbortPeer || !strings.Contains(refusal.Text, "made no request") {
+		refusal, is := errors.AsType[*protocol.Refusal](err)
+		if !is || refusal.Code != wire.AbortPeer || !strings.Contains(refusal.Text, "made no request") {
 			w.Errorf("got %v", err)
 		}
 	})
@@ -438,7 +440,7 @@ func TestPeerThatDies(t *testing.T) {
 		if summary.Resumed < 4<<20 {
 			w.Errorf("resumed at %d", summary.Resumed)
 		}
-		if records := w.records(); !errors.Is(records[0].Err, negotiate.ErrPeerLost) || records[0].Bytes == 0 {
+		if records := w.records(); !errors.Is(records[0].Err, wire.ErrPeerLost) || records[0].Bytes == 0 {
 			w.Errorf("the record is %+v", records[0])
 		}
 	})
@@ -491,7 +493,7 @@ func TestPanicInACopy(t *testing.T) {
 		w.faulty, w.left = ".a.dma-copy-part", map[string]int{"server": 2} // of the call that panics
 		w.fault.Store(&disktest.Fault{Err: errPanic})
 		_, err := c.Push(w.Context(), w.copyOf("a", "box/a"))
-		if aborted, is := errors.AsType[*negotiate.PeerAborted](err); !is || aborted.Code != negotiate.AbortFailure ||
+		if aborted, is := errors.AsType[*native.PeerAborted](err); !is || aborted.Code != wire.AbortFailure ||
 			!strings.Contains(aborted.Text, "internal error") {
 			w.Errorf("got %v", err)
 		}
@@ -540,7 +542,7 @@ func TestPanicOfADriver(t *testing.T) {
 		must(w.T, client.Close())
 		err := w.server.Serve(w.ctx, Incoming{
 			Conn: brokenConn{server, panicOf{"a defect of the driver"}}, Memory: fixed(&bus{}), Function: "b1:00.1",
-			Side: negotiate.DPU,
+			Side: wire.DPU,
 		})
 		if d := job.DefectIn(err); d == nil || d.Value != "a defect of the driver" {
 			w.Errorf("got %v", err)
@@ -565,7 +567,7 @@ func TestPanicOfAConnection(t *testing.T) {
 		must(w.T, client.Close())
 		err := w.server.Serve(w.ctx, Incoming{
 			Conn: failedConn{server, &job.Defect{Value: "a defect"}}, Memory: fixed(&bus{}), Function: "b1:00.1",
-			Side: negotiate.DPU,
+			Side: wire.DPU,
 		})
 		if _, is := errors.AsType[*job.Defect](err); !is {
 			w.Errorf("got %v", err)
@@ -610,7 +612,7 @@ func TestObserver(t *testing.T) {
 		_, err := c.Push(w.Context(), w.copyOf("a", "box/a"))
 		must(w.T, err)
 		_, err = c.Pull(w.Context(), w.copyOf("b", "box/none"))
-		mustRefuse(w.T, err, negotiate.AbortSource, "does not exist")
+		mustRefuse(w.T, err, wire.AbortSource, "does not exist")
 		must(w.T, c.Close())
 		want := []string{
 			"connected", "authenticated alice", "began push", "ended push", "began pull", "ended pull", "disconnected",
@@ -630,7 +632,7 @@ func TestObserver(t *testing.T) {
 			pull.Local != "/home/b" {
 			w.Errorf("the command says it is %+v with %q and %q", push.Session, push.Local, pull.Local)
 		}
-		if pull.Request != 2 || pull.Code != int(negotiate.AbortSource) || !errors.Is(pull.Err, job.ErrSource) {
+		if pull.Request != 2 || pull.Code != int(wire.AbortSource) || !errors.Is(pull.Err, job.ErrSource) {
 			w.Errorf("the pull is %+v", pull)
 		}
 	})
@@ -670,7 +672,7 @@ func TestShareThatHangs(t *testing.T) {
 		"list": func(w *world, c *Client) error { _, err := w.list(c, "box", 0); return err },
 		"pull": func(w *world, c *Client) error { _, err := c.Pull(w.Context(), w.copyOf("b", "box/a")); return err },
 		"remove": func(w *world, c *Client) error {
-			return c.Remove(w.Context(), removing(negotiate.Place{Share: "box"}, "a"), nil)
+			return c.Remove(w.Context(), removing(protocol.Place{Share: "box"}, "a"), nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -683,7 +685,7 @@ func TestShareThatHangs(t *testing.T) {
 				w.fault.Store(&disktest.Fault{Hang: hang})
 				c := w.alice()
 				err := request(w, c)
-				if refusal, is := errors.AsType[*negotiate.Refusal](err); !is || !refusal.Final {
+				if refusal, is := errors.AsType[*protocol.Refusal](err); !is || !refusal.Final {
 					w.Errorf("got %v", err)
 				}
 				if name != "pull" {

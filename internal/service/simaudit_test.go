@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // auditor is the Observer of a simulation. It keeps everything by the function of the connection, which each of them
@@ -138,7 +138,7 @@ func (a *auditor) compare(d *simDaemon, made *simConnection) {
 		if record.Operation != r.operation || record.Share != r.share || record.Path != r.path {
 			d.Errorf("%s: the record of %s %s/%s is %+v", made.function, r.operation, r.share, r.path, record)
 		}
-		unknown := errors.Is(r.err, negotiate.ErrOutcomeUnknown) && errors.Is(record.Err, job.ErrHung)
+		unknown := errors.Is(r.err, wire.ErrOutcomeUnknown) && errors.Is(record.Err, job.ErrHung)
 		if record.Code != simCode(r.err) && !unknown && !(len(left) == 0 && made.lost()) {
 			d.Errorf("%s: %s %s/%s: the client has %d (%v), the record %d (%v)", made.function, r.operation, r.share,
 				r.path, simCode(r.err), r.err, record.Code, record.Err)

@@ -20,7 +20,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // simClient makes the requests of one key, one after the other.
@@ -103,7 +103,7 @@ var simFaultNames = [...]string{
 // simFault is a fault at one message, or at one chunk.
 type simFault struct {
 	kind simFaultKind
-	from negotiate.Side
+	from wire.Side
 	at   int64
 }
 
@@ -122,7 +122,7 @@ func (c *simClient) newFault() simFault {
 		return simFault{}
 	}
 	f := simFault{kind: simFaultKind(c.random.IntN(int(simFaultKinds))), at: c.random.Int64N(120)}
-	f.from = []negotiate.Side{negotiate.Host, negotiate.DPU}[c.random.IntN(2)]
+	f.from = []wire.Side{wire.Host, wire.DPU}[c.random.IntN(2)]
 	if f.kind >= simEngineFails {
 		f.at = c.random.Int64N(30)
 	}
@@ -143,13 +143,13 @@ func (c *simClient) connect() bool {
 	c.dead.Store(false)
 	d.serving.Go(func() {
 		_ = d.server.Serve(d.ctx, Incoming{
-			Conn: m.network.Conn(negotiate.DPU), Memory: fixed(m.memory(1)), Function: m.function,
-			Side: negotiate.DPU,
+			Conn: m.network.Conn(wire.DPU), Memory: fixed(m.memory(1)), Function: m.function,
+			Side: wire.DPU,
 		})
 	})
 	began := time.Now()
 	connected, err := Connect(m.ctx, ClientConfig{
-		Conn: m.network.Conn(negotiate.Host), Memory: fixed(m.memory(2)), Key: c.key, Verify: c.verify,
+		Conn: m.network.Conn(wire.Host), Memory: fixed(m.memory(2)), Key: c.key, Verify: c.verify,
 		Software: "simulation", Log: zerolog.Nop(),
 	})
 	c.promptly(m, "connect", began, err)
@@ -178,7 +178,7 @@ func (c *simClient) isFine(m *simConnection) bool {
 func (c *simClient) mayBeLimited(err error) bool {
 	limits := c.limits
 	connections := limits.Connections > 0 || c.grant.connections > 0 && len(c.clientsOf(c.key)) > c.grant.connections
-	return simCode(err) == int(negotiate.AbortLimit) && (limits.Memory > 0 || connections && !c.finished)
+	return simCode(err) == int(wire.AbortLimit) && (limits.Memory > 0 || connections && !c.finished)
 }
 
 // promptly checks that a call which waits for no other client did not, if the client is fine.
@@ -232,7 +232,7 @@ func (c *simClient) powerLost() {
 }
 
 // deliver is what the network does with a message.
-func (m *simConnection) deliver(from negotiate.Side, message []byte) dmaxfertest.Delivery {
+func (m *simConnection) deliver(from wire.Side, message []byte) dmaxfertest.Delivery {
 	m.client.happened()
 	n := m.messages.Add(1) - 1
 	whole := dmaxfertest.Delivery{Message: message}
@@ -317,8 +317,8 @@ func (c *simClient) plan(_ int, op, _ string) *disktest.Fault {
 // options are those of the client's side of a copy.
 func (c *simClient) options(file string, overwrite bool) dmaxfer.Options {
 	return dmaxfer.Options{
-		Side: negotiate.Host, File: file, FS: disktest.NewFaulty(c.disk, c.plan),
-		Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
+		Side: wire.Host, File: file, FS: disktest.NewFaulty(c.disk, c.plan),
+		Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C, Durability: wire.DurabilityFull,
 		IdleTimeout: simIdle, Overwrite: overwrite, Log: zerolog.Nop(), ExitCode: simCode, Software: "simulation",
 	}
 }

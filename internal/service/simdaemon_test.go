@@ -20,7 +20,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -50,7 +52,7 @@ func (s *simulation) startDaemon() *simDaemon {
 		Limits: s.limits, Shares: s.shares(), Observer: d.audit, Log: zerolog.Nop(),
 		Copy: dmaxfer.Options{
 			Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C,
-			Durability: negotiate.DurabilityFull, Software: "simulation", Log: zerolog.Nop(), ExitCode: simCode,
+			Durability: wire.DurabilityFull, Software: "simulation", Log: zerolog.Nop(), ExitCode: simCode,
 		},
 	}
 	var err error
@@ -171,22 +173,22 @@ func simCode(err error) int {
 	if err == nil {
 		return 0
 	}
-	if _, aborted := errors.AsType[*negotiate.PeerAborted](err); aborted {
+	if _, aborted := errors.AsType[*native.PeerAborted](err); aborted {
 		return jobtest.ExitCode(err)
 	}
-	if refusal, is := errors.AsType[*negotiate.Refusal](err); is {
+	if refusal, is := errors.AsType[*protocol.Refusal](err); is {
 		return int(refusal.Code)
 	}
 	for _, class := range []struct {
 		is   error
-		code negotiate.AbortCode
+		code wire.AbortCode
 	}{
-		{errSimInterrupted, negotiate.AbortInterrupted},
-		{errStopped, negotiate.AbortTerminated},
-		{ErrRefused, negotiate.AbortRefused},
-		{secure.ErrRefused, negotiate.AbortRefused},
-		{secure.ErrHandshake, negotiate.AbortProtocol},
-		{secure.ErrRecord, negotiate.AbortProtocol},
+		{errSimInterrupted, wire.AbortInterrupted},
+		{errStopped, wire.AbortTerminated},
+		{ErrRefused, wire.AbortRefused},
+		{secure.ErrRefused, wire.AbortRefused},
+		{secure.ErrHandshake, wire.AbortProtocol},
+		{secure.ErrRecord, wire.AbortProtocol},
 	} {
 		if errors.Is(err, class.is) {
 			return int(class.code)

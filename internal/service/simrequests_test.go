@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -59,7 +60,7 @@ func (f *simFiles) of(name string) []string {
 // The codes of a copy to a file that exists with another content, or to a tree with such files, without the right to
 // replace them.
 const (
-	simDiffers    = int(negotiate.AbortSource)
+	simDiffers    = int(wire.AbortSource)
 	simSomeDiffer = 12
 )
 
@@ -99,11 +100,11 @@ func (f *simFiles) crash() {
 func (f *simFiles) may(name, text string) bool { return slices.Contains(f.of(name), text) }
 
 // judge notes a request, and checks its result: with a client that is fine it has one of the codes.
-func (c *simClient) judge(o Operation, at negotiate.Place, began time.Time, err error, codes ...int) {
+func (c *simClient) judge(o Operation, at protocol.Place, began time.Time, err error, codes ...int) {
 	m := c.current.Load()
 	m.requests = append(m.requests, simRequest{o, at.Share, at.Path, err})
 	if at.Share == droppedShare && c.disruption == reloaded {
-		codes = append(codes, int(negotiate.AbortRefused))
+		codes = append(codes, int(wire.AbortRefused))
 		if since := c.droppedAt.Load(); err == nil && since != 0 && began.UnixNano() > since {
 			c.Errorf("client %d: %s succeeds in a share that is gone", c.number, o)
 		}
@@ -212,12 +213,12 @@ func (f *simFiles) pushed(name, text string, overwrite bool, err error) {
 }
 
 func (c *simClient) push(name string, variant int, overwrite bool) {
-	at, began := negotiate.Place{Share: privateShare(c.number), Path: name}, time.Now()
+	at, began := protocol.Place{Share: privateShare(c.number), Path: name}, time.Now()
 	text := privateText(c.number, variant)
 	m := c.current.Load()
 	codes := c.model.pushCodes(name, text, overwrite)
 	if c.tooLarge(text) {
-		codes = []int{int(negotiate.AbortLimit)}
+		codes = []int{int(wire.AbortLimit)}
 	}
 	source := fmt.Sprintf("/home/private-%d", variant)
 	_, err := m.Push(m.ctx, CopyRequest{Options: c.options(source, overwrite), Place: at})
@@ -248,7 +249,7 @@ func (f *simFiles) narrow(name, text string) {
 func (c *simClient) pullCodes(name string) (codes []int) {
 	for _, is := range c.model.of(name) {
 		if is == "" {
-			codes = append(codes, int(negotiate.AbortSource))
+			codes = append(codes, int(wire.AbortSource))
 		} else {
 			codes = append(codes, 0)
 		}
@@ -258,7 +259,7 @@ func (c *simClient) pullCodes(name string) (codes []int) {
 
 // pullFrom pulls to a new file, and returns what it holds.
 func (c *simClient) pullFrom(from, name string, codes ...int) (text string, err error) {
-	at, began := negotiate.Place{Share: from, Path: name}, time.Now()
+	at, began := protocol.Place{Share: from, Path: name}, time.Now()
 	m := c.current.Load()
 	c.pulls++
 	target := fmt.Sprintf("/home/got-%d", c.pulls)
@@ -289,7 +290,7 @@ func treeOf(client int) string { return fmt.Sprintf("f%d-tree", client) }
 
 // pushTree pushes a tree of all files in one variant, without the one of that number.
 func (c *simClient) pushTree(variant int, overwrite bool) (ok bool) {
-	at, began := negotiate.Place{Share: privateShare(c.number), Path: treeOf(c.number)}, time.Now()
+	at, began := protocol.Place{Share: privateShare(c.number), Path: treeOf(c.number)}, time.Now()
 	text, names := privateText(c.number, variant), c.treeNames()
 	m := c.current.Load()
 	codes := []int{0}
@@ -297,7 +298,7 @@ func (c *simClient) pushTree(variant int, overwrite bool) (ok bool) {
 		codes = []int{0, simSomeDiffer}
 	}
 	if files := simNames - min(1, simNames/(variant+1)); c.tooLarge(strings.Repeat(text, files)) { // of all together
-		codes = []int{int(negotiate.AbortLimit)}
+		codes = []int{int(wire.AbortLimit)}
 	}
 	source := fmt.Sprintf("/home/tree-%d", variant)
 	_, err := m.Push(m.ctx, CopyRequest{Options: c.options(source, overwrite), Place: at})
@@ -329,33 +330,33 @@ func (c *simClient) sync() {
 }
 
 func (c *simClient) listAt(path string) ([]string, error) {
-	at, began := negotiate.Place{Share: privateShare(c.number), Path: path}, time.Now()
+	at, began := protocol.Place{Share: privateShare(c.number), Path: path}, time.Now()
 	names, err := c.listPlace(at)
 	c.judge(List, at, began, err, 0)
 	return names, err
 }
 
-func (c *simClient) listPlace(at negotiate.Place) (names []string, err error) {
+func (c *simClient) listPlace(at protocol.Place) (names []string, err error) {
 	m := c.current.Load()
-	end, err := m.List(m.ctx, at, negotiate.ListRecursive, func(e share.Entry) error {
-		if e.Kind != negotiate.EntryDirectory {
+	end, err := m.List(m.ctx, at, protocol.ListRecursive, func(e share.Entry) error {
+		if e.Kind != wire.EntryDirectory {
 			names = append(names, e.Path)
 		}
 		return nil
 	})
 	if err == nil && end.Code != 0 {
-		err = &negotiate.Refusal{Code: end.Code, Text: end.Text}
+		err = &protocol.Refusal{Code: end.Code, Text: end.Text}
 	}
 	return names, err
 }
 
 // list lists a share.
 func (c *simClient) list(name string) {
-	at, began := negotiate.Place{Share: name}, time.Now()
+	at, began := protocol.Place{Share: name}, time.Now()
 	names, err := c.listPlace(at)
 	code := 0
 	if !c.access(name).Allows(share.Read) {
-		code = int(negotiate.AbortRefused)
+		code = int(wire.AbortRefused)
 	}
 	c.judge(List, at, began, err, code)
 	if code != 0 && len(names) > 0 {
@@ -371,11 +372,11 @@ func (c *simClient) listShares() {
 	began := time.Now()
 	names, want := []string(nil), c.visible()
 	m := c.current.Load()
-	_, err := m.List(m.ctx, negotiate.Place{}, 0, func(e share.Entry) error {
+	_, err := m.List(m.ctx, protocol.Place{}, 0, func(e share.Entry) error {
 		names = append(names, e.Path)
 		return nil
 	})
-	c.judge(List, negotiate.Place{}, began, err, 0)
+	c.judge(List, protocol.Place{}, began, err, 0)
 	if c.disruption == reloaded {
 		isDropped := func(name string) bool { return name == droppedShare }
 		names, want = slices.DeleteFunc(names, isDropped), slices.DeleteFunc(want, isDropped)
@@ -414,11 +415,11 @@ func (c *simClient) checkList(names []string) {
 }
 
 func (c *simClient) remove(name string) {
-	at, began := negotiate.Place{Share: privateShare(c.number)}, time.Now()
+	at, began := protocol.Place{Share: privateShare(c.number)}, time.Now()
 	m := c.current.Load()
-	err := m.Remove(m.ctx, removing(at, name), func(_ string, r negotiate.Removal) error {
+	err := m.Remove(m.ctx, removing(at, name), func(_ string, r protocol.Removal) error {
 		if r.Code != 0 {
-			return &negotiate.Refusal{Code: r.Code, Text: r.Text}
+			return &protocol.Refusal{Code: r.Code, Text: r.Text}
 		}
 		return nil
 	})
@@ -437,7 +438,7 @@ func (c *simClient) ping(text bool) {
 		if err == nil && answer != "hello" {
 			c.Errorf("client %d got the answer %q", c.number, answer)
 		}
-		c.judge(Ping, negotiate.Place{}, began, err, 0)
+		c.judge(Ping, protocol.Place{}, began, err, 0)
 		return
 	}
 	_, err := m.Ping(m.ctx, []byte("ping"))

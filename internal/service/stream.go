@@ -11,7 +11,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 const (
@@ -139,7 +140,7 @@ func (s *stream) Patience() int { return s.exchange.conn.Patience() }
 // and ends the stream.
 func (s *stream) accept(ctx context.Context, message []byte) (native bool) {
 	step, err := s.exchange.take(ctx, message)
-	if err != nil || step.Event == negotiate.PeerClosed {
+	if err != nil || step.Event == protocol.PeerClosed {
 		s.end(err)
 		return false
 	}
@@ -186,7 +187,7 @@ func (s *stream) sendClose() error {
 	if err := s.sends.Acquire(ctx, math.MaxInt64); err != nil {
 		return context.Cause(ctx)
 	}
-	return s.exchange.send(ctx, (*negotiate.Service).Close)
+	return s.exchange.send(ctx, (*protocol.Session).Close)
 }
 
 // finish closes the stream after a copy that ended with copied, and receives what the peer still sends until its CLOSE.
@@ -213,9 +214,9 @@ func (s *stream) grace(copied error) time.Duration {
 	switch {
 	case copied == nil:
 		return min(closeTime, s.exchange.idle)
-	case negotiate.IsViolation(copied), errors.Is(copied, job.ErrPeerIdle),
-		errors.Is(copied, negotiate.ErrOutcomeUnknown), errors.Is(copied, comch.ErrPeerLost),
-		errors.Is(copied, negotiate.ErrPeerLost):
+	case wire.IsViolation(copied), errors.Is(copied, job.ErrPeerIdle),
+		errors.Is(copied, wire.ErrOutcomeUnknown), errors.Is(copied, comch.ErrPeerLost),
+		errors.Is(copied, wire.ErrPeerLost):
 		return job.PartingTime
 	}
 	return min(drainTime, s.exchange.idle)

@@ -13,20 +13,21 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // gated is a connection that sends a message of a native session only when the gate opens.
 type gated struct {
 	comch.Conn
 	gate chan struct{}
-	sent []negotiate.Type
+	sent []wire.Type
 }
 
 // Send implements comch.Conn.
 func (g *gated) Send(_ context.Context, message []byte) error {
 	kind := messageType(message)
-	if kind == negotiate.TypeHeartbeat {
+	if kind == wire.TypeHeartbeat {
 		<-g.gate
 	}
 	g.sent = append(g.sent, kind)
@@ -36,23 +37,23 @@ func (g *gated) Send(_ context.Context, message []byte) error {
 // copying returns the exchange of a command whose copy was accepted.
 func copying(t *testing.T, conn comch.Conn) *exchange {
 	t.Helper()
-	limits := negotiate.Limits{MaxMessage: testMessage}
-	command, err := negotiate.NewService(negotiate.Command, negotiate.ServiceGreeting{}, limits)
+	limits := wire.Limits{MaxMessage: testMessage}
+	command, err := protocol.New(protocol.Command, protocol.Greeting{}, limits)
 	must(t, err)
-	daemon, err := negotiate.NewService(negotiate.Daemon, negotiate.ServiceGreeting{}, limits)
+	daemon, err := protocol.New(protocol.Daemon, protocol.Greeting{}, limits)
 	must(t, err)
 	daemon.Start()
 	step, err := daemon.Receive(command.Start())
 	must(t, err)
 	_, err = command.Receive(step.Reply)
 	must(t, err)
-	request, err := command.Copy(nil, negotiate.CopyRequest{
-		Direction: negotiate.CopyPush, Kind: negotiate.CopyStream, Place: negotiate.Place{Share: "box", Path: "a"},
+	request, err := command.Copy(nil, protocol.CopyRequest{
+		Direction: protocol.CopyPush, Kind: protocol.CopyStream, Place: protocol.Place{Share: "box", Path: "a"},
 	})
 	must(t, err)
 	_, err = daemon.Receive(request)
 	must(t, err)
-	accepted, err := daemon.Accept(nil, negotiate.Accepted{Path: "a"})
+	accepted, err := daemon.Accept(nil, protocol.Accepted{Path: "a"})
 	must(t, err)
 	_, err = command.Receive(accepted)
 	must(t, err)
@@ -75,7 +76,7 @@ func TestCloseIsLast(t *testing.T) {
 		must(t, <-sent)
 		must(t, <-closed)
 		mustBe(t, s.Send(t.Context(), heartbeat()), comch.ErrClosed)
-		if !slices.Equal(conn.sent, []negotiate.Type{negotiate.TypeHeartbeat, negotiate.TypeClose}) {
+		if !slices.Equal(conn.sent, []wire.Type{wire.TypeHeartbeat, wire.TypeClose}) {
 			t.Errorf("the messages left as %v", conn.sent)
 		}
 	})

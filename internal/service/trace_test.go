@@ -18,7 +18,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -97,7 +98,7 @@ func TestTraceHasEachMessage(t *testing.T) {
 		shared, log := &bus{}, zerolog.New(zerolog.SyncWriter(&logs[0]))
 		w.serving.Go(func() {
 			_ = w.server.Serve(w.ctx, Incoming{
-				Conn: ends[1], Memory: fixed(shared), Function: "b1:00.1", Side: negotiate.DPU,
+				Conn: ends[1], Memory: fixed(shared), Function: "b1:00.1", Side: wire.DPU,
 			})
 		})
 		c, err := Connect(w.Context(), ClientConfig{
@@ -143,12 +144,12 @@ func (w *world) useAll(c *Client, log zerolog.Logger) {
 	missing := w.copyOf("nothing", "box/missing")
 	missing.Options.Log = log
 	_, err := c.Pull(w.Context(), missing)
-	mustRefuse(w.T, err, negotiate.AbortSource, "does not exist")
-	box := negotiate.Place{Share: "box"}
-	_, err = c.List(w.Context(), box, negotiate.ListRecursive, func(share.Entry) error { return nil })
+	mustRefuse(w.T, err, wire.AbortSource, "does not exist")
+	box := protocol.Place{Share: "box"}
+	_, err = c.List(w.Context(), box, protocol.ListRecursive, func(share.Entry) error { return nil })
 	must(w.T, err)
-	must(w.T, c.MakeDir(w.Context(), negotiate.Place{Share: "box", Path: "new"}, false))
-	must(w.T, c.Remove(w.Context(), removing(box, "new"), func(string, negotiate.Removal) error { return nil }))
+	must(w.T, c.MakeDir(w.Context(), protocol.Place{Share: "box", Path: "new"}, false))
+	must(w.T, c.Remove(w.Context(), removing(box, "new"), func(string, protocol.Removal) error { return nil }))
 	_, err = c.Ping(w.Context(), []byte("payload"))
 	must(w.T, err)
 	_, err = c.Text(w.Context(), "hello")

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -311,10 +311,10 @@ func (u *user) receive(path string) error {
 	defer p.Discard()
 	err = p.WriteAt(text, 0)
 	if err == nil {
-		err = p.Prepare(context.Background(), disk.Metadata{Size: want.Size}, negotiate.DurabilityNone, nil)
+		err = p.Prepare(context.Background(), disk.Metadata{Size: want.Size}, wire.DurabilityNone, nil)
 	}
 	if err == nil {
-		err = p.Commit(negotiate.DurabilityNone)
+		err = p.Commit(wire.DurabilityNone)
 	}
 	return err
 }

@@ -11,15 +11,15 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Entry is a file, directory or symlink of a share.
 type Entry struct {
-	Kind     negotiate.EntryKind // but EntryHardLink; EntrySpecial with All only
-	Depth    int                 // 0 for what was asked for
-	Path     string              // below what was asked for; empty at depth 0
-	Mode     uint32              // permission bits, and the sticky bit of a directory
+	Kind     wire.EntryKind // but EntryHardLink; EntrySpecial with All only
+	Depth    int            // 0 for what was asked for
+	Path     string         // below what was asked for; empty at depth 0
+	Mode     uint32         // permission bits, and the sticky bit of a directory
 	Modified disk.Timestamp
 	Size     int64  // bytes of a file; 0 for anything else
 	Link     string // the text of a symlink
@@ -57,7 +57,7 @@ func (o *Opened) stat(path string, all bool) (Entry, error) {
 		if err == nil && !info.Mode.IsDir() {
 			err = unix.ENOTDIR
 		}
-		return entryOf(negotiate.EntryDirectory, &info), err
+		return entryOf(wire.EntryDirectory, &info), err
 	}
 	in, err := o.root.OpenDir(parent)
 	if err != nil {
@@ -69,18 +69,18 @@ func (o *Opened) stat(path string, all bool) (Entry, error) {
 	case err != nil:
 		return Entry{}, err
 	case info.Mode.IsDir():
-		entry := entryOf(negotiate.EntryDirectory, &info)
+		entry := entryOf(wire.EntryDirectory, &info)
 		entry.Mounted = all && errors.Is(in.Obstacle(name), disk.ErrMountPoint)
 		return entry, nil
 	case info.Mode.IsRegular():
-		return entryOf(negotiate.EntryFile, &info), nil
+		return entryOf(wire.EntryFile, &info), nil
 	case info.Mode&fs.ModeSymlink != 0:
 		link, err := in.ReadLink(name)
-		entry := entryOf(negotiate.EntrySymlink, &link.Info)
+		entry := entryOf(wire.EntrySymlink, &link.Info)
 		entry.Link = link.Text
 		return entry, err
 	case all:
-		return entryOf(negotiate.EntrySpecial, &info), nil
+		return entryOf(wire.EntrySpecial, &info), nil
 	}
 	return Entry{}, errNotListed
 }
@@ -145,9 +145,9 @@ func fromTree(found *tree.Entry) Entry {
 	return entry
 }
 
-func entryOf(kind negotiate.EntryKind, info *disk.Info) Entry {
+func entryOf(kind wire.EntryKind, info *disk.Info) Entry {
 	entry := Entry{Kind: kind, Mode: disk.ModeBits(info.Mode), Modified: info.Modified, File: info.Number()}
-	if kind == negotiate.EntryFile {
+	if kind == wire.EntryFile {
 		entry.Size = info.Size
 	}
 	return entry

@@ -15,7 +15,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -115,10 +115,10 @@ func TestListAll(t *testing.T) {
 		t.Cleanup(func() { must(t, unix.Unmount(mounted, unix.MNT_DETACH)) })
 	}
 	want := map[string]share.Entry{
-		"": {Kind: negotiate.EntryDirectory}, "a": {Kind: negotiate.EntryDirectory},
-		"a/b": {Kind: negotiate.EntryDirectory, Mounted: isMounted}, "a/b/file": {Kind: negotiate.EntryFile},
-		"a/c": {Kind: negotiate.EntryDirectory}, "a/pipe": {Kind: negotiate.EntrySpecial},
-		"f": {Kind: negotiate.EntryFile},
+		"": {Kind: wire.EntryDirectory}, "a": {Kind: wire.EntryDirectory},
+		"a/b": {Kind: wire.EntryDirectory, Mounted: isMounted}, "a/b/file": {Kind: wire.EntryFile},
+		"a/c": {Kind: wire.EntryDirectory}, "a/pipe": {Kind: wire.EntrySpecial},
+		"f": {Kind: wire.EntryFile},
 	}
 	must(t, o.List(t.Context(), "", share.ListOptions{Recursive: true, All: true}, func(e share.Entry) error {
 		if w, found := want[e.Path]; !found || w.Kind != e.Kind || w.Mounted != e.Mounted {
@@ -167,9 +167,9 @@ func TestStatOfAll(t *testing.T) {
 	defer o.Close()
 	all := share.ListOptions{All: true}
 	for path, want := range map[string]share.Entry{
-		"d":    {Kind: negotiate.EntryDirectory},
-		"disk": {Kind: negotiate.EntryDirectory, Mounted: true},
-		"pipe": {Kind: negotiate.EntrySpecial},
+		"d":    {Kind: wire.EntryDirectory},
+		"disk": {Kind: wire.EntryDirectory, Mounted: true},
+		"pipe": {Kind: wire.EntrySpecial},
 	} {
 		if got, err := o.Stat(path, all); err != nil || got.Kind != want.Kind || got.Mounted != want.Mounted {
 			t.Errorf("%s is a %s, mounted %t, %v", path, got.Kind, got.Mounted, err)
@@ -183,7 +183,7 @@ func TestStatOfAll(t *testing.T) {
 	}
 	var listed []share.Entry
 	must(t, o.List(t.Context(), "pipe", all, func(e share.Entry) error { listed = append(listed, e); return nil }))
-	if len(listed) != 1 || listed[0].Kind != negotiate.EntrySpecial || listed[0].Path != "" {
+	if len(listed) != 1 || listed[0].Kind != wire.EntrySpecial || listed[0].Path != "" {
 		t.Errorf("the list of a FIFO is %+v", listed)
 	}
 }

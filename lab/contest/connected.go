@@ -18,7 +18,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/lab/bench"
@@ -271,7 +272,7 @@ func (l *link) copy(
 		remote, call = target, client.Push
 		options.File = source
 	}
-	place := negotiate.Place{Share: shareName, Path: strings.TrimPrefix(remote, l.workspace.folder+"/")}
+	place := protocol.Place{Share: shareName, Path: strings.TrimPrefix(remote, l.workspace.folder+"/")}
 	return call(ctx, service.CopyRequest{Options: options, Place: place})
 }
 
@@ -288,10 +289,10 @@ func (l *link) options(v variant) (dmaxfer.Options, error) {
 }
 
 // durabilities are the values of --durability.
-var durabilities = map[string]negotiate.Durability{
-	negotiate.DurabilityNone.String(): negotiate.DurabilityNone,
-	negotiate.DurabilityFile.String(): negotiate.DurabilityFile,
-	negotiate.DurabilityFull.String(): negotiate.DurabilityFull,
+var durabilities = map[string]wire.Durability{
+	wire.DurabilityNone.String(): wire.DurabilityNone,
+	wire.DurabilityFile.String(): wire.DurabilityFile,
+	wire.DurabilityFull.String(): wire.DurabilityFull,
 }
 
 // commands returns that of the daemon: the copies are requests of this process.

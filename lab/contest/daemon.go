@@ -20,7 +20,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/lab/bench"
@@ -58,11 +58,11 @@ type daemon struct {
 func (m *pairConfig) startDaemon(
 	ctx context.Context, w *workspace, side DaemonSide, device *doca.Device,
 ) (*daemon, error) {
-	meeting := service.Meeting{Device: device, Side: negotiate.Host, Wait: meetingTime}
+	meeting := service.Meeting{Device: device, Side: wire.Host, Wait: meetingTime}
 	at := []string{"-p", m.sides.DPU, "-r", m.sides.Representor}
 	if side == DaemonOnHost {
 		at = []string{"-p", m.sides.Host}
-		meeting.Side, meeting.Representor = negotiate.DPU, m.sides.Representor
+		meeting.Side, meeting.Representor = wire.DPU, m.sides.Representor
 	}
 	return m.launch(ctx, w, &daemon{side: side, meeting: meeting}, append(at, m.driver...))
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/network"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
@@ -20,17 +20,17 @@ import (
 
 // networkPath is a data path of network connections.
 type networkPath struct {
-	path      negotiate.Path
+	path      wire.Path
 	network   string
 	encrypted bool
 }
 
 // networkPaths are the data paths by their names. Without an RDMA device UCX accesses memory within this machine.
 var networkPaths = map[string]networkPath{
-	"tls": {negotiate.PathTLS, networkTCP, true},
-	"tcp": {negotiate.PathTCP, networkTCP, false},
-	"am":  {negotiate.PathMessages, networkTCP, false},
-	"rma": {negotiate.PathRMA, networkShared, false},
+	"tls": {wire.PathTLS, networkTCP, true},
+	"tcp": {wire.PathTCP, networkTCP, false},
+	"am":  {wire.PathMessages, networkTCP, false},
+	"rma": {wire.PathRMA, networkShared, false},
 }
 
 // networkLink is a daemon that permits one data path, and a connection to it.
@@ -69,7 +69,7 @@ func (b *machinesBench) connectTo(ctx context.Context, l *networkLink, path stri
 	}
 	address := net.JoinHostPort(loopback, strconv.Itoa(port))
 	l.daemon, err = b.config.launch(ctx, b.workspace,
-		&daemon{meeting: service.Meeting{Side: negotiate.Client}}, []string{"--listen", address, "--path", path})
+		&daemon{meeting: service.Meeting{Side: wire.Client}}, []string{"--listen", address, "--path", path})
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ count() {
 	case $1 in
 		task) task ;;
 		batch) benchmark ./internal/dmaxfer/native '^BenchmarkDMATask$/^depth=16$' 2000 10000 ;;
-		message) benchmark ./internal/negotiate '^BenchmarkFile$' 200 2200 ;;
+		message) benchmark ./internal/negotiate/native '^BenchmarkFile$' 200 2200 ;;
 		file) benchmark ./internal/dmaxfer/disk '^BenchmarkCreate$/^put$' 500 4500 ;;
 		version) start 0 version --driver soft ;;
 		refused) start 3 --no-such-flag ;;

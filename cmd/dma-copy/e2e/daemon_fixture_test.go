@@ -25,7 +25,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/daemon/status"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
 )
 
 // daemonFixture is a fixture with a daemon on one side and commands on the other, which trust each other's keys. The
@@ -402,7 +402,7 @@ func (d daemon) resourcesAtRest() resources {
 	for d.fixture.serves == "host" && d.fixture.address == "" {
 		open := d.resources().descriptors
 		timers := slices.DeleteFunc(open, func(name string) bool { return name != "anon_inode:[timerfd]" })
-		if len(timers) == len(negotiate.CommandNames()) {
+		if len(timers) == len(service.CommandNames()) {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/network"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
@@ -46,21 +48,21 @@ func (d *hostileDaemon) serve(ctx context.Context, listener *network.Listener, c
 
 // accept greets a command, and accepts the copy that it asks for.
 func (d *hostileDaemon) accept(ctx context.Context, conn *secure.Conn) error {
-	greeting := negotiate.ServiceGreeting{Authenticates: true}
-	session, err := negotiate.NewService(negotiate.Daemon, greeting, negotiate.Limits{MaxMessage: conn.MaxMessage()})
+	greeting := service.Greeting{Authenticates: true}
+	session, err := service.New(service.Daemon, greeting, wire.Limits{MaxMessage: conn.MaxMessage()})
 	if err != nil {
 		return err
 	}
 	session.Start()
-	for session.State() != negotiate.Copying {
+	for session.State() != service.Copying {
 		message, err := conn.Recv(ctx)
 		if err != nil {
 			return err
 		}
 		step, err := session.Receive(message)
 		reply := step.Reply
-		if err == nil && step.Event == negotiate.CopyRequested {
-			reply, err = session.Accept(nil, negotiate.Accepted{Path: step.Copy.Place.Path})
+		if err == nil && step.Event == service.CopyRequested {
+			reply, err = session.Accept(nil, service.Accepted{Path: step.Copy.Place.Path})
 		}
 		if err == nil && reply != nil {
 			err = conn.Send(ctx, reply)
@@ -76,12 +78,12 @@ func (d *hostileDaemon) accept(ctx context.Context, conn *secure.Conn) error {
 // after SIGINT.
 func TestHostileDaemon(t *testing.T) {
 	t.Parallel()
-	hello := negotiate.AppendHello(nil, negotiate.Hello{
-		Version: negotiate.Supported.Max, Digest: negotiate.DigestBLAKE3, Durability: negotiate.DurabilityFull,
+	hello := native.AppendHello(nil, native.Hello{
+		Version: native.Supported.Max, Digest: wire.DigestBLAKE3, Durability: wire.DurabilityFull,
 		Chunk: 512 << 10, Depth: 4,
-		Flags: negotiate.FlagReceives | negotiate.FlagFile | negotiate.FlagNoDMA | negotiate.FlagTLS,
+		Flags: native.FlagReceives | native.FlagFile | native.FlagNoDMA | native.FlagTLS,
 	})
-	beat := negotiate.AppendBeat(nil, negotiate.Beat{})
+	beat := native.AppendBeat(nil, native.Beat{})
 	for _, c := range []struct {
 		name      string
 		messages  [][]byte

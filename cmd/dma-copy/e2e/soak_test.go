@@ -22,7 +22,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
@@ -80,12 +80,12 @@ func newSoak(t *testing.T) *soak {
 	t.Cleanup(func() { must(t, driver.Close()) })
 	both := dmaxfer.Options{
 		Chunk: soakChunk, Depth: 4, Wait: time.Minute, IdleTimeout: time.Minute, Log: zerolog.Nop(),
-		Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
+		Digest: digest.CRC32C, Durability: wire.DurabilityFull,
 		ExitCode: func(error) int { return exitFailure },
 	}
 	s.host, s.dpu = both, both
-	s.host.Side, s.host.File = negotiate.Host, filepath.Join(t.TempDir(), "file")
-	s.dpu.Side, s.dpu.File = negotiate.DPU, filepath.Join(t.TempDir(), "file")
+	s.host.Side, s.host.File = wire.Host, filepath.Join(t.TempDir(), "file")
+	s.dpu.Side, s.dpu.File = wire.DPU, filepath.Join(t.TempDir(), "file")
 	s.host.Device = openDevice(t, driver, "b1:00.1")
 	s.dpu.Device = openDevice(t, driver, "03:00.1")
 	s.dpu.Representor = "b1:00.1"
@@ -133,10 +133,10 @@ func (s *soak) interrupt(receiver *dmaxfer.Options) {
 	delay := time.Duration(s.random.IntN(20)) * time.Millisecond
 	timer := time.AfterFunc(delay, func() { cancel(errors.New("cancelled by the test")) })
 	defer timer.Stop()
-	contexts := map[negotiate.Side]context.Context{negotiate.Host: s.t.Context(), negotiate.DPU: s.t.Context()}
-	cancelled := negotiate.Host
+	contexts := map[wire.Side]context.Context{wire.Host: s.t.Context(), wire.DPU: s.t.Context()}
+	cancelled := wire.Host
 	if s.random.IntN(2) == 1 {
-		cancelled = negotiate.DPU
+		cancelled = wire.DPU
 	}
 	contexts[cancelled] = ctx
 	// A side whose peer was cancelled before they met does not wait for long.
@@ -147,9 +147,9 @@ func (s *soak) interrupt(receiver *dmaxfer.Options) {
 }
 
 // run runs both sides at once.
-func (s *soak) run(contexts map[negotiate.Side]context.Context) map[negotiate.Side]error {
+func (s *soak) run(contexts map[wire.Side]context.Context) map[wire.Side]error {
 	type result struct {
-		side negotiate.Side
+		side wire.Side
 		err  error
 	}
 	results := make(chan result, 2)
@@ -159,7 +159,7 @@ func (s *soak) run(contexts map[negotiate.Side]context.Context) map[negotiate.Si
 			results <- result{o.Side, err}
 		}()
 	}
-	errs := map[negotiate.Side]error{}
+	errs := map[wire.Side]error{}
 	for range 2 {
 		r := <-results
 		errs[r.side] = r.err
@@ -169,8 +169,8 @@ func (s *soak) run(contexts map[negotiate.Side]context.Context) map[negotiate.Si
 
 func (s *soak) expectTransfer(sender, receiver *dmaxfer.Options, content []byte) {
 	s.t.Helper()
-	errs := s.run(map[negotiate.Side]context.Context{negotiate.Host: s.t.Context(), negotiate.DPU: s.t.Context()})
-	must(s.t, errors.Join(errs[negotiate.Host], errs[negotiate.DPU]))
+	errs := s.run(map[wire.Side]context.Context{wire.Host: s.t.Context(), wire.DPU: s.t.Context()})
+	must(s.t, errors.Join(errs[wire.Host], errs[wire.DPU]))
 	got, err := os.ReadFile(receiver.File)
 	must(s.t, err)
 	if !bytes.Equal(got, content) {

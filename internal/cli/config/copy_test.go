@@ -10,7 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 func TestAcceptedCommandLines(t *testing.T) {
@@ -69,10 +69,10 @@ func TestAcceptedCommandLines(t *testing.T) {
 		}},
 		{"a stream", "-f -", func(s *Copy) { s.File = "-" }},
 		{"digest and durability", "-f x --digest sha256 --durability file", func(s *Copy) {
-			s.Options.Digest, s.autoDigest, s.Options.Durability = digest.SHA256, false, negotiate.DurabilityFile
+			s.Options.Digest, s.autoDigest, s.Options.Durability = digest.SHA256, false, wire.DurabilityFile
 		}},
 		{"nothing compared, nothing flushed", "-f x --digest none --durability none", func(s *Copy) {
-			s.Options.Digest, s.autoDigest, s.Options.Durability = digest.None, false, negotiate.DurabilityNone
+			s.Options.Digest, s.autoDigest, s.Options.Durability = digest.None, false, wire.DurabilityNone
 		}},
 		{"an expected digest", "-f x --expect crc32c:1F0E22C4",
 			func(s *Copy) { s.Options.Expect, _ = parseExpected("crc32c:1f0e22c4") }},

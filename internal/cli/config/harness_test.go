@@ -15,7 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // loaded is the result of loading the settings of a copy.
@@ -79,7 +79,7 @@ func defaults(changes ...func(*Copy)) Copy {
 		Logging: option.Logging{LogLevel: 40, LogFormat: "auto"},
 		Form:    output.Form{Progress: "auto", Output: "text", Events: "failures"}, Path: "auto", autoDigest: true,
 		Options: dmaxfer.Options{
-			Digest: digest.CRC32C, Durability: negotiate.DurabilityFull, MaxHoles: 256 << 30,
+			Digest: digest.CRC32C, Durability: wire.DurabilityFull, MaxHoles: 256 << 30,
 		},
 	}
 	for _, change := range changes {

@@ -7,7 +7,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/phrase"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Table implements Settings.
@@ -48,7 +49,7 @@ func (s *Ping) Table() []option.Option {
 	return slices.Concat(commonOptions(&s.Logging, &s.Driver), s.Reach.Table(), []option.Option{
 		option.Text(option.AddedFlags, "text", "TEXT", &s.Text, parseText,
 			"Text that the other side prints, at most 1024 bytes"),
-		option.Count(option.AddedFlags, "count", &s.Count, "100", 1, negotiate.MaxPings,
+		option.Count(option.AddedFlags, "count", &s.Count, "100", 1, service.MaxPings,
 			"Round trips of this side, 1 to 1000000; the other side has its own"),
 		{Group: option.AddedFlags, Name: "size", Value: "SIZE", Default: "64", JSON: option.JSONNumber,
 			Assign: option.Into(&s.Size, parsePingSize),
@@ -75,7 +76,7 @@ func (s *Bench) Table() []option.Option {
 		lists("chunks", "SIZE,...", "64KiB,256KiB,1MiB,2MiB", option.Into(&s.Chunks, option.ParseList(parseChunk)),
 			"Bytes per DMA task, rounded down to a power of two"),
 		lists("depths", "COUNT,...", "1,4,16,32", option.Into(&s.Depths,
-			option.ParseList(option.ParseCount(1, negotiate.MaxDepth))),
+			option.ParseList(option.ParseCount(1, wire.MaxDepth))),
 			"Chunks in flight"),
 		lists("lane-counts", "COUNT,...", "1,2", option.Into(&s.Lanes,
 			option.ParseList(option.ParseCount(1, MostLanes))),
@@ -98,7 +99,7 @@ func (s *Bench) Table() []option.Option {
 // parseChunk accepts the sizes that a chunk can have.
 func parseChunk(text string) (int64, error) {
 	size, err := option.ParseSize(text)
-	if err == nil && (size < negotiate.MinChunk || size > negotiate.MaxChunk) {
+	if err == nil && (size < wire.MinChunk || size > wire.MaxChunk) {
 		return 0, fmt.Errorf("not a chunk; give 4KiB to 1GiB")
 	}
 	return size, err

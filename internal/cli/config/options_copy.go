@@ -6,7 +6,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // sides is how the help speaks of a copy.
@@ -101,9 +101,9 @@ func (s *Copy) demandOptions() []option.Option {
 				"keys blake3"},
 		option.Either(option.NativeFlags, "verify", &o.Readback, "digest", "readback",
 			"readback: also read the written file back from its disk before the final rename"),
-		{Group: option.NativeFlags, Name: "durability", Default: negotiate.DurabilityFull.String(),
+		{Group: option.NativeFlags, Name: "durability", Default: wire.DurabilityFull.String(),
 			JSON:   option.JSONText,
-			Assign: option.Into(&o.Durability, option.ParseRank[negotiate.Durability](durabilities()...)),
+			Assign: option.Into(&o.Durability, option.ParseRank[wire.Durability](durabilities()...)),
 			Words:  durabilities(),
 			Help: "What to flush (fsync) before success: nothing, the file, its directory too; the stronger choice " +
 				"of both sides is used"},

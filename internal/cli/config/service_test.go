@@ -8,7 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -133,7 +133,7 @@ func TestTransferOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !s.Delete || s.MaxDelete != 10 || !s.DryRun || len(s.Filters) != 1 || s.Auth != AuthNone || s.Keys != "k" ||
-		!s.TrustFirst || s.Options.Digest != digest.SHA256 || s.Options.Durability != negotiate.DurabilityFull ||
+		!s.TrustFirst || s.Options.Digest != digest.SHA256 || s.Options.Durability != wire.DurabilityFull ||
 		s.File != "a" {
 		t.Errorf("%+v", s)
 	}

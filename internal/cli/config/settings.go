@@ -85,8 +85,8 @@ type Ping struct {
 	option.Logging
 	Reach
 	Text   string     // for the other side
-	Count  uint32     // round trips, 1 to negotiate.MaxPings
-	Size   uint32     // bytes of a payload, at most negotiate.MaxPingSize
+	Count  uint32     // round trips, 1 to service.MaxPings
+	Size   uint32     // bytes of a payload, at most service.MaxPingSize
 	Path   PathChoice // PathDMA: the control channel only
 	Output option.OutputForm
 	Quiet  bool // print no text

@@ -13,7 +13,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -73,7 +74,7 @@ func (s *Copy) assignDigest(text string) error {
 
 // durabilities returns the names of all durabilities, the weakest first.
 func durabilities() (names []string) {
-	for d := negotiate.DurabilityNone; d <= negotiate.DurabilityFull; d++ {
+	for d := wire.DurabilityNone; d <= wire.DurabilityFull; d++ {
 		names = append(names, d.String())
 	}
 	return names
@@ -123,8 +124,8 @@ func parseRule(kind FilterKind, parse func(string) (string, error)) func(string)
 
 func parseText(text string) (string, error) {
 	switch {
-	case len(text) > negotiate.MaxPingText:
-		return "", fmt.Errorf("longer than %d bytes; give a shorter text", negotiate.MaxPingText)
+	case len(text) > service.MaxPingText:
+		return "", fmt.Errorf("longer than %d bytes; give a shorter text", service.MaxPingText)
 	case !utf8.ValidString(text):
 		return "", errors.New("not UTF-8; give a text such as hello")
 	}
@@ -133,7 +134,7 @@ func parseText(text string) (string, error) {
 
 func parsePingSize(text string) (uint32, error) {
 	size, err := option.ParseSize(text)
-	if err == nil && size > negotiate.MaxPingSize {
+	if err == nil && size > service.MaxPingSize {
 		err = errors.New("too large; give at most 4MiB")
 	}
 	return uint32(size), err

@@ -8,7 +8,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
 )
 
 // The checks of the software device and of the peer.
@@ -81,7 +81,7 @@ func peerDevice(devices []*inventory.Device, s config.Doctor) (*inventory.Device
 // checkServerIsThere looks for the DPU, on the host.
 func checkServerIsThere(dir doca.SoftDir, device *inventory.Device) finding {
 	host := device.Info()
-	servers, err := dir.Servers(host.Name(), negotiate.ServerName)
+	servers, err := dir.Servers(host.Name(), reference.ServerName)
 	switch {
 	case err != nil:
 		return fail("", "peer: %s", err)
@@ -106,7 +106,7 @@ func checkServerIsFree(dir doca.SoftDir, device *inventory.Device, s config.Doct
 		return fail("choose one of: "+orNone(namesOf(device.Representors)),
 			"peer: %s does not represent host function %s", device.PCIAddress, s.Representor)
 	}
-	servers, err := dir.Servers(s.Representor, negotiate.ServerName)
+	servers, err := dir.Servers(s.Representor, reference.ServerName)
 	if err != nil {
 		return fail("", "peer: %s", err)
 	}

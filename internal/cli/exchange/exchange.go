@@ -25,7 +25,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -46,7 +47,7 @@ const (
 
 // Options describe one side.
 type Options struct {
-	Side        negotiate.Side
+	Side        wire.Side
 	Device      *doca.Device
 	Representor string        // on the DPU: the host function to serve
 	Name        string        // of the Comch server, which no other command has
@@ -74,14 +75,14 @@ type Conversation struct {
 	options Options
 	conn    comch.Conn
 	end     func() error
-	session *negotiate.Service
+	session *service.Session
 	trace   job.Trace
 	over    bool
 }
 
 // Meet waits for the peer and connects to it. Errors come from comch, negotiate and doca.
 func Meet(ctx context.Context, o Options) (*Conversation, error) {
-	if o.Side == negotiate.Host {
+	if o.Side == wire.Host {
 		return dial(ctx, o)
 	}
 	conn, disconnect, err := comch.Offer{
@@ -110,9 +111,9 @@ func dial(ctx context.Context, o Options) (*Conversation, error) {
 // begin begins the first turn.
 func begin(ctx context.Context, o Options, conn comch.Conn, end func() error) (*Conversation, error) {
 	c := &Conversation{options: o, conn: conn, end: end}
-	role := negotiate.Command
-	if o.Side == negotiate.Host {
-		role = negotiate.Daemon
+	role := service.Command
+	if o.Side == wire.Host {
+		role = service.Daemon
 	}
 	if err := c.greet(ctx, role); err != nil {
 		return nil, errors.Join(err, end())
@@ -121,9 +122,9 @@ func begin(ctx context.Context, o Options, conn comch.Conn, end func() error) (*
 }
 
 // greet begins the session of a turn: the side that asks is the command.
-func (c *Conversation) greet(ctx context.Context, role negotiate.ServiceRole) (err error) {
-	limits := negotiate.Limits{MaxMessage: c.conn.MaxMessage()}
-	if c.session, err = negotiate.NewService(role, negotiate.ServiceGreeting{}, limits); err != nil {
+func (c *Conversation) greet(ctx context.Context, role service.Role) (err error) {
+	limits := wire.Limits{MaxMessage: c.conn.MaxMessage()}
+	if c.session, err = service.New(role, service.Greeting{}, limits); err != nil {
 		return err
 	}
 	c.trace = job.Trace{Log: c.options.Log.With().Stringer("as", role).Logger(), Protocol: "service"}
@@ -131,7 +132,7 @@ func (c *Conversation) greet(ctx context.Context, role negotiate.ServiceRole) (e
 		err = c.send(ctx, greeting, nil)
 	}
 	if err == nil {
-		_, err = c.receive(ctx, negotiate.Greeted)
+		_, err = c.receive(ctx, service.Greeted)
 	}
 	return err
 }
@@ -154,7 +155,7 @@ func (c *Conversation) waiting(ctx context.Context, noun string) (context.Contex
 }
 
 // receive returns the text of the next message of the peer, which must be of one kind.
-func (c *Conversation) receive(ctx context.Context, want negotiate.Event) ([]byte, error) {
+func (c *Conversation) receive(ctx context.Context, want service.Event) ([]byte, error) {
 	waiting, cancel := c.waiting(ctx, "message")
 	defer cancel()
 	if ctx.Err() != nil { // Recv prefers a message that waits
@@ -169,9 +170,9 @@ func (c *Conversation) receive(ctx context.Context, want negotiate.Event) ([]byt
 	if step.Reply != nil {
 		err = errors.Join(err, c.send(ctx, step.Reply, nil))
 	}
-	if err == nil && (step.Event != want || want != negotiate.Greeted && step.Ping.Kind != negotiate.PingText) {
-		err = &negotiate.Error{
-			State: c.session.State(), Message: negotiate.TypeOf(message), Err: negotiate.ErrOutOfOrder,
+	if err == nil && (step.Event != want || want != service.Greeted && step.Ping.Kind != service.PingText) {
+		err = &wire.Error{
+			State: c.session.State(), Message: wire.TypeOf(message), Err: wire.ErrOutOfOrder,
 		}
 	}
 	return step.Ping.Payload, err
@@ -184,8 +185,8 @@ func (c *Conversation) Turns(ctx context.Context, ask func(context.Context) erro
 	ctx, cancel := context.WithTimeoutCause(ctx, Limit, job.NewError(job.ErrIdle, nil, "check the other side",
 		"timeout: the exchange with the %s took more than %s", c.options.Side.Other(), Limit))
 	defer cancel()
-	roles := []negotiate.ServiceRole{negotiate.Command, negotiate.Daemon}
-	if c.options.Side == negotiate.Host {
+	roles := []service.Role{service.Command, service.Daemon}
+	if c.options.Side == wire.Host {
 		slices.Reverse(roles)
 	}
 	for i, role := range roles {
@@ -195,7 +196,7 @@ func (c *Conversation) Turns(ctx context.Context, ask func(context.Context) erro
 			}
 		}
 		var err error
-		if role == negotiate.Daemon {
+		if role == service.Daemon {
 			err = c.answer(ctx, handle)
 		} else if err = ask(ctx); err == nil {
 			_, err = c.request(ctx, "")
@@ -246,7 +247,7 @@ func (c *Conversation) Ask(ctx context.Context, question string) ([]byte, error)
 		if err != nil || announced < 0 || announced > MaxAnswer || total >= 0 && announced != total ||
 			len(text) > announced-len(answer) || len(text) < min(leastPiece, announced-len(answer)) {
 			return nil, fmt.Errorf("a piece of %d bytes at %d of an answer that has %s: %w", len(text), len(answer),
-				quote.Text(string(head)), negotiate.ErrMalformed)
+				quote.Text(string(head)), wire.ErrMalformed)
 		}
 		total, answer = announced, append(answer, text...)
 	}
@@ -255,18 +256,18 @@ func (c *Conversation) Ask(ctx context.Context, question string) ([]byte, error)
 
 // request makes one round trip.
 func (c *Conversation) request(ctx context.Context, text string) ([]byte, error) {
-	message, err := c.session.Ping(nil, []byte(text), negotiate.PingText)
+	message, err := c.session.Ping(nil, []byte(text), service.PingText)
 	if err := c.send(ctx, message, err); err != nil {
 		return nil, err
 	}
-	return c.receive(ctx, negotiate.RoundTrip)
+	return c.receive(ctx, service.RoundTrip)
 }
 
 // answer serves the questions of the peer until it passes.
 func (c *Conversation) answer(ctx context.Context, handle Handler) error {
-	last := given{limit: min(negotiate.MaxPingText, c.conn.MaxMessage()-negotiate.ServicePingHeader) - pieceHeader}
+	last := given{limit: min(service.MaxPingText, c.conn.MaxMessage()-service.PingHeader) - pieceHeader}
 	for {
-		text, err := c.receive(ctx, negotiate.Pinged)
+		text, err := c.receive(ctx, service.Pinged)
 		if err != nil {
 			return err
 		}
@@ -315,7 +316,7 @@ func (g *given) piece(ctx context.Context, request string, handle Handler) strin
 
 // Close ends the connection. After Turns the host, which has the last answer, ends it first.
 func (c *Conversation) Close() error {
-	if c.over && c.options.Side == negotiate.DPU {
+	if c.over && c.options.Side == wire.DPU {
 		select {
 		case <-c.conn.Done():
 		case <-time.After(job.PartingTime):

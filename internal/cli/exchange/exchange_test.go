@@ -17,7 +17,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,8 +27,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func piped(t *testing.T) (sides [2]*Conversation) {
 	t.Helper()
 	one, other := comch.Pipe(4080)
-	conns := [2]*comch.PipeEnd{negotiate.Host: one, negotiate.DPU: other}
-	run(t, func(side negotiate.Side) error {
+	conns := [2]*comch.PipeEnd{wire.Host: one, wire.DPU: other}
+	run(t, func(side wire.Side) error {
 		o := Options{Side: side, Idle: 30 * time.Second, Log: zerolog.Nop()}
 		c, err := begin(t.Context(), o, conns[side], conns[side].Close)
 		sides[side] = c
@@ -38,10 +39,10 @@ func piped(t *testing.T) (sides [2]*Conversation) {
 }
 
 // run runs f for both sides at once.
-func run(t *testing.T, f func(negotiate.Side) error) {
+func run(t *testing.T, f func(wire.Side) error) {
 	t.Helper()
 	var running sync.WaitGroup
-	for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+	for _, side := range []wire.Side{wire.Host, wire.DPU} {
 		running.Go(func() {
 			if err := f(side); err != nil {
 				t.Errorf("%s: %v", side, err)
@@ -54,12 +55,12 @@ func run(t *testing.T, f func(negotiate.Side) error) {
 func TestSwapOverTheDevice(t *testing.T) {
 	sides := docatest.OpenSides(t, "")
 	reports := [2]string{
-		negotiate.Host: `{"side":"host"}` + strings.Repeat("ö€", 40_000), negotiate.DPU: strings.Repeat("d", MaxAnswer),
+		wire.Host: `{"side":"host"}` + strings.Repeat("ö€", 40_000), wire.DPU: strings.Repeat("d", MaxAnswer),
 	}
-	run(t, func(side negotiate.Side) error {
+	run(t, func(side wire.Side) error {
 		o := Options{Side: side, Device: sides.Host, Name: "dma copy test", Wait: 30 * time.Second,
 			Idle: 30 * time.Second, Log: zerolog.Nop()}
-		if side == negotiate.DPU {
+		if side == wire.DPU {
 			o.Device, o.Representor = sides.DPU, sides.Host.Info().PCIAddress
 		}
 		c, err := Meet(t.Context(), o)
@@ -86,7 +87,7 @@ func TestAnswers(t *testing.T) {
 			}
 			return nil, errors.New("never heard\x1b of it")
 		}
-		run(t, func(side negotiate.Side) error {
+		run(t, func(side wire.Side) error {
 			return sides[side].Turns(t.Context(), func(ctx context.Context) error {
 				for question, want := range map[string]string{"empty": "", "short": "yes"} {
 					if answer, err := sides[side].Ask(ctx, question); string(answer) != want || err != nil {
@@ -113,7 +114,7 @@ func TestAnswers(t *testing.T) {
 // reply sends pieces, each after a delay.
 func (c *Conversation) reply(t *testing.T, delay time.Duration, pieces ...string) {
 	for _, piece := range pieces {
-		if _, err := c.receive(t.Context(), negotiate.Pinged); err != nil {
+		if _, err := c.receive(t.Context(), service.Pinged); err != nil {
 			return
 		}
 		time.Sleep(delay)
@@ -132,10 +133,10 @@ func TestHostilePieces(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			sides := piped(t)
-			host := sides[negotiate.Host]
+			host := sides[wire.Host]
 			go host.reply(t, 0, pieces...)
-			answer, err := sides[negotiate.DPU].Ask(t.Context(), "question")
-			if !errors.Is(err, negotiate.ErrMalformed) {
+			answer, err := sides[wire.DPU].Ask(t.Context(), "question")
+			if !errors.Is(err, wire.ErrMalformed) {
 				t.Errorf("%q: answer %q, error %v", pieces, answer, err)
 			}
 		})
@@ -147,8 +148,8 @@ func TestSlowPieces(t *testing.T) {
 		sides := piped(t)
 		piece := "192\n" + strings.Repeat("a", leastPiece)
 		var replying sync.WaitGroup
-		replying.Go(func() { sides[negotiate.Host].reply(t, 20*time.Second, piece, piece, piece) })
-		answer, err := sides[negotiate.DPU].Ask(t.Context(), "question")
+		replying.Go(func() { sides[wire.Host].reply(t, 20*time.Second, piece, piece, piece) })
+		answer, err := sides[wire.DPU].Ask(t.Context(), "question")
 		if !errors.Is(err, job.ErrIdle) || !strings.Contains(err.Error(), "no complete answer from the host") {
 			t.Errorf("%d bytes, error %v", len(answer), err)
 		}
@@ -164,13 +165,13 @@ func TestEndlessQuestions(t *testing.T) {
 			var err error
 			for range 100 {
 				time.Sleep(time.Second)
-				if _, err = sides[negotiate.DPU].Ask(t.Context(), "more?"); err != nil {
+				if _, err = sides[wire.DPU].Ask(t.Context(), "more?"); err != nil {
 					return
 				}
 			}
-			_ = sides[negotiate.DPU].Close()
+			_ = sides[wire.DPU].Close()
 		}()
-		err := sides[negotiate.Host].Turns(t.Context(), nil, func(context.Context, string) ([]byte, error) {
+		err := sides[wire.Host].Turns(t.Context(), nil, func(context.Context, string) ([]byte, error) {
 			return nil, nil
 		})
 		if !errors.Is(err, job.ErrIdle) || !strings.Contains(err.Error(), "took more than 1m0s") {
@@ -184,9 +185,9 @@ func TestEndlessQuestions(t *testing.T) {
 func TestLateQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sides := piped(t)
-		go func() { _, _ = sides[negotiate.DPU].Ask(t.Context(), "too late?") }()
+		go func() { _, _ = sides[wire.DPU].Ask(t.Context(), "too late?") }()
 		synctest.Wait()
-		err := sides[negotiate.Host].answer(dead(t), func(context.Context, string) ([]byte, error) {
+		err := sides[wire.Host].answer(dead(t), func(context.Context, string) ([]byte, error) {
 			t.Error("it is answered")
 			return nil, nil
 		})
@@ -198,7 +199,7 @@ func TestLateQuestion(t *testing.T) {
 
 func TestSilentPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dpu := piped(t)[negotiate.DPU]
+		dpu := piped(t)[wire.DPU]
 		for range 2000 { // more than the connection holds
 			_ = dpu.conn.Send(dead(t), []byte("x"))
 		}
@@ -218,10 +219,10 @@ func dead(t *testing.T) context.Context {
 func TestLostPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sides := piped(t)
-		if err := sides[negotiate.Host].Close(); err != nil {
+		if err := sides[wire.Host].Close(); err != nil {
 			t.Error(err)
 		}
-		if _, err := sides[negotiate.DPU].Ask(t.Context(), "anybody?"); !errors.Is(err, comch.ErrPeerLost) {
+		if _, err := sides[wire.DPU].Ask(t.Context(), "anybody?"); !errors.Is(err, comch.ErrPeerLost) {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -89,10 +89,10 @@ func (r *Replacement) Commit(ctx context.Context) error {
 	if err := r.flush(); err != nil {
 		return err
 	}
-	if err := r.partial.Prepare(ctx, disk.Metadata{Size: r.written}, negotiate.DurabilityFull, nil); err != nil {
+	if err := r.partial.Prepare(ctx, disk.Metadata{Size: r.written}, wire.DurabilityFull, nil); err != nil {
 		return err
 	}
-	return r.partial.Commit(negotiate.DurabilityFull)
+	return r.partial.Commit(wire.DurabilityFull)
 }
 
 // Discard removes what was written, unless it was committed.

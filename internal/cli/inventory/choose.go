@@ -5,7 +5,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // HintNameDevice is the hint where it is not clear which device is meant.
@@ -83,21 +83,21 @@ func fits(d doca.DeviceInfo, side Role) bool {
 
 // ChooseSide returns the side of a copy on the device, and an error if the device cannot be on the side that was asked
 // for.
-func ChooseSide(d doca.DeviceInfo, s Selection) (negotiate.Side, error) {
-	side := negotiate.Host
-	if s.Role == RoleDPU || (s.Role == RoleAuto && NativeSide(d) == negotiate.DPU) {
-		side = negotiate.DPU
+func ChooseSide(d doca.DeviceInfo, s Selection) (wire.Side, error) {
+	side := wire.Host
+	if s.Role == RoleDPU || (s.Role == RoleAuto && NativeSide(d) == wire.DPU) {
+		side = wire.DPU
 	}
 	switch {
-	case side == negotiate.DPU && !d.ServerSupported:
+	case side == wire.DPU && !d.ServerSupported:
 		return side, misfit(
 			"%s is a host function and cannot be the DPU side: leave out --role, or name a device of the DPU",
 			d.Name())
-	case side == negotiate.Host && !d.ClientSupported:
+	case side == wire.Host && !d.ClientSupported:
 		return side, misfit(
 			"%s is a function of the DPU and cannot be the host side: leave out --role, or name a host function",
 			d.Name())
-	case side == negotiate.Host && s.Representor != "":
+	case side == wire.Host && s.Representor != "":
 		return side, misfit(
 			"%s is a host function and has no representors, so there is no %s: leave out -r on the host",
 			d.Name(), s.Representor)
@@ -106,9 +106,9 @@ func ChooseSide(d doca.DeviceInfo, s Selection) (negotiate.Side, error) {
 }
 
 // NativeSide returns the side that the device belongs to, whatever was asked for.
-func NativeSide(d doca.DeviceInfo) negotiate.Side {
+func NativeSide(d doca.DeviceInfo) wire.Side {
 	if d.ServerSupported {
-		return negotiate.DPU
+		return wire.DPU
 	}
-	return negotiate.Host
+	return wire.Host
 }

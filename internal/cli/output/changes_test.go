@@ -10,12 +10,13 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 var errGone error = &SideError{
-	Side: negotiate.Host, Err: &negotiate.Refusal{Code: negotiate.AbortSource, Text: "b does not exist"},
+	Side: wire.Host, Err: &service.Refusal{Code: wire.AbortSource, Text: "b does not exist"},
 }
 
 // everyChange reports an entry that was changed and one that was not.

@@ -11,14 +11,15 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // SideError is the failure of a copy on one side.
 type SideError struct {
-	Side       negotiate.Side
+	Side       wire.Side
 	Local      bool // of a local copy, which has both sides
 	Err        error
 	Kept       int64  // bytes from which a later copy resumes
@@ -59,7 +60,7 @@ func (e *SideError) Error() string { return e.prefix() + e.Err.Error() }
 
 // prefix is how lines about the failure begin.
 func (e *SideError) prefix() string {
-	if e.Local || e.Side == negotiate.Client || e.Side == negotiate.Server {
+	if e.Local || e.Side == wire.Client || e.Side == wire.Server {
 		return "" // between machines, the prompt says which one it is
 	}
 	return e.Side.String() + ": "
@@ -91,14 +92,14 @@ func WriteError(w io.Writer, err error) {
 }
 
 // entrySentence returns an entry of a tree and why it failed.
-func entrySentence(side negotiate.Side, path string, err error) string {
+func entrySentence(side wire.Side, path string, err error) string {
 	return entryName(path) + ": " + entryReason(side, err)
 }
 
 // entryReason returns why an entry of a tree failed, and the next step.
-func entryReason(side negotiate.Side, err error) string {
+func entryReason(side wire.Side, err error) string {
 	text, hint := err.Error(), classify(err).hint
-	if said, is := errors.AsType[*negotiate.PeerAborted](err); is {
+	if said, is := errors.AsType[*native.PeerAborted](err); is {
 		text = fmt.Sprintf("the %s reports: %s", side.Other(), said.Text)
 	}
 	return quote.Printable(strings.ReplaceAll(joined(": ", text, hint), "\n", "; "))

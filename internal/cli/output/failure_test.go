@@ -15,25 +15,27 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
 
-func onHost(err error) error { return &SideError{Side: negotiate.Host, Err: err} }
-func onDPU(err error) error  { return &SideError{Side: negotiate.DPU, Err: err} }
+func onHost(err error) error { return &SideError{Side: wire.Host, Err: err} }
+func onDPU(err error) error  { return &SideError{Side: wire.DPU, Err: err} }
 
-func aborted(code negotiate.AbortCode, text string) error {
-	return &negotiate.Error{State: negotiate.Transferring, Err: &negotiate.PeerAborted{Code: code, Text: text}}
+func aborted(code wire.AbortCode, text string) error {
+	return &wire.Error{State: native.Transferring, Err: &native.PeerAborted{Code: code, Text: text}}
 }
 
 // TestReportedLines covers failures that no script can produce.
 func TestReportedLines(t *testing.T) {
-	peerFailed := &negotiate.Error{State: negotiate.AwaitStatus, Message: negotiate.TypeStatus,
-		Err: negotiate.ErrPeerFailed}
-	turned := &negotiate.Error{State: negotiate.AwaitDirection, Err: negotiate.ErrPeerLost}
-	lost := &negotiate.Error{State: negotiate.AwaitStatus, Err: negotiate.ErrPeerLost}
-	strange := &negotiate.Error{State: negotiate.AwaitStatus, Message: negotiate.TypeStatus,
-		Err: negotiate.ErrMalformed}
+	peerFailed := &wire.Error{State: reference.AwaitStatus, Message: wire.TypeStatus,
+		Err: wire.ErrPeerFailed}
+	turned := &wire.Error{State: reference.AwaitDirection, Err: wire.ErrPeerLost}
+	lost := &wire.Error{State: reference.AwaitStatus, Err: wire.ErrPeerLost}
+	strange := &wire.Error{State: reference.AwaitStatus, Message: wire.TypeStatus,
+		Err: wire.ErrMalformed}
 	unsent := fmt.Errorf("%w (%w)", comch.ErrPeerLost, doca.ErrDisconnected)
 	taken := &doca.Error{Op: "doca_ctx_start", Code: doca.CodeAlreadyExist, Detail: "another server has this name"}
 	cases := []struct {
@@ -63,44 +65,44 @@ func TestReportedLines(t *testing.T) {
 				"may be connecting, or it is shutting down: raise --wait, or see its log"},
 		{"misbehaviour keeps its details", onHost(strange), 11, "host: negotiation in state await-status at STATUS: " +
 			"malformed message: run a supported release of dma-copy or doca_dma_copy on the other side"},
-		{"misbehaviour between commands", onHost(fmt.Errorf("the results of the DPU: %w", negotiate.ErrMalformed)), 11,
+		{"misbehaviour between commands", onHost(fmt.Errorf("the results of the DPU: %w", wire.ErrMalformed)), 11,
 			"host: the results of the DPU: malformed message: run the same release of dma-copy on both sides"},
 		{"the name is taken", onDPU(fmt.Errorf("another dma-copy serves: %w", taken)), 6,
 			"DPU: another dma-copy serves: raise --wait, or stop it"},
-		{"the peer says why", onHost(aborted(negotiate.AbortTarget, "cannot hold x: free some space")), 5,
+		{"the peer says why", onHost(aborted(wire.AbortTarget, "cannot hold x: free some space")), 5,
 			"host: the DPU aborted: cannot hold x: free some space"},
-		{"the peer says something ugly", onDPU(aborted(negotiate.AbortFailure, "a\n\x1b[2Jb\u202e")), 1,
+		{"the peer says something ugly", onDPU(aborted(wire.AbortFailure, "a\n\x1b[2Jb\u202e")), 1,
 			`DPU: the host aborted: a\n\x1b[2Jb\u202e`},
-		{"the peer says nothing", onDPU(aborted(negotiate.AbortProtocol, "")), 11,
+		{"the peer says nothing", onDPU(aborted(wire.AbortProtocol, "")), 11,
 			"DPU: the host aborted without a reason"},
 		{"the outcome is unknown",
-			onHost(&negotiate.Error{State: negotiate.Finishing, Err: negotiate.ErrOutcomeUnknown}), 7,
+			onHost(&wire.Error{State: native.Finishing, Err: wire.ErrOutcomeUnknown}), 7,
 			"host: transfer outcome unknown: the DPU did not confirm the commit: " +
 				"compare both files (dma-copy verify)"},
-		{"no version in common", onHost(&negotiate.Error{Err: negotiate.ErrVersion,
+		{"no version in common", onHost(&wire.Error{Err: wire.ErrVersion,
 			Detail: "the host supports version 1, the DPU version 2"}), 11,
 			"host: no common version of the native protocol: the host supports version 1, the DPU version 2: " +
 				"run releases of dma-copy with a common protocol version on both sides"},
 		{"too long", onDPU(exit.Errorf(exit.Limit, "raise --max-duration", "stopped by --max-duration after 1s")), 14,
 			"DPU: stopped by --max-duration after 1s: raise --max-duration"},
 		{"stopped, with a part",
-			&SideError{Side: negotiate.DPU, Err: exit.Interrupted{Signal: syscall.SIGINT}, Kept: 3 << 20}, 130,
+			&SideError{Side: wire.DPU, Err: exit.Interrupted{Signal: syscall.SIGINT}, Kept: 3 << 20}, 130,
 			"DPU: stopped by SIGINT; 3.0 MiB are kept: run the same command to resume"},
 		{"stopped, and what it had is gone", &SideError{
-			Side: negotiate.DPU, Err: exit.Interrupted{Signal: syscall.SIGINT},
+			Side: wire.DPU, Err: exit.Interrupted{Signal: syscall.SIGINT},
 			Lost: "the partial file was removed or replaced",
 		}, 130, "DPU: stopped by SIGINT; nothing is kept: the partial file was removed or replaced"},
 		{"stopped, as the sender",
-			&SideError{Side: negotiate.Host, Err: exit.Interrupted{Signal: syscall.SIGTERM}, Resumable: true}, 143,
+			&SideError{Side: wire.Host, Err: exit.Interrupted{Signal: syscall.SIGTERM}, Resumable: true}, 143,
 			"host: stopped by SIGTERM; run the same command to resume from what the receiver kept"},
 		{"stopped, in a tree",
-			&SideError{Side: negotiate.DPU, Err: exit.Interrupted{Signal: syscall.SIGTERM}, Partly: true}, 143,
+			&SideError{Side: wire.DPU, Err: exit.Interrupted{Signal: syscall.SIGTERM}, Partly: true}, 143,
 			"DPU: stopped by SIGTERM; run the same command to copy the rest"},
 		{"stopped in a large file of a tree", &SideError{
-			Side: negotiate.DPU, Err: exit.Interrupted{Signal: syscall.SIGTERM}, Kept: 3 << 20, Partly: true,
+			Side: wire.DPU, Err: exit.Interrupted{Signal: syscall.SIGTERM}, Kept: 3 << 20, Partly: true,
 		}, 143, "DPU: stopped by SIGTERM; 3.0 MiB are kept: run the same command to resume"},
-		{"refused, in a tree", &SideError{Side: negotiate.DPU, Err: job.ErrTarget, Partly: true}, 5, "DPU: target"},
-		{"changed, as the sender", &SideError{Side: negotiate.Host, Err: job.ErrSourceChanged, Resumable: true}, 10,
+		{"refused, in a tree", &SideError{Side: wire.DPU, Err: job.ErrTarget, Partly: true}, 5, "DPU: target"},
+		{"changed, as the sender", &SideError{Side: wire.Host, Err: job.ErrSourceChanged, Resumable: true}, 10,
 			"host: source changed"},
 		{"no such device", &doca.NotFoundError{Kind: "device", Name: "x", Available: []string{"a", "b"}}, 6,
 			"no device x: there are a and b: choose one of them with -p"},
@@ -128,7 +130,7 @@ func TestReportedLines(t *testing.T) {
 func TestDefectIsPrintedWithItsStack(t *testing.T) {
 	var said strings.Builder
 	defect := &job.Defect{Value: "index out of range", Stack: []byte("goroutine 1 [running]:\n")}
-	err := &SideError{Side: negotiate.DPU, Err: fmt.Errorf("copying: %w", defect)}
+	err := &SideError{Side: wire.DPU, Err: fmt.Errorf("copying: %w", defect)}
 	WriteError(&said, err)
 	want := "dma-copy: DPU: copying: internal error: index out of range: report it, with what follows\n" +
 		"goroutine 1 [running]:\n"
@@ -142,7 +144,7 @@ func TestDefectIsPrintedWithItsStack(t *testing.T) {
 
 // The full error is logged if the line rewords it, and not otherwise.
 func TestRewordedFailuresAreLogged(t *testing.T) {
-	reworded := onDPU(&negotiate.Error{State: negotiate.Copying, Err: negotiate.ErrPeerLost})
+	reworded := onDPU(&wire.Error{State: reference.Copying, Err: wire.ErrPeerLost})
 	var out bytes.Buffer
 	log := zerolog.New(&out)
 	LogReworded(log, nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // reportFleet reports on four peers, of which one has failed and one was not started. One has served another one.
@@ -32,10 +32,10 @@ func everyPeer(f *Fleet) error {
 	f.Ended(PeerResult{
 		Name: "one:in/", Line: 1, Sum: sum,
 		Path:  Path{Address: "[::1]:7", Peer: &Peer{Fingerprint: "dma-copy-v1:x", Authenticated: true}},
-		Last:  job.Summary{Protocol: negotiate.Native, DataPath: negotiate.PathRMA, Transport: "rc_mlx5/mlx5_0:1"},
+		Last:  job.Summary{Protocol: wire.Native, DataPath: wire.PathRMA, Transport: "rc_mlx5/mlx5_0:1"},
 		Total: Total{Sources: 1, Files: 1, Bytes: 3 << 20, Elapsed: 2 * time.Second},
 	})
-	cause := &SideError{Side: negotiate.Host, Err: exit.Errorf(exit.Peer, "check it", "the \x1b[31mcable broke")}
+	cause := &SideError{Side: wire.Host, Err: exit.Errorf(exit.Peer, "check it", "the \x1b[31mcable broke")}
 	f.Ended(PeerResult{
 		Name: "two:in/", Line: 2, Err: SomeSources(2, []error{cause}), Causes: []error{cause},
 		Total: Total{Sources: 2, Failed: 1, Files: 1, Bytes: 5},

@@ -17,7 +17,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -238,9 +239,9 @@ func (r *jsonReporter) Begin(path Path) {
 func (r *jsonReporter) Event(e job.Event) {
 	switch e := e.(type) {
 	case job.PeerKnown:
-		r.native = e.Protocol == negotiate.Native
+		r.native = e.Protocol == wire.Native
 		hello := helloOf(r.path, e.Protocol.String(), e.Version, e.Software)
-		if at := e.Location; at != (negotiate.Location{}) {
+		if at := e.Location; at != (native.Location{}) {
 			hello.PeerMachine, hello.PeerUser, hello.PeerFile = at.Machine, at.User, at.Path
 		}
 		r.write("hello", hello)
@@ -284,9 +285,9 @@ func (r *jsonReporter) plan(e job.Planned) planEvent {
 	return line
 }
 
-var entryKinds = map[negotiate.EntryKind]string{
-	negotiate.EntryFile: "file", negotiate.EntryDirectory: "directory", negotiate.EntrySymlink: "symlink",
-	negotiate.EntryHardLink: "hard-link", negotiate.EntrySpecial: "special",
+var entryKinds = map[wire.EntryKind]string{
+	wire.EntryFile: "file", wire.EntryDirectory: "directory", wire.EntrySymlink: "symlink",
+	wire.EntryHardLink: "hard-link", wire.EntrySpecial: "special",
 }
 
 // entry returns the event of an entry of a tree.
@@ -298,7 +299,7 @@ func (r *jsonReporter) entry(e job.FileDone) fileEvent {
 	}
 	switch e.Action {
 	case job.Copied:
-		line.Verified = e.Kind == negotiate.EntryFile && r.planned.Digest != digest.None
+		line.Verified = e.Kind == wire.EntryFile && r.planned.Digest != digest.None
 		line.Durability = r.planned.Durability.String()
 	case job.Failed:
 		line.Code, line.Message = ExitCode(e.Err), entryReason(r.path.Side, e.Err)
@@ -439,11 +440,11 @@ func (p Path) role() string {
 }
 
 // RoleOf returns the side: as --role spells it, or of a network connection.
-func RoleOf(side negotiate.Side) string {
+func RoleOf(side wire.Side) string {
 	switch side {
-	case negotiate.Host:
+	case wire.Host:
 		return "host"
-	case negotiate.DPU:
+	case wire.DPU:
 		return "dpu"
 	default:
 		return side.String()

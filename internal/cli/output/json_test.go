@@ -24,7 +24,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 var checkEvent = outputtest.EventChecker("../../../docs/events.schema.json")
@@ -32,26 +32,26 @@ var checkEvent = outputtest.EventChecker("../../../docs/events.schema.json")
 // everyEvent reports a copy with every type of event.
 func everyEvent(p *jsonReporter) {
 	sum, _ := digest.ParseSum("crc32c:1f0e22c4")
-	p.Begin(Path{Software: "dma-copy VERSION", Side: negotiate.DPU, Device: "0000:03:00.1", Driver: "soft 1",
+	p.Begin(Path{Software: "dma-copy VERSION", Side: wire.DPU, Device: "0000:03:00.1", Driver: "soft 1",
 		File: "file"})
-	w := WaitForPeer(negotiate.DPU, "b1:00.1", "file", "", 30*time.Second)
+	w := WaitForPeer(wire.DPU, "b1:00.1", "file", "", 30*time.Second)
 	p.write("waiting", waitingOf(w, 12*time.Second))
-	p.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 1, Software: "dma-copy 1.0"})
-	p.Event(job.Planned{Size: 10, Chunk: 4, Depth: 2, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
+	p.Event(job.PeerKnown{Protocol: wire.Native, Version: 1, Software: "dma-copy 1.0"})
+	p.Event(job.Planned{Size: 10, Chunk: 4, Depth: 2, Digest: digest.CRC32C, Durability: wire.DurabilityFull,
 		Resumed: 3})
 	p.Progress(job.Sample{Phase: job.Moving, Moved: 5, Total: 10, Elapsed: time.Second,
 		Shares: pump.Shares{0.5, 0.5}})
 	p.Event(job.Retransmitted{Offset: 4, Length: 4})
 	p.Event(job.Warned{Text: "beware"})
 	_ = p.Result(job.Summary{
-		Path: "file", Size: 10, Resumed: 3, Elapsed: time.Second, Protocol: negotiate.Native, Chunk: 4, Depth: 2,
-		Sum: sum, Durability: negotiate.DurabilityFull, Shares: pump.Shares{0.5, 0.5},
+		Path: "file", Size: 10, Resumed: 3, Elapsed: time.Second, Protocol: wire.Native, Chunk: 4, Depth: 2,
+		Sum: sum, Durability: wire.DurabilityFull, Shares: pump.Shares{0.5, 0.5},
 		Unconfirmed: "the host did not confirm",
 	})
 	p.Deleting(Deleting{Entries: 2, Of: 9, First: []Deletion{{Path: "old"}, {Path: "older"}}})
-	p.Deleted(Deletion{Path: "old", Kind: negotiate.EntryDirectory})
+	p.Deleted(Deletion{Path: "old", Kind: wire.EntryDirectory})
 	_ = p.Total(Total{Sources: 2, Failed: 1, Files: 1, Bytes: 10, Elapsed: time.Second, Deletes: true, Deleted: 1})
-	p.Fail(&SideError{Side: negotiate.DPU, Err: job.ErrIdle, Kept: 5})
+	p.Fail(&SideError{Side: wire.DPU, Err: job.ErrIdle, Kept: 5})
 }
 
 // The fields of each event, which programs rely on: they are only ever added.
@@ -105,10 +105,10 @@ func TestEventsEscapeUnprintableText(t *testing.T) {
 func TestEventsLeaveOutUnknownValues(t *testing.T) {
 	var out bytes.Buffer
 	p := New(io.Discard, &out, nil, Form{Output: option.OutputJSON}, true, zerolog.Nop())
-	p.Event(job.PeerKnown{Protocol: negotiate.Reference})
+	p.Event(job.PeerKnown{Protocol: wire.Reference})
 	p.Event(job.Planned{Size: job.Unknown})
 	p.Progress(job.Sample{Phase: job.Moving, Total: job.Unknown})
-	_ = p.Result(job.Summary{Protocol: negotiate.Reference})
+	_ = p.Result(job.Summary{Protocol: wire.Reference})
 	for line := range strings.Lines(out.String()) {
 		if _, err := checkEvent(line); err != nil {
 			t.Errorf("%s: %v", line, err)

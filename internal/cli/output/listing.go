@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -68,17 +68,17 @@ func (l *Listing) Entry(e share.Entry, isShare bool) {
 	switch {
 	case isShare:
 		name += ":"
-	case e.Kind == negotiate.EntryDirectory:
+	case e.Kind == wire.EntryDirectory:
 		name += "/"
 	}
 	switch {
 	case l.long && isShare:
 		fmt.Fprintf(l.out, "%s  %s\n", accessOf(e), name)
-	case l.long && e.Kind == negotiate.EntrySymlink:
+	case l.long && e.Kind == wire.EntrySymlink:
 		fmt.Fprintf(l.out, "%s  %14s  %s  %s -> %s\n", modeOf(e), "-", modified(e), name, entryName(e.Link))
 	case l.long:
 		size := "-"
-		if e.Kind == negotiate.EntryFile {
+		if e.Kind == wire.EntryFile {
 			size = fmt.Sprint(e.Size)
 		}
 		fmt.Fprintf(l.out, "%s  %14s  %s  %s\n", modeOf(e), size, modified(e), name)
@@ -94,7 +94,7 @@ func (l *Listing) event(e share.Entry, isShare bool) entryEvent {
 		return line
 	}
 	line.Mode, line.Modified, line.Link = fmt.Sprintf("%04o", e.Mode), modifiedAt(e).Format(time.RFC3339Nano), e.Link
-	if e.Kind == negotiate.EntryFile {
+	if e.Kind == wire.EntryFile {
 		line.Bytes = &e.Size
 	}
 	return line
@@ -114,8 +114,8 @@ func accessOf(e share.Entry) string {
 
 // modeOf returns kind and permissions as ls shows them.
 func modeOf(e share.Entry) string {
-	kind := map[negotiate.EntryKind]string{
-		negotiate.EntryDirectory: "d", negotiate.EntrySymlink: "l", negotiate.EntrySpecial: "?",
+	kind := map[wire.EntryKind]string{
+		wire.EntryDirectory: "d", wire.EntrySymlink: "l", wire.EntrySpecial: "?",
 	}[e.Kind]
 	if kind == "" {
 		kind = "-"

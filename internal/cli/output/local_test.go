@@ -13,7 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 var localPath = Path{File: "here", Local: true, Target: "there", Device: "0000:b1:00.0", Driver: "soft 1"}
@@ -21,8 +21,8 @@ var localPath = Path{File: "here", Local: true, Target: "there", Device: "0000:b
 // localResult returns the summary of a local copy, with a change.
 func localResult(change func(*job.Summary)) job.Summary {
 	s := job.Summary{
-		Sent: true, Path: "here", Target: "there", Size: 2 << 20, Elapsed: time.Second, Protocol: negotiate.Native,
-		Durability: negotiate.DurabilityFull, Sum: digest.Sum{}, Chunk: 1 << 20, Depth: 2,
+		Sent: true, Path: "here", Target: "there", Size: 2 << 20, Elapsed: time.Second, Protocol: wire.Native,
+		Durability: wire.DurabilityFull, Sum: digest.Sum{}, Chunk: 1 << 20, Depth: 2,
 	}
 	change(&s)
 	return s
@@ -37,10 +37,10 @@ func TestLocalSummary(t *testing.T) {
 		"a file": {func(*job.Summary) {},
 			"ok    copied here to there  2.0 MiB in 1s (2.0 MiB/s)\n" +
 				"      not verified (digest none), durable\n" + path},
-		"content only": {func(s *job.Summary) { s.Durability = negotiate.DurabilityFile },
+		"content only": {func(s *job.Summary) { s.Durability = wire.DurabilityFile },
 			"ok    copied here to there  2.0 MiB in 1s (2.0 MiB/s)\n" +
 				"      not verified (digest none), content durable\n" + path},
-		"from stdin": {func(s *job.Summary) { s.Path, s.Durability = "-", negotiate.DurabilityNone },
+		"from stdin": {func(s *job.Summary) { s.Path, s.Durability = "-", wire.DurabilityNone },
 			"ok    copied standard input to there  2.0 MiB in 1s (2.0 MiB/s)\n" +
 				"      not verified (digest none), not flushed\n" + path},
 		"to stdout": {func(s *job.Summary) { s.Target = "-" },
@@ -69,7 +69,7 @@ func TestLocalFailures(t *testing.T) {
 	m.Begin(localPath)
 	m.Event(treePlan)
 	told := job.FileDone{
-		Path: "c", Action: job.Failed, Err: aborted(negotiate.AbortTarget, "cannot create c: free some"),
+		Path: "c", Action: job.Failed, Err: aborted(wire.AbortTarget, "cannot create c: free some"),
 	}
 	m.Event(told)
 	summary := localResult(func(s *job.Summary) {
@@ -102,7 +102,7 @@ func TestLocalFailures(t *testing.T) {
 func TestLocalCopyDoesNotGuessWhatIsKept(t *testing.T) {
 	m := NewMonitor(&recorder{}, Asked{})
 	m.Begin(localPath)
-	m.Event(job.PeerKnown{Protocol: negotiate.Native})
+	m.Event(job.PeerKnown{Protocol: wire.Native})
 	m.Event(job.Planned{Sent: true, Size: 5, Digest: digest.CRC32C})
 	m.Progress.ChunkMoved(3)
 	if got := Sentence(m.Conclude(job.Summary{}, job.ErrIdle)); got != "no progress" {
@@ -115,10 +115,10 @@ func TestLocalEvents(t *testing.T) {
 	p := newJSON(&out, Form{Events: EventsAll}, zerolog.Nop())
 	m := NewMonitor(p, Asked{})
 	m.Begin(localPath)
-	m.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 2})
+	m.Event(job.PeerKnown{Protocol: wire.Native, Version: 2})
 	m.Event(job.Planned{Sent: true, Size: 2 << 20, Digest: digest.CRC32C})
-	m.Event(job.FileDone{Path: "x", Kind: negotiate.EntryFile, Action: job.Failed,
-		Err: aborted(negotiate.AbortTarget, "cannot create x")})
+	m.Event(job.FileDone{Path: "x", Kind: wire.EntryFile, Action: job.Failed,
+		Err: aborted(wire.AbortTarget, "cannot create x")})
 	m.Progress.Enter(job.Moving)
 	m.sample(m.Reporter.Progress)
 	if err := m.Conclude(localResult(func(*job.Summary) {}), nil); err != nil {

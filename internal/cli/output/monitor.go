@@ -10,7 +10,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Monitor feeds one reporter and remembers what explains a failure. Event may be called while it samples.
@@ -48,7 +49,7 @@ func (m *Monitor) Event(e job.Event) {
 	defer m.mu.Unlock()
 	switch e := e.(type) {
 	case job.PeerKnown:
-		m.native = e.Protocol == negotiate.Native
+		m.native = e.Protocol == wire.Native
 		m.Reporter.Event(e)
 		m.warnOfReference()
 		return
@@ -71,7 +72,7 @@ func (m *Monitor) Event(e job.Event) {
 
 // reasonOf returns why an entry failed. In a local copy it does not matter which side has told the other.
 func (m *Monitor) reasonOf(err error) error {
-	if said, is := errors.AsType[*negotiate.PeerAborted](err); is && m.path.Local {
+	if said, is := errors.AsType[*native.PeerAborted](err); is && m.path.Local {
 		return exit.Errorf(int(said.Code), "", "%s", said.Text)
 	}
 	return err

@@ -11,13 +11,14 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/ping"
 )
 
 // networkPath is the path of a copy with a daemon on another machine.
 var networkPath = Path{
-	Software: "dma-copy VERSION", Side: negotiate.Client, Driver: "network", Address: "lab:7483", File: "x",
+	Software: "dma-copy VERSION", Side: wire.Client, Driver: "network", Address: "lab:7483", File: "x",
 	Remote: "lab:in/x", Peer: &Peer{Key: "lab", Fingerprint: "dma-copy-v1:abc", Authenticated: true},
 }
 
@@ -28,23 +29,23 @@ func TestSummaryOfACopyBetweenMachines(t *testing.T) {
 	unnamed := networkPath
 	unnamed.Peer = &Peer{Fingerprint: "dma-copy-v1:abc", Authenticated: true}
 	for name, tc := range map[string]struct {
-		by        negotiate.Path
+		by        wire.Path
 		transport string
 		path      Path
 		want      string
 	}{
-		"tls": {negotiate.PathTLS, "", networkPath, "path  tls to lab:7483 (encrypted)\npeer  lab: authenticated\n"},
-		"tcp": {negotiate.PathTCP, "", networkPath,
+		"tls": {wire.PathTLS, "", networkPath, "path  tls to lab:7483 (encrypted)\npeer  lab: authenticated\n"},
+		"tcp": {wire.PathTCP, "", networkPath,
 			"path  tcp to lab:7483 (authenticated, not encrypted)\npeer  lab: authenticated\n"},
-		"rma": {negotiate.PathRMA, "rc_mlx5/mlx5_0:1", networkPath,
+		"rma": {wire.PathRMA, "rc_mlx5/mlx5_0:1", networkPath,
 			"path  rma over rc_mlx5/mlx5_0:1 to lab:7483 (authenticated, not encrypted)\npeer  lab: authenticated\n"},
-		"am, --auth none": {negotiate.PathMessages, "tcp/lo", nobody,
+		"am, --auth none": {wire.PathMessages, "tcp/lo", nobody,
 			"path  am over tcp/lo to lab:7483 (not encrypted)\npeer  not authenticated (--auth none)\n"},
-		"a key without a name": {negotiate.PathTLS, "", unnamed, "\npeer  dma-copy-v1:abc: authenticated\n"},
+		"a key without a name": {wire.PathTLS, "", unnamed, "\npeer  dma-copy-v1:abc: authenticated\n"},
 	} {
 		var out bytes.Buffer
-		s := job.Summary{Sent: true, Path: "x", Size: 1, Elapsed: time.Second, Protocol: negotiate.Native,
-			Durability: negotiate.DurabilityFull, DataPath: tc.by, Transport: tc.transport}
+		s := job.Summary{Sent: true, Path: "x", Size: 1, Elapsed: time.Second, Protocol: wire.Native,
+			Durability: wire.DurabilityFull, DataPath: tc.by, Transport: tc.transport}
 		writeSummary(&out, s, job.Planned{}, tc.path)
 		if !strings.Contains(out.String(), tc.want) || !strings.Contains(out.String(), "durable on the server") {
 			t.Errorf("%s: printed\n%s\nlacks %q", name, out.String(), tc.want)
@@ -56,8 +57,8 @@ func TestEventsOfACopyBetweenMachines(t *testing.T) {
 	var out bytes.Buffer
 	r := newJSON(&out, Form{}, zerolog.Nop())
 	r.Begin(networkPath)
-	r.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 1})
-	if err := r.Result(job.Summary{Sent: true, Path: "x", Protocol: negotiate.Native, DataPath: negotiate.PathRMA,
+	r.Event(job.PeerKnown{Protocol: wire.Native, Version: 1})
+	if err := r.Result(job.Summary{Sent: true, Path: "x", Protocol: wire.Native, DataPath: wire.PathRMA,
 		Transport: "rc_mlx5/mlx5_0:1"}); err != nil {
 		t.Fatal(err)
 	}
@@ -88,12 +89,12 @@ func TestPingOfAnotherMachine(t *testing.T) {
 
 // Between machines there is no host and no DPU, and a daemon is not on a side.
 func TestFailureBetweenMachines(t *testing.T) {
-	refused := &negotiate.Refusal{Code: negotiate.AbortRefused, Text: "not there"}
+	refused := &service.Refusal{Code: wire.AbortRefused, Text: "not there"}
 	for want, err := range map[string]error{
 		"the daemon refused: not there": refused,
 		"something else":                errors.New("something else"),
 	} {
-		if got := Sentence(&SideError{Side: negotiate.Client, Err: err}); got != want {
+		if got := Sentence(&SideError{Side: wire.Client, Err: err}); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -11,7 +11,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/ping"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -40,7 +42,7 @@ type outcome struct {
 
 // wording returns the cause of a failure on one side in the user's words, where the error has those of the protocol or
 // of the device.
-type wording func(side negotiate.Side, err error) string
+type wording func(side wire.Side, err error) string
 
 // classify returns the outcome of a failed run. A signal comes first, then what the peer reported, then an error that
 // carries its own code.
@@ -48,10 +50,10 @@ func classify(err error) outcome {
 	if interrupted, is := errors.AsType[exit.Interrupted](err); is {
 		return outcome{code: interrupted.ExitCode()}
 	}
-	if said, is := errors.AsType[*negotiate.PeerAborted](err); is {
+	if said, is := errors.AsType[*native.PeerAborted](err); is {
 		return outcome{code: int(said.Code), reword: abortReason}
 	}
-	if refused, is := errors.AsType[*negotiate.Refusal](err); is {
+	if refused, is := errors.AsType[*protocol.Refusal](err); is {
 		return outcome{code: int(refused.Code), reword: refusalReason}
 	}
 	if failed, is := errors.AsType[exit.Coder](err); is {
@@ -79,7 +81,7 @@ var libraryOutcomes = []struct {
 		"compare the words with those of dma-copy keys show on the other side, then run dma-copy keys trust here", nil},
 	{oneOf(secure.ErrRefused), exit.Refused,
 		"run dma-copy keys trust there with the key that dma-copy keys show prints here", nil},
-	{oneOf(negotiate.ErrWordsDiffer), exit.Refused, "", nil},
+	{oneOf(wire.ErrWordsDiffer), exit.Refused, "", nil},
 	{oneOf(secure.ErrTimeout), exit.Peer, "check the other side", nil},
 	{oneOf(secure.ErrPacketsLost), exit.Peer,
 		"check the MTU on the way to the other side, also of tunnels, and that ICMP is let through", nil},
@@ -108,22 +110,22 @@ var libraryOutcomes = []struct {
 	{oneOf(job.ErrSource), exit.Source, "", nil},
 	{oneOf(job.ErrTarget), exit.Target, "", nil},
 	{oneOf(job.ErrCopy), exit.Failure, "", nil},
-	{oneOf(negotiate.ErrOutcomeUnknown), exit.Peer,
+	{oneOf(wire.ErrOutcomeUnknown), exit.Peer,
 		"compare both files (dma-copy verify)", ofPeer("transfer outcome unknown: the %s did not confirm the commit")},
 	{needsNative, exit.Protocol, "run dma-copy on the other side too",
 		ofPeer("the %s uses the reference protocol, which does not support streams")},
-	{oneOf(negotiate.ErrNeedsNative, negotiate.ErrEmptyFile), exit.Protocol, "", nil},
-	{oneOf(negotiate.ErrVersion), exit.Protocol,
+	{oneOf(wire.ErrNeedsNative, wire.ErrEmptyFile), exit.Protocol, "", nil},
+	{oneOf(wire.ErrVersion), exit.Protocol,
 		"run releases of dma-copy with a common protocol version on both sides", withDetail},
-	{oneOf(negotiate.ErrServiceVersion), exit.Protocol,
+	{oneOf(protocol.ErrVersion), exit.Protocol,
 		"run releases of dma-copy with a common version of it on both sides", withDetail},
-	{oneOf(negotiate.ErrPayload), exit.Digest, "check the memory of both sides and the device", withDetail},
-	{oneOf(negotiate.ErrNoPath), exit.Device,
+	{oneOf(protocol.ErrPayload), exit.Digest, "check the memory of both sides and the device", withDetail},
+	{oneOf(wire.ErrNoPath), exit.Device,
 		"leave out --path on both sides, and see what dma-copy devices lists there", withDetail},
 	{oneOf(ping.ErrLost), exit.Peer,
 		"check the other side and try again", ofPeer("the connection to the %s was lost before the last round trip")},
-	{oneOf(job.ErrHostFailed), exit.Failure, "see its error message", leavingOut[*negotiate.Error]},
-	{oneOf(negotiate.ErrPeerFailed), exit.Failure, "see its error message", ofPeer("the %s reported a failure")},
+	{oneOf(job.ErrHostFailed), exit.Failure, "see its error message", leavingOut[*wire.Error]},
+	{oneOf(wire.ErrPeerFailed), exit.Failure, "see its error message", ofPeer("the %s reported a failure")},
 	{oneOf(comch.ErrPeerAbsent), exit.Peer, "start the other side, or raise --wait", nil},
 	{oneOf(comch.ErrMessageSize), exit.Protocol, "give both sides the same max_msg_size in DMA_COPY_SOFT_LIMITS",
 		ofPeer("the %s refused the connection: the maximum message sizes differ")},
@@ -133,14 +135,14 @@ var libraryOutcomes = []struct {
 	{oneOf(service.ErrTurnedAway), exit.Peer,
 		"too many others may be connecting, or it is shutting down: raise --wait, or see its log", nil},
 	{requestLost, exit.Peer, "check the other side and try again", ofRequest},
-	{oneOf(comch.ErrPeerLost, negotiate.ErrPeerLost), exit.Peer, "check the other side and copy again",
+	{oneOf(comch.ErrPeerLost, wire.ErrPeerLost), exit.Peer, "check the other side and copy again",
 		ofPeer("the connection to the %s was lost before the copy ended")},
 	{oneOf(job.ErrIdle), exit.Peer, "", nil},
 	{oneOf(job.ErrHung), exit.Peer, "check the device and the disk", nil},
 	{ofPing, exit.Protocol, "run the same release of dma-copy on both sides", nil},
-	{ofType[*negotiate.Error], exit.Protocol,
+	{ofType[*wire.Error], exit.Protocol,
 		"run a supported release of dma-copy or doca_dma_copy on the other side", nil},
-	{oneOf(negotiate.ErrMalformed), exit.Protocol, "run the same release of dma-copy on both sides", nil},
+	{oneOf(wire.ErrMalformed), exit.Protocol, "run the same release of dma-copy on both sides", nil},
 	{oneOf(syscall.EMFILE), exit.Usage, HintProcessFiles, nil},
 	{oneOf(syscall.ENFILE), exit.Usage, HintSystemFiles, nil},
 	{ofType[*doca.Error], exit.Device, hintDevice, nil},
@@ -186,33 +188,33 @@ func misnamed(kind string) func(error) bool {
 // needsNative reports whether a stream met a peer of the reference protocol. Other errors with ErrNeedsNative have a
 // text of their own.
 func needsNative(err error) bool {
-	return errors.Is(err, negotiate.ErrNeedsNative) && ofType[*negotiate.Error](err)
+	return errors.Is(err, wire.ErrNeedsNative) && ofType[*wire.Error](err)
 }
 
 // requestLost reports whether the connection was lost during a request other than a copy.
 func requestLost(err error) bool {
-	return ofType[*requestError](err) && oneOf(comch.ErrPeerLost, negotiate.ErrPeerLost, negotiate.ErrServiceLost)(err)
+	return ofType[*requestError](err) && oneOf(comch.ErrPeerLost, wire.ErrPeerLost, protocol.ErrLost)(err)
 }
 
 // ofRequest says which request the loss of the connection ended.
-func ofRequest(side negotiate.Side, err error) string {
+func ofRequest(side wire.Side, err error) string {
 	failed, _ := errors.AsType[*requestError](err)
 	return fmt.Sprintf("the connection to the %s was lost before the %s ended", side.Other(), failed.request)
 }
 
 // ofPing reports whether the protocol of a ping was violated.
 func ofPing(err error) bool {
-	failed, is := errors.AsType[*negotiate.Error](err)
-	return is && (failed.State == negotiate.AwaitGreeting || failed.State == negotiate.Pinging)
+	failed, is := errors.AsType[*wire.Error](err)
+	return is && (failed.State == protocol.AwaitGreeting || failed.State == protocol.Pinging)
 }
 
 // ofPeer rewords a failure as a sentence about the other side, which takes the place of %s.
 func ofPeer(sentence string) wording {
-	return func(side negotiate.Side, _ error) string { return fmt.Sprintf(sentence, side.Other()) }
+	return func(side wire.Side, _ error) string { return fmt.Sprintf(sentence, side.Other()) }
 }
 
 // leavingOut removes what an error of type T adds to the errors around it.
-func leavingOut[T error](_ negotiate.Side, err error) string {
+func leavingOut[T error](_ wire.Side, err error) string {
 	text := err.Error()
 	if inner, is := errors.AsType[T](err); is {
 		text = strings.Replace(text, ": "+inner.Error(), "", 1)
@@ -221,14 +223,14 @@ func leavingOut[T error](_ negotiate.Side, err error) string {
 }
 
 // withDetail returns the reason and the detail, such as two version ranges, without the text that the protocol adds.
-func withDetail(_ negotiate.Side, err error) string {
-	apart, _ := errors.AsType[*negotiate.Error](err)
+func withDetail(_ wire.Side, err error) string {
+	apart, _ := errors.AsType[*wire.Error](err)
 	return fmt.Sprintf("%s: %s", apart.Err, apart.Detail)
 }
 
 // abortReason returns the reason in the peer's abort message.
-func abortReason(side negotiate.Side, err error) string {
-	said, _ := errors.AsType[*negotiate.PeerAborted](err)
+func abortReason(side wire.Side, err error) string {
+	said, _ := errors.AsType[*native.PeerAborted](err)
 	if ofType[unbegun](err) {
 		return refusalSentence(side, said.Text)
 	}
@@ -239,14 +241,14 @@ func abortReason(side negotiate.Side, err error) string {
 }
 
 // refusalReason returns the reason for which a daemon refused.
-func refusalReason(side negotiate.Side, err error) string {
-	said, _ := errors.AsType[*negotiate.Refusal](err)
+func refusalReason(side wire.Side, err error) string {
+	said, _ := errors.AsType[*protocol.Refusal](err)
 	return refusalSentence(side, said.Text)
 }
 
-func refusalSentence(side negotiate.Side, text string) string {
+func refusalSentence(side wire.Side, text string) string {
 	daemon := "the daemon on the " + side.Other().String()
-	if side == negotiate.Client {
+	if side == wire.Client {
 		daemon = "the daemon"
 	}
 	if text == "" {

@@ -13,7 +13,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/ping"
 )
 
@@ -23,11 +24,11 @@ var somePings = ping.Summary{
 
 // everyPingEvent reports round trips with every type of event.
 func everyPingEvent(r *PingReporter) {
-	r.Begin(Path{Software: "dma-copy VERSION", Side: negotiate.DPU, Device: "0000:03:00.1", Driver: "soft 1"})
+	r.Begin(Path{Software: "dma-copy VERSION", Side: wire.DPU, Device: "0000:03:00.1", Driver: "soft 1"})
 	r.Event(ping.Connected{Version: 1})
-	r.Event(ping.Text{From: negotiate.Host, Text: "a\x1b\xffb"})
+	r.Event(ping.Text{From: wire.Host, Text: "a\x1b\xffb"})
 	_ = r.Result(somePings)
-	r.Fail(&SideError{Side: negotiate.DPU, Err: ping.ErrLost})
+	r.Fail(&SideError{Side: wire.DPU, Err: ping.ErrLost})
 }
 
 func TestPingText(t *testing.T) {
@@ -35,7 +36,7 @@ func TestPingText(t *testing.T) {
 	r := NewPing(&out, option.OutputText, false, zerolog.Nop())
 	r.Begin(Path{Driver: "soft 1", Reason: "why\nnot"})
 	r.Event(ping.Connected{Version: 1})
-	r.Event(ping.Text{From: negotiate.DPU, Text: "a\x1b[2J\nb"})
+	r.Event(ping.Text{From: wire.DPU, Text: "a\x1b[2J\nb"})
 	fast := somePings
 	fast.Fast, fast.Count, fast.Size = true, 1, 1
 	for _, s := range []ping.Summary{somePings, fast} {
@@ -89,24 +90,24 @@ func TestPingFailures(t *testing.T) {
 		code     int
 		sentence string
 	}{
-		{negotiate.ErrPayload, exit.Digest, "host: a payload came back changed: the detail: check the memory"},
-		{negotiate.ErrNoPath, exit.Device, noPath},
+		{service.ErrPayload, exit.Digest, "host: a payload came back changed: the detail: check the memory"},
+		{wire.ErrNoPath, exit.Device, noPath},
 	} {
-		err := &SideError{Side: negotiate.Host, Err: &negotiate.Error{Err: test.err, Detail: "the detail"}}
+		err := &SideError{Side: wire.Host, Err: &wire.Error{Err: test.err, Detail: "the detail"}}
 		if code := ExitCode(err); code != test.code || !strings.HasPrefix(Sentence(err), test.sentence) {
 			t.Errorf("%v: code %d, %s", test.err, code, Sentence(err))
 		}
 	}
-	lost := &SideError{Side: negotiate.Host, Err: ping.ErrLost}
+	lost := &SideError{Side: wire.Host, Err: ping.ErrLost}
 	const sentence = "host: the connection to the DPU was lost before the last round trip: "
 	if code := ExitCode(lost); code != exit.Peer || !strings.HasPrefix(Sentence(lost), sentence) {
 		t.Errorf("code %d, %s", code, Sentence(lost))
 	}
-	refused := &SideError{Side: negotiate.Host, Err: comch.ErrRefused}
+	refused := &SideError{Side: wire.Host, Err: comch.ErrRefused}
 	if code := ExitCode(refused); code != exit.Peer || strings.Contains(Sentence(refused), "copy") {
 		t.Errorf("code %d, %s", code, Sentence(refused))
 	}
-	err := &negotiate.Error{State: negotiate.Pinging, Err: negotiate.ErrOutOfOrder}
+	err := &wire.Error{State: service.Pinging, Err: wire.ErrOutOfOrder}
 	if ExitCode(err) != exit.Protocol || strings.Contains(Sentence(err), "doca_dma_copy") {
 		t.Errorf("code %d, %s", ExitCode(err), Sentence(err))
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -185,7 +185,7 @@ func TestWaitingForThePeer(t *testing.T) {
 		newText(io.Discard, &log, nil, Form{}, zerolog.Nop()),
 		newJSON(&events, Form{}, zerolog.Nop()),
 	} {
-		f.Begin(Path{Side: negotiate.Host})
+		f.Begin(Path{Side: wire.Host})
 		f.Progress(job.Sample{Phase: job.Meeting})
 	}
 	want := eraseLine + "waiting for the DPU"

@@ -10,14 +10,15 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // Deletion is an entry of the target that the source does not have.
 type Deletion struct {
 	Path   string // below the target; any bytes but NUL
-	Kind   negotiate.EntryKind
+	Kind   wire.EntryKind
 	DryRun bool  // it would be deleted
 	Err    error // why it is still there; nil otherwise
 
@@ -27,7 +28,7 @@ type Deletion struct {
 // reason returns why it is deleted, if the source has its name.
 func (d Deletion) reason() string {
 	if d.InTheWay {
-		return negotiate.ChangeType.String()
+		return native.ChangeType.String()
 	}
 	return ""
 }
@@ -145,7 +146,7 @@ func (r *textReporter) Deleted(d Deletion) {
 }
 
 func deletedName(d Deletion) string {
-	if d.Kind == negotiate.EntryDirectory {
+	if d.Kind == wire.EntryDirectory {
 		return entryName(d.Path) + "/"
 	}
 	return entryName(d.Path)

@@ -17,7 +17,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -25,14 +27,14 @@ import (
 
 // daemonPath is the path of a copy with a daemon whose key is trusted.
 var daemonPath = Path{
-	Side: negotiate.Host, Driver: "soft 1", File: "x", Remote: "dpu:in/x",
+	Side: wire.Host, Driver: "soft 1", File: "x", Remote: "dpu:in/x",
 	Peer: &Peer{Key: "dpu", Fingerprint: "dma-copy-v1:abc", Authenticated: true},
 }
 
 func TestSummaryOfACopyWithADaemon(t *testing.T) {
 	sum, _ := digest.ParseSum("crc32c:1f0e22c4")
-	done := job.Summary{Sent: true, Path: "x", Size: 1 << 20, Elapsed: time.Second, Protocol: negotiate.Native,
-		Sum: sum, Durability: negotiate.DurabilityFull}
+	done := job.Summary{Sent: true, Path: "x", Size: 1 << 20, Elapsed: time.Second, Protocol: wire.Native,
+		Sum: sum, Durability: wire.DurabilityFull}
 	received, streamed := done, done
 	received.Sent = false
 	streamed.Sent, streamed.Path = false, option.Stream
@@ -97,7 +99,7 @@ func TestDeletionsAsText(t *testing.T) {
 		d              Deletion
 		stdout, stderr string
 	}{
-		"a directory": {Form{}, Deletion{Path: "a\nb", Kind: negotiate.EntryDirectory}, "", "deleted a\\nb/\n"},
+		"a directory": {Form{}, Deletion{Path: "a\nb", Kind: wire.EntryDirectory}, "", "deleted a\\nb/\n"},
 		"quiet":       {Form{Quiet: true}, Deletion{Path: "a"}, "", ""},
 		"a dry run":   {Form{DryRun: true}, Deletion{Path: "a"}, "delete     -                     -  a\n", ""},
 		"a failure, even if quiet": {Form{Quiet: true},
@@ -148,14 +150,14 @@ func TestUnfinished(t *testing.T) {
 }
 
 func TestOutcomesOfTheService(t *testing.T) {
-	refusal := &negotiate.Refusal{Code: negotiate.AbortTarget, Text: "no\x1bspace"}
+	refusal := &protocol.Refusal{Code: wire.AbortTarget, Text: "no\x1bspace"}
 	for _, tc := range []struct {
 		err  error
 		code int
 		want string
 	}{
 		{refusal, exit.Target, `host: the daemon on the DPU refused: no\x1bspace`},
-		{&negotiate.Refusal{Code: negotiate.AbortRefused}, exit.Refused,
+		{&protocol.Refusal{Code: wire.AbortRefused}, exit.Refused,
 			"host: the daemon on the DPU refused without a reason"},
 		{&secure.UntrustedError{Key: identity.Public{}, Err: errors.New("it is not trusted here")}, exit.Refused,
 			"host: the key of the peer is refused: it is not trusted here (its words: "},
@@ -165,12 +167,12 @@ func TestOutcomesOfTheService(t *testing.T) {
 		{secure.ErrHandshake, exit.Protocol, "host: the peer did not authenticate: run dma-copy of the same release"},
 		{service.ErrRefused, exit.Refused, "host: refused"},
 		{service.ErrDraining, exit.Peer, "host: the daemon is shutting down: start it again"},
-		{&negotiate.Error{Err: negotiate.ErrServiceVersion, Detail: "the command supports 2, the daemon 1"},
+		{&wire.Error{Err: protocol.ErrVersion, Detail: "the command supports 2, the daemon 1"},
 			exit.Protocol,
 			"host: no common version of the service protocol: the command supports 2, the daemon 1: run releases of"},
 		{service.ErrBusy, exit.Peer, "host: timeout: the daemon served other commands until the end of --wait: raise"},
 	} {
-		err := &SideError{Side: negotiate.Host, Err: fmt.Errorf("%w", tc.err)}
+		err := &SideError{Side: wire.Host, Err: fmt.Errorf("%w", tc.err)}
 		if got := ExitCode(err); got != tc.code {
 			t.Errorf("%v: exit code %d, want %d", tc.err, got, tc.code)
 		}
@@ -187,7 +189,7 @@ func TestLostDuringARequest(t *testing.T) {
 		want string
 	}{
 		{comch.ErrPeerLost, "host: the connection to the DPU was lost before the list ended: check the other side"},
-		{&negotiate.Error{Err: negotiate.ErrPeerLost}, "host: the connection to the DPU was lost before the list"},
+		{&wire.Error{Err: wire.ErrPeerLost}, "host: the connection to the DPU was lost before the list"},
 		{service.ErrDraining, "host: the daemon is shutting down; close: start it again"},
 	} {
 		err := InRequest("list", errors.Join(onHost(tc.err), errors.New("close")))
@@ -202,7 +204,7 @@ func TestLostDuringARequest(t *testing.T) {
 
 // An abort by a daemon is a refusal as long as nothing was copied, and never one by another peer.
 func TestAbortByADaemon(t *testing.T) {
-	aborted := &negotiate.Error{Err: &negotiate.PeerAborted{Code: negotiate.AbortSource, Text: "x exists and differs"}}
+	aborted := &wire.Error{Err: &native.PeerAborted{Code: wire.AbortSource, Text: "x exists and differs"}}
 	for _, tc := range []struct {
 		path  Path
 		moved int64
@@ -210,7 +212,7 @@ func TestAbortByADaemon(t *testing.T) {
 	}{
 		{daemonPath, 0, "host: the daemon on the DPU refused: x exists and differs"},
 		{daemonPath, 5, "host: the DPU aborted: x exists and differs"},
-		{Path{Side: negotiate.Host, File: "x"}, 0, "host: the DPU aborted: x exists and differs"},
+		{Path{Side: wire.Host, File: "x"}, 0, "host: the DPU aborted: x exists and differs"},
 	} {
 		m := NewMonitor(&recorder{}, Asked{})
 		m.Begin(tc.path)
@@ -241,12 +243,12 @@ func TestListForADaemon(t *testing.T) {
 func everyEntry(l *Listing) {
 	l.Begin(Path{Software: "dma-copy VERSION", Peer: &Peer{Software: "dma-copy 1.0"}})
 	l.Place(share.Remote{Peer: "dpu"}, false)
-	l.Entry(share.Entry{Path: "in", Kind: negotiate.EntryDirectory, Mode: 0o600}, true)
+	l.Entry(share.Entry{Path: "in", Kind: wire.EntryDirectory, Mode: 0o600}, true)
 	l.Place(share.Remote{Peer: "dpu", Share: "in"}, true)
 	at := disk.Timestamp{Sec: 1_000_000_000}
-	l.Entry(share.Entry{Path: "d", Kind: negotiate.EntryDirectory, Mode: 0o755, Modified: at}, false)
-	l.Entry(share.Entry{Path: "f\x1b", Kind: negotiate.EntryFile, Mode: 0o640, Size: 1234, Modified: at}, false)
-	l.Entry(share.Entry{Path: "l", Kind: negotiate.EntrySymlink, Mode: 0o777, Link: "f\n", Modified: at}, false)
+	l.Entry(share.Entry{Path: "d", Kind: wire.EntryDirectory, Mode: 0o755, Modified: at}, false)
+	l.Entry(share.Entry{Path: "f\x1b", Kind: wire.EntryFile, Mode: 0o640, Size: 1234, Modified: at}, false)
+	l.Entry(share.Entry{Path: "l", Kind: wire.EntrySymlink, Mode: 0o777, Link: "f\n", Modified: at}, false)
 }
 
 func TestListingAsText(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -18,7 +19,7 @@ import (
 // Path describes the device and driver of a copy on this side, or of a local copy, or the other machine.
 type Path struct {
 	Software string // name and version of this program
-	Side     negotiate.Side
+	Side     wire.Side
 	Local    bool   // both sides are in this process
 	Target   string // of a local copy, as given
 	Device   string // PCI address, or the RDMA device of an SF; empty between machines
@@ -32,8 +33,8 @@ type Path struct {
 	Remote string // what the peer's file is called, of a copy with a daemon; otherwise empty
 	Peer   *Peer  // the daemon; nil for any other copy
 
-	Location negotiate.Location // of the peer's file, as the peer says; zero if it does not, or has not yet
-	Wait     Wait               // for the other side; may be zero
+	Location native.Location // of the peer's file, as the peer says; zero if it does not, or has not yet
+	Wait     Wait            // for the other side; may be zero
 }
 
 // Peer describes a daemon to the user of a command.
@@ -89,14 +90,14 @@ func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 
 // claim returns who the daemon says it is. Its key says who it is.
 func (p Peer) claim() string {
-	if at := locationTitle(negotiate.Location{Machine: p.Machine, User: p.User}); at != "" {
+	if at := locationTitle(native.Location{Machine: p.Machine, User: p.User}); at != "" {
 		return "; says it is " + at
 	}
 	return ""
 }
 
 // locationTitle returns where the peer's file is, as scp and rsync write it: USER@MACHINE:PATH.
-func locationTitle(l negotiate.Location) string {
+func locationTitle(l native.Location) string {
 	at := l.Machine
 	if l.User != "" && at != "" {
 		at = l.User + "@" + at
@@ -212,7 +213,7 @@ func sumOf(s job.Summary) string {
 
 func verified(s job.Summary, planned job.Planned) string {
 	switch {
-	case s.Protocol != negotiate.Native:
+	case s.Protocol != wire.Native:
 		return "not verified (reference protocol)"
 	case !compared(s, planned):
 		return "not verified (digest none)"
@@ -226,8 +227,8 @@ func verified(s job.Summary, planned job.Planned) string {
 }
 
 // durability returns what is known of the receiver's disk.
-func durability(s job.Summary, side negotiate.Side) string {
-	if s.Protocol != negotiate.Native {
+func durability(s job.Summary, side wire.Side) string {
+	if s.Protocol != wire.Native {
 		return referenceDurability(s, side)
 	}
 	where := " here"
@@ -240,9 +241,9 @@ func durability(s job.Summary, side negotiate.Side) string {
 	switch {
 	case s.Target == option.Stream, !s.Sent && s.Path == option.Stream:
 		return "written to the stream"
-	case s.Durability == negotiate.DurabilityFull:
+	case s.Durability == wire.DurabilityFull:
 		return "durable" + where
-	case s.Durability == negotiate.DurabilityFile:
+	case s.Durability == wire.DurabilityFile:
 		return "content durable" + where
 	default:
 		return "not flushed" + where
@@ -251,11 +252,11 @@ func durability(s job.Summary, side negotiate.Side) string {
 
 // referenceDurability returns what the reference protocol tells: the DPU reports success after its own file is
 // durable; a host that receives reports failures only.
-func referenceDurability(s job.Summary, side negotiate.Side) string {
+func referenceDurability(s job.Summary, side wire.Side) string {
 	switch {
 	case !s.Sent:
 		return "durable here"
-	case side == negotiate.Host:
+	case side == wire.Host:
 		return "durable on the DPU if it runs dma-copy, else unknown"
 	default:
 		return "durability on the host unknown"
@@ -312,7 +313,7 @@ func shapeOf(s job.Summary, path Path) string {
 	if path.Local {
 		parts = append(parts, "local DMA on "+path.Device)
 	}
-	if s.DataPath == negotiate.PathFast {
+	if s.DataPath == wire.PathFast {
 		parts = append(parts, "over producers and consumers")
 	}
 	if s.Chunk > 0 {
@@ -328,7 +329,7 @@ func shapeOf(s job.Summary, path Path) string {
 }
 
 // MostTime names the stage that limits the copy.
-func MostTime(stage pump.Stage, share float64, side negotiate.Side) string {
+func MostTime(stage pump.Stage, share float64, side wire.Side) string {
 	if stage == pump.Peer {
 		return fmt.Sprintf("waiting for the %s %.0f%%", side.Other(), 100*share)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
@@ -85,15 +85,15 @@ func (r *textReporter) Event(e job.Event) {
 }
 
 // planLine returns the line about an entry in the plan of a dry run: action, why, size of a file in bytes, path.
-func planLine(side negotiate.Side, e job.FileDone) string {
+func planLine(side wire.Side, e job.FileDone) string {
 	action, size, name := e.Action.String(), "-", entryName(e.Path)
 	if e.Action == job.WouldCopy {
 		action = "copy"
 	}
 	switch e.Kind {
-	case negotiate.EntryFile:
+	case wire.EntryFile:
 		size = strconv.FormatInt(e.Bytes, 10)
-	case negotiate.EntryDirectory:
+	case wire.EntryDirectory:
 		name += "/"
 	}
 	if e.Action == job.Failed {
@@ -162,7 +162,7 @@ func (r *textReporter) Result(s job.Summary) error {
 
 // singleFile returns what has been done about the file of a transfer without a tree.
 func singleFile(s job.Summary) job.FileDone {
-	e := job.FileDone{Path: s.Path, Kind: negotiate.EntryFile, Action: job.Copied, Bytes: s.Size}
+	e := job.FileDone{Path: s.Path, Kind: wire.EntryFile, Action: job.Copied, Bytes: s.Size}
 	switch {
 	case s.UpToDate:
 		e.Action = job.Unchanged

@@ -15,13 +15,14 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 var (
-	treePath = Path{Side: negotiate.Host, Driver: "soft 1", File: "photos"}
+	treePath = Path{Side: wire.Host, Driver: "soft 1", File: "photos"}
 	treePlan = job.Planned{Sent: true, Tree: true, Size: job.Unknown, Digest: digest.CRC32C,
-		Durability: negotiate.DurabilityFull}
+		Durability: wire.DurabilityFull}
 )
 
 // treeResult returns the summary of a tree that this side has sent, with a change.
@@ -29,8 +30,8 @@ func treeResult(change func(*job.TreeSummary)) job.Summary {
 	t := &job.TreeSummary{Files: 9900, Directories: 1, Symlinks: 2, Unchanged: 100, Bytes: 40 << 20}
 	change(t)
 	return job.Summary{
-		Sent: true, Path: "photos", Size: 41 << 20, Elapsed: 200 * time.Millisecond, Protocol: negotiate.Native,
-		Durability: negotiate.DurabilityFull, Tree: t,
+		Sent: true, Path: "photos", Size: 41 << 20, Elapsed: 200 * time.Millisecond, Protocol: wire.Native,
+		Durability: wire.DurabilityFull, Tree: t,
 	}
 }
 
@@ -42,11 +43,11 @@ func planned(s job.Summary) job.Summary {
 
 // entries are one entry of each action.
 var entries = []job.FileDone{
-	{Path: "", Kind: negotiate.EntryDirectory, Action: job.Unchanged},
-	{Path: "a b", Kind: negotiate.EntryFile, Action: job.WouldCopy, Bytes: 4096, Change: negotiate.ChangeSize},
-	{Path: "a\n\xff\\", Kind: negotiate.EntryFile, Action: job.Copied, Bytes: 7},
-	{Path: "link", Kind: negotiate.EntrySymlink, Action: job.Skipped},
-	{Path: "z", Kind: negotiate.EntryFile, Action: job.Failed, Err: fmt.Errorf("%w: no space", job.ErrTarget)},
+	{Path: "", Kind: wire.EntryDirectory, Action: job.Unchanged},
+	{Path: "a b", Kind: wire.EntryFile, Action: job.WouldCopy, Bytes: 4096, Change: native.ChangeSize},
+	{Path: "a\n\xff\\", Kind: wire.EntryFile, Action: job.Copied, Bytes: 7},
+	{Path: "link", Kind: wire.EntrySymlink, Action: job.Skipped},
+	{Path: "z", Kind: wire.EntryFile, Action: job.Failed, Err: fmt.Errorf("%w: no space", job.ErrTarget)},
 }
 
 func TestTreeSummaryAsText(t *testing.T) {
@@ -118,7 +119,7 @@ func TestPlanOfADryRun(t *testing.T) {
 func TestPlanOfAFile(t *testing.T) {
 	for want, s := range map[string]job.Summary{
 		"copy       new                  10  a\\nb\n": {
-			Path: "a\nb", Size: 10, DryRun: true, Change: negotiate.ChangeNew,
+			Path: "a\nb", Size: 10, DryRun: true, Change: native.ChangeNew,
 		},
 		"unchanged  -                    10  file\n": {Path: "file", Size: 10, DryRun: true, UpToDate: true},
 		"existing   -                    10  file\n": {Path: "file", Size: 10, DryRun: true, Existing: true},
@@ -192,8 +193,8 @@ func TestEntriesWithEvents(t *testing.T) {
 func TestEventsOfAFileThatIsUpToDate(t *testing.T) {
 	var out bytes.Buffer
 	p := newJSON(&out, Form{}, zerolog.Nop())
-	p.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 2})
-	summary := job.Summary{Path: "file", Size: 10, UpToDate: true, Elapsed: time.Second, Protocol: negotiate.Native}
+	p.Event(job.PeerKnown{Protocol: wire.Native, Version: 2})
+	summary := job.Summary{Path: "file", Size: 10, UpToDate: true, Elapsed: time.Second, Protocol: wire.Native}
 	if err := p.Result(summary); err != nil {
 		t.Fatal(err)
 	}
@@ -214,10 +215,10 @@ func TestEventsOfAFileThatIsUpToDate(t *testing.T) {
 func TestEventsOfADryRunOfAFile(t *testing.T) {
 	var out bytes.Buffer
 	p := newJSON(&out, Form{DryRun: true}, zerolog.Nop())
-	p.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 2})
+	p.Event(job.PeerKnown{Protocol: wire.Native, Version: 2})
 	summary := job.Summary{
-		Path: "file", Size: 10, DryRun: true, Elapsed: time.Second, Protocol: negotiate.Native,
-		Durability: negotiate.DurabilityFull,
+		Path: "file", Size: 10, DryRun: true, Elapsed: time.Second, Protocol: wire.Native,
+		Durability: wire.DurabilityFull,
 	}
 	if err := p.Result(summary); err != nil {
 		t.Fatal(err)
@@ -244,7 +245,7 @@ func TestFailedEntries(t *testing.T) {
 		t.AddFailure(job.FailedEntry{
 			Path: "b", Err: job.NewError(job.ErrSource, nil, "check the disk", "cannot read b"),
 		})
-		t.AddFailure(job.FailedEntry{Path: "c", Err: aborted(negotiate.AbortTarget, "cannot create c")})
+		t.AddFailure(job.FailedEntry{Path: "c", Err: aborted(wire.AbortTarget, "cannot create c")})
 		for i := range 30 {
 			t.AddFailure(job.FailedEntry{Path: fmt.Sprintf("d%d", i), Err: job.ErrTarget})
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -156,7 +156,7 @@ func waitingOf(wait Wait, lasted time.Duration) waitingEvent {
 // WaitForPeer returns the wait of a copy without a daemon for the other side, whose device address or name is known
 // only as far as this side has it: host is the PCI address of the host function, empty if it is not known. file is the
 // file of this side, and word what both sides must be given, empty for nothing.
-func WaitForPeer(side negotiate.Side, host, file, word string, limit time.Duration) Wait {
+func WaitForPeer(side wire.Side, host, file, word string, limit time.Duration) Wait {
 	behind := " -f " + fileThere(file)
 	if word != "" {
 		behind += " --with=" + shellQuoted(word, "WORD")
@@ -194,7 +194,7 @@ var plainWord = regexp.MustCompile(`^[\w.,:@%+=/-]+$`)
 
 // WaitForCommand returns the wait of a command that both sides run, such as "dma-copy ping", for the same command on
 // the other side.
-func WaitForCommand(side negotiate.Side, host, command string, limit time.Duration) Wait {
+func WaitForCommand(side wire.Side, host, command string, limit time.Duration) Wait {
 	w := WaitForPeer(side, host, "", "", limit)
 	w.Start = startThere(side, host, command, "")
 	return w
@@ -202,7 +202,7 @@ func WaitForCommand(side negotiate.Side, host, command string, limit time.Durati
 
 // WaitForDaemon returns the wait of a command for the daemon on the other side of a device, or at an address. host is
 // as for WaitForPeer. anonymous says that nobody is authenticated.
-func WaitForDaemon(side negotiate.Side, host, address string, anonymous bool, limit time.Duration) Wait {
+func WaitForDaemon(side wire.Side, host, address string, anonymous bool, limit time.Duration) Wait {
 	behind := " --share NAME=DIR"
 	if anonymous {
 		behind = " --auth none" + behind
@@ -235,9 +235,9 @@ func listenThere(address string) string {
 
 // startThere returns a command for the other side, with what is behind its device, from the longest form to the
 // shortest.
-func startThere(side negotiate.Side, host, command, behind string) []string {
+func startThere(side wire.Side, host, command, behind string) []string {
 	switch {
-	case side == negotiate.Host:
+	case side == wire.Host:
 		host = cmp.Or(host, "DEVICE")
 		return []string{command + " -p DEVICE -r " + host + behind, command + " -r " + host + behind}
 	case host == "":

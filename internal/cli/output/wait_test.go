@@ -16,7 +16,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // While a command looks for a daemon there is no progress yet, but the same line, which is removed at the end. A
@@ -25,7 +25,7 @@ func TestWaitingForADaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		terminal := &Screen{out: &out, width: func() int { return 120 }}
-		w := WaitForDaemon(negotiate.Host, "b1:00.1", "", false, 30*time.Second)
+		w := WaitForDaemon(wire.Host, "b1:00.1", "", false, 30*time.Second)
 		to := NewWaitOutput(nil, terminal, terminal, option.OutputText, false, zerolog.Nop())
 		Waiting(w, to, nil)() // found at once
 		if out.Len() > 0 {
@@ -64,7 +64,7 @@ func TestWaitingWithoutATerminal(t *testing.T) {
 // The line says how long and what to start there, as far as it fits.
 func TestLinesOfWaits(t *testing.T) {
 	const lasted = 12*time.Second + 700*time.Millisecond
-	host := WaitForPeer(negotiate.Host, "b1:00.1", "", "", time.Minute)
+	host := WaitForPeer(wire.Host, "b1:00.1", "", "", time.Minute)
 	for _, tc := range []struct {
 		wait  Wait
 		width int
@@ -75,17 +75,17 @@ func TestLinesOfWaits(t *testing.T) {
 		{host, 70, "waiting for the DPU (12s of 1m)"},
 		{host, 30, "waiting for the DPU"},
 		{host, 10, ""},
-		{WaitForPeer(negotiate.DPU, "b1:00.1", "", "", 90*time.Second), 100,
+		{WaitForPeer(wire.DPU, "b1:00.1", "", "", 90*time.Second), 100,
 			"waiting for the host (12s of 1m30s): start there: dma-copy -p b1:00.1 -f FILE"},
-		{WaitForPeer(negotiate.DPU, "", "", "", 10*time.Second), 100,
+		{WaitForPeer(wire.DPU, "", "", "", 10*time.Second), 100,
 			"waiting for the host (10s of 10s): start there: dma-copy -p DEVICE -f FILE"},
-		{WaitForCommand(negotiate.Host, "b1:00.1", "dma-copy ping", 10*time.Second), 100,
+		{WaitForCommand(wire.Host, "b1:00.1", "dma-copy ping", 10*time.Second), 100,
 			"waiting for the DPU (10s of 10s): start there: dma-copy ping -p DEVICE -r b1:00.1"},
-		{WaitForDaemon(negotiate.DPU, "", "", false, time.Hour), 110,
+		{WaitForDaemon(wire.DPU, "", "", false, time.Hour), 110,
 			"waiting for the daemon on the host (12s of 1h): start there: dma-copy serve -p DEVICE --share NAME=DIR"},
-		{WaitForDaemon(negotiate.DPU, "b1:00.0", "", false, time.Hour), 110,
+		{WaitForDaemon(wire.DPU, "b1:00.0", "", false, time.Hour), 110,
 			"waiting for the daemon on the host (12s of 1h): start there: dma-copy serve -p b1:00.0 --share NAME=DIR"},
-		{WaitForDaemon(negotiate.Client, "", "lab:7483", false, 20*time.Second), 120,
+		{WaitForDaemon(wire.Client, "", "lab:7483", false, 20*time.Second), 120,
 			"waiting for the daemon at lab:7483 (12s of 20s): start there: " +
 				"dma-copy serve --listen :7483 --share NAME=DIR"},
 		{Wait{For: "the DPU"}, 80, "waiting for the DPU"},
@@ -113,7 +113,7 @@ func TestRequestsAreAnswered(t *testing.T) {
 		for _, r := range []Reporter{
 			newText(io.Discard, &text, nil, s, zerolog.Nop()), newJSON(&events, s, zerolog.Nop()),
 		} {
-			r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", "", "", time.Minute)})
+			r.Begin(Path{Side: wire.Host, Wait: WaitForPeer(wire.Host, "b1:00.1", "", "", time.Minute)})
 			r.Asked(meeting, nil)
 			r.Asked(moving, []job.Snapshot{{
 				Side: "host", Peer: "DPU", Role: "sender", State: "transferring", PeerHasTo: []string{"answer 1 entry"},
@@ -145,7 +145,7 @@ func TestMonitorAnswersRequests(t *testing.T) {
 	var text bytes.Buffer
 	m := NewMonitor(newText(io.Discard, &text, nil, Form{Quiet: true, Progress: ProgressAuto},
 		zerolog.Nop()), Asked{})
-	m.Begin(Path{Side: negotiate.Host})
+	m.Begin(Path{Side: wire.Host})
 	asked := make(chan os.Signal)
 	stop := m.Watch(asked)
 	asked <- syscall.SIGUSR1
@@ -198,16 +198,16 @@ func TestFleetAnswersRequests(t *testing.T) {
 func TestLinesOfLongWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var daemon, copying, fleet bytes.Buffer
-		w := WaitForDaemon(negotiate.Client, "", "lab:7483", false, time.Minute)
+		w := WaitForDaemon(wire.Client, "", "lab:7483", false, time.Minute)
 		to := NewWaitOutput(nil, &daemon, nil, option.OutputText, false, zerolog.Nop())
 		stop := Waiting(w, to, nil)
 		peers := NewFleet(nil, &fleet, nil, Form{Progress: ProgressAuto}, zerolog.Nop())
 		stopFleet := Waiting(w, peers.WaitOutput("lab:in/", 3), nil)
 		r := newText(io.Discard, &copying, nil, Form{Progress: ProgressAuto}, zerolog.Nop())
-		r.Begin(Path{Side: negotiate.Host, Wait: WaitForPeer(negotiate.Host, "b1:00.1", "a b", "", time.Minute)})
+		r.Begin(Path{Side: wire.Host, Wait: WaitForPeer(wire.Host, "b1:00.1", "a b", "", time.Minute)})
 		var events, fleetEvents bytes.Buffer
 		machine := newJSON(&events, Form{Progress: ProgressAuto}, zerolog.Nop())
-		machine.Begin(Path{Side: negotiate.Host, Wait: w})
+		machine.Begin(Path{Side: wire.Host, Wait: w})
 		s := Form{Progress: ProgressAuto, Output: option.OutputJSON}
 		peers = NewFleet(&fleetEvents, nil, nil, s, zerolog.Nop())
 		stopFleetEvents := Waiting(w, peers.WaitOutput("lab:in/", 3), nil)
@@ -255,7 +255,7 @@ func TestWordThere(t *testing.T) {
 		"": "", "blue": " --with=blue", "-x": " --with=-x", "two words": " --with='two words'",
 		"it's": ` --with='it'\''s'`, "a\nb": " --with=WORD",
 	} {
-		w := WaitForPeer(negotiate.DPU, "b1:00.1", "x", word, time.Second)
+		w := WaitForPeer(wire.DPU, "b1:00.1", "x", word, time.Second)
 		if got := w.Start[0]; got != "dma-copy -p b1:00.1 -f x"+want {
 			t.Errorf("%q: %q", word, got)
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // The probes of the control channel that need one side, and the process to be killed. No copy has these server names.
@@ -56,7 +56,7 @@ func (t *trial) client(name string) *doca.Client {
 }
 
 func channelNotifies(t *trial) string {
-	if t.Side == negotiate.DPU {
+	if t.Side == wire.DPU {
 		t.check(t.server(t.representor(), probeName).TryArming())
 	} else {
 		t.check(t.client(nobodysName).TryArming())
@@ -116,7 +116,7 @@ func (t *trial) connect(name string) *doca.Connection {
 func Child(ctx context.Context, o Options) error {
 	t := &trial{run: &run{Options: o}}
 	_, err := t.guarded(ctx, 2*probeTime, func() string {
-		if o.Side == negotiate.DPU {
+		if o.Side == wire.DPU {
 			t.server(t.representor(), childName)
 		} else {
 			t.connect(childName)

@@ -13,7 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/exchange"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // The probes that need both sides. The DPU makes them; serve.go has the answers of the host.
@@ -27,7 +27,7 @@ const (
 // meet makes the probes that need both sides on the DPU, serves them on the host, and hands their results over.
 func (r *run) meet(ctx context.Context) (err error) {
 	idle := askTime
-	if r.Side == negotiate.Host {
+	if r.Side == wire.Host {
 		idle = exchange.Limit
 	}
 	r.peer, err = exchange.Meet(ctx, exchange.Options{
@@ -42,7 +42,7 @@ func (r *run) meet(ctx context.Context) (err error) {
 	}
 	s := &service{trial: trial{run: r}}
 	err = r.peer.Turns(ctx, func(ctx context.Context) error {
-		if r.Side == negotiate.DPU {
+		if r.Side == wire.DPU {
 			return r.probeBoth(ctx)
 		}
 		answer, err := r.peer.Ask(ctx, "results")
@@ -71,7 +71,7 @@ func (r *run) probeBoth(ctx context.Context) error {
 func (r *run) take(answer []byte) error {
 	var theirs []Result
 	if err := json.Unmarshal(answer, &theirs); err != nil {
-		return fmt.Errorf("the results of the DPU: %w: %w", negotiate.ErrMalformed, err)
+		return fmt.Errorf("the results of the DPU: %w: %w", wire.ErrMalformed, err)
 	}
 	own := len(r.results)
 	found := map[string]Result{}
@@ -88,7 +88,7 @@ func (r *run) take(answer []byte) error {
 		}
 	}
 	if len(r.results) == own {
-		return fmt.Errorf("the results of the DPU: %w: no probe that this side knows", negotiate.ErrMalformed)
+		return fmt.Errorf("the results of the DPU: %w: no probe that this side knows", wire.ErrMalformed)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/exchange"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -37,7 +37,7 @@ const (
 
 // Options describe one side.
 type Options struct {
-	Side        negotiate.Side
+	Side        wire.Side
 	Device      *doca.Device
 	Representor string        // on the DPU: the host function to serve
 	Peer        bool          // also make the probes that need both sides

@@ -22,7 +22,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 const (
@@ -56,7 +56,7 @@ func beChild(device string) int {
 	}
 	o := Options{Device: opened}
 	if opened.Info().IsDPU() {
-		o.Side, o.Representor = negotiate.DPU, hostFunction
+		o.Side, o.Representor = wire.DPU, hostFunction
 	}
 	if Child(ctx, o) != nil {
 		return 1
@@ -76,7 +76,7 @@ func runBoth(t *testing.T, settings map[string]string) (results [2][]Result) {
 		t.Fatal(err)
 	}
 	var running sync.WaitGroup
-	for side, name := range map[negotiate.Side]string{negotiate.Host: hostFunction, negotiate.DPU: dpuFunction} {
+	for side, name := range map[wire.Side]string{wire.Host: hostFunction, wire.DPU: dpuFunction} {
 		device, err := driver.OpenDevice(name)
 		if err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func runBoth(t *testing.T, settings map[string]string) (results [2][]Result) {
 				return command
 			},
 		}
-		if side == negotiate.DPU {
+		if side == wire.DPU {
 			o.Representor = hostFunction
 		}
 		running.Go(func() {
@@ -118,8 +118,8 @@ func differing(t *testing.T, settings map[string]string) map[string]Result {
 		for i := range register {
 			a := &register[i]
 			at := slices.IndexFunc(results, func(r Result) bool { return r.Name == a.name })
-			if expected := a.needsBoth() || a.runsOn(negotiate.Side(side)); expected != (at >= 0) {
-				t.Errorf("%s: %s has a result: %t", negotiate.Side(side), a.name, at >= 0)
+			if expected := a.needsBoth() || a.runsOn(wire.Side(side)); expected != (at >= 0) {
+				t.Errorf("%s: %s has a result: %t", wire.Side(side), a.name, at >= 0)
 			}
 			if at >= 0 && results[at].Verdict != AsAssumed {
 				found[a.name] = results[at]
@@ -223,7 +223,7 @@ func TestFaultsAreSeen(t *testing.T) {
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Setenv("DMA_COPY_SOFT_FAULTS", fault)
-			results, err := Run(t.Context(), Options{Side: negotiate.Host, Device: docatest.OpenSides(t, "").Host})
+			results, err := Run(t.Context(), Options{Side: wire.Host, Device: docatest.OpenSides(t, "").Host})
 			results = slices.DeleteFunc(results, func(r Result) bool { return r.Verdict == AsAssumed })
 			if found := fmt.Sprint(results); err != nil || len(results) != 1 || !strings.HasPrefix(found, "[{"+want) {
 				t.Errorf("found %s, error %v", found, err)
@@ -238,7 +238,7 @@ func TestFaultsAreSeen(t *testing.T) {
 func TestEndedProbes(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
-	results, _ := Run(ctx, Options{Side: negotiate.Host, Device: docatest.OpenSides(t, "").Host})
+	results, _ := Run(ctx, Options{Side: wire.Host, Device: docatest.OpenSides(t, "").Host})
 	for _, r := range results {
 		if r.Verdict != NotTried || r.Found != "enough" {
 			t.Errorf("%s: %s: %s", r.Name, r.Verdict, r.Found)
@@ -290,7 +290,7 @@ func TestMessagesEndWithTheirProbe(t *testing.T) {
 // Questions and results of the other side are bounded and checked.
 func TestHostilePeer(t *testing.T) {
 	sides := docatest.OpenSides(t, "")
-	s := &service{trial: trial{run: &run{Options: Options{Side: negotiate.Host, Device: sides.Host}}}}
+	s := &service{trial: trial{run: &run{Options: Options{Side: wire.Host, Device: sides.Host}}}}
 	for _, question := range []string{
 		"", "nonsense", "sum", "unexport", "kill", "consumed", "wait", "hangup", "echo", "take 5", "send 1",
 		"produce 1", "consume 1", "results", "produce 1048576", "export-read -1", "export-read 99999999999999999999",
@@ -300,7 +300,7 @@ func TestHostilePeer(t *testing.T) {
 			t.Errorf("%q: answer %q", question, answer)
 		}
 	}
-	dpu := &trial{run: &run{Options: Options{Side: negotiate.DPU, Device: sides.DPU}}}
+	dpu := &trial{run: &run{Options: Options{Side: wire.DPU, Device: sides.DPU}}}
 	memory := dpu.export(dpu.region(smallSize, doca.RemoteRead))
 	for _, question := range []string{"export-read", "fetch " + memory} {
 		if _, err := s.answer(t.Context(), question); err != nil {
@@ -329,7 +329,7 @@ func TestHostilePeer(t *testing.T) {
 		`{"name":"messages","verdict":"fine","found":"\u001b[2J"},` +
 		`{"name":"import-read","verdict":"differs","found":"x"}]`
 	for _, answer := range []string{`{"name":`, `{}`, `[]`, `[{"name":"task-size"},{"name":"new"}]`} {
-		if err := s.take([]byte(answer)); !errors.Is(err, negotiate.ErrMalformed) {
+		if err := s.take([]byte(answer)); !errors.Is(err, wire.ErrMalformed) {
 			t.Errorf("%s: error %v", answer, err)
 		}
 	}
@@ -350,7 +350,7 @@ func TestHostilePeer(t *testing.T) {
 }
 
 func TestHugeTasksAreNotTried(t *testing.T) {
-	r := &run{Options: Options{Side: negotiate.Host, Device: docatest.OpenSides(t, "max_buf_size=4294967295").Host}}
+	r := &run{Options: Options{Side: wire.Host, Device: docatest.OpenSides(t, "max_buf_size=4294967295").Host}}
 	for _, probe := range []func(*trial) string{taskLargest, taskTooLarge} {
 		verdict, found := r.try(t.Context(), &assumption{probe: probe, on: either})
 		if verdict != NotTried || !strings.Contains(found, "takes too much memory: the limit of probes is 64 MiB") {

@@ -1,6 +1,8 @@
 package probe
 
-import "github.com/dma-copy/dma-copy/internal/negotiate"
+import (
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+)
 
 // assumption is one thing that the program assumes of hardware or driver because a document says so, or a user.
 type assumption struct {
@@ -17,13 +19,13 @@ type assumption struct {
 type sides uint8
 
 const (
-	host   sides = 1 << negotiate.Host
-	dpu    sides = 1 << negotiate.DPU
+	host   sides = 1 << wire.Host
+	dpu    sides = 1 << wire.DPU
 	either       = host | dpu
 	both   sides = 0 // none: the DPU makes the probe, and the host serves it
 )
 
-func (a *assumption) runsOn(side negotiate.Side) bool { return a.on&(1<<side) != 0 }
+func (a *assumption) runsOn(side wire.Side) bool { return a.on&(1<<side) != 0 }
 
 func (a *assumption) needsBoth() bool { return a.on == both }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // service answers the questions of the other side: the host does what probes of the DPU need, and the DPU only returns
@@ -27,7 +27,7 @@ const maxUsed = 16
 // answer is the exchange.Handler.
 func (s *service) answer(ctx context.Context, question string) ([]byte, error) {
 	word, argument, _ := strings.Cut(question, " ")
-	if s.Side == negotiate.DPU {
+	if s.Side == wire.DPU {
 		if word != "results" {
 			return nil, errors.New("the DPU has results only")
 		}

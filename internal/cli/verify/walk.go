@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // walk lists the regular files below a directory, sorted by the components of their paths. It does not follow symlinks.
@@ -44,9 +44,9 @@ func (w *walk) next() (string, error) {
 		switch {
 		case entry.Err != nil:
 			return "", w.explained(&entry)
-		case entry.Kind == negotiate.EntrySymlink:
+		case entry.Kind == wire.EntrySymlink:
 			w.warn(entry.Path(), "")
-		case entry.Kind == negotiate.EntryFile && !w.isOurs(&entry):
+		case entry.Kind == wire.EntryFile && !w.isOurs(&entry):
 			return entry.Path(), nil
 		}
 	}

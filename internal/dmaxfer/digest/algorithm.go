@@ -7,26 +7,26 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Algorithm identifies a digest algorithm, as in the native protocol. Package negotiate has the table of names and
 // sizes.
-type Algorithm = negotiate.Digest
+type Algorithm = wire.Digest
 
 // The algorithms.
 const (
-	None   = negotiate.DigestNone
-	CRC32C = negotiate.DigestCRC32C
-	XXH3   = negotiate.DigestXXH3
-	BLAKE3 = negotiate.DigestBLAKE3
-	SHA256 = negotiate.DigestSHA256
+	None   = wire.DigestNone
+	CRC32C = wire.DigestCRC32C
+	XXH3   = wire.DigestXXH3
+	BLAKE3 = wire.DigestBLAKE3
+	SHA256 = wire.DigestSHA256
 )
 
 // Names returns the names that ParseAlgorithm accepts, the weakest algorithm first.
 func Names() []string {
 	var names []string
-	for _, a := range negotiate.Digests() {
+	for _, a := range wire.Digests() {
 		names = append(names, a.String())
 	}
 	return names
@@ -34,7 +34,7 @@ func Names() []string {
 
 // ParseAlgorithm returns the algorithm with the given lower-case name.
 func ParseAlgorithm(name string) (Algorithm, error) {
-	for _, a := range negotiate.Digests() {
+	for _, a := range wire.Digests() {
 		if name == a.String() {
 			return a, nil
 		}

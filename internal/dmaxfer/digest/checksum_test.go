@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -55,7 +55,7 @@ func TestCRCOfACopy(t *testing.T) {
 func TestCheckedCopy(t *testing.T) {
 	chunk := make([]byte, 10_000)
 	_, _ = rand.NewChaCha8([32]byte{3}).Read(chunk)
-	for _, a := range negotiate.Digests() {
+	for _, a := range wire.Digests() {
 		target := make([]byte, len(chunk))
 		got, want := CheckedCopy(a, target, chunk), Check(a, chunk)
 		if got != want || !bytes.Equal(target, chunk) {

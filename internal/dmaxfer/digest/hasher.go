@@ -9,19 +9,19 @@ import (
 	"github.com/zeebo/blake3"
 	"github.com/zeebo/xxh3"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // hasher is the hash of an Ordered algorithm, with space for its result, which would escape to the heap elsewhere.
 type hasher struct {
 	hash.Hash
 	of     Algorithm
-	result [negotiate.MaxDigestSize]byte
+	result [wire.MaxDigestSize]byte
 }
 
 // hashers are reused, by algorithm: a new one of BLAKE3 has 10 KiB, which take longer to allocate and clear than a
 // small file to hash.
-var hashers [negotiate.DigestSHA256 + 1]sync.Pool
+var hashers [wire.DigestSHA256 + 1]sync.Pool
 
 // newHasher returns the hash of nothing.
 func newHasher(a Algorithm) *hasher {

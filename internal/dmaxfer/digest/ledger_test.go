@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // part is a chunk of a test file.
@@ -137,7 +137,7 @@ func TestRefusedChunksChangeNothing(t *testing.T) {
 }
 
 func TestInvalidRanges(t *testing.T) {
-	for _, a := range negotiate.Digests() {
+	for _, a := range wire.Digests() {
 		for _, r := range [][2]int64{
 			{0, 0}, {-1, 2}, {0, -1}, {math.MinInt64, math.MinInt64}, {1, math.MaxInt64}, {math.MaxInt64, 1},
 		} {
@@ -239,7 +239,7 @@ func TestHugeHole(t *testing.T) {
 func TestLedgerAllocatesNothing(t *testing.T) {
 	const length, together = 1 << 10, 16
 	chunk := counting(length)
-	for _, a := range negotiate.Digests() {
+	for _, a := range wire.Digests() {
 		l := NewLedger(a, together)
 		enter := func(offset int64, hole bool) error {
 			if hole {
@@ -290,7 +290,7 @@ func BenchmarkCheck(b *testing.B) {
 
 func BenchmarkWrite(b *testing.B) {
 	chunk := counting(1 << 20)
-	for _, a := range negotiate.Digests() {
+	for _, a := range wire.Digests() {
 		b.Run(a.String(), func(b *testing.B) {
 			l := NewLedger(a, 0)
 			b.SetBytes(int64(len(chunk)))

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -15,7 +15,7 @@ import (
 // value is the Sum of None.
 type Sum struct {
 	algorithm Algorithm
-	bytes     [negotiate.MaxDigestSize]byte // zero beyond the algorithm's size
+	bytes     [wire.MaxDigestSize]byte // zero beyond the algorithm's size
 }
 
 // NewSum returns the Sum with the given digest bytes, big-endian if the digest is a number, as in messages. It fails

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // counting returns the input of BLAKE3's own test vectors.
@@ -55,7 +55,7 @@ func TestSumsOfOtherPrograms(t *testing.T) {
 }
 
 func TestSumTravels(t *testing.T) {
-	for _, a := range negotiate.Digests() {
+	for _, a := range wire.Digests() {
 		sum, _, err := Of(t.Context(), a, strings.NewReader("some bytes"))
 		if err != nil {
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func TestSumTravels(t *testing.T) {
 
 // The digest of a whole file is the same whether it comes from a stream or from the content and its checksum.
 func TestSumOfContent(t *testing.T) {
-	for _, a := range negotiate.Digests() {
+	for _, a := range wire.Digests() {
 		for _, length := range []int{0, 1, 63, 64, 4096, 100_000} {
 			content := counting(length)
 			want, _, err := Of(t.Context(), a, bytes.NewReader(content))
@@ -85,7 +85,7 @@ func TestSumOfContent(t *testing.T) {
 // There are many small files. Their digest is their checksum, or computed by a hash that is reused.
 func TestSumOfContentAllocatesNothing(t *testing.T) {
 	content := counting(4096)
-	for _, a := range negotiate.Digests() {
+	for _, a := range wire.Digests() {
 		check := Check(a, content)
 		if got := testing.AllocsPerRun(100, func() { _ = SumOf(a, content, check) }); got != 0 {
 			t.Errorf("%s: %v allocations", a, got)
@@ -95,9 +95,9 @@ func TestSumOfContentAllocatesNothing(t *testing.T) {
 
 // CopyTo fills as many bytes as the digest has, and leaves the others alone.
 func TestSumIsCopied(t *testing.T) {
-	for _, a := range negotiate.Digests() {
+	for _, a := range wire.Digests() {
 		sum := SumOf(a, counting(100), Check(a, counting(100)))
-		target := bytes.Repeat([]byte{0xEE}, negotiate.MaxDigestSize+1)
+		target := bytes.Repeat([]byte{0xEE}, wire.MaxDigestSize+1)
 		sum.CopyTo(target)
 		if got := target[:a.Size()]; !bytes.Equal(got, sum.Bytes()) {
 			t.Errorf("%s: %x, want %x", a, got, sum.Bytes())
@@ -109,7 +109,7 @@ func TestSumIsCopied(t *testing.T) {
 }
 
 func TestSumsThatAreNone(t *testing.T) {
-	if _, err := NewSum(Algorithm(len(negotiate.Digests())), nil); err == nil {
+	if _, err := NewSum(Algorithm(len(wire.Digests())), nil); err == nil {
 		t.Error("a sum of no algorithm")
 	}
 	if _, err := NewSum(XXH3, make([]byte, 7)); err == nil || err.Error() != "a xxh3 digest has 8 bytes, not 7" {
@@ -140,7 +140,7 @@ func TestSumInCapitals(t *testing.T) {
 }
 
 func TestNumbersThatAreNoAlgorithm(t *testing.T) {
-	for a := Algorithm(len(negotiate.Digests())); a != 0; a++ {
+	for a := Algorithm(len(wire.Digests())); a != 0; a++ {
 		if a.Known() || a.Ordered() || a.Size() != 0 || !strings.HasPrefix(a.String(), "digest ") {
 			t.Errorf("%d: known %t, ordered %t, size %d, name %s", uint8(a), a.Known(), a.Ordered(), a.Size(), a)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // A backup never takes the place of what has its name, and what takes the name of a backup keeps that: in any order of
@@ -51,8 +51,8 @@ func stagePartial(t *testing.T, in *disk.Directory, name, content string) (commi
 	want.Backup = true
 	p, err := in.Partial(name, want)
 	must(t, err)
-	must(t, receive(t, p, content, negotiate.DurabilityNone))
-	return func() error { return p.Commit(negotiate.DurabilityNone) }
+	must(t, receive(t, p, content, wire.DurabilityNone))
+	return func() error { return p.Commit(wire.DurabilityNone) }
 }
 
 // mustHaveAll checks that the names of the source have its content, and that every content from before is still there.

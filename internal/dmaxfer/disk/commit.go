@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Commit gives the prepared file its final name. After a failure before that, the final name still has the old
@@ -26,7 +26,7 @@ func (p *Partial) Commit(durability Durability) error {
 	if err := errors.Join(p.checkTarget(), p.removeLeftovers()); err != nil {
 		return err
 	}
-	if durability != negotiate.DurabilityFull {
+	if durability != wire.DurabilityFull {
 		return nil
 	}
 	if err := p.dir.Sync(); err != nil {

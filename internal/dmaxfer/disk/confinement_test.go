@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // flips is how often another process exchanges each directory with a symlink.
@@ -279,7 +279,7 @@ func TestReplacedDirectoryIsNotUsed(t *testing.T) {
 func TestLanesFillATree(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		const count = 300
-		tree := mustOpenTree(t, at, "tree", disk.TreeOptions{Durability: negotiate.DurabilityNone, Preserve: allTimes})
+		tree := mustOpenTree(t, at, "tree", disk.TreeOptions{Durability: wire.DurabilityNone, Preserve: allTimes})
 		type work struct {
 			in   *disk.Directory
 			file int

@@ -6,7 +6,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Power is lost after every operation of a transfer, with every possible result.
@@ -43,9 +43,9 @@ func checkCrashes(
 		switch {
 		case crash.Step < commit && !old:
 			t.Errorf("%s: before the commit there is something else than the old content", crash.What)
-		case durability != negotiate.DurabilityNone && !old && !whole:
+		case durability != wire.DurabilityNone && !old && !whole:
 			t.Errorf("%s: there are %d bytes that are neither old nor new", crash.What, len(content))
-		case durability == negotiate.DurabilityFull && crash.Step == m.Steps()-1 && !whole:
+		case durability == wire.DurabilityFull && crash.Step == m.Steps()-1 && !whole:
 			t.Errorf("%s: it was committed, and is gone", crash.What)
 		}
 		if backup, kept := crash.FS.Get("/there/file~"); kept && backup != oldText {
@@ -76,8 +76,8 @@ func mustCopyAgain(t *testing.T, crash disktest.Crash, want disk.Wanted) {
 	if string(verified) != newText[:prefix] {
 		must(t, p.WriteAt([]byte(newText[:prefix]), 0))
 	}
-	must(t, receive(t, p, newText, negotiate.DurabilityNone))
-	must(t, p.Commit(negotiate.DurabilityNone))
+	must(t, receive(t, p, newText, wire.DurabilityNone))
+	must(t, p.Commit(wire.DurabilityNone))
 	memoryPlace(crash.FS).mustContain(t, "file", newText)
 }
 
@@ -103,7 +103,7 @@ func TestCrashesOfAnInterruptedCopy(t *testing.T) {
 
 // The model must lose content that is not flushed, otherwise the tests above could not fail.
 func TestCrashesLoseWhatIsNotFlushed(t *testing.T) {
-	for _, durability := range []disk.Durability{negotiate.DurabilityNone, negotiate.DurabilityFile} {
+	for _, durability := range []disk.Durability{wire.DurabilityNone, wire.DurabilityFile} {
 		m := prepared(t, copies["replacing"], false)
 		m.Record()
 		p, err := disk.OpenPartial(m, "/there/file", copies["replacing"])
@@ -117,7 +117,7 @@ func TestCrashesLoseWhatIsNotFlushed(t *testing.T) {
 				seen[content]++
 			}
 		}
-		want := map[disk.Durability]int{negotiate.DurabilityNone: 5, negotiate.DurabilityFile: 2}[durability]
+		want := map[disk.Durability]int{wire.DurabilityNone: 5, wire.DurabilityFile: 2}[durability]
 		if len(seen) != want || seen[oldText] == 0 || seen[newText] == 0 {
 			t.Errorf("durability %d: there were %d contents, not %d", durability, len(seen), want)
 		}

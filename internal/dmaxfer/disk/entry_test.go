@@ -15,7 +15,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // treeOf makes a directory "tree" in a place and opens it for being overwritten.
@@ -49,10 +49,10 @@ var receivers = map[string]func(t *testing.T, d *disk.Directory, name string) er
 			return err
 		}
 		defer p.Discard()
-		if err := receive(t, p, newText, negotiate.DurabilityNone); err != nil {
+		if err := receive(t, p, newText, wire.DurabilityNone); err != nil {
 			return err
 		}
-		return p.Commit(negotiate.DurabilityNone)
+		return p.Commit(wire.DurabilityNone)
 	},
 	"symlink": func(_ *testing.T, d *disk.Directory, name string) error {
 		return d.Symlink(name, "source", metaOf(""))

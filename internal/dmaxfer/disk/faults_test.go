@@ -10,7 +10,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Every file operation of a transfer fails, one after the other.
@@ -50,10 +50,10 @@ func copyAll(t *testing.T, on disk.FS, want disk.Wanted, giveUp func(*disk.Parti
 	meta := disk.Metadata{
 		Size: int64(len(newText)), Mode: 0o640, UID: on.Self().UID, Xattrs: xattrs(disk.Xattr{Name: "user.x"}),
 	}
-	if err := p.Prepare(t.Context(), meta, negotiate.DurabilityFull, nil); err != nil {
+	if err := p.Prepare(t.Context(), meta, wire.DurabilityFull, nil); err != nil {
 		return err
 	}
-	return p.Commit(negotiate.DurabilityFull)
+	return p.Commit(wire.DurabilityFull)
 }
 
 // prepared returns a file system for copyAll; left says that an earlier transfer was interrupted there.

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 const pageSize = 4096
@@ -124,8 +124,8 @@ func TestFilledTargets(t *testing.T) {
 				t.Errorf("%d bytes, and %d of them allocated beforehand", info.Size, info.Allocated)
 			}
 			writeWithLanes(t, p, content)
-			must(t, p.Prepare(t.Context(), disk.Metadata{Size: int64(len(content))}, negotiate.DurabilityNone, nil))
-			must(t, p.Commit(negotiate.DurabilityNone))
+			must(t, p.Prepare(t.Context(), disk.Metadata{Size: int64(len(content))}, wire.DurabilityNone, nil))
+			must(t, p.Commit(wire.DurabilityNone))
 			at.mustContain(t, "file", content)
 		}
 	})

@@ -14,7 +14,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // holdVariable makes the test binary a process that receives the target named by the variable until its stdin ends.
@@ -215,7 +215,7 @@ var (
 	newMeta = disk.Metadata{Size: int64(len(newText))}
 )
 
-var durabilities = []disk.Durability{negotiate.DurabilityNone, negotiate.DurabilityFile, negotiate.DurabilityFull}
+var durabilities = []disk.Durability{wire.DurabilityNone, wire.DurabilityFile, wire.DurabilityFull}
 
 func wanted(size int) disk.Wanted {
 	return disk.Wanted{

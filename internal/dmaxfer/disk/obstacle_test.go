@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // The flags of FS_IOC_SETFLAGS, from <linux/fs.h>.
@@ -97,7 +97,7 @@ func TestMountedDirectoryIsNoObstacle(t *testing.T) {
 	at := onDisk(t, t.TempDir())
 	mountOver(t, at.folder)
 	p := mustOpen(t, at, "file", copies["no resume"])
-	must(t, receive(t, p, newText, negotiate.DurabilityNone))
-	must(t, p.Commit(negotiate.DurabilityNone))
+	must(t, receive(t, p, newText, wire.DurabilityNone))
+	must(t, p.Commit(wire.DurabilityNone))
 	at.mustHold(t, "file")
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // OpenPartial creates or resumes the partial file of the target at path, following symlinks like Locate. Errors are
@@ -296,18 +296,18 @@ func (p *Partial) resumeOrEmpty() error {
 }
 
 // reasonOf returns the reason of the protocol for an error of resume.
-func reasonOf(err error) negotiate.Discarded {
+func reasonOf(err error) wire.Discarded {
 	switch {
 	case errors.Is(err, errOtherSource):
-		return negotiate.DiscardedOtherSource
+		return wire.DiscardedOtherSource
 	case errors.Is(err, errOtherDigest):
-		return negotiate.DiscardedOtherDigest
+		return wire.DiscardedOtherDigest
 	case errors.Is(err, errJournalMissing):
-		return negotiate.DiscardedNoJournal
+		return wire.DiscardedNoJournal
 	case errors.Is(err, errMayNotResume):
-		return negotiate.DiscardedNotResumable
+		return wire.DiscardedNotResumable
 	default:
-		return negotiate.DiscardedDamaged
+		return wire.DiscardedDamaged
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Tests of what only the real file system has: other processes, links, other users, and a limited size.
@@ -60,9 +60,9 @@ func holdElsewhere(t *testing.T, path string) (let func()) {
 func TestFailedCommitCanBeKept(t *testing.T) {
 	at := onDisk(t, t.TempDir())
 	p := mustOpen(t, at, "file", wanted(len(newText)))
-	must(t, receive(t, p, newText, negotiate.DurabilityNone))
+	must(t, receive(t, p, newText, wire.DurabilityNone))
 	must(t, os.Mkdir(at.path("file"), 0o700))
-	mustFail(t, p.Commit(negotiate.DurabilityNone), disk.ErrExists)
+	mustFail(t, p.Commit(wire.DurabilityNone), disk.ErrExists)
 	if kept := p.Keep(); kept != int64(len(newText)) {
 		t.Errorf("%d bytes were kept", kept)
 	}
@@ -71,8 +71,8 @@ func TestFailedCommitCanBeKept(t *testing.T) {
 	if p.Resumable() != int64(len(newText)) {
 		t.Errorf("%d bytes can be resumed", p.Resumable())
 	}
-	must(t, receive(t, p, newText, negotiate.DurabilityNone))
-	must(t, p.Commit(negotiate.DurabilityNone))
+	must(t, receive(t, p, newText, wire.DurabilityNone))
+	must(t, p.Commit(wire.DurabilityNone))
 	at.mustContain(t, "file", newText)
 }
 
@@ -156,9 +156,9 @@ func TestTargetWhoseDirectoryVanished(t *testing.T) {
 	must(t, os.Mkdir(folder, 0o700))
 	at := onDisk(t, folder)
 	p := mustOpen(t, at, "file", wanted(len(newText)))
-	must(t, receive(t, p, newText, negotiate.DurabilityFull))
+	must(t, receive(t, p, newText, wire.DurabilityFull))
 	must(t, os.RemoveAll(folder))
-	mustFail(t, p.Commit(negotiate.DurabilityFull), disk.ErrTarget)
+	mustFail(t, p.Commit(wire.DurabilityFull), disk.ErrTarget)
 	p.Discard()
 }
 
@@ -169,10 +169,10 @@ func TestSwappedDirectory(t *testing.T) {
 	must(t, os.Mkdir(folder, 0o700))
 	at := onDisk(t, folder)
 	p := mustOpen(t, at, "file", wanted(len(newText)))
-	must(t, receive(t, p, newText, negotiate.DurabilityFull))
+	must(t, receive(t, p, newText, wire.DurabilityFull))
 	must(t, os.Rename(folder, aside))
 	must(t, os.Mkdir(folder, 0o700))
-	must(t, p.Commit(negotiate.DurabilityFull))
+	must(t, p.Commit(wire.DurabilityFull))
 	at.mustHold(t)
 	onDisk(t, aside).mustContain(t, "file", newText)
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 const (
@@ -40,7 +40,7 @@ type Partial struct {
 
 	resumed     int64  // bytes of an earlier transfer that can be verified
 	discarded   string // a sentence that says why an earlier transfer's file is not used
-	because     negotiate.Discarded
+	because     wire.Discarded
 	length      int64        // of the file between Allocate and Prepare; 0: as written
 	written     atomic.Int64 // end of what was written or resumed
 	flushed     Identity     // after Flush, when only Prepare may change the file; zero: not flushed
@@ -65,7 +65,7 @@ func (p *Partial) Resumable() int64 { return p.resumed }
 func (p *Partial) Discarded() string { return p.discarded }
 
 // DiscardedBecause returns the reason that the sentence of Discarded gives; 0 if there is none.
-func (p *Partial) DiscardedBecause() negotiate.Discarded { return p.because }
+func (p *Partial) DiscardedBecause() wire.Discarded { return p.because }
 
 // Renamed returns a sentence that says why the partial file does not have the usual name; empty if it has.
 func (p *Partial) Renamed() string { return p.renamed }

@@ -10,15 +10,15 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 func TestPartialGetsItsName(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		p := mustOpen(t, at, "file", wanted(len(newText)))
-		must(t, receive(t, p, newText, negotiate.DurabilityFull))
+		must(t, receive(t, p, newText, wire.DurabilityFull))
 		at.mustHold(t, ".file.dma-copy-journal", ".file.dma-copy-part")
-		must(t, p.Commit(negotiate.DurabilityFull))
+		must(t, p.Commit(wire.DurabilityFull))
 		p.Discard()
 		if kept := p.Keep(); kept != 0 {
 			t.Errorf("after the commit %d bytes are kept", kept)
@@ -31,7 +31,7 @@ func TestPartialGetsItsName(t *testing.T) {
 func TestPartialIsDiscarded(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		p := mustOpen(t, at, "file", wanted(len(newText)))
-		must(t, receive(t, p, newText, negotiate.DurabilityNone))
+		must(t, receive(t, p, newText, wire.DurabilityNone))
 		p.Discard()
 		p.Discard()
 		at.mustHold(t)
@@ -44,9 +44,9 @@ func TestOldContentStaysUntilCommit(t *testing.T) {
 		want := wanted(len(newText))
 		want.Overwrite = true
 		p := mustOpen(t, at, "file", want)
-		must(t, receive(t, p, newText, negotiate.DurabilityFile))
+		must(t, receive(t, p, newText, wire.DurabilityFile))
 		at.mustContain(t, "file", oldText)
-		must(t, p.Commit(negotiate.DurabilityFile))
+		must(t, p.Commit(wire.DurabilityFile))
 		at.mustContain(t, "file", newText)
 		at.mustHold(t, "file")
 	})
@@ -55,9 +55,9 @@ func TestOldContentStaysUntilCommit(t *testing.T) {
 func TestTargetThatAppearedIsKept(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		p := mustOpen(t, at, "file", wanted(len(newText)))
-		must(t, receive(t, p, newText, negotiate.DurabilityFull))
+		must(t, receive(t, p, newText, wire.DurabilityFull))
 		at.put("file", "another's")
-		err := p.Commit(negotiate.DurabilityFull)
+		err := p.Commit(wire.DurabilityFull)
 		mustFail(t, err, disk.ErrExists, "already exists: another process created it")
 		mustBe(t, err, disk.ErrTarget)
 		p.Discard()
@@ -69,13 +69,13 @@ func TestTargetThatAppearedIsKept(t *testing.T) {
 func TestPartialThatVanishedIsNotCommitted(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		p := mustOpen(t, at, "file", wanted(len(newText)))
-		must(t, receive(t, p, newText, negotiate.DurabilityFull))
+		must(t, receive(t, p, newText, wire.DurabilityFull))
 		dir, err := at.fs.OpenDir(at.folder)
 		must(t, err)
 		must(t, dir.Rename(".file.dma-copy-part", "elsewhere"))
 		must(t, dir.Close())
 		at.put(".file.dma-copy-part", "not what was received")
-		mustFail(t, p.Commit(negotiate.DurabilityFull), disk.ErrChanged, "removed or replaced")
+		mustFail(t, p.Commit(wire.DurabilityFull), disk.ErrChanged, "removed or replaced")
 		p.Discard()
 		at.mustContain(t, ".file.dma-copy-part", "not what was received")
 		if _, found := at.get("file"); found {
@@ -182,8 +182,8 @@ func TestBackup(t *testing.T) {
 			{"file"}, {"file", "file~"}, {"file", "file~", "file~2~"}, {"file", "file~", "file~2~", "file~3~"},
 		} {
 			p := mustOpen(t, at, "file", want)
-			must(t, receive(t, p, text(i, len(newText)), negotiate.DurabilityFull))
-			must(t, p.Commit(negotiate.DurabilityFull))
+			must(t, receive(t, p, text(i, len(newText)), wire.DurabilityFull))
+			must(t, p.Commit(wire.DurabilityFull))
 			at.mustHold(t, names...)
 			at.mustContain(t, "file", text(i, len(newText)))
 		}
@@ -203,8 +203,8 @@ func TestBackupThatIsThereAlready(t *testing.T) {
 		want := wanted(len(newText))
 		want.Overwrite, want.Backup = true, true
 		p := mustOpen(t, at, "file", want)
-		must(t, receive(t, p, newText, negotiate.DurabilityFull))
-		must(t, p.Commit(negotiate.DurabilityFull))
+		must(t, receive(t, p, newText, wire.DurabilityFull))
+		must(t, p.Commit(wire.DurabilityFull))
 		at.mustContain(t, "file~", oldText)
 		at.mustHold(t, "file", "file~")
 	})
@@ -224,8 +224,8 @@ func TestLongestNames(t *testing.T) {
 			if p.Resumable() != 4096 {
 				t.Errorf("of a name of %d bytes %d can be resumed", len(name), p.Resumable())
 			}
-			must(t, receive(t, p, newText, negotiate.DurabilityNone))
-			must(t, p.Commit(negotiate.DurabilityNone))
+			must(t, receive(t, p, newText, wire.DurabilityNone))
+			must(t, p.Commit(wire.DurabilityNone))
 		}
 		one := mustOpen(t, at, strings.Repeat("l", 254)+"1", wanted(1))
 		two := mustOpen(t, at, strings.Repeat("l", 254)+"2", wanted(1))
@@ -263,8 +263,8 @@ func TestModes(t *testing.T) {
 				want := wanted(len(newText))
 				want.Overwrite, want.Preserve.Mode = true, c.preserve
 				p := mustOpen(t, at, "file", want)
-				must(t, p.Prepare(t.Context(), disk.Metadata{Size: 1, Mode: c.sent}, negotiate.DurabilityNone, nil))
-				must(t, p.Commit(negotiate.DurabilityNone))
+				must(t, p.Prepare(t.Context(), disk.Metadata{Size: 1, Mode: c.sent}, wire.DurabilityNone, nil))
+				must(t, p.Commit(wire.DurabilityNone))
 				info, err := at.fs.Stat(at.path("file"))
 				must(t, err)
 				if info.Mode != mode || info.Size != 1 {
@@ -296,7 +296,7 @@ func TestPartialIsPrivate(t *testing.T) {
 			if info.Mode != 0o600 {
 				t.Errorf("a partial has mode %v", info.Mode)
 			}
-			must(t, receive(t, p, newText, negotiate.DurabilityNone)) // sets the mode of the target
+			must(t, receive(t, p, newText, wire.DurabilityNone)) // sets the mode of the target
 			p.Keep()
 			info, err = at.fs.Stat(at.path(".file.dma-copy-part"))
 			must(t, err)
@@ -318,8 +318,8 @@ func TestMetadataIsPreserved(t *testing.T) {
 		want.Preserve = disk.Preserve{Mode: true, Times: true, Owner: true}
 		p := mustOpen(t, at, "file", want)
 		meta.GID = mustInfo(t, p.File()).GID
-		must(t, p.Prepare(t.Context(), meta, negotiate.DurabilityFull, nil))
-		must(t, p.Commit(negotiate.DurabilityFull))
+		must(t, p.Prepare(t.Context(), meta, wire.DurabilityFull, nil))
+		must(t, p.Commit(wire.DurabilityFull))
 		info, err := at.fs.Stat(at.path("file"))
 		must(t, err)
 		if info.Mode != 0o400 || info.Modified != meta.Modified || info.Size != 10 {
@@ -327,7 +327,7 @@ func TestMetadataIsPreserved(t *testing.T) {
 		}
 		want.Preserve.Xattrs = true
 		p = mustOpen(t, at, "with attributes", want)
-		if err := p.Prepare(t.Context(), meta, negotiate.DurabilityNone, nil); !errors.Is(err, errors.ErrUnsupported) {
+		if err := p.Prepare(t.Context(), meta, wire.DurabilityNone, nil); !errors.Is(err, errors.ErrUnsupported) {
 			must(t, err)
 			found, err := p.File().Xattrs()
 			must(t, err)
@@ -346,7 +346,7 @@ func TestAttributesThatGiveRightsAreRefused(t *testing.T) {
 		for _, name := range []string{"security.capability", "trusted.x", "system.posix_acl_access", "user", ""} {
 			p := mustOpen(t, at, "file", want)
 			meta := disk.Metadata{Size: 1, Xattrs: xattrs(disk.Xattr{Name: name})}
-			err := p.Prepare(t.Context(), meta, negotiate.DurabilityNone, nil)
+			err := p.Prepare(t.Context(), meta, wire.DurabilityNone, nil)
 			mustFail(t, err, disk.ErrTarget, "cannot preserve")
 			p.Discard()
 		}
@@ -358,7 +358,7 @@ func TestOwnerThatMayNotBeGiven(t *testing.T) {
 	want := wanted(1)
 	want.Preserve.Owner = true
 	p := mustOpen(t, at, "file", want)
-	err := p.Prepare(t.Context(), disk.Metadata{Size: 1, UID: 1}, negotiate.DurabilityNone, nil)
+	err := p.Prepare(t.Context(), disk.Metadata{Size: 1, UID: 1}, wire.DurabilityNone, nil)
 	mustFail(t, err, disk.ErrTarget, "its owner")
 }
 
@@ -376,8 +376,8 @@ func TestHoles(t *testing.T) {
 			if info := mustInfo(t, p.File()); info.Size != size+1 || (info.Allocated < size) != sparse {
 				t.Errorf("sparse %t: %d bytes are allocated of %d", sparse, info.Allocated, info.Size)
 			}
-			must(t, p.Prepare(t.Context(), disk.Metadata{Size: size}, negotiate.DurabilityNone, nil))
-			must(t, p.Commit(negotiate.DurabilityNone))
+			must(t, p.Prepare(t.Context(), disk.Metadata{Size: size}, wire.DurabilityNone, nil))
+			must(t, p.Commit(wire.DurabilityNone))
 			at.mustContain(t, "file", strings.Repeat("\x00", 1<<20)+newText[:100]+strings.Repeat("\x00", 3<<20-100))
 		}
 	})
@@ -388,8 +388,8 @@ func TestStreamHasTheSizeItEndsWith(t *testing.T) {
 		p := mustOpen(t, at, "file", disk.Wanted{Digest: 1, Resume: true, Sparse: true})
 		must(t, p.WriteAt([]byte(newText), 0))
 		must(t, p.Punch(int64(len(newText)), 5000))
-		must(t, p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText)) + 5000}, negotiate.DurabilityFull, nil))
-		must(t, p.Commit(negotiate.DurabilityFull))
+		must(t, p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText)) + 5000}, wire.DurabilityFull, nil))
+		must(t, p.Commit(wire.DurabilityFull))
 		at.mustContain(t, "file", newText+strings.Repeat("\x00", 5000))
 		at.mustHold(t, "file")
 	})
@@ -418,8 +418,8 @@ func TestStepsEndWithTheirContext(t *testing.T) {
 	cancel(because)
 	mustBe(t, p.Allocate(ctx, nil), because)
 	mustBe(t, p.Flush(ctx, nil), because)
-	mustBe(t, p.Prepare(ctx, disk.Metadata{Size: 10}, negotiate.DurabilityFile, nil), because)
-	must(t, p.Prepare(ctx, disk.Metadata{Size: 10}, negotiate.DurabilityNone, nil))
+	mustBe(t, p.Prepare(ctx, disk.Metadata{Size: 10}, wire.DurabilityFile, nil), because)
+	must(t, p.Prepare(ctx, disk.Metadata{Size: 10}, wire.DurabilityNone, nil))
 }
 
 func TestReadBack(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // A path is interpreted as the kernel does, and never simplified as text.
@@ -22,8 +22,8 @@ func receiveAt(t *testing.T, path string, want disk.Wanted) error {
 		return err
 	}
 	defer p.Discard()
-	must(t, receive(t, p, newText, negotiate.DurabilityNone))
-	return p.Commit(negotiate.DurabilityNone)
+	must(t, receive(t, p, newText, wire.DurabilityNone))
+	return p.Commit(wire.DurabilityNone)
 }
 
 // TestTargetIsWhereTheKernelPutsIt compares with a file that open(2) creates at the same path.
@@ -98,8 +98,8 @@ func TestTargetBehindSymlinks(t *testing.T) {
 		if p.Path() != at.path("file") {
 			t.Errorf("the target is %s", p.Path())
 		}
-		must(t, receive(t, p, newText, negotiate.DurabilityNone))
-		must(t, p.Commit(negotiate.DurabilityNone))
+		must(t, receive(t, p, newText, wire.DurabilityNone))
+		must(t, p.Commit(wire.DurabilityNone))
 		at.mustContain(t, "file", newText)
 		at.mustHold(t, "file", "first", "second")
 	})

@@ -3,11 +3,11 @@ package disk
 import (
 	"context"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Durability is how much of a committed target outlives a crash of the machine, as in the native protocol.
-type Durability = negotiate.Durability
+type Durability = wire.Durability
 
 // Prepare does everything that can still fail, so that little is left for Commit: it sets size and attributes, and
 // flushes the content as durability requires. It fails with ErrChanged if another process has truncated or extended
@@ -26,7 +26,7 @@ func (p *Partial) Prepare(ctx context.Context, meta Metadata, durability Durabil
 	if err := setAttributes(p.file, p.Path, p.want.Preserve, meta, &mode); err != nil {
 		return err
 	}
-	if durability != negotiate.DurabilityNone {
+	if durability != wire.DurabilityNone {
 		if err := p.Flush(ctx, progress); err != nil {
 			return err
 		}

@@ -4,14 +4,14 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Put creates a file with this content, or replaces one if the tree allows it. The final name has the old content or
 // the new, whatever fails. With DurabilityFile and DurabilityFull the content is durable afterwards, and with the
 // latter a Sync must follow to make the name durable. For many files Stage, Sync and Commit are faster then.
 func (d *Directory) Put(name string, content []byte, meta Metadata) error {
-	s, err := d.stage(name, content, meta, d.tree.opt.Durability != negotiate.DurabilityNone)
+	s, err := d.stage(name, content, meta, d.tree.opt.Durability != wire.DurabilityNone)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Several transfers use the same name at the same time.
@@ -48,10 +48,10 @@ func copyText(t *testing.T, at testDir, text string, giveUp bool) error {
 		return err
 	}
 	defer p.Discard()
-	if err := receive(t, p, text, negotiate.DurabilityNone); err != nil || giveUp {
+	if err := receive(t, p, text, wire.DurabilityNone); err != nil || giveUp {
 		return err
 	}
-	return p.Commit(negotiate.DurabilityNone)
+	return p.Commit(wire.DurabilityNone)
 }
 
 // TestPartialThatChangesHands opens a partial file at each step of the end of its transfer.

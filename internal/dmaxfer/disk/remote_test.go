@@ -5,7 +5,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // remote returns a file system whose times and link counts come from a cache.
@@ -27,8 +27,8 @@ func TestCommitWithCachedAttributes(t *testing.T) {
 			must(t, write(t, p, newText))
 			must(t, p.Flush(t.Context(), nil))
 			meta := disk.Metadata{Size: int64(len(newText)), Mode: 0o600, UID: m.Self().UID}
-			must(t, p.Prepare(t.Context(), meta, negotiate.DurabilityFull, nil))
-			must(t, p.Commit(negotiate.DurabilityFull))
+			must(t, p.Prepare(t.Context(), meta, wire.DurabilityFull, nil))
+			must(t, p.Commit(wire.DurabilityFull))
 			at.mustContain(t, "file", newText)
 			if open := m.Handles(); open != 0 {
 				t.Errorf("%d handles are still open", open)
@@ -43,12 +43,12 @@ func TestPartialThatIsTamperedWithRemotely(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			at, _ := remote()
 			p := mustOpen(t, at, "file", copies["new"])
-			must(t, receive(t, p, newText, negotiate.DurabilityFull))
+			must(t, receive(t, p, newText, wire.DurabilityFull))
 			m := at.fs.(*disktest.Memory)
 			m.Without(disktest.Lacking{}) // for the other process
 			tamper(t, at)
 			m.Without(disktest.Lacking{Local: true})
-			mustFail(t, p.Commit(negotiate.DurabilityFull), disk.ErrChanged, "another process")
+			mustFail(t, p.Commit(wire.DurabilityFull), disk.ErrChanged, "another process")
 		})
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 const journalName, partialName = ".file.dma-copy-journal", ".file.dma-copy-part"
@@ -35,8 +35,8 @@ func TestResumed(t *testing.T) {
 		if string(got) != newText[:8192] {
 			t.Error("what is left is something else")
 		}
-		must(t, receive(t, p, newText, negotiate.DurabilityFull))
-		must(t, p.Commit(negotiate.DurabilityFull))
+		must(t, receive(t, p, newText, wire.DurabilityFull))
+		must(t, p.Commit(wire.DurabilityFull))
 		at.mustContain(t, "file", newText)
 		at.mustHold(t, "file")
 	})
@@ -202,8 +202,8 @@ func TestJournalWithoutPartialIsForgotten(t *testing.T) {
 		if p.Resumable() != 0 || p.Discarded() != "" {
 			t.Errorf("%d bytes can be resumed; %s", p.Resumable(), p.Discarded())
 		}
-		must(t, receive(t, p, newText, negotiate.DurabilityNone))
-		must(t, p.Commit(negotiate.DurabilityNone))
+		must(t, receive(t, p, newText, wire.DurabilityNone))
+		must(t, p.Commit(wire.DurabilityNone))
 		at.mustHold(t, "file")
 	})
 }
@@ -249,7 +249,7 @@ func TestKeptPartialBelongsToWhoResumes(t *testing.T) {
 	want.Preserve.Owner = true
 	p := mustOpen(t, at, "file", want)
 	must(t, write(t, p, newText))
-	must(t, p.Prepare(t.Context(), disk.Metadata{Size: want.Size, UID: 5, GID: 6}, negotiate.DurabilityNone, nil))
+	must(t, p.Prepare(t.Context(), disk.Metadata{Size: want.Size, UID: 5, GID: 6}, wire.DurabilityNone, nil))
 	if info := mustInfo(t, p.File()); info.UID != 5 || info.GID != 6 {
 		t.Errorf("the owner is %d of %d", info.UID, info.GID)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Another process that may write to the directory changes the partial file.
@@ -96,10 +96,10 @@ func receiveInSteps(t *testing.T, p *disk.Partial, reached func(now string)) err
 	must(t, p.WriteAt([]byte(newText[half:]), int64(half)))
 	must(t, p.Advance(int64(len(newText))))
 	reached("before Prepare")
-	err := p.Prepare(t.Context(), newMeta, negotiate.DurabilityFull, nil)
+	err := p.Prepare(t.Context(), newMeta, wire.DurabilityFull, nil)
 	reached("before Commit")
 	if err == nil {
-		err = p.Commit(negotiate.DurabilityFull)
+		err = p.Commit(wire.DurabilityFull)
 	}
 	return err
 }
@@ -117,10 +117,10 @@ func TestPreparedPartialThatChangesIsNotCommitted(t *testing.T) {
 				meta := disk.Metadata{
 					Size: int64(len(newText)), Mode: 0o600, UID: before.UID, GID: before.GID, Modified: before.Modified,
 				}
-				must(t, p.Prepare(t.Context(), meta, negotiate.DurabilityFull, nil))
+				must(t, p.Prepare(t.Context(), meta, wire.DurabilityFull, nil))
 				awaitTick(t, at, p)
 				tamper(t, at)
-				err := p.Commit(negotiate.DurabilityFull)
+				err := p.Commit(wire.DurabilityFull)
 				if _, second := at.get("second"); second {
 					mustFail(t, err, disk.ErrChanged, "2 hard links")
 					dir, dirErr := at.fs.OpenDir(at.folder)
@@ -143,7 +143,7 @@ func TestPartialThatChangesWhileItIsReadBack(t *testing.T) {
 			must(t, p.Flush(t.Context(), nil))
 			awaitTick(t, at, p)
 			unseen[name](t, at)
-			err := p.Prepare(t.Context(), newMeta, negotiate.DurabilityFull, nil)
+			err := p.Prepare(t.Context(), newMeta, wire.DurabilityFull, nil)
 			mustBeTampered(t, at, p, err)
 		})
 	}
@@ -208,11 +208,11 @@ func TestUnnamedPartialIsOutOfReach(t *testing.T) {
 					t.Errorf("what is received has %d names", info.Links)
 				}
 				must(t, p.WriteAt([]byte(newText), 0))
-				must(t, p.Prepare(t.Context(), newMeta, negotiate.DurabilityFull, nil))
+				must(t, p.Prepare(t.Context(), newMeta, wire.DurabilityFull, nil))
 				for _, tamper := range unseen {
 					tamper(t, at)
 				}
-				must(t, p.Commit(negotiate.DurabilityFull))
+				must(t, p.Commit(wire.DurabilityFull))
 				at.mustContain(t, "file", newText)
 				at.mustHold(t, append(names, "second")...)
 			})
@@ -226,8 +226,8 @@ func TestLinkThatIsLeftIsReplaced(t *testing.T) {
 		at.put("file", oldText)
 		at.put(".file.dma-copy-new", "left")
 		p := mustOpen(t, at, "file", copies["unnamed, replacing"])
-		must(t, receive(t, p, newText, negotiate.DurabilityNone))
-		must(t, p.Commit(negotiate.DurabilityNone))
+		must(t, receive(t, p, newText, wire.DurabilityNone))
+		must(t, p.Commit(wire.DurabilityNone))
 		at.mustContain(t, "file", newText)
 		at.mustHold(t, "file", "file~")
 	})
@@ -245,7 +245,7 @@ func TestStreamsPartialThatIsTamperedWith(t *testing.T) {
 				err := p.Advance(int64(half))
 				if err == nil {
 					must(t, p.WriteAt([]byte(newText[half:]), int64(half)))
-					err = p.Prepare(t.Context(), newMeta, negotiate.DurabilityFull, nil)
+					err = p.Prepare(t.Context(), newMeta, wire.DurabilityFull, nil)
 				}
 				mustFail(t, err, disk.ErrTarget, "another process")
 				p.Discard()
@@ -331,9 +331,9 @@ func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 func TestWhatAFailedCommitKeepsIsThere(t *testing.T) {
 	at, _ := inMemory()
 	p := mustOpen(t, at, "file", copies["new"])
-	must(t, receive(t, p, newText, negotiate.DurabilityNone))
+	must(t, receive(t, p, newText, wire.DurabilityNone))
 	at.put("file", "another's")
-	mustFail(t, p.Commit(negotiate.DurabilityNone), disk.ErrExists)
+	mustFail(t, p.Commit(wire.DurabilityNone), disk.ErrExists)
 	dir, err := at.fs.OpenDir(at.folder)
 	must(t, err)
 	must(t, dir.Remove(partialName))
@@ -392,8 +392,8 @@ func TestNamesThatAnotherUserHasTaken(t *testing.T) {
 				if p.Resumable() != int64(len(newText)) {
 					t.Errorf("%d bytes can be resumed", p.Resumable())
 				}
-				must(t, receive(t, p, newText, negotiate.DurabilityFull))
-				must(t, p.Commit(negotiate.DurabilityFull))
+				must(t, receive(t, p, newText, wire.DurabilityFull))
+				must(t, p.Commit(wire.DurabilityFull))
 				at.mustContain(t, "file", newText)
 				at.mustContain(t, "file~", oldText)
 				at.mustHold(t, name, "file", "file~")
@@ -437,8 +437,8 @@ func TestNamesThatAreTakenElsewhere(t *testing.T) {
 	mustFail(t, err, disk.ErrTarget, "belongs to user")
 	m.SetDirectory("/there", os.ModeSticky|0o777, 0)
 	p := mustOpen(t, at, "file", copies["new"])
-	must(t, receive(t, p, newText, negotiate.DurabilityNone))
-	must(t, p.Commit(negotiate.DurabilityNone))
+	must(t, receive(t, p, newText, wire.DurabilityNone))
+	must(t, p.Commit(wire.DurabilityNone))
 	at.mustHold(t, partialName, "file")
 	at.mustContain(t, partialName, "another's")
 }

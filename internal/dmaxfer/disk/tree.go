@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // TreeState is what a path leads to for the target of a tree.
@@ -219,7 +219,7 @@ func (t *Tree) enterRoot(at *Location) error {
 // syncParent makes root and marker durable, so that a loss of power leaves no unfinished tree without its marker. An
 // existing root may not be durable yet, either.
 func (t *Tree) syncParent(at *Location) error {
-	if t.opt.Durability != negotiate.DurabilityFull {
+	if t.opt.Durability != wire.DurabilityFull {
 		return nil
 	}
 	err := error(nil)
@@ -257,7 +257,7 @@ func (t *Tree) Close(done bool) error {
 	t.flusher.close()
 	var err error
 	if t.marker != nil {
-		err = t.marker.close(done, t.opt.Durability == negotiate.DurabilityFull)
+		err = t.marker.close(done, t.opt.Durability == wire.DurabilityFull)
 	}
 	t.root.closeTree()
 	t.unlock()

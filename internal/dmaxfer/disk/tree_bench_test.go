@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // The benchmarks create files of 4 KiB, 100 in each directory, below TMPDIR. They leave them to be removed at the end:
@@ -34,7 +34,7 @@ func BenchmarkCreate(b *testing.B) {
 		}
 	})
 	b.Run("put", func(b *testing.B) {
-		fill := newBenchTree(b, negotiate.DurabilityNone, true)
+		fill := newBenchTree(b, wire.DurabilityNone, true)
 		for i := range b.N {
 			mustBench(b, fill.next(i).Put(fmt.Sprint(i), content, benchMeta))
 		}
@@ -48,7 +48,7 @@ func BenchmarkDurable(b *testing.B) {
 	for _, batch := range []int{1, 16, 64, 256} {
 		for _, way := range []string{"fsync", "syncfs"} {
 			b.Run(fmt.Sprintf("%s/batch=%d", way, batch), func(b *testing.B) {
-				fill := newBenchTree(b, negotiate.DurabilityFull, way == "syncfs")
+				fill := newBenchTree(b, wire.DurabilityFull, way == "syncfs")
 				for i := 0; i < b.N; i += batch {
 					fill.commit(i, min(batch, b.N-i))
 				}
@@ -72,7 +72,7 @@ func newBenchTree(b *testing.B, durability Durability, syncfs bool) *benchTree {
 	mustBench(b, err)
 	system := tree.root.system
 	switch {
-	case system.dir == nil && durability == negotiate.DurabilityFull && syncfs:
+	case system.dir == nil && durability == wire.DurabilityFull && syncfs:
 		b.Skip("syncfs(2) is not used on this file system")
 	case system.dir != nil && !syncfs:
 		mustBench(b, system.dir.Close())

@@ -5,7 +5,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // crashRun receives a tree in two batches and notes after which step each entry was acknowledged.
@@ -55,7 +55,7 @@ func (r *crashRun) acknowledge(names ...string) {
 
 func TestCrashesOfATree(t *testing.T) {
 	for name, c := range treeCases {
-		if c.durability == negotiate.DurabilityNone {
+		if c.durability == wire.DurabilityNone {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -88,11 +88,11 @@ func (r *crashRun) check(c treeCase, crash disktest.Crash) {
 		switch {
 		case !old && !whole:
 			r.t.Errorf("%s: %s has %d bytes that are neither old nor new", crash.What, name, len(text))
-		case c.durability == negotiate.DurabilityFull && crash.Step >= acked && !whole:
+		case c.durability == wire.DurabilityFull && crash.Step >= acked && !whole:
 			r.t.Errorf("%s: %s was acknowledged, and is gone", crash.What, name)
 		}
 	}
-	if c.durability == negotiate.DurabilityFull && crash.Step < r.m.Steps()-1 {
+	if c.durability == wire.DurabilityFull && crash.Step < r.m.Steps()-1 {
 		r.mustContinue(c, crash)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Every file operation of a tree's transfer fails, one after the other.
@@ -26,14 +26,14 @@ type treeCase struct {
 }
 
 var treeCases = map[string]treeCase{
-	"new":                      {durability: negotiate.DurabilityFull},
+	"new":                      {durability: wire.DurabilityFull},
 	"new, not durable":         {},
-	"replacing":                {existing: true, durability: negotiate.DurabilityFull},
-	"new, without syncfs":      {lacking: disktest.Lacking{SyncFS: true}, durability: negotiate.DurabilityFull},
-	"new, with names":          {lacking: disktest.Lacking{Unnamed: true}, durability: negotiate.DurabilityFile},
+	"replacing":                {existing: true, durability: wire.DurabilityFull},
+	"new, without syncfs":      {lacking: disktest.Lacking{SyncFS: true}, durability: wire.DurabilityFull},
+	"new, with names":          {lacking: disktest.Lacking{Unnamed: true}, durability: wire.DurabilityFile},
 	"replacing, with names":    {existing: true, lacking: disktest.Lacking{Unnamed: true}},
-	"replacing, without these": {true, disktest.Lacking{SyncFS: true, Unnamed: true}, negotiate.DurabilityFull, false},
-	"two file systems":         {existing: true, durability: negotiate.DurabilityFull, mount: true},
+	"replacing, without these": {true, disktest.Lacking{SyncFS: true, Unnamed: true}, wire.DurabilityFull, false},
+	"two file systems":         {existing: true, durability: wire.DurabilityFull, mount: true},
 }
 
 func (c treeCase) prepare() *disktest.Memory {
@@ -171,10 +171,10 @@ func (r *treeReceiver) receiveLarge(dir *disk.Directory) error {
 	}
 	meta := r.meta
 	meta.Size = int64(len(newText))
-	if err := p.Prepare(r.t.Context(), meta, negotiate.DurabilityFile, nil); err != nil {
+	if err := p.Prepare(r.t.Context(), meta, wire.DurabilityFile, nil); err != nil {
 		return err
 	}
-	return p.Commit(negotiate.DurabilityFull)
+	return p.Commit(wire.DurabilityFull)
 }
 
 // note records the first error of an entry; an empty name is for everything else.

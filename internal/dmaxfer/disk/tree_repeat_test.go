@@ -7,7 +7,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // What an earlier transfer did not make durable is durable after one that finds it unchanged, root and all.
@@ -26,7 +26,7 @@ func TestUnchangedTreeIsMadeDurable(t *testing.T) {
 				t.Error("it was durable before")
 			}
 			tree = mustOpenTree(t, at, "tree", disk.TreeOptions{
-				Overwrite: true, Durability: negotiate.DurabilityFull, Preserve: allTimes,
+				Overwrite: true, Durability: wire.DurabilityFull, Preserve: allTimes,
 			})
 			dir = mustEnter(t, tree.Root(), "dir")
 			must(t, dir.Flush("file"))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 var allTimes = disk.Preserve{Mode: true, Times: true}
@@ -108,7 +108,7 @@ func TestInterruptedTreeIsContinued(t *testing.T) {
 
 func TestWhatIsInTheWay(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
-		tree := mustOpenTree(t, at, "tree", disk.TreeOptions{Durability: negotiate.DurabilityNone})
+		tree := mustOpenTree(t, at, "tree", disk.TreeOptions{Durability: wire.DurabilityNone})
 		root := tree.Root()
 		must(t, root.Put("file", []byte(oldText), metaOf(oldText)))
 		mustEnter(t, root, "dir").Release()
@@ -166,7 +166,7 @@ func TestBackupsOfWhatLinksReplace(t *testing.T) {
 func TestTreeIsClosedFirst(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		before := openDescriptors(t)
-		tree := mustOpenTree(t, at, "tree", disk.TreeOptions{Durability: negotiate.DurabilityFull})
+		tree := mustOpenTree(t, at, "tree", disk.TreeOptions{Durability: wire.DurabilityFull})
 		dir := mustEnter(t, tree.Root(), "dir")
 		var staged []*disk.Staged
 		for _, name := range []string{"discarded", "committed"} {
@@ -391,7 +391,7 @@ func TestFailedSyncIsNotRepeated(t *testing.T) {
 			}
 			return nil
 		})
-		tree, err := disk.OpenTree(faulty, "/there/tree", disk.TreeOptions{Durability: negotiate.DurabilityFull})
+		tree, err := disk.OpenTree(faulty, "/there/tree", disk.TreeOptions{Durability: wire.DurabilityFull})
 		must(t, err)
 		dir := mustEnter(t, tree.Root(), "dir")
 		must(t, dir.Put("file", []byte(newText), metaOf(newText)))
@@ -421,7 +421,7 @@ func TestFailedSyncIsReportedToAll(t *testing.T) {
 		}
 		return nil
 	})
-	tree, err := disk.OpenTree(faulty, "/there/tree", disk.TreeOptions{Durability: negotiate.DurabilityFull})
+	tree, err := disk.OpenTree(faulty, "/there/tree", disk.TreeOptions{Durability: wire.DurabilityFull})
 	must(t, err)
 	results := make(chan error)
 	const callers = 8
@@ -445,7 +445,7 @@ func TestTreeIsFilledWhileItIsFlushed(t *testing.T) {
 		close(hanging)
 		return &disktest.Fault{Hang: hang}
 	})
-	tree, err := disk.OpenTree(faulty, "/there/tree", disk.TreeOptions{Durability: negotiate.DurabilityFull})
+	tree, err := disk.OpenTree(faulty, "/there/tree", disk.TreeOptions{Durability: wire.DurabilityFull})
 	must(t, err)
 	flushed := make(chan error)
 	go func() { flushed <- tree.Sync() }()
@@ -477,7 +477,7 @@ func TestManyDirectoriesAreSynced(t *testing.T) {
 		}
 		return nil
 	})
-	tree, err := disk.OpenTree(counting, "/there/tree", disk.TreeOptions{Durability: negotiate.DurabilityFull})
+	tree, err := disk.OpenTree(counting, "/there/tree", disk.TreeOptions{Durability: wire.DurabilityFull})
 	must(t, err)
 	const count = 1500
 	for i := range count {

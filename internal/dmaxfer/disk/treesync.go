@@ -3,7 +3,7 @@ package disk
 import (
 	"sync"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // flusher makes a tree durable, with one syncfs(2) for each file system if that reports failed writes. Otherwise files
@@ -41,7 +41,7 @@ const maxChanged = 1024
 // written. After an error nothing since the last Sync is known to be durable, and all further calls fail. It may be
 // called concurrently with everything but Close.
 func (t *Tree) Sync() error {
-	if t.opt.Durability == negotiate.DurabilityNone {
+	if t.opt.Durability == wire.DurabilityNone {
 		return nil
 	}
 	f := &t.flusher
@@ -104,7 +104,7 @@ func (t *Tree) systemOf(dir Dir, device uint64) (*system, error) {
 		return found, nil
 	}
 	made := &system{device: device}
-	if t.opt.Durability != negotiate.DurabilityNone && dir.CanSyncFS() {
+	if t.opt.Durability != wire.DurabilityNone && dir.CanSyncFS() {
 		var err error
 		if made.dir, err = dir.OpenDir("."); err != nil {
 			return nil, err
@@ -134,7 +134,7 @@ func (f *flusher) known(device uint64) *system {
 
 // FlushesFiles reports whether files have to be flushed one by one, because Tree.Sync does not flush their content.
 func (d *Directory) FlushesFiles() bool {
-	return d.tree.opt.Durability != negotiate.DurabilityNone && d.system.dir == nil
+	return d.tree.opt.Durability != wire.DurabilityNone && d.system.dir == nil
 }
 
 // Flush makes the content of a file durable that the tree has already, if FlushesFiles. Its name is durable after Leave
@@ -154,7 +154,7 @@ func (d *Directory) Flush(name string) error {
 
 // flushesNames reports whether the directory has to be flushed by itself after a change of its names or attributes.
 func (d *Directory) flushesNames() bool {
-	return d.tree.opt.Durability == negotiate.DurabilityFull && d.system.dir == nil
+	return d.tree.opt.Durability == wire.DurabilityFull && d.system.dir == nil
 }
 
 // changed records that names in the directory were changed.

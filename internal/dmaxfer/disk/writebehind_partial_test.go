@@ -8,7 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Content that the write-behind failed to flush is never trusted, whichever call reports the failure first.
@@ -26,7 +26,7 @@ func TestFlushBehindThatFailed(t *testing.T) {
 	p, err := disk.OpenPartial(faulty, "/target/file", want)
 	must(t, err)
 	heard := p.Advance(size)
-	if err := p.Prepare(t.Context(), disk.Metadata{Size: size}, negotiate.DurabilityFull, nil); err != nil {
+	if err := p.Prepare(t.Context(), disk.Metadata{Size: size}, wire.DurabilityFull, nil); err != nil {
 		heard = err
 	}
 	mustFail(t, heard, disk.ErrTarget, "flushing")

@@ -11,7 +11,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Bus has the windows as both sides reach them, in memory that is no device's. What touches a window has the lock only
@@ -109,7 +110,7 @@ type memory struct {
 	seed uint64
 }
 
-func (m memory) Paths(job.PathChoice) (job.Paths, error) { return job.PathsOf(negotiate.PathDMA), nil }
+func (m memory) Paths(job.PathChoice) (job.Paths, error) { return job.PathsOf(wire.PathDMA), nil }
 
 func (m memory) Check(int64, int) error { return nil }
 
@@ -123,18 +124,18 @@ func (m memory) Expose(_ context.Context, l window.Layout) (*window.Window, erro
 	w := window.NewHostWindow(l, slots)
 	m.mu.Lock()
 	m.exposed++
-	w.Descriptor = negotiate.AppendConsumers(nil, []uint32{m.exposed})
+	w.Descriptor = native.AppendConsumers(nil, []uint32{m.exposed})
 	descriptor := string(w.Descriptor)
 	m.mu.Unlock()
 	m.Put(descriptor, slots)
-	if l.Path == negotiate.PathDMA {
+	if l.Path == wire.PathDMA {
 		w.Address = 0x10000
 	}
 	w.AddCloser(m.track("window", func() { m.release(descriptor) }))
 	return w, nil
 }
 
-func (m memory) Open(_ context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
+func (m memory) Open(_ context.Context, l window.Layout, of native.Window) (*window.Window, error) {
 	w := &window.Window{}
 	own := make([]byte, l.Length())
 	if l.Sends {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Network is a control channel with latency: what one end sends arrives later, while both go on.
@@ -17,7 +17,7 @@ import (
 type Network struct {
 	ends     [2]*comchtest.End // by side, what the copy uses
 	near     [2]*comchtest.End // by side, what carry uses
-	delivery func(from negotiate.Side, message []byte) Delivery
+	delivery func(from wire.Side, message []byte) Delivery
 	delay    func() time.Duration
 	broken   chan struct{} // closed when what is under way is lost
 	once     sync.Once
@@ -34,21 +34,21 @@ type Delivery struct {
 // Connect connects the host and the DPU for messages of up to maxMessage bytes, each of which takes a delay. deliver is
 // called for each message, by one goroutine for each side. Connect is to be called in the bubble that uses the network.
 func Connect(
-	maxMessage int, delay func() time.Duration, deliver func(from negotiate.Side, message []byte) Delivery,
+	maxMessage int, delay func() time.Duration, deliver func(from wire.Side, message []byte) Delivery,
 ) *Network {
 	n := &Network{delivery: deliver, delay: delay, broken: make(chan struct{})}
 	pair := func() (*comchtest.End, *comchtest.End) {
 		return comchtest.NewPair(maxMessage, comchtest.Faultless, comchtest.Faultless)
 	}
-	n.ends[negotiate.Host], n.near[negotiate.Host] = pair()
-	n.near[negotiate.DPU], n.ends[negotiate.DPU] = pair()
-	n.carrier.Go(func() { n.carry(negotiate.Host) })
-	n.carrier.Go(func() { n.carry(negotiate.DPU) })
+	n.ends[wire.Host], n.near[wire.Host] = pair()
+	n.near[wire.DPU], n.ends[wire.DPU] = pair()
+	n.carrier.Go(func() { n.carry(wire.Host) })
+	n.carrier.Go(func() { n.carry(wire.DPU) })
 	return n
 }
 
 // Conn returns what a side uses.
-func (n *Network) Conn(side negotiate.Side) comch.Conn { return n.ends[side] }
+func (n *Network) Conn(side wire.Side) comch.Conn { return n.ends[side] }
 
 // Wait returns when both sides have closed their ends, or the connection has ended, and nothing more is carried.
 func (n *Network) Wait() { n.carrier.Wait() }
@@ -57,13 +57,13 @@ func (n *Network) Wait() { n.carrier.Wait() }
 func (n *Network) BreakDown() {
 	n.once.Do(func() {
 		close(n.broken)
-		_ = n.near[negotiate.Host].Close()
-		_ = n.near[negotiate.DPU].Close()
+		_ = n.near[wire.Host].Close()
+		_ = n.near[wire.DPU].Close()
 	})
 }
 
 // carry brings what one side sends to the other, in order, and in the end the news that there is no more.
-func (n *Network) carry(from negotiate.Side) {
+func (n *Network) carry(from wire.Side) {
 	out, in := n.near[from], n.near[from.Other()]
 	for {
 		message, err := out.Recv(context.Background())
@@ -77,7 +77,7 @@ func (n *Network) carry(from negotiate.Side) {
 	}
 }
 
-func (n *Network) pass(from negotiate.Side, message []byte, out, in *comchtest.End) (goOn bool) {
+func (n *Network) pass(from wire.Side, message []byte, out, in *comchtest.End) (goOn bool) {
 	select {
 	case <-time.After(n.delay()):
 	case <-n.broken:

@@ -4,24 +4,24 @@ import (
 	"fmt"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // ChoosePaths returns the paths that the user permits and the device can do on its side. It fails with ErrCapability if
 // there is none, and with ErrSettings for a path of a network connection.
-func ChoosePaths(choice PathChoice, device doca.DeviceInfo, side negotiate.Side) (Paths, error) {
-	if !choice.Permits(negotiate.PathDMA) && !choice.Permits(negotiate.PathFast) {
+func ChoosePaths(choice PathChoice, device doca.DeviceInfo, side wire.Side) (Paths, error) {
+	if !choice.Permits(wire.PathDMA) && !choice.Permits(wire.PathFast) {
 		return 0, NewError(ErrSettings, nil, "use --path auto, dma or fast",
-			"the path %s is for connections to other machines", negotiate.Path(choice-OnlyDMA))
+			"the path %s is for connections to other machines", wire.Path(choice-OnlyDMA))
 	}
 	var p Paths
 	noDMA, noFast := LacksForDMA(device, side), LacksForFast(device)
-	if choice.Permits(negotiate.PathDMA) && noDMA == "" {
-		p |= PathsOf(negotiate.PathDMA)
+	if choice.Permits(wire.PathDMA) && noDMA == "" {
+		p |= PathsOf(wire.PathDMA)
 	}
-	if choice.Permits(negotiate.PathFast) && noFast == "" {
-		p |= PathsOf(negotiate.PathFast)
+	if choice.Permits(wire.PathFast) && noFast == "" {
+		p |= PathsOf(wire.PathFast)
 	}
 	switch {
 	case p != 0:
@@ -34,13 +34,13 @@ func ChoosePaths(choice PathChoice, device doca.DeviceInfo, side negotiate.Side)
 
 // LacksForDMA returns why a device that can negotiate cannot do its side's part of a copy by DMA, as the end of a
 // sentence about it; empty if it can.
-func LacksForDMA(device doca.DeviceInfo, side negotiate.Side) string {
+func LacksForDMA(device doca.DeviceInfo, side wire.Side) string {
 	switch {
-	case side == negotiate.Host && !device.ExportSupported:
+	case side == wire.Host && !device.ExportSupported:
 		return "cannot export memory to the DPU"
-	case side == negotiate.DPU && !device.ImportSupported:
+	case side == wire.DPU && !device.ImportSupported:
 		return "cannot import memory from the host"
-	case side == negotiate.DPU && !device.MemcpySupported:
+	case side == wire.DPU && !device.MemcpySupported:
 		return "does not support DMA copies"
 	}
 	return ""
@@ -64,8 +64,8 @@ func LacksForFast(device doca.DeviceInfo) string {
 		return "does not support Comch producers and consumers"
 	case device.MaxImmediate < slotNumber:
 		return "does not support immediate data"
-	case device.Consumer.MaxBuffer > 0 && device.Consumer.MaxBuffer < negotiate.MinChunk,
-		device.Producer.MaxBuffer > 0 && device.Producer.MaxBuffer < negotiate.MinChunk:
+	case device.Consumer.MaxBuffer > 0 && device.Consumer.MaxBuffer < wire.MinChunk,
+		device.Producer.MaxBuffer > 0 && device.Producer.MaxBuffer < wire.MinChunk:
 		return "sends and receives less than 4 KiB at once over producers and consumers"
 	}
 	return ""
@@ -80,14 +80,14 @@ func incapable(device doca.DeviceInfo, why string) error {
 // CheckLimits refuses a chunk, in bytes, or a depth that is beyond the device; 0 stands for the default. On the host,
 // where the peer's engine copies, it checks only the chunk: the limit of the depth is that of an engine, which a host
 // function need not have.
-func CheckLimits(device *doca.Device, side negotiate.Side, chunk int64, depth int) error {
+func CheckLimits(device *doca.Device, side wire.Side, chunk int64, depth int) error {
 	largest := int64(device.Info().MaxBufferSize)
 	if chunk > largest && largest > 0 {
 		return NewError(ErrSettings, nil, "choose a smaller value",
 			"--chunk %d exceeds the limit of %s per DMA task of %s",
 			chunk, quantity.Bytes(uint64(largest)), device.Info().PCIAddress)
 	}
-	if side == negotiate.Host || depth == 0 {
+	if side == wire.Host || depth == 0 {
 		return nil
 	}
 	deepest, err := MaxDepth(device)

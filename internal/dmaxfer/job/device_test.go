@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // capable returns a device that can do everything.
@@ -22,7 +22,7 @@ func TestChoosePaths(t *testing.T) {
 	noDMA := func(d *doca.DeviceInfo) { d.ExportSupported, d.ImportSupported = false, false }
 	nothing := func(d *doca.DeviceInfo) { noFast(d); noDMA(d) }
 	const none Paths = 0
-	dma, fast := PathsOf(negotiate.PathDMA), PathsOf(negotiate.PathFast)
+	dma, fast := PathsOf(wire.PathDMA), PathsOf(wire.PathFast)
 	both := dma | fast
 	for name, test := range map[string]struct {
 		choice PathChoice
@@ -47,7 +47,7 @@ func TestChoosePaths(t *testing.T) {
 	} {
 		device := capable()
 		test.device(&device)
-		for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		for _, side := range []wire.Side{wire.Host, wire.DPU} {
 			got, err := ChoosePaths(test.choice, device, side)
 			switch {
 			case test.want == none && !errors.Is(err, ErrCapability):
@@ -75,10 +75,10 @@ func TestCheckLocal(t *testing.T) {
 func TestEngineOfTheDPU(t *testing.T) {
 	device := capable()
 	device.MemcpySupported = false
-	if p, err := ChoosePaths(AnyPath, device, negotiate.DPU); err != nil || p.Has(negotiate.PathDMA) {
+	if p, err := ChoosePaths(AnyPath, device, wire.DPU); err != nil || p.Has(wire.PathDMA) {
 		t.Errorf("DPU: %+v, %v", p, err)
 	}
-	if p, err := ChoosePaths(AnyPath, device, negotiate.Host); err != nil || !p.Has(negotiate.PathDMA) {
+	if p, err := ChoosePaths(AnyPath, device, wire.Host); err != nil || !p.Has(wire.PathDMA) {
 		t.Errorf("host: %+v, %v", p, err)
 	}
 }

@@ -2,7 +2,8 @@ package job
 
 import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Event is something that the user may want to know when it happens: a PeerKnown, Planned, FileDone, Retransmitted,
@@ -11,11 +12,11 @@ type Event interface{ event() }
 
 // PeerKnown reports what the peer is.
 type PeerKnown struct {
-	Protocol negotiate.Protocol
+	Protocol wire.Protocol
 	Version  int    // of the native protocol; 0 in the reference protocol
 	Software string // name and version that the peer reports, printable ASCII; empty in the reference protocol
 
-	Location negotiate.Location // of the peer's file, as it says; zero in the reference protocol
+	Location native.Location // of the peer's file, as it says; zero in the reference protocol
 }
 
 // Planned reports what is about to be transferred, and how.
@@ -27,7 +28,7 @@ type Planned struct {
 	Chunk      int64 // bytes; 0 on a host in the reference protocol
 	Depth      int   // chunks in flight; 0 on a host in the reference protocol
 	Digest     digest.Algorithm
-	Durability negotiate.Durability
+	Durability wire.Durability
 	Resumed    int64 // bytes that the receiver already has, which are verified again
 }
 

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // ErrHung is in an error beside its cause if a call into the device or the file system had not returned when the
@@ -41,7 +41,7 @@ type Calls struct {
 // ends the context of the call. The call then has ReturnTime to return; after that Do returns, and Hung is true. A call
 // that panics has returned a *Defect.
 func (c *Calls) Do(
-	ctx context.Context, patience time.Duration, beat func() negotiate.Beat, call func(context.Context) error,
+	ctx context.Context, patience time.Duration, beat func() native.Beat, call func(context.Context) error,
 ) error {
 	c.running.Add(1)
 	c.calling.Add(1)
@@ -76,7 +76,7 @@ func (c *Calls) Wait() { c.running.Wait() }
 // be nil, has not changed for the patience; still counts the pulses since it has. The call then has ReturnTime to
 // return; returned is false if it has not, and err is why its context ended.
 func within(
-	ctx context.Context, patience time.Duration, beat func() negotiate.Beat, still *atomic.Int64, slow func() error,
+	ctx context.Context, patience time.Duration, beat func() native.Beat, still *atomic.Int64, slow func() error,
 	call func(context.Context) error,
 ) (returned bool, err error) {
 	calling, end := context.WithCancelCause(ctx)
@@ -91,7 +91,7 @@ func within(
 	pulse := time.NewTicker(LongestPulse)
 	defer pulse.Stop()
 	limit := PulsesIn(max(patience, ShortestIdle), LongestPulse)
-	for last := (negotiate.Beat{}); calling.Err() == nil; {
+	for last := (native.Beat{}); calling.Err() == nil; {
 		select {
 		case err := <-ended:
 			return true, err
@@ -115,9 +115,9 @@ func within(
 	}
 }
 
-func beatOf(beat func() negotiate.Beat) negotiate.Beat {
+func beatOf(beat func() native.Beat) native.Beat {
 	if beat == nil {
-		return negotiate.Beat{}
+		return native.Beat{}
 	}
 	return beat()
 }

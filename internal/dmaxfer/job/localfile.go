@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // StreamName is the path that stands for standard input or output, depending on which side has a file.
@@ -279,18 +280,18 @@ func (s Search) cannotExamineTarget(err error) error {
 }
 
 // Local returns what the negotiation has to know of the file.
-func (f *LocalFile) Local() negotiate.Local {
+func (f *LocalFile) Local() reference.Local {
 	if f.Directory && !f.Exists {
-		return negotiate.Local{HasFile: true}
+		return reference.Local{HasFile: true}
 	}
 	if f.Source == nil {
-		return negotiate.Local{}
+		return reference.Local{}
 	}
-	return negotiate.Local{HasFile: true, Size: uint64(f.Source.Info().Size)}
+	return reference.Local{HasFile: true, Size: uint64(f.Source.Info().Size)}
 }
 
 // CheckFile returns an error if a file may not be received here. The sender is the other side.
-func (f *LocalFile) CheckFile(sender negotiate.Side) error {
+func (f *LocalFile) CheckFile(sender wire.Side) error {
 	if !f.NoFile {
 		return nil
 	}
@@ -339,43 +340,43 @@ const nextIfBoth = "use --overwrite on the side whose file may be replaced, or r
 
 // Explain names the file in an error of the negotiation about which side has it, or about a source of unknown size;
 // side is this one. It returns any other error as it is.
-func (f *LocalFile) Explain(side negotiate.Side, err error) error {
+func (f *LocalFile) Explain(side wire.Side, err error) error {
 	path, peer := f.Path, side.Other()
 	if _, explained := errors.AsType[*Error](err); explained {
 		return err
 	}
 	switch {
-	case errors.Is(err, negotiate.ErrWordsDiffer):
-		return NewError(negotiate.ErrWordsDiffer, nil, "give the same --with on both sides, or on none",
+	case errors.Is(err, wire.ErrWordsDiffer):
+		return NewError(wire.ErrWordsDiffer, nil, "give the same --with on both sides, or on none",
 			"the %s was given another --with WORD, or only one side was given one: it may be another copy", peer)
-	case errors.Is(err, negotiate.ErrNeedsNative) && f.Unsized != nil:
+	case errors.Is(err, wire.ErrNeedsNative) && f.Unsized != nil:
 		why := fmt.Sprintf("the %s uses the reference protocol, which does not support streams", peer)
 		return f.NeedsNative(why, err)
-	case errors.Is(err, negotiate.ErrNeedsNative) && f.Directory:
-		return NewError(negotiate.ErrNeedsNative, nil, "run dma-copy on the other side too, or name a file",
+	case errors.Is(err, wire.ErrNeedsNative) && f.Directory:
+		return NewError(wire.ErrNeedsNative, nil, "run dma-copy on the other side too, or name a file",
 			"%s is a directory, and the %s uses the reference protocol, which copies single files only", path, peer)
-	case errors.Is(err, negotiate.ErrNeedsNative) && !f.Stream:
-		return NewError(negotiate.ErrNeedsNative, nil, "run dma-copy on the other side too, or leave out --path fast",
+	case errors.Is(err, wire.ErrNeedsNative) && !f.Stream:
+		return NewError(wire.ErrNeedsNative, nil, "run dma-copy on the other side too, or leave out --path fast",
 			"the %s uses the reference protocol, which copies by DMA, and this side cannot or may not use DMA", peer)
-	case errors.Is(err, negotiate.ErrNoPath) && (peer == negotiate.Client || peer == negotiate.Server):
+	case errors.Is(err, wire.ErrNoPath) && (peer == wire.Client || peer == wire.Server):
 		return NewError(ErrCapability, nil, "give both the same --path, or leave it out on both sides",
 			"%s (a daemon permits only tls unless its --path lists others)",
-			negotiate.ErrNoPath)
-	case errors.Is(err, negotiate.ErrNoPath):
+			wire.ErrNoPath)
+	case errors.Is(err, wire.ErrNoPath):
 		return NewError(ErrCapability, nil, "leave out --path on both sides, and see what dma-copy devices lists there",
-			"%s: one of them does not use DMA, and one not the fast path", negotiate.ErrNoPath)
-	case errors.Is(err, negotiate.ErrBothHaveFile) && f.Directory:
+			"%s: one of them does not use DMA, and one not the fast path", wire.ErrNoPath)
+	case errors.Is(err, wire.ErrBothHaveFile) && f.Directory:
 		return NewError(ErrSource, err, NextIfBothDirectories,
 			"both sides have the directory (here: %s)", path)
-	case errors.Is(err, negotiate.ErrBothHaveFile):
+	case errors.Is(err, wire.ErrBothHaveFile):
 		return NewError(ErrSource, err, nextIfBoth, "both sides have the file (here: %s)", path)
-	case errors.Is(err, negotiate.ErrKindMismatch):
+	case errors.Is(err, wire.ErrKindMismatch):
 		return NewError(ErrSource, err, "name two files or two directories",
 			"one side has a file, and the other a directory (here: %s)", path)
-	case errors.Is(err, negotiate.ErrTreeStream):
+	case errors.Is(err, wire.ErrTreeStream):
 		return NewError(ErrSource, err, "name a directory on both sides, or copy an archive of it (tar)",
 			"a directory cannot be copied from or to a stream (here: %s)", path)
-	case !errors.Is(err, negotiate.ErrNeitherHasFile):
+	case !errors.Is(err, wire.ErrNeitherHasFile):
 		return err
 	case f.Unsized != nil:
 		return NewError(ErrSource, err, "name a file there",

@@ -14,7 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -235,9 +235,9 @@ func TestInspectTrailingSlash(t *testing.T) {
 		if want := filepath.Join(directory, "new"); p.Name != want || p.Path != want || p.Local().HasFile {
 			t.Errorf("a path with a slash became %+v", p)
 		}
-		jobtest.MustFail(t, p.CheckFile(negotiate.Host), job.ErrTarget)
+		jobtest.MustFail(t, p.CheckFile(wire.Host), job.ErrTarget)
 	}
-	must(t, mustInspect(t, filepath.Join(directory, "new"), false).CheckFile(negotiate.Host))
+	must(t, mustInspect(t, filepath.Join(directory, "new"), false).CheckFile(wire.Host))
 	must(t, os.Symlink("nowhere", filepath.Join(directory, "dangling")))
 	for _, path := range []string{"missing/new/", "dangling/"} {
 		if _, err := find(t, filepath.Join(directory)+"/"+path, true); err == nil {
@@ -341,13 +341,13 @@ func mustInspectAlike(t *testing.T, s job.Search, directory, name string, root *
 
 // Sides without a data path in common learn what to do about it, which differs by the kind of connection.
 func TestExplainNoPath(t *testing.T) {
-	for side, want := range map[negotiate.Side]string{
-		negotiate.Client: "a daemon permits only tls unless its --path lists others",
-		negotiate.Server: "a daemon permits only tls unless its --path lists others",
-		negotiate.Host:   "one of them does not use DMA, and one not the fast path",
-		negotiate.DPU:    "one of them does not use DMA, and one not the fast path",
+	for side, want := range map[wire.Side]string{
+		wire.Client: "a daemon permits only tls unless its --path lists others",
+		wire.Server: "a daemon permits only tls unless its --path lists others",
+		wire.Host:   "one of them does not use DMA, and one not the fast path",
+		wire.DPU:    "one of them does not use DMA, and one not the fast path",
 	} {
-		err := new(job.LocalFile).Explain(side, negotiate.ErrNoPath)
+		err := new(job.LocalFile).Explain(side, wire.ErrNoPath)
 		if !errors.Is(err, job.ErrCapability) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", side, err, want)
 		}

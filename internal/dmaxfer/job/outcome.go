@@ -7,15 +7,15 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // NotConfirmed is the log line of a receiver that has committed without a confirmation.
 const NotConfirmed = "target committed, but the sender did not confirm"
 
 // OutcomeUnknown returns the error of a sender that gives up when the receiver may be about to commit.
-func OutcomeUnknown(receiver negotiate.Side, err error) error {
-	return NewError(negotiate.ErrOutcomeUnknown, nil, "compare both files (dma-copy verify)",
+func OutcomeUnknown(receiver wire.Side, err error) error {
+	return NewError(wire.ErrOutcomeUnknown, nil, "compare both files (dma-copy verify)",
 		"transfer outcome unknown: the %s did not confirm the commit: %v", receiver, err)
 }
 
@@ -26,8 +26,8 @@ func RenameHung(path string, why error) error {
 }
 
 // Unconfirmed returns, for the summary, how the sender of a committed file failed to confirm.
-func Unconfirmed(err error, sender negotiate.Side) string {
-	if MayFollowLoss(err) || errors.Is(err, negotiate.ErrPeerLost) {
+func Unconfirmed(err error, sender wire.Side) string {
+	if MayFollowLoss(err) || errors.Is(err, wire.ErrPeerLost) {
 		return fmt.Sprintf("the %s disconnected without confirming", sender)
 	}
 	return fmt.Sprintf("the %s did not confirm", sender)

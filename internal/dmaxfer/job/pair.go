@@ -1,7 +1,7 @@
 package job
 
 import (
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Pair has both files of a transfer whose direction is known from the start, as messages show them.
@@ -9,13 +9,13 @@ type Pair struct{ Source, Target string }
 
 // Exists returns the error for a target that is there and must not be replaced.
 func (p Pair) Exists() error {
-	return NewError(ErrSource, negotiate.ErrBothHaveFile,
+	return NewError(ErrSource, wire.ErrBothHaveFile,
 		"use --overwrite to replace it, or name another target", "%s exists", p.Target)
 }
 
 // Differ returns the error for a target that is there, is not the same as the source, and must not be replaced.
 func (p Pair) Differ() error {
-	return NewError(ErrSource, negotiate.ErrBothHaveFile, "use --overwrite to replace it, or name another target",
+	return NewError(ErrSource, wire.ErrBothHaveFile, "use --overwrite to replace it, or name another target",
 		"%s exists and differs from %s", p.Target, p.Source)
 }
 

@@ -3,7 +3,7 @@ package job
 import (
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // PathChoice is which data paths the user permits.
@@ -22,19 +22,19 @@ const (
 )
 
 // Only returns the choice of one path.
-func Only(path negotiate.Path) PathChoice { return OnlyDMA + PathChoice(path-negotiate.PathDMA) }
+func Only(path wire.Path) PathChoice { return OnlyDMA + PathChoice(path-wire.PathDMA) }
 
 // Permits reports whether the choice permits a path.
-func (c PathChoice) Permits(path negotiate.Path) bool { return c == AnyPath || c == Only(path) }
+func (c PathChoice) Permits(path wire.Path) bool { return c == AnyPath || c == Only(path) }
 
 // Paths is a set of data paths: those that a side can and will use. The zero value is none.
 type Paths uint8
 
 // EveryPath is for a side that only reports why it cannot start: no plan of its peer fails for the lack of a path.
-const EveryPath Paths = 1<<(negotiate.PathTCP+1) - 1
+const EveryPath Paths = 1<<(wire.PathTCP+1) - 1
 
 // PathsOf returns the set of these paths.
-func PathsOf(paths ...negotiate.Path) Paths {
+func PathsOf(paths ...wire.Path) Paths {
 	var all Paths
 	for _, p := range paths {
 		all |= 1 << p
@@ -43,12 +43,12 @@ func PathsOf(paths ...negotiate.Path) Paths {
 }
 
 // Has reports whether the path is in the set.
-func (p Paths) Has(path negotiate.Path) bool { return p&(1<<path) != 0 }
+func (p Paths) Has(path wire.Path) bool { return p&(1<<path) != 0 }
 
 // String returns the names of the paths for a log, separated by commas.
 func (p Paths) String() string {
 	var names []string
-	for path := negotiate.Path(0); path <= negotiate.PathTCP; path++ {
+	for path := wire.Path(0); path <= wire.PathTCP; path++ {
 		if p.Has(path) {
 			names = append(names, path.String())
 		}
@@ -57,24 +57,24 @@ func (p Paths) String() string {
 }
 
 // Without returns the set without a path.
-func (p Paths) Without(path negotiate.Path) Paths { return p &^ (1 << path) }
+func (p Paths) Without(path wire.Path) Paths { return p &^ (1 << path) }
 
 // Intersect returns the paths that are in both sets.
 func (p Paths) Intersect(other Paths) Paths { return p & other }
 
 // alternatives is the only table of the paths whose window may turn out not to be within reach, and of those that serve
 // instead.
-var alternatives = map[negotiate.Path]Paths{
-	negotiate.PathDMA: PathsOf(negotiate.PathFast),
-	negotiate.PathRMA: PathsOf(negotiate.PathTLS, negotiate.PathTCP, negotiate.PathMessages),
+var alternatives = map[wire.Path]Paths{
+	wire.PathDMA: PathsOf(wire.PathFast),
+	wire.PathRMA: PathsOf(wire.PathTLS, wire.PathTCP, wire.PathMessages),
 }
 
 // Alternatives returns the paths of the set that serve instead of path, if its window is not within reach.
-func (p Paths) Alternatives(path negotiate.Path) Paths { return p.Intersect(alternatives[path]) }
+func (p Paths) Alternatives(path wire.Path) Paths { return p.Intersect(alternatives[path]) }
 
 // Fragile returns the path of the set whose window may turn out not to be within reach, and reports whether there is
 // one and another path serves instead.
-func (p Paths) Fragile() (negotiate.Path, bool) {
+func (p Paths) Fragile() (wire.Path, bool) {
 	for path := range alternatives {
 		if p.Has(path) && p.Alternatives(path) != 0 {
 			return path, true

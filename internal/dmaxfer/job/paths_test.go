@@ -3,12 +3,12 @@ package job
 import (
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-var everyPath = []negotiate.Path{
-	negotiate.PathDMA, negotiate.PathFast, negotiate.PathTLS, negotiate.PathMessages, negotiate.PathRMA,
-	negotiate.PathTCP,
+var everyPath = []wire.Path{
+	wire.PathDMA, wire.PathFast, wire.PathTLS, wire.PathMessages, wire.PathRMA,
+	wire.PathTCP,
 }
 
 func TestPaths(t *testing.T) {
@@ -23,9 +23,9 @@ func TestPaths(t *testing.T) {
 }
 
 func TestPermits(t *testing.T) {
-	only := map[negotiate.Path]PathChoice{
-		negotiate.PathDMA: OnlyDMA, negotiate.PathFast: OnlyFast, negotiate.PathTLS: OnlyTLS,
-		negotiate.PathMessages: OnlyMessages, negotiate.PathRMA: OnlyRMA, negotiate.PathTCP: OnlyTCP,
+	only := map[wire.Path]PathChoice{
+		wire.PathDMA: OnlyDMA, wire.PathFast: OnlyFast, wire.PathTLS: OnlyTLS,
+		wire.PathMessages: OnlyMessages, wire.PathRMA: OnlyRMA, wire.PathTCP: OnlyTCP,
 	}
 	for _, path := range everyPath {
 		if !AnyPath.Permits(path) {
@@ -42,17 +42,17 @@ func TestPermits(t *testing.T) {
 // Only a path whose window may not be within reach is left, and only for one of the same kind of connection.
 func TestFragile(t *testing.T) {
 	for _, test := range []struct {
-		paths   []negotiate.Path
-		path    negotiate.Path
+		paths   []wire.Path
+		path    wire.Path
 		fragile bool
 	}{
-		{[]negotiate.Path{negotiate.PathDMA, negotiate.PathFast}, negotiate.PathDMA, true},
-		{[]negotiate.Path{negotiate.PathRMA, negotiate.PathTLS}, negotiate.PathRMA, true},
-		{[]negotiate.Path{negotiate.PathRMA, negotiate.PathTCP}, negotiate.PathRMA, true},
-		{[]negotiate.Path{negotiate.PathRMA, negotiate.PathMessages}, negotiate.PathRMA, true},
-		{[]negotiate.Path{negotiate.PathTLS, negotiate.PathMessages}, 0, false},
-		{[]negotiate.Path{negotiate.PathDMA, negotiate.PathTLS}, 0, false},
-		{[]negotiate.Path{negotiate.PathRMA}, 0, false},
+		{[]wire.Path{wire.PathDMA, wire.PathFast}, wire.PathDMA, true},
+		{[]wire.Path{wire.PathRMA, wire.PathTLS}, wire.PathRMA, true},
+		{[]wire.Path{wire.PathRMA, wire.PathTCP}, wire.PathRMA, true},
+		{[]wire.Path{wire.PathRMA, wire.PathMessages}, wire.PathRMA, true},
+		{[]wire.Path{wire.PathTLS, wire.PathMessages}, 0, false},
+		{[]wire.Path{wire.PathDMA, wire.PathTLS}, 0, false},
+		{[]wire.Path{wire.PathRMA}, 0, false},
 	} {
 		path, fragile := PathsOf(test.paths...).Fragile()
 		if path != test.path || fragile != test.fragile {

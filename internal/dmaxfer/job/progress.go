@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // Phase is what a transfer is doing.
@@ -171,8 +171,8 @@ func (p *Progress) DecidedEntry() {
 }
 
 // Beat returns what a heartbeat reports.
-func (p *Progress) Beat() negotiate.Beat {
+func (p *Progress) Beat() native.Beat {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return negotiate.Beat{Phase: uint32(p.phase), Work: p.work}
+	return native.Beat{Phase: uint32(p.phase), Work: p.work}
 }

@@ -1,11 +1,11 @@
 package job
 
 import (
-	"cmp"
+	"fmt"
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Trace logs each message of one session of a protocol at level TRACE, on one line. State is the session's after the
@@ -14,31 +14,35 @@ import (
 type Trace struct {
 	Log      zerolog.Logger
 	Protocol string
-	state    negotiate.State // after the last message; 0: negotiate.Idle
+	state    fmt.Stringer // after the last message; nil: idle
 }
 
 // Sent is called before a message is given to the channel.
-func (t *Trace) Sent(message []byte, state negotiate.State) { t.line("message sent", message, state) }
+func (t *Trace) Sent(message []byte, state fmt.Stringer) { t.line("message sent", message, state) }
 
 // Received is called when the session has judged a message, also one that it refused.
-func (t *Trace) Received(message []byte, state negotiate.State) {
+func (t *Trace) Received(message []byte, state fmt.Stringer) {
 	t.line("message received", message, state)
 }
 
-func (t *Trace) line(text string, message []byte, state negotiate.State) {
-	before := cmp.Or(t.state, negotiate.Idle)
+func (t *Trace) line(text string, message []byte, state fmt.Stringer) {
+	before := t.state
 	t.state = state
 	event := t.Log.Trace()
 	if event == nil {
 		return
 	}
-	event.Str("protocol", t.Protocol).Str("type", negotiate.TypeOf(message).String()).Int("bytes", len(message))
-	outline := negotiate.OutlineOf(message)
+	event.Str("protocol", t.Protocol).Str("type", wire.TypeOf(message).String()).Int("bytes", len(message))
+	outline := wire.OutlineOf(message)
 	if outline.HasEntry {
 		event.Uint32("entry", outline.Entry)
 	}
 	if outline.Items > 0 {
 		event.Uint32("items", outline.Items)
 	}
-	event.Str("from", before.String()).Str("to", state.String()).Msg(text)
+	from := "idle"
+	if before != nil {
+		from = before.String()
+	}
+	event.Str("from", from).Str("to", state.String()).Msg(text)
 }

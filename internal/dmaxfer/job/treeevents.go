@@ -3,7 +3,8 @@ package job
 import (
 	"errors"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // ErrSomeFailed means that a tree was transferred, except for entries that failed; the Summary counts them.
@@ -30,11 +31,11 @@ func (a Action) String() string { return actionNames[a] }
 // FileDone reports that an entry of a tree is decided. There is one for each entry that this side knows.
 type FileDone struct {
 	Path   string // relative to the tree, components joined by "/"; empty: the directory itself. Any bytes but NUL
-	Kind   negotiate.EntryKind
+	Kind   wire.EntryKind
 	Action Action
-	Bytes  int64            // size of a file; 0 for other kinds
-	Err    error            // nil unless Action is Failed
-	Change negotiate.Change // why it would be copied; only if Action is WouldCopy
+	Bytes  int64         // size of a file; 0 for other kinds
+	Err    error         // nil unless Action is Failed
+	Change native.Change // why it would be copied; only if Action is WouldCopy
 }
 
 func (FileDone) event() {}
@@ -105,14 +106,14 @@ func (s *TreeSummary) Add(e FileDone) {
 
 func (s *TreeSummary) addCopied(e FileDone) {
 	switch e.Kind {
-	case negotiate.EntryFile:
+	case wire.EntryFile:
 		s.Files++
 		s.Bytes += e.Bytes
-	case negotiate.EntryDirectory:
+	case wire.EntryDirectory:
 		s.Directories++
-	case negotiate.EntrySymlink:
+	case wire.EntrySymlink:
 		s.Symlinks++
-	case negotiate.EntryHardLink:
+	case wire.EntryHardLink:
 		s.HardLinks++
 	}
 }

@@ -8,14 +8,15 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // setManyAttributes gives a file or directory more attributes than METADATA carries.
 func setManyAttributes(t *testing.T, memory *disktest.Memory, path string) {
 	t.Helper()
 	change(t, memory, path, func(f attributed) error {
-		return f.SetXattr(disk.Xattr{Name: "user.many", Value: make([]byte, negotiate.MaxMetadata)})
+		return f.SetXattr(disk.Xattr{Name: "user.many", Value: make([]byte, protocol.MaxMetadata)})
 	})
 }
 
@@ -67,7 +68,7 @@ func TestRootWithTooManyAttributes(t *testing.T) {
 	m.sender.config.Xattrs, m.receiver.config.Xattrs = true, true
 	m.run()
 	mustBe(t, m.sender.err, disk.ErrSource)
-	if !abortedWith(m.receiver.err, negotiate.AbortTarget) {
+	if !abortedWith(m.receiver.err, wire.AbortTarget) {
 		t.Errorf("the receiver ended with %v", m.receiver.err)
 	}
 }

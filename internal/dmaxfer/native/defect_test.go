@@ -10,7 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // A panic of a lane or a job ends the transfer with an error that has its stack, and the peer learns of it. The window,
@@ -31,7 +31,7 @@ func TestPanicEndsTheTransfer(t *testing.T) {
 			from := newSmallSource(3)
 			from.Put("/src/large", roletest.Repeated("large", 3*4096))
 			m := newMeeting(t, from, newTarget())
-			m.receiver.config.Durability = negotiate.DurabilityFull
+			m.receiver.config.Durability = wire.DurabilityFull
 			m.onReceiver(func(_ int, op, name string) *disktest.Fault {
 				if op+" "+name == c.call {
 					panic("a defect")
@@ -53,7 +53,7 @@ func (m *meeting) mustHaveDefect(within string) {
 		m.t.Errorf("the receiver ended with %v, want a defect within %s", m.receiver.err, within)
 	}
 	mustBe(m.t, m.receiver.err, job.ErrHung)
-	if !abortedWith(m.sender.err, negotiate.AbortTarget) || !strings.Contains(m.sender.err.Error(), "internal error") {
+	if !abortedWith(m.sender.err, wire.AbortTarget) || !strings.Contains(m.sender.err.Error(), "internal error") {
 		m.t.Errorf("the sender ended with %v", m.sender.err)
 	}
 	if got := m.closed.Load(); got != 0 {
@@ -67,7 +67,7 @@ func TestPanicOfABackgroundFlush(t *testing.T) {
 	from := newSmallSource(3)
 	from.Put("/src/large", strings.Repeat("x", size))
 	m := newMeeting(t, from, newTarget())
-	m.receiver.config.Durability = negotiate.DurabilityFull
+	m.receiver.config.Durability = wire.DurabilityFull
 	flushing := make(chan struct{})
 	var writes atomic.Int64
 	m.onReceiver(func(_ int, op, _ string) *disktest.Fault {

@@ -7,7 +7,7 @@
 //	                    │        └─ receive  entries ─► planner; window ─► [engine ─►] buffers ─► lanes ─► target
 //	                    └─ window: exposed by its owner, opened by the peer
 //
-// The state of negotiate.NativeSession is the only state of the session. It also keeps what a role knows of each entry;
+// The state of protocol.Session is the only state of the session. It also keeps what a role knows of each entry;
 // packages send and receive draw the states of their entries.
 //
 // This package has the loop. It owns the session, and does not know what an entry is; a role does what the session's

@@ -9,7 +9,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // This file is how a transfer ends: what cannot be undone, what the cause is, and who is told.
@@ -112,7 +113,7 @@ func (t *transfer) committing() bool { return t.role != nil && t.role.Committing
 // the target is there, verified and as durable as was asked for, whether the sender learns of it or not. A sender has
 // only the receiver's word for that, which does not count if the receiver then breaks the protocol.
 func (t *transfer) conclude(err error) error {
-	if !t.committed() || t.params.Sends() && negotiate.IsViolation(err) {
+	if !t.committed() || t.params.Sends() && wire.IsViolation(err) {
 		return err
 	}
 	t.stats.Done(t.params.Durability())
@@ -158,13 +159,13 @@ func (t *transfer) giveUp(err error) error {
 func (t *transfer) tell(err error) error {
 	unconfirmed := t.params.Sends() && t.session.Unconfirmed() > 0
 	message := t.session.Abort(t.Code(err), err.Error())
-	if t.session.State() != negotiate.Cancelling {
+	if t.session.State() != protocol.Cancelling {
 		t.partWith(message)
 		if !unconfirmed || toldWhy(err) {
 			return err
 		}
-		if errors.Is(err, negotiate.ErrOutcomeUnknown) {
-			err = negotiate.ErrPeerLost // which is why the session does not know
+		if errors.Is(err, wire.ErrOutcomeUnknown) {
+			err = wire.ErrPeerLost // which is why the session does not know
 		}
 		return job.OutcomeUnknown(t.config.Side.Other(), err)
 	}
@@ -173,7 +174,7 @@ func (t *transfer) tell(err error) error {
 	if sendErr := t.transmit(ctx, message); sendErr != nil {
 		t.config.Log.Debug().Err(sendErr).Msg("could not report the failure to the peer")
 	}
-	for t.session.State() == negotiate.Cancelling {
+	for t.session.State() == protocol.Cancelling {
 		message, recvErr := t.config.Conn.Recv(ctx)
 		if recvErr != nil || ctx.Err() != nil { // heartbeats without end
 			return job.OutcomeUnknown(t.config.Side.Other(), err)
@@ -196,14 +197,14 @@ func (t *transfer) tell(err error) error {
 
 // toldWhy reports whether the receiver has said why it could not commit.
 func toldWhy(err error) bool {
-	_, told := errors.AsType[*negotiate.PeerAborted](err)
+	_, told := errors.AsType[*protocol.PeerAborted](err)
 	return told
 }
 
 // takeLate counts what the receiver has committed before it was told that the transfer is given up.
-func (t *transfer) takeLate(step negotiate.NativeStep) {
+func (t *transfer) takeLate(step protocol.Step) {
 	switch step.Event {
-	case negotiate.Committed, negotiate.EntryFailed, negotiate.PeerFinished:
+	case protocol.Committed, protocol.EntryFailed, protocol.PeerFinished:
 		if err := t.role.Handle(context.Background(), step); err != nil {
 			t.config.Log.Debug().Err(err).Msg("after the transfer was given up")
 		}
@@ -260,14 +261,14 @@ func (t *transfer) partWith(message []byte) {
 }
 
 // Code implements role.Link.
-func (t *transfer) Code(err error) negotiate.AbortCode {
+func (t *transfer) Code(err error) wire.AbortCode {
 	if errors.Is(err, job.ErrOtherPath) {
-		return negotiate.AbortOtherPath
+		return wire.AbortOtherPath
 	}
 	if t.config.ExitCode == nil {
-		return negotiate.AbortFailure
+		return wire.AbortFailure
 	}
-	return negotiate.AbortCode(t.config.ExitCode(err))
+	return wire.AbortCode(t.config.ExitCode(err))
 }
 
 // released is what a transfer ends with once all that it held has been released.

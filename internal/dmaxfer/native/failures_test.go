@@ -16,7 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // newSmallSource returns a source of so many small files.
@@ -58,7 +58,7 @@ func TestStagedFilesAreDiscarded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMeeting(t, newSmallSource(50), newTarget())
-			m.receiver.config.Durability = negotiate.DurabilityFull
+			m.receiver.config.Durability = wire.DurabilityFull
 			if c.change != nil {
 				c.change(m)
 			}
@@ -79,8 +79,8 @@ func TestStagedFilesAreDiscarded(t *testing.T) {
 
 // A transfer that ends with the first entry that fails has reported what was committed before, on both sides.
 func TestCommittedFilesAreReportedBeforeAFailure(t *testing.T) {
-	for _, durability := range []negotiate.Durability{
-		negotiate.DurabilityNone, negotiate.DurabilityFile, negotiate.DurabilityFull,
+	for _, durability := range []wire.Durability{
+		wire.DurabilityNone, wire.DurabilityFile, wire.DurabilityFull,
 	} {
 		for _, dpuSends := range []bool{false, true} {
 			m := newMeeting(t, newSmallSource(50), newTarget())
@@ -113,7 +113,7 @@ func TestTemporaryNamesAreRemoved(t *testing.T) {
 	for _, operation := range []string{"write", "sync .f", "rename"} {
 		m := newMeeting(t, newSmallSource(50), newTarget())
 		m.to.Without(disktest.Lacking{SyncFS: true, Unnamed: true})
-		m.receiver.config.Durability, m.sender.config.FailFast = negotiate.DurabilityFull, true
+		m.receiver.config.Durability, m.sender.config.FailFast = wire.DurabilityFull, true
 		faulty := m.onReceiver(failAfter(5, operation))
 		m.run()
 		mustBe(t, m.receiver.err, unix.EIO)
@@ -242,7 +242,7 @@ func TestFailFast(t *testing.T) {
 		m.onReceiver(failing("name small"))
 		m.run()
 		mustBe(t, m.receiver.err, unix.EIO)
-		if !abortedWith(m.sender.err, negotiate.AbortTarget) {
+		if !abortedWith(m.sender.err, wire.AbortTarget) {
 			t.Errorf("the sender ended with %v", m.sender.err)
 		}
 	}

@@ -6,7 +6,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // A FINISHED that contradicts the RESULTS before it, or the plan, breaks the protocol, although everything has been
@@ -14,7 +15,7 @@ import (
 func TestFinishedThatContradictsTheResults(t *testing.T) {
 	const durabilityAt, committedAt, unchangedAt, failedAt = 4, 11, 15, 19 // the last bytes of the fields
 	for name, alter := range map[string]func(message []byte){
-		"durability": func(message []byte) { message[durabilityAt] = byte(negotiate.DurabilityFile) },
+		"durability": func(message []byte) { message[durabilityAt] = byte(wire.DurabilityFile) },
 		"committed":  func(message []byte) { message[committedAt]++ },
 		"unchanged":  func(message []byte) { message[unchangedAt]++ },
 		"failed":     func(message []byte) { message[failedAt]++ },
@@ -26,15 +27,15 @@ func TestFinishedThatContradictsTheResults(t *testing.T) {
 				from.Put("/src/large", roletest.Repeated("large", 3*4096))
 				m := newMeeting(t, from, newTarget())
 				m.sender.search.Path = path
-				m.receiver.config.Durability = negotiate.DurabilityFull
+				m.receiver.config.Durability = wire.DurabilityFull
 				m.alter = func(message []byte) {
-					if _, _, _, err := negotiate.DecodeFinished(message); err == nil {
+					if _, _, _, err := protocol.DecodeFinished(message); err == nil {
 						alter(message)
 					}
 				}
 				m.run()
-				violation, is := errors.AsType[*negotiate.Error](m.sender.err)
-				if !is || violation.Message != negotiate.TypeFinished || !errors.Is(violation, negotiate.ErrMalformed) {
+				violation, is := errors.AsType[*wire.Error](m.sender.err)
+				if !is || violation.Message != wire.TypeFinished || !errors.Is(violation, wire.ErrMalformed) {
 					t.Errorf("the sender ended with %v", m.sender.err)
 				}
 			})

@@ -15,7 +15,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // countingMemory is the Memory of a device that counts the tasks of its engines, and the ranges that they copy.
@@ -25,7 +26,7 @@ type countingMemory struct {
 }
 
 // Open implements Memory.
-func (c *countingMemory) Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
+func (c *countingMemory) Open(ctx context.Context, l window.Layout, of protocol.Window) (*window.Window, error) {
 	w, err := c.Memory.Open(ctx, l, of)
 	if err != nil {
 		return nil, err
@@ -84,10 +85,10 @@ func gatheredMeeting(t *testing.T, list int, faults string, a digest.Algorithm) 
 	for _, p := range []*party{m.sender, m.receiver} {
 		p.config.Chunk, p.config.Depth, p.config.Digest = 64<<10, 32, a
 	}
-	counts := &countingMemory{Memory: window.NewMemory(dpu, negotiate.DPU, nil)}
-	m.memory = func(side negotiate.Side) window.Memory {
-		if side == negotiate.Host {
-			return window.NewMemory(host, negotiate.Host, nil)
+	counts := &countingMemory{Memory: window.NewMemory(dpu, wire.DPU, nil)}
+	m.memory = func(side wire.Side) window.Memory {
+		if side == wire.Host {
+			return window.NewMemory(host, wire.Host, nil)
 		}
 		return counts
 	}

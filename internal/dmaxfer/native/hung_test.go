@@ -12,7 +12,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // hangingAt returns a Plan by which the operation of this number among such, given as "op name" and counted from 1,
@@ -51,12 +52,12 @@ func TestCommitOfATreeThatHangs(t *testing.T) {
 		number     int
 		operation  string
 		file       string
-		durability negotiate.Durability
+		durability wire.Durability
 	}{
-		"of a small file":     {1, "name f001", "/dst/t/f001", negotiate.DurabilityNone},
-		"of a staged file":    {1, "name f001", "/dst/t/f001", negotiate.DurabilityFull},
-		"of the staged names": {2, "syncfs", "", negotiate.DurabilityFull}, // of all files, or the first ones
-		"of a large file":     {1, "rename large", "/dst/t/large", negotiate.DurabilityNone},
+		"of a small file":     {1, "name f001", "/dst/t/f001", wire.DurabilityNone},
+		"of a staged file":    {1, "name f001", "/dst/t/f001", wire.DurabilityFull},
+		"of the staged names": {2, "syncfs", "", wire.DurabilityFull}, // of all files, or the first ones
+		"of a large file":     {1, "rename large", "/dst/t/large", wire.DurabilityNone},
 	} {
 		for _, dpuSends := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
@@ -71,14 +72,14 @@ func TestCommitOfATreeThatHangs(t *testing.T) {
 				faulty := m.onReceiver(plan)
 				m.ended = release
 				m.run()
-				mustBe(t, m.sender.err, negotiate.ErrOutcomeUnknown)
+				mustBe(t, m.sender.err, wire.ErrOutcomeUnknown)
 				mustBe(t, m.receiver.err, job.ErrHung)
 				mustBe(t, m.receiver.err, errInterrupted)
 				if text := m.sender.err.Error(); strings.Count(text, "unknown") != 1 {
 					t.Errorf("the sender says: %s", text)
 				}
-				if !faulty.Fired() || m.messages[negotiate.TypeAbort] != 0 {
-					t.Errorf("%d messages ABORT", m.messages[negotiate.TypeAbort])
+				if !faulty.Fired() || m.messages[wire.TypeAbort] != 0 {
+					t.Errorf("%d messages ABORT", m.messages[wire.TypeAbort])
 				}
 				files := []string{c.file}
 				if c.file == "" {
@@ -105,12 +106,12 @@ func TestResultsThatAreNotUnderstood(t *testing.T) {
 		return slow(job.PartingTime / 2)
 	})
 	m.alter = func(message []byte) {
-		if _, err := negotiate.DecodeResults(nil, message); err == nil && m.sent(negotiate.TypeAbort) {
+		if _, err := protocol.DecodeResults(nil, message); err == nil && m.sent(wire.TypeAbort) {
 			message[len(message)-1] = 1 // of the padding
 		}
 	}
 	m.run()
-	mustBe(t, m.sender.err, negotiate.ErrOutcomeUnknown)
+	mustBe(t, m.sender.err, wire.ErrOutcomeUnknown)
 }
 
 // A receiver that gives up while it renames a large file waits for that, and reports it before its ABORT.
@@ -136,7 +137,7 @@ func TestLargeFileIsReportedBeforeTheAbort(t *testing.T) {
 		})
 		m.run()
 		mustBe(t, m.receiver.err, unix.EIO)
-		if !abortedWith(m.sender.err, negotiate.AbortTarget) {
+		if !abortedWith(m.sender.err, wire.AbortTarget) {
 			t.Errorf("the sender ended with %v", m.sender.err)
 		}
 		_, found := m.to.Get("/dst/t/a")

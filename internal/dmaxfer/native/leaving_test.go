@@ -10,7 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // onReceiver makes operations of the receiver's file system fail, and returns it for its trace.
@@ -55,7 +55,7 @@ func mustFollow(t *testing.T, trace []string, operations ...string) {
 
 // A directory gets its mode and time after all of its content has its final name, and before the directory above it.
 func TestDirectoriesAreLeftAfterTheirContent(t *testing.T) {
-	for _, durability := range []negotiate.Durability{negotiate.DurabilityNone, negotiate.DurabilityFull} {
+	for _, durability := range []wire.Durability{wire.DurabilityNone, wire.DurabilityFull} {
 		from := disktest.NewMemory("/", "/src", "/src/one", "/src/one/two", "/src/zero")
 		from.Put("/src/one/two/small", "small")
 		from.Put("/src/one/two/large", roletest.Repeated("large", 20*4096))
@@ -116,7 +116,7 @@ func TestDirectoryThatCannotBeLeftEndsAFastTransfer(t *testing.T) {
 	m.onReceiver(failing("utimes b"))
 	m.run()
 	mustBe(t, m.receiver.err, unix.EIO)
-	if !abortedWith(m.sender.err, negotiate.AbortTarget) {
+	if !abortedWith(m.sender.err, wire.AbortTarget) {
 		t.Errorf("the sender ended with %v", m.sender.err)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // newLinkedSource returns a source of a file of that size with two more names.
@@ -30,7 +31,7 @@ func newLinkMeeting(t *testing.T, from, to *disktest.Memory) *meeting {
 // Hard links are made when the file that they are names of has been committed, however that was sent and flushed.
 func TestHardLinksWaitForTheirFile(t *testing.T) {
 	for _, size := range []int{0, 100, 30 * 4096} {
-		for d := negotiate.DurabilityNone; d <= negotiate.DurabilityFull; d++ {
+		for d := wire.DurabilityNone; d <= wire.DurabilityFull; d++ {
 			m := newLinkMeeting(t, newLinkedSource(size), newTarget())
 			m.sender.config.Durability = d
 			faulty := m.onReceiver(faultless)
@@ -117,7 +118,7 @@ func TestHardLinksFailWithTheirSource(t *testing.T) {
 // A hard link that is announced long after its file has failed fails, too.
 func TestLateHardLinkFailsWithItsFile(t *testing.T) {
 	from, to := newLinkedSource(100), disktest.NewMemory("/", "/dst", "/dst/t")
-	for i := range 2 * negotiate.MaxOpen {
+	for i := range 2 * protocol.MaxOpen {
 		from.Put(fmt.Sprintf("/src/m%04d", i), "")
 	}
 	to.Put("/dst/t/file", "old")

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // liveness judges by heartbeats whether a transfer still makes progress. It counts pulses instead of reading a clock;
 // see package job.
 type liveness struct {
-	side     negotiate.Side
+	side     wire.Side
 	idle     time.Duration
 	ticker   *time.Ticker
 	interval time.Duration // of the pulse
@@ -23,14 +24,14 @@ type liveness struct {
 
 	sending   time.Time // since when a message waits for room in the queue of the peer; zero: none does
 	held      int       // pulses that passed unseen while the last message waited, until the peer was given up
-	own, peer negotiate.Beat
+	own, peer protocol.Beat
 	moved     int64 // steps of carriedStep
 }
 
 // carriedStep is how many bytes of incomplete chunks are progress: a peer that sends a byte now and then makes none.
 const carriedStep = 64 << 10
 
-func (l *liveness) start(side negotiate.Side, idle time.Duration) {
+func (l *liveness) start(side wire.Side, idle time.Duration) {
 	interval := job.PulseOf(idle)
 	l.side, l.idle, l.interval = side, idle, interval
 	l.limit = job.PulsesIn(max(idle, job.ShortestIdle), interval)
@@ -93,7 +94,7 @@ func (l *liveness) received() { l.silent = 0 }
 func (l *liveness) progressed() { l.stalled, l.unproven = 0, 0 }
 
 // worked notes this side's own progress.
-func (l *liveness) worked(b negotiate.Beat) {
+func (l *liveness) worked(b protocol.Beat) {
 	if l.own != b {
 		l.own = b
 		l.progressed()
@@ -109,7 +110,7 @@ func (l *liveness) carried(bytes int64) bool {
 }
 
 // peerWorked notes the progress that the peer reports. The session has checked that it does not go back.
-func (l *liveness) peerWorked(b negotiate.Beat) {
+func (l *liveness) peerWorked(b protocol.Beat) {
 	if l.peer != b {
 		l.peer = b
 		l.stalled = 0

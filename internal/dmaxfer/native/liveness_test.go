@@ -14,7 +14,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // pulsesUntilTheEnd counts the pulses until a transfer is given up whose last progress was a while before the peer's
@@ -22,7 +23,7 @@ import (
 func pulsesUntilTheEnd(t *testing.T, without int, goesOn bool) (pulses int, err error) {
 	t.Helper()
 	var l liveness
-	l.start(negotiate.Host, 3*time.Second)
+	l.start(wire.Host, 3*time.Second)
 	defer l.stop()
 	for range without {
 		l.received()
@@ -63,7 +64,7 @@ func TestStoppedPeerIsReportedAsSilent(t *testing.T) {
 // The log says once that a peer has fallen silent, and again after it has been heard.
 func TestSilenceIsNotedOnce(t *testing.T) {
 	var l liveness
-	l.start(negotiate.Host, 30*time.Second)
+	l.start(wire.Host, 30*time.Second)
 	defer l.stop()
 	for range 2 {
 		l.received()
@@ -87,8 +88,8 @@ func TestSilenceIsNotedOnce(t *testing.T) {
 func TestIncompleteChunksAreProgress(t *testing.T) {
 	for bytes, enough := range map[int64]bool{carriedStep: true, 1: false} {
 		_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
-		tr := newTransfer(role.Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
-		tr.watch.start(negotiate.DPU, 3*time.Second)
+		tr := newTransfer(role.Config{Side: wire.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
+		tr.watch.start(wire.DPU, 3*time.Second)
 		defer tr.watch.stop()
 		var carried int64
 		tr.carried = func() int64 { return carried }
@@ -112,7 +113,7 @@ func TestSlowChunk(t *testing.T) {
 			from.Put("/src", "content")
 			m := newMeeting(t, from, newTarget())
 			shared := &sharedMemory{closed: &m.closed}
-			m.memory = func(negotiate.Side) window.Memory { return slowMemory{shared, carries} }
+			m.memory = func(wire.Side) window.Memory { return slowMemory{shared, carries} }
 			m.run()
 			if carries {
 				must(t, errors.Join(m.sender.err, m.receiver.err))
@@ -136,7 +137,7 @@ func (s slowMemory) Expose(ctx context.Context, l window.Layout) (*window.Window
 }
 
 // Open implements Memory.
-func (s slowMemory) Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
+func (s slowMemory) Open(ctx context.Context, l window.Layout, of protocol.Window) (*window.Window, error) {
 	w, err := s.sharedMemory.Open(ctx, l, of)
 	return s.slowed(w), err
 }

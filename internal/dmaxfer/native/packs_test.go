@@ -8,7 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // limitFiles sets the limit on open files of this process until the end of the test.
@@ -31,7 +31,7 @@ const (
 func TestPackOfMoreFilesThanMayBeStaged(t *testing.T) {
 	const files = 300
 	limitFiles(t, fewFiles)
-	for _, durability := range []negotiate.Durability{negotiate.DurabilityFile, negotiate.DurabilityFull} {
+	for _, durability := range []wire.Durability{wire.DurabilityFile, wire.DurabilityFull} {
 		for _, dpuSends := range []bool{false, true} {
 			m := newMeeting(t, newSmallSource(files), newTarget())
 			m.dpuSends, m.receiver.config.Durability = dpuSends, durability
@@ -42,7 +42,7 @@ func TestPackOfMoreFilesThanMayBeStaged(t *testing.T) {
 			if calls.mostStaged > fewStaged+role.MaxLanes || calls.named != files {
 				t.Errorf("%d files were staged at once, and %d named", calls.mostStaged, calls.named)
 			}
-			if durability == negotiate.DurabilityFull && calls.namesFlushed < files {
+			if durability == wire.DurabilityFull && calls.namesFlushed < files {
 				t.Errorf("%d names were flushed", calls.namesFlushed)
 			}
 		}
@@ -85,7 +85,7 @@ func TestPackOfManyFilesFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMeeting(t, newSmallSource(300), newTarget())
-			m.receiver.config.Durability = negotiate.DurabilityFull
+			m.receiver.config.Durability = wire.DurabilityFull
 			failFast(m)
 			m.onReceiver(plan)
 			m.run()

@@ -23,7 +23,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // party is one side of a meeting.
@@ -80,25 +81,25 @@ type meeting struct {
 	alter            func(message []byte) // may change a message on its way; may be nil
 
 	// memory returns the device of a side. If nil, there is none.
-	memory func(of negotiate.Side) window.Memory
+	memory func(of wire.Side) window.Memory
 	closed atomic.Int64 // windows of the DPU, without memory
 
 	mu       sync.Mutex
-	messages map[negotiate.Type]int
-	answers  []negotiate.Answer // of the receiver
-	failures []negotiate.Failure
+	messages map[wire.Type]int
+	answers  []protocol.Answer // of the receiver
+	failures []protocol.Failure
 }
 
 // newMeeting prepares the transfer of /src to /dst/t, each in a file system of its own.
 func newMeeting(t *testing.T, from, to *disktest.Memory) *meeting {
 	m := &meeting{
-		t: t, from: from, to: to, sender: &party{}, receiver: &party{}, messages: make(map[negotiate.Type]int),
+		t: t, from: from, to: to, sender: &party{}, receiver: &party{}, messages: make(map[wire.Type]int),
 	}
 	for side, p := range map[string]*party{"sender": m.sender, "receiver": m.receiver} {
 		p.config = role.Config{
 			Digest: digest.CRC32C, Chunk: 4096, Depth: 4, IdleTimeout: 10 * time.Second,
 			Log:      comchtest.LogOnFailure(t, side),
-			ExitCode: func(error) int { return int(negotiate.AbortTarget) }, Notify: p.notify,
+			ExitCode: func(error) int { return int(wire.AbortTarget) }, Notify: p.notify,
 		}
 	}
 	m.sender.search = job.Search{FS: from, Path: "/src", IdleTimeout: time.Second}
@@ -130,18 +131,18 @@ func (m *meeting) meet(t *testing.T) {
 		parties = [2]*party{m.receiver, m.sender}
 	}
 	var sides sync.WaitGroup
-	for i, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+	for i, side := range []wire.Side{wire.Host, wire.DPU} {
 		p := parties[i]
 		file, err := job.Find(t.Context(), p.search)
 		must(t, err)
 		defer file.Close()
 		p.config.Side, p.config.Memory, p.config.File = side, shared, file
-		p.config.Paths = job.PathsOf(negotiate.PathDMA)
+		p.config.Paths = job.PathsOf(wire.PathDMA)
 		if m.memory != nil {
 			p.config.Memory = m.memory(side)
 		}
 		p.config.Conn = &tapped{End: ends[i], meeting: m}
-		session, err := negotiate.NewNative(side, negotiate.Supported.Max, p.config.Hello(), negotiate.Limits{
+		session, err := protocol.New(side, protocol.Supported.Max, p.config.Hello(), wire.Limits{
 			MaxMessage: maxMessage, MaxFileSize: 1 << 40,
 		})
 		must(t, err)
@@ -254,7 +255,7 @@ func (c *tapped) Send(ctx context.Context, message []byte) error {
 }
 
 // sent reports whether a message of this type has been sent by either side.
-func (m *meeting) sent(kind negotiate.Type) bool {
+func (m *meeting) sent(kind wire.Type) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.messages[kind] > 0
@@ -263,13 +264,13 @@ func (m *meeting) sent(kind negotiate.Type) bool {
 func (m *meeting) record(message []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	kind := negotiate.Type(message[0])
+	kind := wire.Type(message[0])
 	m.messages[kind]++
 	switch kind {
-	case negotiate.TypeAnswers:
-		m.answers, _ = negotiate.DecodeAnswers(m.answers, message)
-	case negotiate.TypeFailure:
-		failure, _ := negotiate.DecodeFailure(message)
+	case wire.TypeAnswers:
+		m.answers, _ = protocol.DecodeAnswers(m.answers, message)
+	case wire.TypeFailure:
+		failure, _ := protocol.DecodeFailure(message)
 		m.failures = append(m.failures, failure)
 	}
 }
@@ -290,7 +291,7 @@ func (s *sharedMemory) Close() error {
 
 // Paths implements Memory.
 func (*sharedMemory) Paths(job.PathChoice) (job.Paths, error) {
-	return job.PathsOf(negotiate.PathDMA), nil
+	return job.PathsOf(wire.PathDMA), nil
 }
 
 // Check implements Memory.
@@ -308,7 +309,7 @@ func (s *sharedMemory) Expose(_ context.Context, l window.Layout) (*window.Windo
 }
 
 // Open implements Memory. Its engines copy with the CPU.
-func (s *sharedMemory) Open(_ context.Context, l window.Layout, _ negotiate.Window) (*window.Window, error) {
+func (s *sharedMemory) Open(_ context.Context, l window.Layout, _ protocol.Window) (*window.Window, error) {
 	if s.late {
 		time.Sleep(time.Second) // virtual
 	}

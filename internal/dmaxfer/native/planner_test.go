@@ -11,7 +11,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // found is what a receiver has in place of a file with the content "source", mode 0640 and time 1000.
@@ -174,8 +175,8 @@ func (m *meeting) mustDecide(path string, want decision, w wish) {
 		if m.receiver.summary.Tree != nil && a.Entry == 0 {
 			continue // the directory
 		}
-		answers = append(answers, map[negotiate.AnswerKind]string{
-			negotiate.AnswerNeed: "need", negotiate.AnswerHave: "have", negotiate.AnswerSum: "sum",
+		answers = append(answers, map[protocol.AnswerKind]string{
+			protocol.AnswerNeed: "need", protocol.AnswerHave: "have", protocol.AnswerSum: "sum",
 		}[a.Kind])
 	}
 	if got := strings.Join(answers, " "); got != want.answers {
@@ -197,7 +198,7 @@ func (m *meeting) mustHaveDecided(p *party, path string, want decision) {
 	m.t.Helper()
 	switch {
 	case want.differs:
-		if !errors.Is(p.err, negotiate.ErrBothHaveFile) && !abortedWith(p.err, negotiate.AbortTarget) {
+		if !errors.Is(p.err, wire.ErrBothHaveFile) && !abortedWith(p.err, wire.AbortTarget) {
 			m.t.Errorf("got %v, want that both sides have it", p.err)
 		}
 		return
@@ -216,8 +217,8 @@ func (m *meeting) mustHaveDecided(p *party, path string, want decision) {
 }
 
 // abortedWith reports whether the peer ended the transfer with this code, which is that of the other side's error.
-func abortedWith(err error, code negotiate.AbortCode) bool {
-	aborted, is := errors.AsType[*negotiate.PeerAborted](err)
+func abortedWith(err error, code wire.AbortCode) bool {
+	aborted, is := errors.AsType[*protocol.PeerAborted](err)
 	return is && aborted.Code == code
 }
 
@@ -343,7 +344,7 @@ func TestDecisionsAboutSymlinks(t *testing.T) {
 	to.Symlink("other", "/dst/t/l", 1000)
 	m := newMeeting(t, from, to)
 	m.run()
-	mustBe(t, m.receiver.err, negotiate.ErrBothHaveFile)
+	mustBe(t, m.receiver.err, wire.ErrBothHaveFile)
 }
 
 // A dry run reports what would be done and leaves the target as it is, whether it exists or not.
@@ -368,7 +369,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 		} else if _, err := to.Stat("/dst/t"); err == nil {
 			t.Error("the target was created")
 		}
-		if n := m.messages[negotiate.TypeChunks] + m.messages[negotiate.TypePack]; n != 0 {
+		if n := m.messages[wire.TypeChunks] + m.messages[wire.TypePack]; n != 0 {
 			t.Errorf("%d messages with content", n)
 		}
 		if first := m.receiver.files[0].Path; first != "" {

@@ -12,7 +12,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Chunks and packs that arrive wrong are sent again, and both sides count them.
@@ -20,12 +21,12 @@ func TestCorruptedUnitsAreRetransmitted(t *testing.T) {
 	for _, dpuSends := range []bool{false, true} {
 		for _, a := range []digest.Algorithm{digest.CRC32C, digest.XXH3, digest.SHA256} {
 			m := newMeeting(t, newTreeSource(t), newTarget())
-			m.dpuSends, m.corrupted = dpuSends, negotiate.MaxAttempt
+			m.dpuSends, m.corrupted = dpuSends, protocol.MaxAttempt
 			m.sender.config.Digest = a
 			m.mustSucceed()
 			m.mustHaveSameContent()
 			sent, received := m.sender.summary.Retries, m.receiver.summary.Retries
-			if sent != negotiate.MaxAttempt || received != sent {
+			if sent != protocol.MaxAttempt || received != sent {
 				t.Errorf("%s: the sender retransmitted %d units, the receiver rejected %d", a, sent, received)
 			}
 		}
@@ -58,7 +59,7 @@ func TestManyEntriesAndDeepTrees(t *testing.T) {
 		directories = append(directories, path)
 	}
 	from := disktest.NewMemory(directories...)
-	for i := range 2*negotiate.MaxOpen + 7 {
+	for i := range 2*protocol.MaxOpen + 7 {
 		from.Put(fmt.Sprintf("/src/f%04d", i), fmt.Sprint(i))
 	}
 	from.Put(path+"/deep", "deep")
@@ -82,7 +83,7 @@ func TestLimits(t *testing.T) {
 			limit(&limited.config)
 			m.run()
 			mustBe(t, limited.err, job.ErrLimit)
-			if !abortedWith(other.err, negotiate.AbortTarget) {
+			if !abortedWith(other.err, wire.AbortTarget) {
 				t.Errorf("%s, sender: %t: the other side ended with %v", name, sender, other.err)
 			}
 		}

@@ -7,7 +7,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -37,7 +38,7 @@ func (u *unmoved) pulse(value uint64) {
 }
 
 // pulse is called at every pulse.
-func (s *standstill) pulse(n *negotiate.NativeSession) {
+func (s *standstill) pulse(n *protocol.Session) {
 	s.messages.pulse(s.sent)
 	s.slots.pulse(2*n.Acknowledged() + uint64(n.Outstanding())) // counts what was announced and acknowledged
 	for e := range n.OpenEntries() {
@@ -48,7 +49,7 @@ func (s *standstill) pulse(n *negotiate.NativeSession) {
 }
 
 // recordOf returns what the role knows of an entry; nil before it does.
-func recordOf(e negotiate.OpenEntry) role.Record {
+func recordOf(e protocol.OpenEntry) role.Record {
 	r, _ := e.Record.(role.Record)
 	return r
 }
@@ -108,7 +109,7 @@ func (t *transfer) snapshot() job.Snapshot {
 	return s
 }
 
-func (t *transfer) openEntry(e negotiate.OpenEntry) job.OpenEntry {
+func (t *transfer) openEntry(e protocol.OpenEntry) job.OpenEntry {
 	open := job.OpenEntry{Number: e.Number, Phase: e.Phase.String(), Next: nextSteps[e.Phase], Since: t.age(0)}
 	if r := recordOf(e); r != nil {
 		open.Path, open.Since = quote.Path(r.Path()), t.age(r.Motion().Still(e.Phase, e.Acked))
@@ -116,7 +117,7 @@ func (t *transfer) openEntry(e negotiate.OpenEntry) job.OpenEntry {
 	if open.Path == "" && e.Number == 0 {
 		open.Path = "."
 	}
-	if e.Kind == negotiate.EntryFile {
+	if e.Kind == wire.EntryFile {
 		open.Bytes = new(int64(e.Acked))
 		if e.SizeKnown {
 			open.Total = new(int64(e.Size))
@@ -129,16 +130,16 @@ func (t *transfer) openEntry(e negotiate.OpenEntry) job.OpenEntry {
 func (t *transfer) age(pulses int) job.Age { return job.Age(t.watch.since(pulses + t.watch.held)) }
 
 // nextSteps says what is to happen to an entry in each phase.
-var nextSteps = map[negotiate.OpenPhase]string{
-	negotiate.PhaseUnanswered: "the receiver is to answer",
-	negotiate.PhaseNeeded:     "the sender is to send its content",
-	negotiate.PhaseAsked:      "the sender is to compute its digest",
-	negotiate.PhaseSummed:     "the receiver is to compare its digest",
-	negotiate.PhaseEnded:      "the receiver is to commit it",
+var nextSteps = map[protocol.OpenPhase]string{
+	protocol.PhaseUnanswered: "the receiver is to answer",
+	protocol.PhaseNeeded:     "the sender is to send its content",
+	protocol.PhaseAsked:      "the sender is to compute its digest",
+	protocol.PhaseSummed:     "the receiver is to compare its digest",
+	protocol.PhaseEnded:      "the receiver is to commit it",
 }
 
 // phaseCounts are the numbers of entries in each phase.
-type phaseCounts [negotiate.PhaseEnded + 1]int
+type phaseCounts [protocol.PhaseEnded + 1]int
 
 // duties returns what this side and the peer have to do next.
 func (t *transfer) duties(phases phaseCounts) (own, peer []string) {
@@ -152,16 +153,16 @@ func (t *transfer) duties(phases phaseCounts) (own, peer []string) {
 		}
 	}
 	add(&receivers, t.session.Outstanding(), "acknowledge %s", "slot")
-	add(&receivers, phases[negotiate.PhaseUnanswered], "answer %s", "entry")
-	add(&receivers, phases[negotiate.PhaseSummed], "compare the digests of %s", "entry")
-	add(&receivers, phases[negotiate.PhaseEnded], "commit %s", "entry")
-	add(&senders, phases[negotiate.PhaseAsked], "compute the digests of %s", "entry")
-	add(&senders, phases[negotiate.PhaseNeeded], "send the content of %s", "entry")
+	add(&receivers, phases[protocol.PhaseUnanswered], "answer %s", "entry")
+	add(&receivers, phases[protocol.PhaseSummed], "compare the digests of %s", "entry")
+	add(&receivers, phases[protocol.PhaseEnded], "commit %s", "entry")
+	add(&senders, phases[protocol.PhaseAsked], "compute the digests of %s", "entry")
+	add(&senders, phases[protocol.PhaseNeeded], "send the content of %s", "entry")
 	if t.session.Settled() {
 		switch t.session.Reached() {
-		case negotiate.Ready:
+		case protocol.Ready:
 			senders = append(senders, "begin the transfer")
-		case negotiate.Transferring:
+		case protocol.Transferring:
 			senders = append(senders, "announce entries, or the end")
 		default:
 			receivers = append(receivers, "confirm the end")

@@ -8,14 +8,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // A panic while a transfer describes itself is logged with its stack. It ends nothing, and does not keep the transfer
 // from going on.
 func TestPanicOfADescription(t *testing.T) {
 	var log bytes.Buffer
-	config := &role.Config{Side: negotiate.DPU, Log: zerolog.New(&log)}
+	config := &role.Config{Side: wire.DPU, Log: zerolog.New(&log)}
 	tr := &transfer{config: config, owner: make(semaphore, 1), lent: make(semaphore, 1)} // without a session
 	for range 2 {
 		if s := tr.describe(t.Context()); !s.Busy || s.Side != "DPU" || s.Peer != "host" {

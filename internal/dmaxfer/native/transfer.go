@@ -15,7 +15,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/send"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Result is what a transfer has come to.
@@ -30,7 +31,7 @@ type Result struct {
 // Run transfers the file with the peer of a session that has not been started. It tells the peer of every failure that
 // can still reach the peer, and releases what the transfer held. hostSize is how many bytes the host's file has, if
 // the DPU knows that already; otherwise 0.
-func Run(ctx context.Context, c role.Config, session *negotiate.NativeSession, hostSize uint64) (Result, error) {
+func Run(ctx context.Context, c role.Config, session *protocol.Session, hostSize uint64) (Result, error) {
 	t := newTransfer(c, session)
 	var err error
 	if !c.Side.Initiates() {
@@ -48,7 +49,7 @@ func Run(ctx context.Context, c role.Config, session *negotiate.NativeSession, h
 }
 
 // Tell tells the peer of a session that has not been started why this side gives up.
-func Tell(c role.Config, session *negotiate.NativeSession, failed error) {
+func Tell(c role.Config, session *protocol.Session, failed error) {
 	newTransfer(c, session).tell(failed)
 }
 
@@ -66,7 +67,7 @@ type transfer struct {
 	owner    semaphore // held by the goroutine that uses what follows, except where it says otherwise
 	config   *role.Config
 	params   *role.Params // the plan is set by the agreement
-	session  *negotiate.NativeSession
+	session  *protocol.Session
 	trace    job.Trace      // of the session's messages
 	role     role.Role      // nil until the agreement
 	opened   *window.Window // set by the job that opens it; released after all jobs have returned
@@ -89,7 +90,7 @@ type transfer struct {
 	settling semaphore // held while the role is settled or abandoned
 }
 
-func newTransfer(c role.Config, session *negotiate.NativeSession) *transfer {
+func newTransfer(c role.Config, session *protocol.Session) *transfer {
 	if c.Progress == nil {
 		c.Progress = &job.Progress{}
 	}
@@ -133,7 +134,7 @@ func (t *transfer) lead(ctx context.Context) error {
 	if errors.Is(err, job.ErrIdle) {
 		job.LogStall(&t.config.StallLog, t.snapshot())
 	}
-	if t.session.State() == negotiate.Cancelling { // by the sender, which waits for the results
+	if t.session.State() == protocol.Cancelling { // by the sender, which waits for the results
 		stop(errEnded)
 		err = cmp.Or(t.protect(func() error { t.reportCancelled(); return nil }), err)
 	} else if err != nil {
@@ -174,9 +175,9 @@ func (t *transfer) converse(ctx context.Context) error {
 // after that, or another session continues.
 func (t *transfer) complete() bool {
 	switch t.session.State() {
-	case negotiate.Done, negotiate.HandedOver:
+	case protocol.Done, protocol.HandedOver:
 		return true
-	case negotiate.Ready:
+	case protocol.Ready:
 		return t.session.Transfers() > 0 && t.params.Sends()
 	}
 	return false
@@ -259,22 +260,22 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 	}
 	t.watch.received()
 	switch step.Event {
-	case negotiate.Planned:
+	case protocol.Planned:
 		return t.begin(ctx, step.Plan)
-	case negotiate.WindowOpened:
+	case protocol.WindowOpened:
 		of := step.Window // step itself stays on the stack
 		t.openWindow(ctx, func(ctx context.Context, l window.Layout) (*window.Window, error) {
 			return t.config.Memory.Open(ctx, l, of)
 		})
 		return nil
-	case negotiate.PeerBeat:
-		if t.session.State() != negotiate.Ready || t.session.Transfers() == 0 { // after it there is no work
+	case protocol.PeerBeat:
+		if t.session.State() != protocol.Ready || t.session.Transfers() == 0 { // after it there is no work
 			t.watch.peerWorked(step.Beat)
 		}
 		return nil
-	case negotiate.PeerAborting:
+	case protocol.PeerAborting:
 		return role.Failed(step.Failure)
-	case negotiate.ToReference:
+	case protocol.ToReference:
 		t.reference = true
 		return nil
 	}
@@ -285,15 +286,15 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 // ofEarlierSession reports whether the peer sent a message before it knew that a session begins again. Such messages
 // are not signs of life.
 func (t *transfer) ofEarlierSession(message []byte) bool {
-	if !t.config.Restarted || t.session.State() != negotiate.AwaitHello {
+	if !t.config.Restarted || t.session.State() != protocol.AwaitHello {
 		return false
 	}
-	kind := negotiate.TypeOf(message)
-	return kind != negotiate.TypeHello && kind != negotiate.TypeAbort
+	kind := wire.TypeOf(message)
+	return kind != wire.TypeHello && kind != wire.TypeAbort
 }
 
 // begin starts what was agreed.
-func (t *transfer) begin(ctx context.Context, plan negotiate.Plan) error {
+func (t *transfer) begin(ctx context.Context, plan protocol.Plan) error {
 	t.params.Plan = plan
 	if err := t.params.Check(); err != nil {
 		return err
@@ -384,8 +385,8 @@ func (t *transfer) mayUseOtherPath(err error) bool {
 }
 
 // outOfReach returns the error for a path that both sides leave.
-func outOfReach(path negotiate.Path, err error) error {
-	if path == negotiate.PathDMA {
+func outOfReach(path wire.Path, err error) error {
+	if path == wire.PathDMA {
 		return job.NewError(job.ErrOtherPath, err, "use --path fast", "the DPU may not import the host's memory")
 	}
 	return job.NewError(job.ErrOtherPath, err, "use --path tls", "the memory of the other machine is not within reach")

@@ -15,18 +15,20 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // testMessage is the longest message in bytes.
 const testMessage = 512
 
 // started returns the session of a DPU that waits for the host's HELLO.
-func started(t *testing.T) *negotiate.NativeSession {
+func started(t *testing.T) *protocol.Session {
 	t.Helper()
-	session, err := negotiate.NewNative(
-		negotiate.DPU, negotiate.Supported.Max, negotiate.Hello{Chunk: 4096, Depth: 1},
-		negotiate.Limits{MaxMessage: testMessage},
+	session, err := protocol.New(
+		wire.DPU, protocol.Supported.Max, protocol.Hello{Chunk: 4096, Depth: 1},
+		wire.Limits{MaxMessage: testMessage},
 	)
 	must(t, err)
 	session.Start()
@@ -36,13 +38,13 @@ func started(t *testing.T) *negotiate.NativeSession {
 // A side that cannot send any more still reads why.
 func TestLastMessageCountsMoreThanTheLoss(t *testing.T) {
 	host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
-	must(t, host.Send(t.Context(), negotiate.AppendAbort(nil, negotiate.AbortTarget, "no room")))
+	must(t, host.Send(t.Context(), protocol.AppendAbort(nil, wire.AbortTarget, "no room")))
 	must(t, host.Close())
-	c := role.Config{Side: negotiate.DPU, Conn: dpu, IdleTimeout: time.Second, File: &job.LocalFile{}}
+	c := role.Config{Side: wire.DPU, Conn: dpu, IdleTimeout: time.Second, File: &job.LocalFile{}}
 	tr := newTransfer(c, started(t))
 	_, _ = tr.receive(t.Context())
 	err := tr.explain(t.Context(), comch.ErrPeerLost)
-	if told, is := errors.AsType[*negotiate.PeerAborted](err); !is || told.Code != negotiate.AbortTarget {
+	if told, is := errors.AsType[*protocol.PeerAborted](err); !is || told.Code != wire.AbortTarget {
 		t.Errorf("got %v, want what the host said", err)
 	}
 }
@@ -50,19 +52,19 @@ func TestLastMessageCountsMoreThanTheLoss(t *testing.T) {
 // A failure that is noticed together with the first message of the reference protocol does not keep that from going on.
 func TestReturnToReferenceCountsMoreThanTheLoss(t *testing.T) {
 	host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
-	hello := negotiate.Hello{Chunk: 4096, Depth: 1}
-	offer := &negotiate.Offer{Own: hello}
-	reference := negotiate.NewSession(negotiate.DPU, negotiate.Local{Marked: true, Native: offer},
-		negotiate.Limits{MaxMessage: testMessage, MaxFileSize: 1})
-	reference.Start()
-	versions := negotiate.Supported
-	direction := negotiate.Direction{FileInHost: true, Size: 1, Offer: [3]byte{0xDC, versions.Min, versions.Max}}
-	_, err := reference.Receive(direction.Encode())
+	hello := protocol.Hello{Chunk: 4096, Depth: 1}
+	offer := &protocol.Offer{Own: hello}
+	first := reference.New(wire.DPU, reference.Local{Marked: true, Native: offer},
+		wire.Limits{MaxMessage: testMessage, MaxFileSize: 1})
+	first.Start()
+	versions := protocol.Supported
+	direction := reference.Direction{FileInHost: true, Size: 1, Offer: [3]byte{0xDC, versions.Min, versions.Max}}
+	_, err := first.Receive(direction.Encode())
 	must(t, err)
 	offer.Session.Start()
-	must(t, host.Send(t.Context(), negotiate.Export{Address: 4096, Descriptor: []byte("descriptor")}.Encode()))
+	must(t, host.Send(t.Context(), reference.Export{Address: 4096, Descriptor: []byte("descriptor")}.Encode()))
 	must(t, host.Close())
-	tr := newTransfer(role.Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, offer.Session)
+	tr := newTransfer(role.Config{Side: wire.DPU, Conn: dpu, File: &job.LocalFile{}}, offer.Session)
 	if err := tr.explain(t.Context(), comch.ErrPeerLost); err != nil || !tr.reference {
 		t.Errorf("got %v, want to go on in the reference protocol", err)
 	}
@@ -82,9 +84,9 @@ func TestLateLoss(t *testing.T) {
 		for range 20 { // whichever is chosen
 			one, other := comch.Pipe(testMessage)
 			must(t, one.Close())
-			c := role.Config{Side: negotiate.DPU, Conn: lateConn{other}, File: &job.LocalFile{}}
+			c := role.Config{Side: wire.DPU, Conn: lateConn{other}, File: &job.LocalFile{}}
 			tr := newTransfer(c, started(t))
-			mustBe(t, tr.explain(t.Context(), doca.CodeIOFailed), negotiate.ErrPeerLost)
+			mustBe(t, tr.explain(t.Context(), doca.CodeIOFailed), wire.ErrPeerLost)
 			must(t, other.Close())
 		}
 	})
@@ -94,8 +96,8 @@ func TestLateLoss(t *testing.T) {
 func TestInterruptionIsTheCause(t *testing.T) {
 	interrupted := errors.New("interrupted")
 	_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
-	tr := newTransfer(role.Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
-	tr.watch.start(negotiate.DPU, time.Hour)
+	tr := newTransfer(role.Config{Side: wire.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
+	tr.watch.start(wire.DPU, time.Hour)
 	defer tr.watch.stop()
 	tr.owner.acquire()
 	ctx, stop := context.WithCancelCause(t.Context())
@@ -118,7 +120,7 @@ func TestInterruptionIsTheCause(t *testing.T) {
 func TestPatienceIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l liveness
-		l.start(negotiate.Host, time.Second)
+		l.start(wire.Host, time.Second)
 		defer l.stop()
 		l.silent = 4
 		lent := make(semaphore, 1)
@@ -188,8 +190,8 @@ func TestMailboxLosesNothing(t *testing.T) {
 func TestPostedErrorEndsTheTransfer(t *testing.T) {
 	because := errors.New("a job has failed")
 	_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
-	tr := newTransfer(role.Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
-	tr.watch.start(negotiate.DPU, time.Hour)
+	tr := newTransfer(role.Config{Side: wire.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
+	tr.watch.start(wire.DPU, time.Hour)
 	defer tr.watch.stop()
 	tr.owner.acquire()
 	var order []string

@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // newTreeSource returns a file system with a tree of every kind of entry in /src.
@@ -36,8 +36,8 @@ func newTreeSource(t *testing.T) *disktest.Memory {
 // A tree arrives with everything in it, in both directions, by every digest and with every durability.
 func TestTreeArrives(t *testing.T) {
 	for _, dpuSends := range []bool{false, true} {
-		for _, a := range negotiate.Digests() {
-			for d := negotiate.DurabilityNone; d <= negotiate.DurabilityFull; d++ {
+		for _, a := range wire.Digests() {
+			for d := wire.DurabilityNone; d <= wire.DurabilityFull; d++ {
 				m := newMeeting(t, newTreeSource(t), newTarget())
 				m.dpuSends = dpuSends
 				for _, p := range []*party{m.sender, m.receiver} {
@@ -87,7 +87,7 @@ func TestRepeatedTreeIsUnchanged(t *testing.T) {
 	if s := again.receiver.summary.Tree; s.Unchanged != 14 || s.Files+s.Directories+s.Symlinks+s.Failed != 0 {
 		t.Errorf("%+v", s)
 	}
-	if again.messages[negotiate.TypeChunks]+again.messages[negotiate.TypePack]+again.messages[negotiate.TypeEnd] != 0 {
+	if again.messages[wire.TypeChunks]+again.messages[wire.TypePack]+again.messages[wire.TypeEnd] != 0 {
 		t.Errorf("content was sent: %v", again.messages)
 	}
 }
@@ -134,7 +134,7 @@ func TestExtendedAttributesArrive(t *testing.T) {
 		if wanted {
 			m.mustHaveSameContent()
 		}
-		if got := m.messages[negotiate.TypeMetadata]; (got > 0) != wanted {
+		if got := m.messages[wire.TypeMetadata]; (got > 0) != wanted {
 			t.Errorf("%d messages of attributes, wanted by both sides: %t", got, wanted)
 		}
 	}

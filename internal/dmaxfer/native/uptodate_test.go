@@ -12,7 +12,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // A file that is there already, but was not flushed when it was written, is made as durable as the transfer promises.
@@ -21,16 +22,16 @@ func TestUnchangedFileIsFlushed(t *testing.T) {
 	from.Put("/src", "content")
 	to.Record()
 	first := newMeeting(t, from, to)
-	first.config(func(c *role.Config) { c.Durability = negotiate.DurabilityNone })
+	first.config(func(c *role.Config) { c.Durability = wire.DurabilityNone })
 	first.mustSucceed()
 	if !lost(to) {
 		t.Fatal("the file was flushed although the transfer did not promise it")
 	}
 	again := newMeeting(t, from, to)
-	again.config(func(c *role.Config) { c.Durability = negotiate.DurabilityFull })
+	again.config(func(c *role.Config) { c.Durability = wire.DurabilityFull })
 	again.receiver.search.Overwrite = true
 	again.mustSucceed()
-	if !again.receiver.summary.UpToDate || again.receiver.summary.Durability != negotiate.DurabilityFull {
+	if !again.receiver.summary.UpToDate || again.receiver.summary.Durability != wire.DurabilityFull {
 		t.Errorf("summary: %+v", again.receiver.summary)
 	}
 	if lost(to) {
@@ -44,9 +45,9 @@ func TestComparedFileIsNotFlushed(t *testing.T) {
 	from.Put("/src", "content")
 	to.Put("/dst/t", "content")
 	m := newMeeting(t, from, to)
-	m.config(func(c *role.Config) { c.Durability = negotiate.DurabilityFull })
+	m.config(func(c *role.Config) { c.Durability = wire.DurabilityFull })
 	m.mustSucceed()
-	if s := m.sender.summary; !s.UpToDate || s.Durability != negotiate.DurabilityNone {
+	if s := m.sender.summary; !s.UpToDate || s.Durability != wire.DurabilityNone {
 		t.Errorf("summary: %+v", s)
 	}
 }
@@ -56,7 +57,7 @@ type noWindow struct{ *sharedMemory }
 
 var errNoWindow = errors.New("no memory for the window")
 
-func (noWindow) Open(context.Context, window.Layout, negotiate.Window) (*window.Window, error) {
+func (noWindow) Open(context.Context, window.Layout, protocol.Window) (*window.Window, error) {
 	time.Sleep(time.Second)
 	return nil, errNoWindow
 }
@@ -69,8 +70,8 @@ func TestUnchangedFileWithoutWindow(t *testing.T) {
 	newMeeting(t, from, to).mustSucceed()
 	m, shared := newMeeting(t, from, to), &sharedMemory{}
 	m.receiver.search.Overwrite = true
-	m.memory = func(side negotiate.Side) window.Memory {
-		if side == negotiate.Host {
+	m.memory = func(side wire.Side) window.Memory {
+		if side == wire.Host {
 			return shared
 		}
 		return noWindow{shared}
@@ -79,8 +80,8 @@ func TestUnchangedFileWithoutWindow(t *testing.T) {
 	if !errors.Is(m.receiver.err, errNoWindow) {
 		t.Errorf("receiver: %v", m.receiver.err)
 	}
-	aborted, is := errors.AsType[*negotiate.PeerAborted](m.sender.err)
-	if !is || aborted.Code != negotiate.AbortTarget {
+	aborted, is := errors.AsType[*protocol.PeerAborted](m.sender.err)
+	if !is || aborted.Code != wire.AbortTarget {
 		t.Errorf("sender: %v", m.sender.err)
 	}
 }
@@ -112,13 +113,13 @@ func TestUnchangedFileOfATreeIsFlushed(t *testing.T) {
 		to.Without(lacking)
 		to.Record()
 		first := newMeeting(t, from, to)
-		first.config(func(c *role.Config) { c.Durability = negotiate.DurabilityNone })
+		first.config(func(c *role.Config) { c.Durability = wire.DurabilityNone })
 		first.mustSucceed()
 		if !isLost(to, "/dst/t/file") {
 			t.Fatal("the file was flushed although the transfer did not promise it")
 		}
 		again := newMeeting(t, from, to)
-		again.config(func(c *role.Config) { c.Durability = negotiate.DurabilityFull })
+		again.config(func(c *role.Config) { c.Durability = wire.DurabilityFull })
 		again.receiver.search.Overwrite = true
 		again.mustSucceed()
 		if s := again.receiver.summary.Tree; s.Unchanged != 2 {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 var algorithms = []digest.Algorithm{digest.None, digest.CRC32C, digest.XXH3, digest.BLAKE3, digest.SHA256}
@@ -70,7 +70,7 @@ func (p *pair) corruptAFew(percent int) {
 	var changed, asked atomic.Int64
 	p.corrupt = func() bool {
 		chosen := rand.New(rand.NewPCG(p.seed, uint64(asked.Add(1)))).IntN(100) < percent
-		return chosen && changed.Add(1) <= negotiate.MaxAttempt
+		return chosen && changed.Add(1) <= native.MaxAttempt
 	}
 }
 
@@ -181,10 +181,10 @@ func TestCorruptedChunksAreRetransmitted(t *testing.T) {
 		for _, algorithm := range algorithms[1:] {
 			p := newPair(64)
 			p.hostSends, p.algorithm, p.lanes, p.inOrder = hostSends, algorithm, [2]int{1, 1}, algorithm.Ordered()
-			left := negotiate.MaxAttempt
+			left := native.MaxAttempt
 			p.corrupt = func() bool { left--; return left >= 0 }
 			p.mustCopy(t)
-			if p.retransmits[0].Load() != negotiate.MaxAttempt {
+			if p.retransmits[0].Load() != native.MaxAttempt {
 				t.Errorf("%s: retransmitted %d times", algorithm, p.retransmits[0].Load())
 			}
 		}
@@ -212,13 +212,13 @@ func TestChunkThatIsNeverAccepted(t *testing.T) {
 	p.build()
 	ended := make(chan error)
 	go func() { ended <- p.sender.Run(t.Context()) }()
-	for attempt := range 1 + negotiate.MaxAttempt {
+	for attempt := range 1 + native.MaxAttempt {
 		<-p.announced.Waiting()
 		announced := p.announced.Take()
 		if len(announced) != 1 || int(announced[0].Unit.Record.Attempt) != attempt {
 			t.Fatalf("%+v at attempt %d", announced, attempt)
 		}
-		p.sender.Acknowledge([]negotiate.Ack{{Slot: uint32(announced[0].Unit.Record.Slot), Bad: true}})
+		p.sender.Acknowledge([]native.Ack{{Slot: uint32(announced[0].Unit.Record.Slot), Bad: true}})
 	}
 	mustBe(t, <-ended, ErrCorrupted)
 }
@@ -305,12 +305,12 @@ func TestLongHolesCanBeInterrupted(t *testing.T) {
 		stop(interrupted)
 		return nil
 	}
-	r.Take(negotiate.Record{Kind: negotiate.HoleRecord, Offset: 0, Length: 4 * holeStep}, in)
+	r.Take(native.Record{Kind: native.HoleRecord, Offset: 0, Length: 4 * holeStep}, in)
 	r.End()
 	if err := r.Run(ctx); !errors.Is(err, interrupted) {
 		t.Errorf("it ended with %v", err)
 	}
-	if want := (Chunk{Kind: negotiate.HoleRecord, Length: holeStep}); len(chunks) != 1 || chunks[0] != want {
+	if want := (Chunk{Kind: native.HoleRecord, Length: holeStep}); len(chunks) != 1 || chunks[0] != want {
 		t.Errorf("it filled %v", chunks)
 	}
 }
@@ -335,7 +335,7 @@ func TestWrongChunksWithoutEnd(t *testing.T) {
 	in := NewIncoming(newMemory(make([]byte, 10*chunk)), digest.CRC32C, slots)
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(t.Context()) }()
-	wrong := negotiate.Record{Kind: negotiate.DataRecord, Length: chunk, Check: 1}
+	wrong := native.Record{Kind: native.DataRecord, Length: chunk, Check: 1}
 	for times := 1; ; times++ {
 		r.Take(wrong, in)
 		select {

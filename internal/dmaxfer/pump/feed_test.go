@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // file is one file of a pair, which is sent in chunks or with others in one slot.
@@ -146,7 +146,7 @@ func (f *fileFeed) pack(whole []*file, buffer []byte, unit *Unit) error {
 		if err := o.source.ReadAt(buffer[used:used+size], 0); err != nil {
 			return err
 		}
-		unit.Pack.Files = append(unit.Pack.Files, negotiate.PackedFile{
+		unit.Pack.Files = append(unit.Pack.Files, native.PackedFile{
 			Entry: uint32(o.number), Position: uint32(used), Length: uint32(size),
 		})
 		used = align(used + size)

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // contentOf returns pseudo-random bytes.
@@ -85,10 +85,10 @@ func TestPackWithAWrongFileIsRetransmitted(t *testing.T) {
 		for _, algorithm := range algorithms[1:] {
 			p := newPackedPair(16, 16, 16, 16) // without gaps, in which a wrong byte does not count
 			p.algorithm, p.hostSends, p.inOrder = algorithm, hostSends, algorithm.Ordered()
-			left := negotiate.MaxAttempt
+			left := native.MaxAttempt
 			p.corrupt = func() bool { left--; return left >= 0 }
 			p.mustCopy(t)
-			if p.retransmits[0].Load() != negotiate.MaxAttempt || p.packs.Load() != 1 {
+			if p.retransmits[0].Load() != native.MaxAttempt || p.packs.Load() != 1 {
 				t.Errorf("%s: retransmitted %d times, stored %d times",
 					algorithm, p.retransmits[0].Load(), p.packs.Load())
 			}
@@ -130,7 +130,7 @@ func TestPackIsAcknowledgedBeforeItsEnd(t *testing.T) {
 	) (after func(), err error) {
 		return func() { acknowledged = len(p.replies.Take()) }, nil
 	}
-	unit := &Unit{Pack: negotiate.Pack{Files: []negotiate.PackedFile{{Length: 5}}}}
+	unit := &Unit{Pack: native.Pack{Files: []native.PackedFile{{Length: 5}}}}
 	unit.check(p.algorithm, make([]byte, 5))
 	p.receiver.TakePack(unit.Pack, nil)
 	p.receiver.End()
@@ -144,8 +144,8 @@ func TestPackIsAcknowledgedBeforeItsEnd(t *testing.T) {
 func TestReceiverKeepsItsOwnPacks(t *testing.T) {
 	p := newPackedPair(8, 8)
 	p.build()
-	files := []negotiate.PackedFile{{Entry: 0, Length: 8}, {Entry: 1, Position: 8, Length: 8}}
-	pack := negotiate.Pack{Slot: 1, Files: files}
+	files := []native.PackedFile{{Entry: 0, Length: 8}, {Entry: 1, Position: 8, Length: 8}}
+	pack := native.Pack{Slot: 1, Files: files}
 	unit := Unit{Pack: pack}
 	unit.check(p.algorithm, make([]byte, 16))
 	p.receiver.TakePack(pack, nil)

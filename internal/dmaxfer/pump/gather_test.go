@@ -12,7 +12,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // gatheringCopier is a Gatherer that copies at once and records its moves.
@@ -108,22 +108,22 @@ func (g *gathering) content(slot, length int) []byte {
 
 // takeChunk announces the first bytes of a slot as a chunk at an offset.
 func (g *gathering) takeChunk(slot, offset, length int) {
-	g.Take(negotiate.Record{
-		Kind: negotiate.DataRecord, Slot: uint16(slot), Offset: uint64(offset), Length: uint64(length),
+	g.Take(native.Record{
+		Kind: native.DataRecord, Slot: uint16(slot), Offset: uint64(offset), Length: uint64(length),
 		Check: digest.Check(digest.CRC32C, g.content(slot, length)),
 	}, g.in)
 }
 
 func (g *gathering) takeHole(slot, offset, length int) {
-	g.Take(negotiate.Record{
-		Kind: negotiate.HoleRecord, Slot: uint16(slot), Offset: uint64(offset), Length: uint64(length),
+	g.Take(native.Record{
+		Kind: native.HoleRecord, Slot: uint16(slot), Offset: uint64(offset), Length: uint64(length),
 	}, g.in)
 }
 
 // takePack announces the first bytes of a slot as one whole file.
 func (g *gathering) takePack(slot, length int) {
 	check := digest.Check(digest.CRC32C, g.content(slot, length))
-	g.TakePack(negotiate.Pack{Slot: uint16(slot), Files: []negotiate.PackedFile{
+	g.TakePack(native.Pack{Slot: uint16(slot), Files: []native.PackedFile{
 		{Length: uint32(length), Check: check},
 	}}, nil)
 }
@@ -208,7 +208,7 @@ func TestUnitsWithoutBytesDoNotSeparateOthers(t *testing.T) {
 	g.takeHole(1, 100, 1<<20)
 	g.in.Target = discardHoles{g.file}
 	g.takeChunk(2, 10, 10)
-	g.Take(negotiate.Record{Kind: negotiate.DataRecord, Slot: 3, Length: 64}, ignored)
+	g.Take(native.Record{Kind: native.DataRecord, Slot: 3, Length: 64}, ignored)
 	g.takePack(4, 0)
 	g.takeChunk(5, 20, 10)
 	g.mustStore(t, []int{0, 2, 5}, 10, 3)
@@ -228,8 +228,8 @@ func TestClaimDoesNotShareAMove(t *testing.T) {
 	claimed := g.content(1, 10)
 	copy(g.file.bytes[10:], claimed)
 	g.takeChunk(0, 0, 10)
-	g.Take(negotiate.Record{
-		Kind: negotiate.ClaimRecord, Slot: 1, Offset: 10, Length: 10, Check: digest.Check(digest.CRC32C, claimed),
+	g.Take(native.Record{
+		Kind: native.ClaimRecord, Slot: 1, Offset: 10, Length: 10, Check: digest.Check(digest.CRC32C, claimed),
 	}, g.in)
 	g.takeChunk(2, 20, 10)
 	g.mustStore(t, []int{0, 1, 2}, 10, 1, 1)

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // newTwoFiles returns a transfer of two files in turns, the first of which fails on the receiver.
@@ -73,9 +73,9 @@ func newSilentReceiver(slots int) (*Receiver, *Batch[Reply]) {
 }
 
 // zeroChunk returns the record of a chunk of zeros.
-func zeroChunk(slot int) negotiate.Record {
-	return negotiate.Record{
-		Kind: negotiate.DataRecord, Slot: uint16(slot), Offset: uint64(slot) * 64, Length: 64,
+func zeroChunk(slot int) native.Record {
+	return native.Record{
+		Kind: native.DataRecord, Slot: uint16(slot), Offset: uint64(slot) * 64, Length: 64,
 		Check: digest.Check(digest.CRC32C, make([]byte, 64)),
 	}
 }
@@ -123,14 +123,14 @@ func (s *stuckTarget) Punch(_, _ int64) error      { return s.use() }
 
 // A target that has failed on one lane is not released before the other lane has ended its call.
 func TestTargetIsReleasedAfterItsLastUse(t *testing.T) {
-	for _, kind := range []negotiate.Kind{negotiate.DataRecord, negotiate.HoleRecord, negotiate.ClaimRecord} {
+	for _, kind := range []native.Kind{native.DataRecord, native.HoleRecord, native.ClaimRecord} {
 		t.Run(kind.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { releaseStuckTarget(t, kind) })
 		})
 	}
 }
 
-func releaseStuckTarget(t *testing.T, kind negotiate.Kind) {
+func releaseStuckTarget(t *testing.T, kind native.Kind) {
 	r, replies := newLanesReceiver(2)
 	target := &stuckTarget{release: make(chan struct{})}
 	in := NewIncoming(target, digest.CRC32C, 2)
@@ -144,7 +144,7 @@ func releaseStuckTarget(t *testing.T, kind negotiate.Kind) {
 	go func() { ended <- r.Run(t.Context()) }()
 	for slot := range 2 {
 		record := zeroChunk(slot)
-		if record.Kind = kind; kind == negotiate.HoleRecord {
+		if record.Kind = kind; kind == native.HoleRecord {
 			record.Check = 0
 		}
 		r.Take(record, in)
@@ -189,7 +189,7 @@ func TestIgnoredHoleEnds(t *testing.T) {
 		}
 		return nil
 	}
-	r.Take(negotiate.Record{Kind: negotiate.HoleRecord, Length: 5 * holeStep}, in)
+	r.Take(native.Record{Kind: native.HoleRecord, Length: 5 * holeStep}, in)
 	r.End()
 	must(t, r.Run(t.Context()))
 	if got := len(replies.Take()); steps != 2 || released != 1 || got != 1 {
@@ -240,7 +240,7 @@ func TestHoleInSeveralStepsIsAcknowledgedOnce(t *testing.T) {
 		steps = append(steps, chunk.Length)
 		return nil
 	}
-	r.Take(negotiate.Record{Kind: negotiate.HoleRecord, Length: 2*holeStep + 5}, in)
+	r.Take(native.Record{Kind: native.HoleRecord, Length: 2*holeStep + 5}, in)
 	r.End()
 	must(t, r.Run(t.Context()))
 	if len(steps) != 3 || steps[2] != 5 || in.Prefix() != 2*holeStep+5 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // arrivals is the Engine and the InPlace of one lane into whose buffers content arrives when a move asks for it.
@@ -102,7 +102,7 @@ func TestInPlaceMismatch(t *testing.T) {
 // A claim is compared in the buffer of its slot, which the engine keeps content from meanwhile.
 func TestInPlaceClaim(t *testing.T) {
 	claim := zeroChunk(1)
-	claim.Kind, claim.Offset = negotiate.ClaimRecord, 0
+	claim.Kind, claim.Offset = native.ClaimRecord, 0
 	broken := errors.New("content for a claim")
 	for _, refuses := range []error{nil, broken} {
 		r, a, replies := newInPlaceReceiver(2)
@@ -126,7 +126,7 @@ func TestPushedContentOfIgnoredFiles(t *testing.T) {
 	for name, in := range map[string]*Incoming{"ignored": ignored, "unknown": nil} {
 		r, a, replies := newInPlaceReceiver(4)
 		claim := zeroChunk(0)
-		claim.Kind = negotiate.ClaimRecord // for which nothing is sent
+		claim.Kind = native.ClaimRecord // for which nothing is sent
 		r.Take(claim, in)
 		for slot := range 3 {
 			r.Take(zeroChunk(slot+1), in)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // runLanes runs all lanes until they end or the first one fails. pinning is nil if they are not pinned to CPUs. A panic
@@ -48,14 +48,14 @@ func (p *lanePanic) Error() string { return fmt.Sprint(p.value) }
 // Panic returns the value and the stack of the lane.
 func (p *lanePanic) Panic() (value any, stack []byte) { return p.value, p.stack }
 
-func chunkOf(r *negotiate.Record) Chunk {
+func chunkOf(r *native.Record) Chunk {
 	return Chunk{Kind: r.Kind, Offset: int64(r.Offset), Length: int64(r.Length)}
 }
 
 // AddToLedger adds a chunk to a ledger, whose digest needs either the chunk's checksum or, in order, its bytes.
 func AddToLedger(ledger *digest.Ledger, chunk Chunk, bytes []byte, check uint64) error {
 	switch {
-	case chunk.Kind == negotiate.HoleRecord:
+	case chunk.Kind == native.HoleRecord:
 		return ledger.AddHole(chunk.Offset, chunk.Length)
 	case ledger.Algorithm().Ordered():
 		return ledger.Write(chunk.Offset, bytes)

@@ -3,13 +3,13 @@ package pump
 import (
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // The sizes and counts of this package.
 const (
 	// maxAttempts is how many times one chunk is sent before the transfer fails.
-	maxAttempts = 1 + negotiate.MaxAttempt
+	maxAttempts = 1 + native.MaxAttempt
 
 	// holeStep is the longest range of zeros processed at once, because hashing or writing zeros keeps a lane busy.
 	holeStep = 64 << 20

@@ -11,7 +11,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // pair is a Sender and a Receiver that share a window, without a protocol between them.
@@ -39,17 +40,17 @@ type pair struct {
 	retransmits [2]atomic.Int64
 	packs       atomic.Int64 // stored
 	afterPacks  atomic.Int64 // calls of what StorePack returned
-	wire        wire
+	wire        delivered
 }
 
-// wire records the messages that carry has delivered.
-type wire struct {
+// delivered records the messages that carry has delivered.
+type delivered struct {
 	taken     []bool // by slot: announced, and not acknowledged
 	dataBelow int64  // bytes below resume that were sent as data
 	claims    int
 	messages  [2]int // of the sender, of the receiver
 	violation error
-	acks      []negotiate.Ack
+	acks      []native.Ack
 }
 
 // addFile adds a file; its number is its entry.
@@ -109,7 +110,7 @@ func (p *pair) storePack(_ context.Context, unit *Unit, content []byte) (after f
 		packed := &unit.Pack.Files[i]
 		bytes := ContentOf(packed, content)
 		sum := digest.SumOf(p.algorithm, bytes, packed.Check)
-		if [negotiate.MaxDigestSize]byte(packed.Digest) != padded(sum) {
+		if [wire.MaxDigestSize]byte(packed.Digest) != padded(sum) {
 			return nil, fmt.Errorf("the digest of file %d is not %s", packed.Entry, sum)
 		}
 		f := p.files[packed.Entry]
@@ -123,7 +124,7 @@ func (p *pair) storePack(_ context.Context, unit *Unit, content []byte) (after f
 }
 
 // padded returns the digest as in a pack.
-func padded(sum digest.Sum) (padded [negotiate.MaxDigestSize]byte) {
+func padded(sum digest.Sum) (padded [wire.MaxDigestSize]byte) {
 	sum.CopyTo(padded[:])
 	return padded
 }
@@ -211,9 +212,9 @@ func (p *pair) inspect(u *Unit) {
 		return
 	}
 	switch {
-	case r.Kind == negotiate.ClaimRecord:
+	case r.Kind == native.ClaimRecord:
 		p.wire.claims++
-	case r.Kind == negotiate.DataRecord && int64(r.Offset+r.Length) <= p.files[r.Entry].resume:
+	case r.Kind == native.DataRecord && int64(r.Offset+r.Length) <= p.files[r.Entry].resume:
 		p.wire.dataBelow += int64(r.Length)
 	}
 }

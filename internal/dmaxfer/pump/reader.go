@@ -5,12 +5,12 @@ import (
 	"io"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // Chunk is a part of the file that is sent as one record.
 type Chunk struct {
-	Kind   negotiate.Kind
+	Kind   native.Kind
 	Offset int64 // in the file, bytes
 	Length int64 // in bytes; at most the size of a slot, except for a hole
 }
@@ -63,15 +63,15 @@ func NewFileReader(source Source, resume int64, holes Holes) *FileReader {
 // Next implements Reader.
 func (r *FileReader) Next(buffer []byte) (Chunk, error) {
 	chunk, err := r.nextChunk(int64(len(buffer)))
-	if err != nil || chunk.Kind == negotiate.HoleRecord && r.holes == KeepHoles {
+	if err != nil || chunk.Kind == native.HoleRecord && r.holes == KeepHoles {
 		return chunk, err
 	}
 	content := buffer[:chunk.Length]
 	if err := r.source.ReadAt(content, chunk.Offset); err != nil {
 		return Chunk{}, err
 	}
-	if chunk.Kind == negotiate.HoleRecord && !allZero(content) {
-		chunk.Kind = negotiate.DataRecord
+	if chunk.Kind == native.HoleRecord && !allZero(content) {
+		chunk.Kind = native.DataRecord
 	}
 	return chunk, nil
 }
@@ -100,15 +100,15 @@ func (r *FileReader) chunkAtNext(size int64) Chunk {
 	end := r.extent.Offset + r.extent.Length
 	hole := r.extent.Hole && r.holes != FillHoles
 	if hole && r.holes == KeepHoles {
-		return Chunk{Kind: negotiate.HoleRecord, Offset: r.next, Length: min(end-r.next, holeStep)}
+		return Chunk{Kind: native.HoleRecord, Offset: r.next, Length: min(end-r.next, holeStep)}
 	}
 	end = min(end, (r.next/size+1)*size)
-	chunk := Chunk{Kind: negotiate.DataRecord, Offset: r.next, Length: end - r.next}
+	chunk := Chunk{Kind: native.DataRecord, Offset: r.next, Length: end - r.next}
 	switch {
 	case hole:
-		chunk.Kind = negotiate.HoleRecord
+		chunk.Kind = native.HoleRecord
 	case end <= r.resume:
-		chunk.Kind = negotiate.ClaimRecord
+		chunk.Kind = native.ClaimRecord
 	}
 	return chunk
 }
@@ -140,7 +140,7 @@ func (r *StreamReader) Next(buffer []byte) (Chunk, error) {
 	if err != nil && (!r.ended || n == 0) {
 		return Chunk{}, err
 	}
-	chunk := Chunk{Kind: negotiate.DataRecord, Offset: r.next, Length: int64(n)}
+	chunk := Chunk{Kind: native.DataRecord, Offset: r.next, Length: int64(n)}
 	r.next += chunk.Length
 	return chunk, nil
 }

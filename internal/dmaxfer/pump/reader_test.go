@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // kindsOf returns the kinds of all chunks of a reader with a buffer of 64 bytes.
-func kindsOf(t *testing.T, r Reader) []negotiate.Kind {
+func kindsOf(t *testing.T, r Reader) []native.Kind {
 	t.Helper()
-	var kinds []negotiate.Kind
+	var kinds []native.Kind
 	for {
 		chunk, err := r.Next(make([]byte, 64))
 		if err == io.EOF {
@@ -25,12 +25,12 @@ func kindsOf(t *testing.T, r Reader) []negotiate.Kind {
 
 // A hole is sent as one if it is to be kept. If holes are checked, one that has other bytes than zeros is sent as data.
 func TestHolesOfASource(t *testing.T) {
-	const data, hole = negotiate.DataRecord, negotiate.HoleRecord
+	const data, hole = native.DataRecord, native.HoleRecord
 	content := make([]byte, 256)
 	content[0], content[200] = 1, 1
 	source := newMemory(content)
 	source.extents = []disk.Extent{{Offset: 0, Length: 64}, {Offset: 64, Length: 192, Hole: true}}
-	for holes, want := range map[Holes][]negotiate.Kind{
+	for holes, want := range map[Holes][]native.Kind{
 		KeepHoles: {data, hole}, CheckHoles: {data, hole, hole, data}, FillHoles: {data, data, data, data},
 	} {
 		if got := kindsOf(t, NewFileReader(source, 0, holes)); !slices.Equal(got, want) {

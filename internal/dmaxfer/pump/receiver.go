@@ -8,7 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // ReceiverConfig configures a Receiver. The caller keeps ownership of everything in it.
@@ -60,7 +60,7 @@ type ReceiverConfig struct {
 
 // Reply is what a receiver has for the peer: an acknowledgement, or else what the owner of the outbox has added.
 type Reply struct {
-	Ack   negotiate.Ack
+	Ack   native.Ack
 	Other any // not nil: not an acknowledgement
 }
 
@@ -68,7 +68,7 @@ type Reply struct {
 type Receiver struct {
 	config ReceiverConfig
 	lanes  []*receiverLane
-	packs  []negotiate.Pack // by slot: that of the unit announced last
+	packs  []native.Pack // by slot: that of the unit announced last
 
 	// writing is taken by pinned lanes, which would spin in the file's own lock.
 	writing sync.Mutex
@@ -78,7 +78,7 @@ type Receiver struct {
 
 // NewReceiver returns a Receiver. Run starts it.
 func NewReceiver(c ReceiverConfig) *Receiver {
-	r := &Receiver{config: c, packs: make([]negotiate.Pack, c.Depth)}
+	r := &Receiver{config: c, packs: make([]native.Pack, c.Depth)}
 	for i := range c.Engines {
 		r.lanes = append(r.lanes, newReceiverLane(r, i))
 	}
@@ -87,15 +87,15 @@ func NewReceiver(c ReceiverConfig) *Receiver {
 
 // Take accepts an announced chunk of a file. It never blocks, because the sender announces a slot only after it has
 // been acknowledged.
-func (r *Receiver) Take(record negotiate.Record, of *Incoming) {
+func (r *Receiver) Take(record native.Record, of *Incoming) {
 	r.lanes[int(record.Slot)%len(r.lanes)].inbox <- Unit{Record: record, Ref: of}
 }
 
 // TakePack accepts announced whole files, and ref as Unit.Ref. It never blocks, and keeps nothing of pack.
-func (r *Receiver) TakePack(pack negotiate.Pack, ref any) {
+func (r *Receiver) TakePack(pack native.Pack, ref any) {
 	own := &r.packs[pack.Slot]
 	own.Slot, own.Attempt, own.Files = pack.Slot, pack.Attempt, append(own.Files[:0], pack.Files...)
-	record := negotiate.Record{Slot: pack.Slot, Attempt: pack.Attempt}
+	record := native.Record{Slot: pack.Slot, Attempt: pack.Attempt}
 	r.lanes[int(pack.Slot)%len(r.lanes)].inbox <- Unit{Record: record, Pack: *own, Ref: ref}
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // receiverLane receives the units of the slots whose number modulo the number of lanes is its own.
@@ -229,7 +229,7 @@ func (l *receiverLane) bytes(u *heldUnit) []byte {
 	return l.buffers.memory[u.start:end:end]
 }
 
-func isClaim(u *Unit) bool { return !u.Packed() && u.Record.Kind == negotiate.ClaimRecord }
+func isClaim(u *Unit) bool { return !u.Packed() && u.Record.Kind == native.ClaimRecord }
 
 func (l *receiverLane) needsNoBuffer(u *Unit) bool { return u.Used() == 0 || l.skipped(u) }
 
@@ -394,7 +394,7 @@ func (l *receiverLane) acknowledge(u *heldUnit, bad bool) {
 			l.vacate(u.buffer)
 		}
 	}
-	l.receiver.config.Outbox.Add(Reply{Ack: negotiate.Ack{Slot: uint32(u.Record.Slot), Bad: bad}})
+	l.receiver.config.Outbox.Add(Reply{Ack: native.Ack{Slot: uint32(u.Record.Slot), Bad: bad}})
 }
 
 // tooManyRejected counts a rejected unit. It limits consecutive ones to the maximum number of attempts per slot,

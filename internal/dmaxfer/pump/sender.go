@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // Feed supplies what a sender sends. Its methods are called by all lanes concurrently, Next and Checked in turns by the
@@ -97,7 +97,7 @@ func NewSender(c SenderConfig) *Sender {
 
 // Acknowledge processes the receiver's acknowledgements of announced slots. It never blocks, because a slot is
 // acknowledged once for each time it was announced.
-func (s *Sender) Acknowledge(acks []negotiate.Ack) {
+func (s *Sender) Acknowledge(acks []native.Ack) {
 	for _, ack := range acks {
 		s.lanes[int(ack.Slot)%len(s.lanes)].inbox <- laneInput{ack: ack}
 	}
@@ -120,7 +120,7 @@ func (s *Sender) Run(ctx context.Context) error {
 
 // laneInput is an acknowledgement for a lane, or has it ask the Feed again.
 type laneInput struct {
-	ack  negotiate.Ack
+	ack  native.Ack
 	wake bool
 }
 
@@ -218,7 +218,7 @@ func (l *senderLane) buffer(slot int) []byte {
 func (l *senderLane) send(ctx context.Context, slot int) error {
 	unit := &l.units[slot]
 	used := unit.Used()
-	if used == 0 || !unit.Packed() && unit.Record.Kind == negotiate.ClaimRecord {
+	if used == 0 || !unit.Packed() && unit.Record.Kind == native.ClaimRecord {
 		l.sender.config.Outbox.Add(Announcement{Unit: unit})
 		return nil
 	}
@@ -304,7 +304,7 @@ func (l *senderLane) drainInbox(ctx context.Context) (handled bool, err error) {
 }
 
 // handleAck frees the slot, or sends its unit again.
-func (l *senderLane) handleAck(ctx context.Context, ack negotiate.Ack) error {
+func (l *senderLane) handleAck(ctx context.Context, ack native.Ack) error {
 	slot := int(ack.Slot)
 	unit := &l.units[slot]
 	if !ack.Bad {
@@ -312,8 +312,8 @@ func (l *senderLane) handleAck(ctx context.Context, ack negotiate.Ack) error {
 		l.sender.config.Feed.Delivered(unit)
 		return nil
 	}
-	if unit.Record.Kind == negotiate.ClaimRecord {
-		unit.Record.Kind = negotiate.DataRecord // the receiver does not have it after all
+	if unit.Record.Kind == native.ClaimRecord {
+		unit.Record.Kind = native.DataRecord // the receiver does not have it after all
 		return l.send(ctx, slot)
 	}
 	if unit.attempted() == maxAttempts {

@@ -3,7 +3,7 @@ package pump
 import (
 	"context"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // This file is how a lane of a receiver stores units whose checksums are good.
@@ -56,7 +56,7 @@ func (l *receiverLane) store(ctx context.Context, u *heldUnit) error {
 		return nil
 	}
 	defer in.letGo()
-	if u.Record.Kind == negotiate.HoleRecord {
+	if u.Record.Kind == native.HoleRecord {
 		return l.storeHole(ctx, u)
 	}
 	return l.storeChunk(u)
@@ -80,7 +80,7 @@ func (l *receiverLane) storePack(ctx context.Context, u *heldUnit) error {
 func (l *receiverLane) storeChunk(u *heldUnit) error {
 	watch, chunk, in := l.receiver.config.Stages.start(), u.Chunk(), u.Ref.(*Incoming)
 	bytes := l.bytes(u)
-	if chunk.Kind == negotiate.DataRecord { // the target already has a claimed chunk
+	if chunk.Kind == native.DataRecord { // the target already has a claimed chunk
 		if err := l.write(in, bytes, chunk.Offset); err != nil {
 			return l.failed(in, u, err)
 		}

@@ -6,13 +6,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // Unit is the content of one slot: a chunk of one file, or several whole files.
 type Unit struct {
-	Record negotiate.Record // of a chunk
-	Pack   negotiate.Pack   // of whole files; without files, the unit is a chunk
+	Record native.Record // of a chunk
+	Pack   native.Pack   // of whole files; without files, the unit is a chunk
 
 	// Ref belongs to the Feed or to StorePack, for example to find the file of a chunk again.
 	Ref any
@@ -21,8 +21,8 @@ type Unit struct {
 // reset makes an empty unit for a slot. It keeps the memory of the list of files.
 func (u *Unit) reset(slot int) {
 	*u = Unit{
-		Record: negotiate.Record{Slot: uint16(slot)},
-		Pack:   negotiate.Pack{Slot: uint16(slot), Files: u.Pack.Files[:0]},
+		Record: native.Record{Slot: uint16(slot)},
+		Pack:   native.Pack{Slot: uint16(slot), Files: u.Pack.Files[:0]},
 	}
 }
 
@@ -45,7 +45,7 @@ func (u *Unit) Used() int64 {
 	case u.Packed():
 		last := &u.Pack.Files[len(u.Pack.Files)-1]
 		return int64(last.Position) + int64(last.Length)
-	case u.Record.Kind == negotiate.HoleRecord:
+	case u.Record.Kind == native.HoleRecord:
 		return 0
 	}
 	return int64(u.Record.Length)
@@ -54,7 +54,7 @@ func (u *Unit) Used() int64 {
 // check computes the checksums, and the digests of whole files.
 func (u *Unit) check(a digest.Algorithm, content []byte) {
 	if !u.Packed() {
-		if u.Record.Kind != negotiate.HoleRecord {
+		if u.Record.Kind != native.HoleRecord {
 			u.Record.Check = digest.Check(a, content)
 		}
 		return
@@ -68,7 +68,7 @@ func (u *Unit) check(a digest.Algorithm, content []byte) {
 }
 
 // ContentOf returns the bytes of a whole file in those of its unit.
-func ContentOf(f *negotiate.PackedFile, content []byte) []byte {
+func ContentOf(f *native.PackedFile, content []byte) []byte {
 	return content[f.Position : f.Position+f.Length : f.Position+f.Length]
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // queueFeed is a Feed of chunks that are added while the lanes run.
@@ -47,7 +47,7 @@ func (q *queueFeed) Next(_ context.Context, _ []byte, unit *Unit) error {
 	switch {
 	case q.chunks > 0:
 		q.chunks--
-		unit.SetChunk(0, Chunk{Kind: negotiate.DataRecord, Length: 8})
+		unit.SetChunk(0, Chunk{Kind: native.DataRecord, Length: 8})
 		return nil
 	case q.finished:
 		return io.EOF
@@ -76,9 +76,9 @@ func newQueueSender(lanes, slots int) (*Sender, *queueFeed, *Batch[Announcement]
 // acknowledgeAll acknowledges what has been announced, and returns how many units that were.
 func acknowledgeAll(s *Sender, announced *Batch[Announcement]) int {
 	units := announced.Take()
-	acks := make([]negotiate.Ack, 0, len(units))
+	acks := make([]native.Ack, 0, len(units))
 	for _, a := range units {
-		acks = append(acks, negotiate.Ack{Slot: uint32(a.Unit.Record.Slot)})
+		acks = append(acks, native.Ack{Slot: uint32(a.Unit.Record.Slot)})
 	}
 	s.Acknowledge(acks)
 	return len(units)
@@ -156,7 +156,7 @@ func TestInboxHoldsAllAcknowledgementsAndOneWake(t *testing.T) {
 	s, _, _ := newQueueSender(lanes, slots)
 	wakeOften(s)
 	for slot := range uint32(slots) {
-		s.Acknowledge([]negotiate.Ack{{Slot: slot}})
+		s.Acknowledge([]native.Ack{{Slot: slot}})
 	}
 	wakeOften(s)
 	for i, l := range s.lanes {
@@ -206,7 +206,7 @@ func TestRejectedUnitIsNotAskedFor(t *testing.T) {
 		go func() { ended <- s.Run(t.Context()) }()
 		synctest.Wait()
 		slot := uint32(announced.Take()[0].Unit.Record.Slot)
-		s.Acknowledge([]negotiate.Ack{{Slot: slot, Bad: true}})
+		s.Acknowledge([]native.Ack{{Slot: slot, Bad: true}})
 		synctest.Wait()
 		again := announced.Take()
 		if len(again) != 1 || uint32(again[0].Unit.Record.Slot) != slot || again[0].Unit.Record.Attempt != 1 {
@@ -216,7 +216,7 @@ func TestRejectedUnitIsNotAskedFor(t *testing.T) {
 			t.Error("a rejected chunk is counted as delivered")
 		}
 		feed.finish()
-		s.Acknowledge([]negotiate.Ack{{Slot: slot}})
+		s.Acknowledge([]native.Ack{{Slot: slot}})
 		must(t, <-ended)
 	})
 }

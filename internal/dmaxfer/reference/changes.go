@@ -5,14 +5,14 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // This file logs at level DEBUG what changes in a transfer, with the lines of package native.
 
 // entryLine begins a line about the file.
 func (t *Transfer) entryLine() *zerolog.Event {
-	return t.config.Log.Debug().Str("path", t.config.File.Path).Stringer("kind", negotiate.EntryFile)
+	return t.config.Log.Debug().Str("path", t.config.File.Path).Stringer("kind", wire.EntryFile)
 }
 
 // committed is the text of the line about a file that has its name.
@@ -25,7 +25,7 @@ func (t *Transfer) logEnd(failed error) {
 		return
 	}
 	switch {
-	case t.agreement.Protocol == 0, t.committed, errors.Is(failed, negotiate.ErrOutcomeUnknown):
+	case t.agreement.Protocol == 0, t.committed, errors.Is(failed, wire.ErrOutcomeUnknown):
 	case failed != nil:
 		t.entryLine().Err(failed).Msg("entry failed")
 	default: // the receiver has reported success, or has disconnected as after one

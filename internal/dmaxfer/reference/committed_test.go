@@ -11,7 +11,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // What a DPU says of a copy in the reference protocol once its own work is done, whatever becomes of the host.
@@ -36,7 +37,7 @@ func (a afterwards) hearsSuccess() {
 	a.t.Helper()
 	message, err := a.host.Recv(a.t.Context())
 	a.check(err)
-	if status, err := negotiate.Decode(message); err != nil || status != (negotiate.Status{Success: true}) {
+	if status, err := protocol.Decode(message); err != nil || status != (protocol.Status{Success: true}) {
 		a.t.Errorf("the DPU says %v (%v)", status, err)
 	}
 }
@@ -81,7 +82,7 @@ func TestAfterTheTargetIsCommitted(t *testing.T) {
 		"the host fails": {
 			then: func(a afterwards) {
 				a.hearsSuccess()
-				a.check(a.host.Send(a.t.Context(), negotiate.Status{}.Encode()))
+				a.check(a.host.Send(a.t.Context(), protocol.Status{}.Encode()))
 			},
 			want: job.ErrHostFailed,
 		},
@@ -115,7 +116,7 @@ func TestAfterTheSourceIsCopied(t *testing.T) {
 		"interrupted": {func(a afterwards) {
 			a.hearsSuccess()
 			a.interrupt(errInterrupted)
-		}, negotiate.ErrOutcomeUnknown},
+		}, wire.ErrOutcomeUnknown},
 		"the host falls silent": {afterwards.hearsSuccess, job.ErrIdle},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +159,7 @@ func serveReference(t *testing.T, memory *disktest.Memory, rename, then func(aft
 			then(a)
 		}
 	}()
-	outcome, err := New(Config{Side: negotiate.DPU, Conn: dpu, File: file, IdleTimeout: time.Minute}).Run(ctx)
+	outcome, err := New(Config{Side: wire.DPU, Conn: dpu, File: file, IdleTimeout: time.Minute}).Run(ctx)
 	<-done
 	must(t, conversation)
 	must(t, errors.Join(dpu.Close(), host.Close()))
@@ -167,8 +168,8 @@ func serveReference(t *testing.T, memory *disktest.Memory, rename, then func(aft
 
 // exportNothing is what a dma-copy on the host says until the DPU copies an empty file.
 func exportNothing(ctx context.Context, host comch.Conn, sends bool) error {
-	session := negotiate.NewSession(negotiate.Host, negotiate.Local{HasFile: sends, Marked: true},
-		negotiate.Limits{MaxMessage: testMessage})
+	session := protocol.New(wire.Host, protocol.Local{HasFile: sends, Marked: true},
+		wire.Limits{MaxMessage: testMessage})
 	if err := host.Send(ctx, session.Start()); err != nil {
 		return err
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/reference"
 )
 
 // errUnexpected ends a copy during which the peer sends a message, which can only report a failure.
 var errUnexpected = errors.New("unexpected message from the peer during the copy")
 
 // copyWatched runs the copy while listening to the peer: a message or the end of the connection ends the copy.
-func (t *Transfer) copyWatched(ctx context.Context, e negotiate.Export) error {
+func (t *Transfer) copyWatched(ctx context.Context, e protocol.Export) error {
 	cut, err := t.cut()
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (t *Transfer) judge(ctx context.Context, err error) error {
 }
 
 // copyFile moves the bytes between the file and the host's memory.
-func (t *Transfer) copyFile(ctx context.Context, e negotiate.Export, cut shape) (err error) {
+func (t *Transfer) copyFile(ctx context.Context, e protocol.Export, cut shape) (err error) {
 	size := t.outcome.Summary.Size
 	if size == 0 {
 		return nil

@@ -8,14 +8,15 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // A message that was received before the copy began, as Resume may be given one, ends it like one that arrives.
 func TestEarlyMessageEndsTheCopy(t *testing.T) {
 	_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
-	transfer := New(Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}})
-	transfer.early = negotiate.Status{}.Encode()
+	transfer := New(Config{Side: wire.DPU, Conn: dpu, File: &job.LocalFile{}})
+	transfer.early = protocol.Status{}.Encode()
 	waiting, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	copying, cancel := context.WithCancelCause(waiting)

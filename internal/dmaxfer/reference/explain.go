@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // This file finds the cause behind a failure, because the messages of this protocol carry no reason.
@@ -15,7 +15,7 @@ import (
 // whatever becomes of the host; whether the host has saved a sent one is not known. What the host reports itself takes
 // precedence.
 func (t *Transfer) afterSuccess(ctx context.Context, err error) error {
-	if told, is := errors.AsType[*negotiate.Error](err); is && !errors.Is(told, negotiate.ErrPeerLost) {
+	if told, is := errors.AsType[*wire.Error](err); is && !errors.Is(told, wire.ErrPeerLost) {
 		return err
 	}
 	switch {
@@ -37,11 +37,11 @@ func (t *Transfer) explain(ctx context.Context, err error) error {
 		return changed
 	}
 	switch {
-	case errors.Is(err, negotiate.ErrPeerRefused):
+	case errors.Is(err, wire.ErrPeerRefused):
 		return t.explainRefusal(err)
-	case errors.Is(err, negotiate.ErrEmptyFile):
+	case errors.Is(err, wire.ErrEmptyFile):
 		return t.explainEmptyFile(err)
-	case errors.Is(err, negotiate.ErrPeerFailed) && t.reportedSuccess():
+	case errors.Is(err, wire.ErrPeerFailed) && t.reportedSuccess():
 		return t.explainHostFailure(err)
 	}
 	return t.config.File.Explain(t.config.Side, err)
@@ -73,7 +73,7 @@ func (t *Transfer) explainEmptyFile(err error) error {
 	if t.config.File.Source != nil {
 		owner = t.config.Side
 	}
-	return job.NewError(negotiate.ErrEmptyFile, err,
+	return job.NewError(wire.ErrEmptyFile, err,
 		"run dma-copy on the other side too, or create the empty file there",
 		"cannot copy %s: the %s's file is empty, and the %s runs doca_dma_copy, which cannot copy empty files",
 		path, owner, t.config.Side.Other())

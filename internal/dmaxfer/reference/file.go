@@ -8,11 +8,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // prepare opens and preallocates what was agreed. The host then exports its memory; the DPU waits for that.
-func (t *Transfer) prepare(ctx context.Context, a negotiate.Agreement) error {
+func (t *Transfer) prepare(ctx context.Context, a protocol.Agreement) error {
 	t.agreement = a
 	t.now.note(func() { t.now.agreement = a })
 	t.outcome.Summary = job.Summary{
@@ -30,7 +32,7 @@ func (t *Transfer) prepare(ctx context.Context, a negotiate.Agreement) error {
 	} else if err := t.createTarget(ctx, int64(a.Size)); err != nil {
 		return err
 	}
-	if t.config.Side == negotiate.DPU {
+	if t.config.Side == wire.DPU {
 		return nil
 	}
 	if err := t.expose(ctx); err != nil {
@@ -42,17 +44,17 @@ func (t *Transfer) prepare(ctx context.Context, a negotiate.Agreement) error {
 // checkAllowed refuses what the user does not want, or what cannot be checked in this protocol.
 func (t *Transfer) checkAllowed() error {
 	if t.config.Expect != nil {
-		return job.NewError(negotiate.ErrNeedsNative, nil, "run dma-copy on the other side too, or leave out --expect",
+		return job.NewError(wire.ErrNeedsNative, nil, "run dma-copy on the other side too, or leave out --expect",
 			"the %s uses the reference protocol, which has no digest to compare with %s",
 			t.config.Side.Other(), t.config.Expect)
 	}
-	if t.config.Word != (negotiate.Word{}) {
-		return job.NewError(negotiate.ErrWordsDiffer, nil, "run dma-copy on the other side too, or leave out --with",
+	if t.config.Word != (native.Word{}) {
+		return job.NewError(wire.ErrWordsDiffer, nil, "run dma-copy on the other side too, or leave out --with",
 			"the %s uses the reference protocol, which has no --with", t.config.Side.Other())
 	}
 	if t.config.DryRun {
 		const next = "run dma-copy on the other side too, or leave out --dry-run"
-		return job.NewError(negotiate.ErrNeedsNative, nil, next,
+		return job.NewError(wire.ErrNeedsNative, nil, next,
 			"the %s uses the reference protocol, in which only a copy shows what would be copied",
 			t.config.Side.Other())
 	}
@@ -79,7 +81,7 @@ func (t *Transfer) createTarget(ctx context.Context, size int64) error {
 	err := t.do(ctx, "preallocate the file", t.longPatience(), func(ctx context.Context) error {
 		partial, err := disk.OpenPartial(t.config.File.FS, t.config.File.Name, disk.Wanted{
 			Size: size, Known: true, Overwrite: t.config.File.Overwrite, Backup: t.config.Backup,
-			Mapped: t.config.Side == negotiate.Host,
+			Mapped: t.config.Side == wire.Host,
 		})
 		if err != nil {
 			return err
@@ -131,7 +133,7 @@ func (t *Transfer) export(ctx context.Context) error {
 }
 
 // copyAndReport is the DPU's work. It reports success only once this side has done all of its own work.
-func (t *Transfer) copyAndReport(ctx context.Context, e negotiate.Export) error {
+func (t *Transfer) copyAndReport(ctx context.Context, e protocol.Export) error {
 	if err := t.copyWatched(ctx, e); err != nil {
 		return err
 	}
@@ -195,7 +197,7 @@ func (t *Transfer) commitTarget(ctx context.Context) error {
 	target, size := t.target, t.outcome.Summary.Size
 	t.config.Progress.Enter(job.Finishing)
 	err := t.do(ctx, "flush the file", t.longPatience(), func(ctx context.Context) error {
-		return target.Prepare(ctx, disk.Metadata{Size: size}, negotiate.DurabilityFull, t.config.Progress.Worked)
+		return target.Prepare(ctx, disk.Metadata{Size: size}, wire.DurabilityFull, t.config.Progress.Worked)
 	})
 	if err != nil {
 		return err
@@ -204,7 +206,7 @@ func (t *Transfer) commitTarget(ctx context.Context) error {
 	t.entryLine().Msg("entry stored")
 	patience := max(t.config.IdleTimeout, job.LongestRename)
 	err = t.do(job.Overtime(ctx, job.RenameGrace), "rename the file", patience, func(context.Context) error {
-		return target.Commit(negotiate.DurabilityFull)
+		return target.Commit(wire.DurabilityFull)
 	})
 	if t.calls.Hung() {
 		return job.RenameHung(t.config.File.Path, err)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/reference"
 )
 
 // noticeTime is how long a failing side tries to tell its peer, and then waits for the peer to disconnect: a connection
@@ -30,7 +30,7 @@ func (t *Transfer) transmit(ctx context.Context, message []byte) error {
 }
 
 // hear passes a message to the session. All that arrives comes here.
-func (t *Transfer) hear(message []byte) (negotiate.Step, error) {
+func (t *Transfer) hear(message []byte) (protocol.Step, error) {
 	step, err := t.session.Receive(message)
 	t.trace.Received(message, t.session.State())
 	return step, err
@@ -70,7 +70,7 @@ func (t *Transfer) untilSilent(
 // protocol, so a large file earns it more.
 func (t *Transfer) patience() time.Duration {
 	switch t.session.State() {
-	case negotiate.AwaitExport, negotiate.AwaitStatus, negotiate.AwaitDisconnect:
+	case protocol.AwaitExport, protocol.AwaitStatus, protocol.AwaitDisconnect:
 		return t.longPatience()
 	default:
 		return t.config.IdleTimeout
@@ -85,7 +85,7 @@ func (t *Transfer) longPatience() time.Duration {
 func (t *Transfer) silent(patience time.Duration) error {
 	state := t.session.State()
 	duty := "waiting for it to " + dutyOf[state]
-	if state == negotiate.Copying {
+	if state == protocol.Copying {
 		duty = "while the copy was running"
 	}
 	return job.NewError(job.ErrIdle, nil, "check the other side, or raise --idle-timeout",
@@ -93,12 +93,12 @@ func (t *Transfer) silent(patience time.Duration) error {
 }
 
 // dutyOf describes what the peer is to do in each state.
-var dutyOf = map[negotiate.State]string{
-	negotiate.AwaitDirection:  "report whether it has the file",
-	negotiate.AwaitExport:     "give access to its memory",
-	negotiate.Copying:         "report a failure",
-	negotiate.AwaitStatus:     "copy the file",
-	negotiate.AwaitDisconnect: "disconnect",
+var dutyOf = map[protocol.State]string{
+	protocol.AwaitDirection:  "report whether it has the file",
+	protocol.AwaitExport:     "give access to its memory",
+	protocol.Copying:         "report a failure",
+	protocol.AwaitStatus:     "copy the file",
+	protocol.AwaitDisconnect: "disconnect",
 }
 
 // tell sends what a failing side still has to report. It has a deadline of its own, because the transfer's context may

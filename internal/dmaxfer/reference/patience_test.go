@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/reference"
 )
 
 // The idle timeout counts once more for each started 256 MiB of the file.
@@ -12,7 +12,7 @@ func TestPatienceCountsStartedUnits(t *testing.T) {
 	for size, want := range map[uint64]time.Duration{
 		0: 1, 1: 2, patienceUnit: 2, patienceUnit + 1: 3, 10 * patienceUnit: 11,
 	} {
-		tr := &Transfer{config: Config{IdleTimeout: time.Second}, agreement: negotiate.Agreement{Size: size}}
+		tr := &Transfer{config: Config{IdleTimeout: time.Second}, agreement: protocol.Agreement{Size: size}}
 		if got := tr.longPatience(); got != want*time.Second {
 			t.Errorf("%d bytes: %s, want %s", size, got, want*time.Second)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 const mega = 1 << 20
@@ -33,7 +33,7 @@ func TestShapeIsChosen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := docatest.OpenSides(t, c.limits)
-			must(t, job.CheckLimits(s.DPU, negotiate.DPU, c.chunk, c.depth))
+			must(t, job.CheckLimits(s.DPU, wire.DPU, c.chunk, c.depth))
 			got, err := chooseShape(s.DPU, c.chunk, c.depth, c.size)
 			must(t, err)
 			if got != c.want {
@@ -45,10 +45,10 @@ func TestShapeIsChosen(t *testing.T) {
 
 func TestShapeBeyondTheDeviceIsRefused(t *testing.T) {
 	s := docatest.OpenSides(t, "")
-	jobtest.MustFail(t, job.CheckLimits(s.DPU, negotiate.DPU, 2*mega+1, 0), job.ErrSettings)
-	jobtest.MustFail(t, job.CheckLimits(s.DPU, negotiate.DPU, 0, 1025), job.ErrSettings)
-	jobtest.MustFail(t, job.CheckLimits(s.Host, negotiate.Host, 2*mega+1, 0), job.ErrSettings)
-	must(t, job.CheckLimits(s.Host, negotiate.Host, 2*mega, 1025)) // the peer's engine copies
+	jobtest.MustFail(t, job.CheckLimits(s.DPU, wire.DPU, 2*mega+1, 0), job.ErrSettings)
+	jobtest.MustFail(t, job.CheckLimits(s.DPU, wire.DPU, 0, 1025), job.ErrSettings)
+	jobtest.MustFail(t, job.CheckLimits(s.Host, wire.Host, 2*mega+1, 0), job.ErrSettings)
+	must(t, job.CheckLimits(s.Host, wire.Host, 2*mega, 1025)) // the peer's engine copies
 }
 
 // A driver need not know its limits.

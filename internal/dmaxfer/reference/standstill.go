@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -18,7 +19,7 @@ type standstill struct {
 	sent, received time.Time
 	copying        *pipeline // nil: no chunk moves
 
-	agreement negotiate.Agreement
+	agreement protocol.Agreement
 }
 
 // begin notes what has to be done now.
@@ -68,7 +69,7 @@ func (t *Transfer) describe(context.Context) job.Snapshot {
 		Path: quote.Path(t.config.File.Path), Next: "the DPU is to copy it", Total: new(int64(n.agreement.Size)),
 		Since: s.Stalled,
 	}
-	if t.config.Side == negotiate.DPU { // the host does not learn how far its file is
+	if t.config.Side == wire.DPU { // the host does not learn how far its file is
 		file.Bytes = new(t.config.Progress.Sample().Moved)
 	}
 	s.Entries, s.Open = []job.OpenEntry{file}, 1

@@ -12,24 +12,26 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	protocol "github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Config is one transfer with one peer. The zero value of a limit is no limit.
 type Config struct {
-	Side        negotiate.Side
+	Side        wire.Side
 	Conn        comch.Conn
 	Device      *doca.Device // nil if no byte can move
 	File        *job.LocalFile
-	Native      *negotiate.Hello // what to say in the native protocol; nil: speak only this one
-	Chunk       int64            // bytes; 0: chosen
-	Depth       int              // chunks in flight; 0: chosen
-	MaxFileSize uint64           // bytes of a file that the peer announces
-	MaxBytes    int64            // of the file, by the user's wish
-	Expect      *digest.Sum      // makes this protocol impossible, because it has no digests
-	DryRun      bool             // makes it impossible, too: it can only copy
-	Word        negotiate.Word   // likewise, unless it is zero: no message has one
-	Backup      bool             // keep what is replaced as NAME~
+	Native      *native.Hello // what to say in the native protocol; nil: speak only this one
+	Chunk       int64         // bytes; 0: chosen
+	Depth       int           // chunks in flight; 0: chosen
+	MaxFileSize uint64        // bytes of a file that the peer announces
+	MaxBytes    int64         // of the file, by the user's wish
+	Expect      *digest.Sum   // makes this protocol impossible, because it has no digests
+	DryRun      bool          // makes it impossible, too: it can only copy
+	Word        native.Word   // likewise, unless it is zero: no message has one
+	Backup      bool          // keep what is replaced as NAME~
 	IdleTimeout time.Duration
 	Log         zerolog.Logger
 	Progress    *job.Progress
@@ -42,7 +44,7 @@ type Outcome struct {
 
 	// Native is not nil if the peer speaks the native protocol: the conversation goes on in this session, which has not
 	// been started. If Run failed, it is there to tell the peer why.
-	Native *negotiate.NativeSession
+	Native *native.Session
 	// HostSize is, with Native on the DPU, how many bytes the host's file has according to its first message, which may
 	// be wrong; 0 without a file.
 	HostSize uint64
@@ -51,10 +53,10 @@ type Outcome struct {
 // Transfer is one file with one peer. One goroutine owns it.
 type Transfer struct {
 	config    Config
-	session   *negotiate.Session
-	offer     *negotiate.Offer // what the session offers, if Config.Native is set
-	trace     job.Trace        // of the session's messages
-	agreement negotiate.Agreement
+	session   *protocol.Session
+	offer     *native.Offer // what the session offers, if Config.Native is set
+	trace     job.Trace     // of the session's messages
+	agreement protocol.Agreement
 	calls     job.Calls
 	now       standstill
 	partial   *disk.Partial // of a receiver, set by the call that opens it; released after all calls have returned
@@ -70,16 +72,16 @@ type Transfer struct {
 func New(c Config) *Transfer {
 	local := c.File.Local()
 	local.Marked = true
-	offer := &negotiate.Offer{}
+	offer := &native.Offer{}
 	if c.Native != nil {
 		offer.Own, local.Native = *c.Native, offer
 	}
-	limits := negotiate.Limits{MaxMessage: c.Conn.MaxMessage(), MaxFileSize: c.MaxFileSize}
+	limits := wire.Limits{MaxMessage: c.Conn.MaxMessage(), MaxFileSize: c.MaxFileSize}
 	if c.Progress == nil {
 		c.Progress = &job.Progress{}
 	}
 	return &Transfer{
-		config: c, session: negotiate.NewSession(c.Side, local, limits), offer: offer,
+		config: c, session: protocol.New(c.Side, local, limits), offer: offer,
 		trace: job.Trace{Log: c.Log, Protocol: "reference"}, started: time.Now(),
 	}
 }
@@ -133,7 +135,7 @@ func (t *Transfer) converse(ctx context.Context, begin func() error) error {
 	if err := begin(); err != nil {
 		return err
 	}
-	for t.session.State() != negotiate.Done && t.session.State() != negotiate.HandedOver {
+	for t.session.State() != protocol.Done && t.session.State() != protocol.HandedOver {
 		waiting := ctx
 		if t.reportedSuccess() {
 			waiting = late
@@ -195,32 +197,32 @@ func (t *Transfer) take(ctx context.Context, message []byte) error {
 }
 
 // act does what the session asks for.
-func (t *Transfer) act(ctx context.Context, step negotiate.Step) error {
+func (t *Transfer) act(ctx context.Context, step protocol.Step) error {
 	switch step.Event {
-	case negotiate.ToNative:
+	case protocol.ToNative:
 		t.handOver(step)
-	case negotiate.Agreed:
+	case protocol.Agreed:
 		return t.prepare(ctx, step.Agreement)
-	case negotiate.Exported:
+	case protocol.Exported:
 		if t.agreement.Protocol == 0 {
 			if err := t.prepare(ctx, step.Agreement); err != nil {
 				return err
 			}
 		}
 		return t.copyAndReport(ctx, step.Export)
-	case negotiate.Finished:
+	case protocol.Finished:
 		return t.conclude(ctx)
 	}
 	return nil
 }
 
-func (t *Transfer) handOver(step negotiate.Step) {
+func (t *Transfer) handOver(step protocol.Step) {
 	t.outcome.Native, t.outcome.HostSize = t.offer.Session, step.Size
 }
 
 // giveUp tells the peer of a failure, if that can still reach it, and returns the cause behind it.
 func (t *Transfer) giveUp(ctx context.Context, err error) error {
-	if t.session.State() == negotiate.HandedOver {
+	if t.session.State() == protocol.HandedOver {
 		return t.explain(ctx, err) // the peer has been told
 	}
 	if t.awaitNative(err) {
@@ -229,7 +231,7 @@ func (t *Transfer) giveUp(ctx context.Context, err error) error {
 	if notice, _ := t.session.Finish(false); notice != nil {
 		t.tell(notice)
 	}
-	if t.config.Side == negotiate.DPU || t.calls.Hung() || t.memory != nil {
+	if t.config.Side == wire.DPU || t.calls.Hung() || t.memory != nil {
 		t.linger()
 	}
 	return t.explain(ctx, err)
@@ -241,7 +243,7 @@ func (t *Transfer) giveUp(ctx context.Context, err error) error {
 // unless the session answers with it.
 func (t *Transfer) awaitNative(err error) bool {
 	silent := errors.Is(err, job.ErrIdle) && !errors.Is(err, job.ErrHung)
-	if t.session.State() != negotiate.AwaitDirection || t.config.Native == nil || silent {
+	if t.session.State() != protocol.AwaitDirection || t.config.Native == nil || silent {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
@@ -251,7 +253,7 @@ func (t *Transfer) awaitNative(err error) bool {
 		return false
 	}
 	step, recvErr := t.hear(message)
-	native := recvErr == nil && step.Event == negotiate.ToNative
+	native := recvErr == nil && step.Event == protocol.ToNative
 	if step.Reply != nil && (native || recvErr != nil) {
 		t.tell(step.Reply)
 	}
@@ -264,4 +266,4 @@ func (t *Transfer) awaitNative(err error) bool {
 func (t *Transfer) sends() bool { return t.agreement.Sender == t.config.Side }
 
 // reportedSuccess reports whether the DPU has reported success, which it cannot take back.
-func (t *Transfer) reportedSuccess() bool { return t.session.Reached() == negotiate.AwaitDisconnect }
+func (t *Transfer) reportedSuccess() bool { return t.session.Reached() == protocol.AwaitDisconnect }

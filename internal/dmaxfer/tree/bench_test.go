@@ -9,7 +9,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // smallFiles creates a tree of 10,000 files in 100 directories.
@@ -55,7 +55,7 @@ func benchmarkTree(b *testing.B, root string, o tree.Options, open bool) {
 				break
 			}
 			must(b, err)
-			if open && e.Kind == negotiate.EntryFile {
+			if open && e.Kind == wire.EntryFile {
 				source, err := e.Open()
 				must(b, err)
 				source.Close()

@@ -2,14 +2,14 @@ package tree
 
 import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Entry is a file, directory or symlink of the tree.
 type Entry struct {
-	Kind  negotiate.EntryKind // EntrySpecial with Options.All only
-	Depth int                 // 0 for the root
-	Name  string              // in its directory, any bytes but '/' and zero; empty for the root
+	Kind  wire.EntryKind // EntrySpecial with Options.All only
+	Depth int            // 0 for the root
+	Name  string         // in its directory, any bytes but '/' and zero; empty for the root
 	Info  disk.Info
 	Link  string // the text of a symlink; for a hard link, the path of the file's first entry
 

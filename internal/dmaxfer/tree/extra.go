@@ -9,14 +9,14 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // Listed is an entry of a Listing.
 type Listed struct {
 	Path string // below the root, never empty
-	Kind negotiate.EntryKind
+	Kind wire.EntryKind
 
 	// The following are known of the entries of a target only.
 	File     uint64 // a number that all names of a file have, and hardly another one
@@ -83,7 +83,7 @@ type Removal struct {
 // protects reports whether an entry stays.
 func (r Removal) protects(e Listed) bool {
 	return r.Aside && !e.InTheWay && strings.HasSuffix(e.Path, "~") ||
-		r.Protect.Excludes(e.Path, e.Kind == negotiate.EntryDirectory)
+		r.Protect.Excludes(e.Path, e.Kind == wire.EntryDirectory)
 }
 
 // Extra returns what is in target and not in source, in an order in which it can be removed: a directory comes after
@@ -121,8 +121,8 @@ func FoldedInTheWay(missing, found []Listed) []Listed {
 
 // isObstacle reports whether what the target has at the path of an entry keeps it from being created.
 func isObstacle(at, entry Listed) bool {
-	isDirectory := at.Kind == negotiate.EntryDirectory
-	return isDirectory != (entry.Kind == negotiate.EntryDirectory) || at.Kind == negotiate.EntrySpecial
+	isDirectory := at.Kind == wire.EntryDirectory
+	return isDirectory != (entry.Kind == wire.EntryDirectory) || at.Kind == wire.EntrySpecial
 }
 
 func compare(source, target Listing, wanted extra, missing func(Listed)) Listing {
@@ -192,7 +192,7 @@ func (e *extra) take(at Listed) error {
 	if err != nil {
 		return err
 	}
-	isDirectory := at.Kind == negotiate.EntryDirectory
+	isDirectory := at.Kind == wire.EntryDirectory
 	if e.obstacles {
 		if found && isObstacle(at, other) {
 			e.obstacle, found = at.Path, false
@@ -223,7 +223,7 @@ func (e *extra) take(at Listed) error {
 
 // isContent reports whether an entry is kept by renaming it.
 func isContent(e Listed) bool {
-	return e.Kind == negotiate.EntryFile || e.Kind == negotiate.EntrySymlink
+	return e.Kind == wire.EntryFile || e.Kind == wire.EntrySymlink
 }
 
 // keepOpen lets the open directories stay.

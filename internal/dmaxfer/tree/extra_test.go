@@ -15,7 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // listing returns the Listing of names in the form of build: one with a slash at the end is a directory. One that ends
@@ -32,18 +32,18 @@ func listing(names ...string) tree.Listing {
 
 func listed(name string) tree.Listed {
 	if path, isSpecial := strings.CutSuffix(name, "|"); isSpecial {
-		return tree.Listed{Path: path, Kind: negotiate.EntrySpecial}
+		return tree.Listed{Path: path, Kind: wire.EntrySpecial}
 	}
 	name, isMounted := strings.CutSuffix(name, "@")
 	path, isDirectory := strings.CutSuffix(name, "/")
 	path, _, isLink := strings.Cut(path, " -> ")
 	switch {
 	case isDirectory:
-		return tree.Listed{Path: path, Kind: negotiate.EntryDirectory, Mounted: isMounted}
+		return tree.Listed{Path: path, Kind: wire.EntryDirectory, Mounted: isMounted}
 	case isLink:
-		return tree.Listed{Path: path, Kind: negotiate.EntrySymlink}
+		return tree.Listed{Path: path, Kind: wire.EntrySymlink}
 	default:
-		return tree.Listed{Path: path, Kind: negotiate.EntryFile}
+		return tree.Listed{Path: path, Kind: wire.EntryFile}
 	}
 }
 
@@ -58,7 +58,7 @@ func collect(listing tree.Listing) (paths []string, err error) {
 		if err != nil {
 			return paths, err
 		}
-		if entry.Kind == negotiate.EntryDirectory {
+		if entry.Kind == wire.EntryDirectory {
 			entry.Path += "/"
 		}
 		paths = append(paths, entry.Path)
@@ -213,7 +213,7 @@ func inTheWay(both tree.Listing) tree.Listing {
 }
 
 func TestFoldedInTheWay(t *testing.T) {
-	file, directory, special := negotiate.EntryFile, negotiate.EntryDirectory, negotiate.EntrySpecial
+	file, directory, special := wire.EntryFile, wire.EntryDirectory, wire.EntrySpecial
 	missing := []tree.Listed{{Path: "A", Kind: file}, {Path: "B", Kind: directory}, {Path: "C", Kind: file},
 		{Path: "D", Kind: directory}, {Path: "E", Kind: file}}
 	found := []tree.Listed{{Path: "A", Kind: directory}, {Path: "B", Kind: file}, {Path: "D", Kind: directory},
@@ -311,7 +311,7 @@ func TestExtraNeedsWholeLists(t *testing.T) {
 func TestExtraIsAStream(t *testing.T) {
 	numbers := func(step int) tree.Listing {
 		return func(yield func(tree.Listed, error) bool) {
-			for i := 0; yield(tree.Listed{Path: fmt.Sprintf("%012d", i), Kind: negotiate.EntryFile}, nil); i += step {
+			for i := 0; yield(tree.Listed{Path: fmt.Sprintf("%012d", i), Kind: wire.EntryFile}, nil); i += step {
 			}
 		}
 	}
@@ -402,7 +402,7 @@ func TestAnyExtra(t *testing.T) {
 }
 
 // modelTree has the kinds of entries by their paths.
-type modelTree map[string]negotiate.EntryKind
+type modelTree map[string]wire.EntryKind
 
 func drawTree(t *rapid.T, label string) modelTree {
 	made := modelTree{}
@@ -410,14 +410,14 @@ func drawTree(t *rapid.T, label string) modelTree {
 	for range rapid.IntRange(0, 20).Draw(t, label) {
 		name := rapid.SampledFrom([]string{"a", "b", "c", "a-", "b!"})
 		path := rapid.SampledFrom(dirs).Draw(t, "in") + name.Draw(t, "name")
-		kind := rapid.SampledFrom([]negotiate.EntryKind{
-			negotiate.EntryFile, negotiate.EntryDirectory, negotiate.EntryDirectory, negotiate.EntrySymlink,
+		kind := rapid.SampledFrom([]wire.EntryKind{
+			wire.EntryFile, wire.EntryDirectory, wire.EntryDirectory, wire.EntrySymlink,
 		}).Draw(t, "kind")
 		if _, found := made[path]; found {
 			continue
 		}
 		made[path] = kind
-		if kind == negotiate.EntryDirectory {
+		if kind == wire.EntryDirectory {
 			dirs = append(dirs, path+"/")
 		}
 	}
@@ -466,10 +466,10 @@ func (m modelTree) mayRemove(path string, source modelTree, filter *tree.Filter)
 		return false
 	}
 	for at := path; at != ""; at = at[:max(0, strings.LastIndexByte(at, '/'))] {
-		if filter.Excludes(at, m[at] == negotiate.EntryDirectory) {
+		if filter.Excludes(at, m[at] == wire.EntryDirectory) {
 			return false
 		}
-		if kind, found := source[at]; found && kind != negotiate.EntryDirectory {
+		if kind, found := source[at]; found && kind != wire.EntryDirectory {
 			return false
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // outcome is what a walk found, and what it reported as failed.
@@ -42,7 +42,7 @@ func walkAll(on disk.FS, root string, o tree.Options, limits tree.Limits) (resul
 	}
 	for _, e := range entries {
 		err := e.Err
-		if err == nil && e.Kind == negotiate.EntryFile {
+		if err == nil && e.Kind == wire.EntryFile {
 			_, err = contentOf(&e)
 		}
 		if err != nil {

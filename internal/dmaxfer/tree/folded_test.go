@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 func TestWithoutFolded(t *testing.T) {
 	file := func(path string, number uint64) tree.Listed {
-		return tree.Listed{Path: path, Kind: negotiate.EntryFile, File: number}
+		return tree.Listed{Path: path, Kind: wire.EntryFile, File: number}
 	}
 	sized := func(path string, number uint64, size int64) tree.Listed {
-		return tree.Listed{Path: path, Kind: negotiate.EntryFile, File: number, Size: size}
+		return tree.Listed{Path: path, Kind: wire.EntryFile, File: number, Size: size}
 	}
 	for name, c := range map[string]struct {
 		extra, found []tree.Listed
@@ -33,7 +33,7 @@ func TestWithoutFolded(t *testing.T) {
 			want: []string{"B"},
 		},
 		"and other attributes": {
-			extra: []tree.Listed{sized("A", 1, 5), {Path: "D", Kind: negotiate.EntryDirectory, File: 7}},
+			extra: []tree.Listed{sized("A", 1, 5), {Path: "D", Kind: wire.EntryDirectory, File: 7}},
 			found: []tree.Listed{sized("a", 3, 6)}, want: []string{"D"},
 		},
 		"directory": {
@@ -71,12 +71,12 @@ func TestExtraNamesWhatIsMissing(t *testing.T) {
 
 func TestRecord(t *testing.T) {
 	add := func(m *tree.Mirror) {
-		m.Announced(negotiate.EntryDirectory, 0, "")
-		m.Announced(negotiate.EntryDirectory, 1, "d")
-		m.Announced(negotiate.EntryFile, 2, "f")
-		m.Announced(negotiate.EntryDirectory, 2, "g")
-		m.Announced(negotiate.EntryHardLink, 3, "h")
-		m.Announced(negotiate.EntrySymlink, 1, "l")
+		m.Announced(wire.EntryDirectory, 0, "")
+		m.Announced(wire.EntryDirectory, 1, "d")
+		m.Announced(wire.EntryFile, 2, "f")
+		m.Announced(wire.EntryDirectory, 2, "g")
+		m.Announced(wire.EntryHardLink, 3, "h")
+		m.Announced(wire.EntrySymlink, 1, "l")
 	}
 	m := &tree.Mirror{Entries: tree.NewRecord(1000)}
 	add(m)
@@ -93,5 +93,5 @@ func TestRecord(t *testing.T) {
 		t.Errorf("got %v from a record that is full", err)
 	}
 	add(nil)
-	(&tree.Mirror{}).Announced(negotiate.EntryFile, 1, "not recorded")
+	(&tree.Mirror{}).Announced(wire.EntryFile, 1, "not recorded")
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 var follow = tree.Options{Links: tree.LinksFollow}
@@ -117,7 +117,7 @@ func TestFollowedFileHasTheInfoOfItsTarget(t *testing.T) {
 	defer w.Close()
 	entries := walk(t, w)
 	file, link := entries[2], entries[3]
-	if link.Kind != negotiate.EntryFile || link.Info != file.Info || link.Link != "" || link.Path() != "link" {
+	if link.Kind != wire.EntryFile || link.Info != file.Info || link.Link != "" || link.Path() != "link" {
 		t.Errorf("the link is %+v, the file %+v", link, file)
 	}
 }

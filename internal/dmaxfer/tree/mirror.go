@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Mirror is what a transfer of a tree leaves to its side for removing from the target what the source does not have.
@@ -27,7 +27,7 @@ func (m *Mirror) Begin() {
 }
 
 // Announced notes an entry. It is called by one goroutine at a time.
-func (m *Mirror) Announced(kind negotiate.EntryKind, depth int, name string) {
+func (m *Mirror) Announced(kind wire.EntryKind, depth int, name string) {
 	if m != nil {
 		m.Entries.add(kind, depth, name)
 	}

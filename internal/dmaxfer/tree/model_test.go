@@ -15,7 +15,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // TestWalkFindsWhatIsThere compares walks of random trees with filepath.WalkDir.
@@ -80,7 +80,7 @@ func signatures(t *rapid.T, w *tree.Walk) (lines []string) {
 			t.Fatalf("%s: %v", e.Path(), e.Err)
 		}
 		size := e.Info.Size
-		if e.Kind != negotiate.EntryFile {
+		if e.Kind != wire.EntryFile {
 			size = 0
 		}
 		lines = append(lines, signature(e.Path(), e.Info.Mode, e.Info.Inode, size, e.Link))

@@ -13,7 +13,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 func TestFewDirectoriesStayOpen(t *testing.T) {
@@ -28,7 +28,7 @@ func TestFewDirectoriesStayOpen(t *testing.T) {
 		t.Errorf("%d descriptors are open while all files are held", open)
 	}
 	for _, e := range entries {
-		if e.Kind == negotiate.EntryFile {
+		if e.Kind == wire.EntryFile {
 			mustBeNamed(t, &e)
 		}
 	}
@@ -98,7 +98,7 @@ func TestFilesAreOpenedConcurrently(t *testing.T) {
 			break
 		}
 		must(t, err)
-		if e.Kind == negotiate.EntryFile {
+		if e.Kind == wire.EntryFile {
 			files = append(files, &e)
 			found <- &e
 		}
@@ -228,7 +228,7 @@ func mustStayInside(t *testing.T, root string, o tree.Options, secret disk.Info)
 		if e.Info.SameFile(secret.Identity) {
 			t.Fatalf("%s is outside", e.Path())
 		}
-		if e.Kind == negotiate.EntryFile && e.Err == nil {
+		if e.Kind == wire.EntryFile && e.Err == nil {
 			if source, err := e.Open(); err == nil {
 				if source.Info().SameFile(secret.Identity) {
 					t.Fatalf("%s was opened, which is outside", e.Path())

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // ErrRecordFull is the error of the Listing of a Record that has reached its limit.
@@ -24,12 +24,12 @@ type Record struct {
 func NewRecord(limit int) *Record { return &Record{limit: limit} }
 
 // add adds an entry. A hard link is a file. The root, at depth 0, is left out.
-func (r *Record) add(kind negotiate.EntryKind, depth int, name string) {
+func (r *Record) add(kind wire.EntryKind, depth int, name string) {
 	if r == nil || depth == 0 || r.full {
 		return
 	}
-	if kind == negotiate.EntryHardLink {
-		kind = negotiate.EntryFile
+	if kind == wire.EntryHardLink {
+		kind = wire.EntryFile
 	}
 	if r.full = len(r.entries)+len(name) > r.limit; r.full {
 		r.entries = nil
@@ -62,7 +62,7 @@ func (r *Record) List() Listing {
 			return int(n)
 		}
 		for len(rest) > 0 {
-			depth, kind, length := next(), negotiate.EntryKind(next()), next()
+			depth, kind, length := next(), wire.EntryKind(next()), next()
 			names = append(names[:depth-1], string(rest[:length]))
 			rest = rest[length:]
 			if !yield(Listed{Path: strings.Join(names, "/"), Kind: kind}, nil) {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // The limits of what the protocol can carry.
@@ -174,7 +174,7 @@ func (w *Walk) next() (Entry, error) {
 
 // first returns the root and starts with its content.
 func (w *Walk) first() Entry {
-	entry := Entry{Kind: negotiate.EntryDirectory}
+	entry := Entry{Kind: wire.EntryDirectory}
 	w.root.Hold()
 	err := w.begin(w.root, &entry, w.options.Only)
 	if err != nil {
@@ -224,7 +224,7 @@ func (w *Walk) unfinished(at *level, err error) Entry {
 	path := strings.TrimSuffix(at.in, "/")
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	entry := Entry{
-		Kind: negotiate.EntryDirectory, Depth: len(w.stack) - 1, Name: name, in: strings.TrimSuffix(path, name),
+		Kind: wire.EntryDirectory, Depth: len(w.stack) - 1, Name: name, in: strings.TrimSuffix(path, name),
 	}
 	entry.Err = cannotRead(w.shown(&entry), err)
 	return entry
@@ -304,7 +304,7 @@ func (w *Walk) cannotStat(entry *Entry, err error) error {
 
 // enter starts with the content of a directory at once, so that one that cannot be read is not sent at all.
 func (w *Walk) enter(in *disk.Folder, entry *Entry, below []string) error {
-	entry.Kind = negotiate.EntryDirectory
+	entry.Kind = wire.EntryDirectory
 	if w.options.Shallow {
 		return nil
 	}
@@ -329,7 +329,7 @@ func (w *Walk) isLoop(folder *disk.Folder) bool {
 }
 
 func (w *Walk) symlink(in *disk.Folder, dir disk.Dir, entry *Entry, below []string) error {
-	entry.Kind = negotiate.EntrySymlink
+	entry.Kind = wire.EntrySymlink
 	if w.options.Links == LinksSkip {
 		w.skipped++
 		return errLeftOut
@@ -361,7 +361,7 @@ func (w *Walk) follow(in *disk.Folder, text string, entry *Entry, below []string
 		to.Folder.Release()
 		return cannotFollow(entry.Path(), text, unix.ELOOP)
 	}
-	entry.Kind = negotiate.EntryDirectory
+	entry.Kind = wire.EntryDirectory
 	if w.options.Shallow {
 		entry.Info = to.Found
 		to.Folder.Release()
@@ -377,7 +377,7 @@ func (w *Walk) follow(in *disk.Folder, text string, entry *Entry, below []string
 func (w *Walk) file(in *disk.Folder, entry *Entry, below []string) error {
 	if !entry.Info.Mode.IsRegular() {
 		if w.options.All {
-			entry.Kind = negotiate.EntrySpecial
+			entry.Kind = wire.EntrySpecial
 			return checkParent(entry, below)
 		}
 		w.skipped++
@@ -387,7 +387,7 @@ func (w *Walk) file(in *disk.Folder, entry *Entry, below []string) error {
 	if w.options.SkipLeftovers && disk.IsLeftover(entry.Name) {
 		return errLeftOut
 	}
-	entry.Kind = negotiate.EntryFile
+	entry.Kind = wire.EntryFile
 	if err := checkParent(entry, below); err != nil {
 		return err
 	}
@@ -397,7 +397,7 @@ func (w *Walk) file(in *disk.Folder, entry *Entry, below []string) error {
 			w.warn(entry.Path(), "and other files have too many hard links to remember: some are copied as files")
 		}
 		if seen {
-			entry.Kind, entry.Link = negotiate.EntryHardLink, first
+			entry.Kind, entry.Link = wire.EntryHardLink, first
 			return nil
 		}
 	}

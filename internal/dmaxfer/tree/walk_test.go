@@ -16,7 +16,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 func must(t testing.TB, err error) {
@@ -93,7 +93,7 @@ func walk(t *testing.T, w *tree.Walk) (entries []tree.Entry) {
 		t.Fatal("there is no entry")
 	}
 	if root := entries[0]; root.Depth != 0 || root.Name != "" || root.Path() != "" ||
-		root.Kind != negotiate.EntryDirectory || root.Err != nil {
+		root.Kind != wire.EntryDirectory || root.Err != nil {
 		t.Fatalf("the root is %+v", root)
 	}
 	return entries
@@ -109,18 +109,18 @@ func describe(t *testing.T, e *tree.Entry) string {
 		t.Errorf("%s has depth %d and name %s", e.Path(), e.Depth, e.Name)
 	}
 	switch e.Kind {
-	case negotiate.EntryFile:
+	case wire.EntryFile:
 		content, err := contentOf(e)
 		must(t, err)
 		if content == e.Path() {
 			return e.Path()
 		}
 		return fmt.Sprintf("%s (%s)", e.Path(), content)
-	case negotiate.EntryDirectory:
+	case wire.EntryDirectory:
 		return e.Path() + "/"
-	case negotiate.EntrySymlink:
+	case wire.EntrySymlink:
 		return e.Path() + " -> " + e.Link
-	case negotiate.EntryHardLink:
+	case wire.EntryHardLink:
 		return e.Path() + " = " + e.Link
 	}
 	return fmt.Sprintf("%s of kind %d", e.Path(), e.Kind)
@@ -216,10 +216,10 @@ func TestEntriesHaveTheirInfo(t *testing.T) {
 		modified := found.ModTime()
 		if e.Info.Mode.Perm() != found.Mode().Perm() || e.Info.Mode.Type() != found.Mode().Type() ||
 			e.Info.Modified.Sec != modified.Unix() || int(e.Info.Modified.Nsec) != modified.Nanosecond() ||
-			e.Info.Size != found.Size() && e.Kind != negotiate.EntryDirectory {
+			e.Info.Size != found.Size() && e.Kind != wire.EntryDirectory {
 			t.Errorf("%s is %+v, want %v of %d bytes", e.Path(), e.Info, found.Mode(), found.Size())
 		}
-		if (e.Dir != nil) != (e.Kind == negotiate.EntryFile) {
+		if (e.Dir != nil) != (e.Kind == wire.EntryFile) {
 			t.Errorf("%s of kind %d has the folder %v", e.Path(), e.Kind, e.Dir)
 		}
 		e.Release()
@@ -370,7 +370,7 @@ func TestShallowWalk(t *testing.T) {
 	}
 	w := openLimited(t, root, tree.Options{Shallow: true, Links: tree.LinksFollow}, tree.Limits{})
 	for _, e := range walk(t, w) {
-		followed := e.Kind == negotiate.EntryDirectory && e.Info.Mode.IsDir()
+		followed := e.Kind == wire.EntryDirectory && e.Info.Mode.IsDir()
 		if e.Err != nil || e.Depth > 1 || e.Name == "link" && !followed {
 			t.Errorf("followed, %s is %+v", e.Path(), e)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // This file is PathFast: the window is memory that the receiver posts to its consumers, one for each lane, and the
@@ -30,7 +30,7 @@ func (d deviceMemory) exposeConsumers(ctx context.Context, l Layout) (*Window, e
 		if err != nil {
 			return nil, errors.Join(err, w.Close())
 		}
-		w.Descriptor = negotiate.AppendConsumers(w.Descriptor, []uint32{engine.consumer.ID()})
+		w.Descriptor = native.AppendConsumers(w.Descriptor, []uint32{engine.consumer.ID()})
 	}
 	return w, nil
 }
@@ -57,9 +57,9 @@ func (d deviceMemory) addConsumer(ctx context.Context, w *Window, l Layout, lane
 }
 
 // openProducers opens a sender's end of a window.
-func (d deviceMemory) openProducers(ctx context.Context, l Layout, of negotiate.Window) (*Window, error) {
+func (d deviceMemory) openProducers(ctx context.Context, l Layout, of native.Window) (*Window, error) {
 	fast := d.conn.(comch.FastPath)
-	ids, err := negotiate.ConsumerIDs(of.Descriptor, uint32(l.Depth))
+	ids, err := native.ConsumerIDs(of.Descriptor, uint32(l.Depth))
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // fastPair is a connection between two devices, with a window for the fast path from the host to the DPU.
@@ -37,13 +39,13 @@ func newFastPair(t *testing.T, lanes int) *fastPair {
 	p := &fastPair{t: t}
 	p.open(driver)
 	p.layout = Layout{
-		Path: negotiate.PathFast, Sends: true, Digest: digest.CRC32C, Chunk: 4096, Depth: 5, Lanes: lanes,
+		Path: wire.PathFast, Sends: true, Digest: digest.CRC32C, Chunk: 4096, Depth: 5, Lanes: lanes,
 	}
 	mine := p.layout
 	mine.Sends, mine.Buffers = false, 5
-	p.window, err = NewMemory(p.receiver, negotiate.DPU, p.to).Expose(t.Context(), mine)
+	p.window, err = NewMemory(p.receiver, wire.DPU, p.to).Expose(t.Context(), mine)
 	must(t, err)
-	p.consumers, err = negotiate.ConsumerIDs(p.window.Descriptor, uint32(mine.Depth))
+	p.consumers, err = native.ConsumerIDs(p.window.Descriptor, uint32(mine.Depth))
 	must(t, err)
 	return p
 }
@@ -56,12 +58,12 @@ func (p *fastPair) open(driver *doca.Driver) {
 	must(p.t, err)
 	rep, err := p.receiver.OpenRepresentor("b1:00.1")
 	must(p.t, err)
-	listener, err := comch.Listen(p.receiver, rep, negotiate.ServerName)
+	listener, err := comch.Listen(p.receiver, rep, reference.ServerName)
 	must(p.t, err)
 	dialed := make(chan error, 1)
 	go func() {
 		var err error
-		p.from, err = comch.NewDialer(p.sender, negotiate.ServerName, comch.Within(time.Minute)).Dial(p.t.Context())
+		p.from, err = comch.NewDialer(p.sender, reference.ServerName, comch.Within(time.Minute)).Dial(p.t.Context())
 		dialed <- err
 	}()
 	p.to, err = listener.Accept(p.t.Context(), comch.Within(time.Minute))
@@ -85,7 +87,7 @@ func (p *fastPair) open(driver *doca.Driver) {
 func (p *fastPair) openSender() {
 	p.t.Helper()
 	var err error
-	p.sending, err = NewMemory(p.sender, negotiate.Host, p.from).Open(p.t.Context(), p.layout, negotiate.Window{
+	p.sending, err = NewMemory(p.sender, wire.Host, p.from).Open(p.t.Context(), p.layout, native.Window{
 		Length: uint64(p.layout.Length()), Descriptor: p.window.Descriptor,
 	})
 	must(p.t, err)
@@ -228,7 +230,7 @@ func TestHostileMessages(t *testing.T) {
 			for err == nil {
 				_, err = engine.Reap(t.Context(), make([]pump.Moved, 1))
 			}
-			mustBe(t, err, negotiate.ErrMalformed)
+			mustBe(t, err, wire.ErrMalformed)
 		})
 	}
 }
@@ -244,8 +246,8 @@ func TestAbsentConsumers(t *testing.T) {
 		_ = p.to.Close()
 	}()
 	must(t, p.to.Send(t.Context(), []byte{1}))
-	_, err := NewMemory(p.sender, negotiate.Host, p.from).Open(t.Context(), p.layout, negotiate.Window{
-		Length: uint64(p.layout.Length()), Descriptor: negotiate.AppendConsumers(nil, []uint32{4711}),
+	_, err := NewMemory(p.sender, wire.Host, p.from).Open(t.Context(), p.layout, native.Window{
+		Length: uint64(p.layout.Length()), Descriptor: native.AppendConsumers(nil, []uint32{4711}),
 	})
 	mustBe(t, err, comch.ErrPeerLost)
 	<-left

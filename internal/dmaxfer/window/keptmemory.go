@@ -10,7 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // KeptMemory is a Memory whose window, import, buffers, engines, producers and consumers outlive a transfer, and are
@@ -33,7 +33,7 @@ type KeptMemory struct {
 type keptWindow struct {
 	*Window
 	layout Layout
-	of     negotiate.Window // the peer's window; zero for its owner
+	of     native.Window // the peer's window; zero for its owner
 }
 
 // ErrMemoryInUse means that a transfer has not ended yet.
@@ -47,11 +47,11 @@ func Keep(m Memory) *KeptMemory { return &KeptMemory{Memory: m} }
 
 // Expose implements Memory.
 func (k *KeptMemory) Expose(ctx context.Context, l Layout) (*Window, error) {
-	return k.lend(l, negotiate.Window{}, func() (*Window, error) { return k.Memory.Expose(ctx, l) })
+	return k.lend(l, native.Window{}, func() (*Window, error) { return k.Memory.Expose(ctx, l) })
 }
 
 // Open implements Memory.
-func (k *KeptMemory) Open(ctx context.Context, l Layout, of negotiate.Window) (*Window, error) {
+func (k *KeptMemory) Open(ctx context.Context, l Layout, of native.Window) (*Window, error) {
 	of.Descriptor = slices.Clone(of.Descriptor)
 	w, err := k.lend(l, of, func() (*Window, error) { return k.Memory.Open(ctx, l, of) })
 	if err != nil && IsOutOfReach(err) {
@@ -82,7 +82,7 @@ func (k *KeptMemory) Paths(choice job.PathChoice) (job.Paths, error) {
 }
 
 // lend returns what is kept, if it is what the transfer needs, and otherwise what open returns.
-func (k *KeptMemory) lend(l Layout, of negotiate.Window, open func() (*Window, error)) (*Window, error) {
+func (k *KeptMemory) lend(l Layout, of native.Window, open func() (*Window, error)) (*Window, error) {
 	w, err := k.take(l, of)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (k *KeptMemory) lend(l Layout, of negotiate.Window, open func() (*Window, e
 
 // take begins the use by a transfer, and returns what is kept if it serves. Otherwise it releases that first, and
 // returns nil: a device that does not end its copies must not be given more and more memory.
-func (k *KeptMemory) take(l Layout, of negotiate.Window) (*keptWindow, error) {
+func (k *KeptMemory) take(l Layout, of native.Window) (*keptWindow, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
@@ -122,7 +122,7 @@ func (k *KeptMemory) take(l Layout, of negotiate.Window) (*keptWindow, error) {
 	return k.window, nil
 }
 
-func (w *keptWindow) serves(l Layout, of negotiate.Window) bool {
+func (w *keptWindow) serves(l Layout, of native.Window) bool {
 	if w.Ended != nil && w.Ended() {
 		return false
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // countedMemory is a Memory that counts what it has opened, and whose device may not let go of that.
@@ -20,7 +21,7 @@ type countedMemory struct {
 }
 
 func (*countedMemory) Paths(job.PathChoice) (job.Paths, error) {
-	return job.PathsOf(negotiate.PathDMA, negotiate.PathFast, negotiate.PathTLS), nil
+	return job.PathsOf(wire.PathDMA, wire.PathFast, wire.PathTLS), nil
 }
 
 func (*countedMemory) Check(int64, int) error { return nil }
@@ -29,7 +30,7 @@ func (*countedMemory) Traits(job.Paths) Traits { return Traits{} }
 
 func (m *countedMemory) Expose(context.Context, Layout) (*Window, error) { return m.open() }
 
-func (m *countedMemory) Open(context.Context, Layout, negotiate.Window) (*Window, error) {
+func (m *countedMemory) Open(context.Context, Layout, native.Window) (*Window, error) {
 	return m.open()
 }
 
@@ -67,7 +68,7 @@ func (m *countedMemory) mustHave(t *testing.T, when string, opened, released int
 	}
 }
 
-func mustLend(t *testing.T, k *KeptMemory, l Layout, of negotiate.Window) *Window {
+func mustLend(t *testing.T, k *KeptMemory, l Layout, of native.Window) *Window {
 	t.Helper()
 	w, err := k.Open(t.Context(), l, of)
 	if err != nil {
@@ -88,7 +89,7 @@ func endTransfer(t *testing.T, w *Window, succeeded bool) {
 func TestKeptMemoryServesTheNextTransfer(t *testing.T) {
 	m := &countedMemory{}
 	k := Keep(m)
-	layout, of := Layout{Chunk: 4096, Depth: 2}, negotiate.Window{Address: 1, Length: 2, Descriptor: []byte("a")}
+	layout, of := Layout{Chunk: 4096, Depth: 2}, native.Window{Address: 1, Length: 2, Descriptor: []byte("a")}
 	for range 3 {
 		endTransfer(t, mustLend(t, k, layout, of), true)
 	}
@@ -120,7 +121,7 @@ func TestKeptMemoryServesTheNextTransfer(t *testing.T) {
 // The descriptor of the peer is in the buffer of a message, which is used again.
 func TestKeptMemoryCopiesTheDescriptor(t *testing.T) {
 	m := &countedMemory{}
-	k, of := Keep(m), negotiate.Window{Descriptor: []byte("a")}
+	k, of := Keep(m), native.Window{Descriptor: []byte("a")}
 	endTransfer(t, mustLend(t, k, Layout{}, of), true)
 	of.Descriptor[0] = 'b'
 	endTransfer(t, mustLend(t, k, Layout{}, of), true)
@@ -131,8 +132,8 @@ func TestKeptMemoryCopiesTheDescriptor(t *testing.T) {
 func TestKeptMemoryInUse(t *testing.T) {
 	m := &countedMemory{}
 	k := Keep(m)
-	endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)
-	w := mustLend(t, k, Layout{}, negotiate.Window{})
+	endTransfer(t, mustLend(t, k, Layout{}, native.Window{}), true)
+	w := mustLend(t, k, Layout{}, native.Window{})
 	if _, err := k.Expose(t.Context(), Layout{}); !errors.Is(err, ErrMemoryInUse) {
 		t.Errorf("a second transfer: %v", err)
 	}
@@ -152,7 +153,7 @@ func TestKeptMemoryInUse(t *testing.T) {
 func TestKeptMemoryOfABusyDevice(t *testing.T) {
 	m := &countedMemory{busy: errors.New("busy")}
 	k := Keep(m)
-	w := mustLend(t, k, Layout{}, negotiate.Window{})
+	w := mustLend(t, k, Layout{}, native.Window{})
 	for range 2 {
 		if err := w.Close(); !errors.Is(err, m.busy) {
 			t.Errorf("the end of the transfer: %v", err)
@@ -176,9 +177,9 @@ func TestKeptMemoryOfABusyDevice(t *testing.T) {
 func TestKeptMemoryReplacesAWindowThatEnded(t *testing.T) {
 	m := &countedMemory{}
 	k := Keep(m)
-	endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)
+	endTransfer(t, mustLend(t, k, Layout{}, native.Window{}), true)
 	k.window.Ended = func() bool { return m.opened == 1 }
-	endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)
+	endTransfer(t, mustLend(t, k, Layout{}, native.Window{}), true)
 	m.mustHave(t, "after its end", 2, 1)
 	must(t, k.Close())
 }
@@ -187,24 +188,24 @@ func TestKeptMemoryReplacesAWindowThatEnded(t *testing.T) {
 func TestKeptMemoryRemembersAPathThatFailed(t *testing.T) {
 	for _, test := range []struct {
 		err  error
-		path negotiate.Path
+		path wire.Path
 		want bool
 	}{
-		{doca.CodeNotPermitted, negotiate.PathDMA, true},
-		{doca.CodeNotSupported, negotiate.PathDMA, true},
-		{ErrUnreachable, negotiate.PathDMA, true},
-		{doca.CodeIOFailed, negotiate.PathDMA, false},
-		{doca.CodeNotPermitted, negotiate.PathFast, false}, // there is nothing instead
+		{doca.CodeNotPermitted, wire.PathDMA, true},
+		{doca.CodeNotSupported, wire.PathDMA, true},
+		{ErrUnreachable, wire.PathDMA, true},
+		{doca.CodeIOFailed, wire.PathDMA, false},
+		{doca.CodeNotPermitted, wire.PathFast, false}, // there is nothing instead
 	} {
 		m := &countedMemory{refused: test.err}
 		k := Keep(m)
-		if _, err := k.Open(t.Context(), Layout{Path: test.path}, negotiate.Window{}); !errors.Is(err, test.err) {
+		if _, err := k.Open(t.Context(), Layout{Path: test.path}, native.Window{}); !errors.Is(err, test.err) {
 			t.Errorf("Open: %v", err)
 		}
-		if p, err := k.Paths(job.AnyPath); err != nil || p.Has(negotiate.PathDMA) == test.want {
+		if p, err := k.Paths(job.AnyPath); err != nil || p.Has(wire.PathDMA) == test.want {
 			t.Errorf("%v on the path %s: %b, %v", test.err, test.path, p, err)
 		}
 		m.refused = nil
-		endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)
+		endTransfer(t, mustLend(t, k, Layout{}, native.Window{}), true)
 	}
 }

@@ -8,7 +8,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // localMemory is the Memory of both sides of a transfer within one process, on PathDMA. The host sends. What the DPU's
@@ -23,7 +24,7 @@ type localMemory struct {
 // NewLocalMemory returns the Memory for both sides of one transfer within this process, from the host to the DPU. It is
 // safe for concurrent use by the two.
 func NewLocalMemory(device *doca.Device) Memory {
-	return &localMemory{deviceMemory: deviceMemory{device: device, side: negotiate.DPU}}
+	return &localMemory{deviceMemory: deviceMemory{device: device, side: wire.DPU}}
 }
 
 // localDescriptor takes the place of an export descriptor, of which the protocol needs one.
@@ -49,7 +50,7 @@ func (m *localMemory) Expose(_ context.Context, l Layout) (*Window, error) {
 var errWindowClosed = fmt.Errorf("%w: the window is closed", comch.ErrPeerLost)
 
 // Open implements Memory.
-func (m *localMemory) Open(_ context.Context, l Layout, _ negotiate.Window) (*Window, error) {
+func (m *localMemory) Open(_ context.Context, l Layout, _ native.Window) (*Window, error) {
 	m.mu.Lock()
 	shared := m.window
 	m.mu.Unlock()

@@ -9,18 +9,19 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // deviceMemory is the Memory of a DOCA device and a connection of it.
 type deviceMemory struct {
 	device *doca.Device
-	side   negotiate.Side
+	side   wire.Side
 	conn   comch.Conn
 }
 
 // NewMemory returns the Memory of a DOCA device on its side, and a connection of it.
-func NewMemory(device *doca.Device, side negotiate.Side, conn comch.Conn) Memory {
+func NewMemory(device *doca.Device, side wire.Side, conn comch.Conn) Memory {
 	return deviceMemory{device, side, conn}
 }
 
@@ -38,10 +39,10 @@ func (d deviceMemory) Check(chunk int64, depth int) error {
 func (d deviceMemory) Traits(p job.Paths) Traits {
 	info := d.device.Info()
 	t := Traits{Distant: d.device.Distant()}
-	if p.Has(negotiate.PathDMA) {
+	if p.Has(wire.PathDMA) {
 		t.Largest = int64(info.MaxBufferSize)
 	}
-	if p.Has(negotiate.PathFast) {
+	if p.Has(wire.PathFast) {
 		consumer, producer := info.Consumer, info.Producer
 		t.Largest = least(t.Largest, int64(consumer.MaxBuffer), int64(producer.MaxBuffer))
 		t.Deepest = least(int64(consumer.MaxTasks), int64(producer.MaxTasks))
@@ -63,7 +64,7 @@ func least(limits ...int64) int64 {
 
 // Expose implements Memory.
 func (d deviceMemory) Expose(ctx context.Context, l Layout) (*Window, error) {
-	if l.Path == negotiate.PathFast {
+	if l.Path == wire.PathFast {
 		return d.exposeConsumers(ctx, l)
 	}
 	access := doca.RemoteWrite
@@ -85,8 +86,8 @@ func (d deviceMemory) Expose(ctx context.Context, l Layout) (*Window, error) {
 }
 
 // Open implements Memory.
-func (d deviceMemory) Open(ctx context.Context, l Layout, of negotiate.Window) (*Window, error) {
-	if l.Path == negotiate.PathFast {
+func (d deviceMemory) Open(ctx context.Context, l Layout, of native.Window) (*Window, error) {
+	if l.Path == wire.PathFast {
 		return d.openProducers(ctx, l, of)
 	}
 	w := &Window{}
@@ -96,7 +97,7 @@ func (d deviceMemory) Open(ctx context.Context, l Layout, of negotiate.Window) (
 	return w, nil
 }
 
-func (d deviceMemory) openInto(w *Window, l Layout, of negotiate.Window) error {
+func (d deviceMemory) openInto(w *Window, l Layout, of native.Window) error {
 	remote, err := d.device.Import(of.Descriptor, of.Address, int64(of.Length))
 	if err != nil {
 		return fmt.Errorf("importing the host's window: %w", err)

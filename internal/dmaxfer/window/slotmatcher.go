@@ -5,14 +5,14 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // SlotMatcher is the part of a receiver's pump.Engine that all paths on which the sender sends have in common. A move
 // ends when the content of its slot has arrived, and has been copied to the lane's buffers unless it arrives in them;
 // move and content come in any order. It belongs to the lane and is not safe for concurrent use.
 type SlotMatcher struct {
-	path        negotiate.Path
+	path        wire.Path
 	buffers     []byte // the lane's own; nil: content stays where it has arrived
 	chunk       int64
 	depth       int // slots of the window
@@ -63,7 +63,7 @@ func (s *SlotMatcher) Submit(moves []pump.Move) error {
 }
 
 // Arrive takes the content of a slot, which must not change until free is called with from, or without buffers until
-// the lane has released it. It returns a *negotiate.Error for a slot that is not the lane's, or has content already,
+// the lane has released it. It returns a *wire.Error for a slot that is not the lane's, or has content already,
 // and for content of another length than its record says.
 func (s *SlotMatcher) Arrive(slot uint32, content []byte, from int64) error {
 	if slot >= uint32(s.depth) || int(slot)%s.lanes != s.lane {
@@ -111,8 +111,8 @@ func (s *SlotMatcher) copy(m pump.Move, content []byte) pump.Moved {
 
 // Violation returns the error for what the peer must not send.
 func (s *SlotMatcher) Violation(format string, args ...any) error {
-	return &negotiate.Error{
-		Err: negotiate.ErrMalformed, Detail: fmt.Sprintf("on the path %s: ", s.path) + fmt.Sprintf(format, args...),
+	return &wire.Error{
+		Err: wire.ErrMalformed, Detail: fmt.Sprintf("on the path %s: ", s.path) + fmt.Sprintf(format, args...),
 	}
 }
 

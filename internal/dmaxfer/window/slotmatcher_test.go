@@ -8,11 +8,11 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // matcherLayout has slots 0, 2 and 4 on lane 0.
-var matcherLayout = Layout{Path: negotiate.PathTLS, Digest: digest.CRC32C, Chunk: 64, Depth: 5, Lanes: 2, Buffers: 3}
+var matcherLayout = Layout{Path: wire.PathTLS, Digest: digest.CRC32C, Chunk: 64, Depth: 5, Lanes: 2, Buffers: 3}
 
 // newMatcher returns a SlotMatcher of lane 0, its buffers, and what it has freed.
 func newMatcher() (m *SlotMatcher, buffers []byte, freed *[]int64) {
@@ -80,7 +80,7 @@ func TestSlotMatcherRefuses(t *testing.T) {
 	} {
 		m, _, _ := newMatcher()
 		must(t, m.Submit([]pump.Move{{Length: 16}}))
-		if err := run(m); !errors.Is(err, negotiate.ErrMalformed) {
+		if err := run(m); !errors.Is(err, wire.ErrMalformed) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestSlotMatcherInPlace(t *testing.T) {
 		t.Errorf("%d moves have ended with %+v", n, moved[0])
 	}
 	must(t, m.Submit([]pump.Move{move}))
-	if err := m.Arrive(2, []byte("abcd"), 0); !errors.Is(err, negotiate.ErrMalformed) {
+	if err := m.Arrive(2, []byte("abcd"), 0); !errors.Is(err, wire.ErrMalformed) {
 		t.Errorf("content of another length: %v", err)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Memory is what a transfer needs of a device or of a network connection. It is called by one goroutine at a time.
@@ -31,14 +32,14 @@ type Memory interface {
 	// Open opens the peer's window. ctx ends the wait for the device. An error that is ErrUnreachable, or that of a
 	// device that does not permit or support it, means that the window is not within reach, and another attempt would
 	// fail.
-	Open(ctx context.Context, l Layout, w negotiate.Window) (*Window, error)
+	Open(ctx context.Context, l Layout, w native.Window) (*Window, error)
 }
 
 // Buffering is a Memory whose windows have more memory than their Layout says.
 type Buffering interface {
 	// Overhead returns how many bytes a window has beside its slots and buffers. peer is the window that Open is called
 	// with, in which the peer chooses some of that; the zero value stands for Expose.
-	Overhead(l Layout, peer negotiate.Window) int64
+	Overhead(l Layout, peer native.Window) int64
 }
 
 // ErrUnreachable means that the window of the peer is not within reach.
@@ -63,7 +64,7 @@ type Sizes struct {
 
 // Layout is how a side arranges its memory for a transfer.
 type Layout struct {
-	Path    negotiate.Path
+	Path    wire.Path
 	Sends   bool
 	Digest  digest.Algorithm
 	Chunk   int64 // bytes of a slot

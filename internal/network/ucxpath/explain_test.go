@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
@@ -21,7 +21,7 @@ func TestWindowWithoutSharedMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Path{path: negotiate.PathRMA}
+	p := &Path{path: wire.PathRMA}
 	for _, status := range []ucx.Status{ucx.StatusNoMemory, ucx.StatusNoResource} {
 		err := p.explain(&ucx.Error{Op: "ucp_worker_create", Status: status, Text: "no resources"})
 		failed, is := errors.AsType[*job.Error](err)

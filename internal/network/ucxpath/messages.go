@@ -8,15 +8,15 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
 // exposeSlots makes the window of a receiver on am: for each lane a worker, and memory for the messages of its slots.
 func exposeSlots(b *builder) error {
-	token := make([]byte, negotiate.TokenSize)
+	token := make([]byte, native.TokenSize)
 	_, _ = rand.Read(token) // which does not fail
-	described := negotiate.Workers{Key: token}
+	described := native.Workers{Key: token}
 	for lane := range b.layout.Lanes {
 		address, err := b.addReceiver(lane, binary.BigEndian.Uint64(token))
 		if err != nil {
@@ -24,7 +24,7 @@ func exposeSlots(b *builder) error {
 		}
 		described.Addresses = append(described.Addresses, address)
 	}
-	b.window.Descriptor = negotiate.AppendWorkers(nil, described)
+	b.window.Descriptor = native.AppendWorkers(nil, described)
 	return nil
 }
 
@@ -155,7 +155,7 @@ func (r *receiver) Inflight() int { return r.matcher.Inflight() }
 func (r *receiver) Close() error { return nil }
 
 // openSlots opens the window of a receiver for a sender on am.
-func (b *builder) openSlots(to negotiate.Workers) error {
+func (b *builder) openSlots(to native.Workers) error {
 	l := b.layout
 	memory, err := b.alloc(l.Length(), ucx.LocalRead)
 	if err != nil {

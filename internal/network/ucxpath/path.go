@@ -13,7 +13,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
@@ -21,7 +22,7 @@ import (
 // Path makes the windows of one data path of one connection. One goroutine at a time calls its methods, as for a
 // window.Memory.
 type Path struct {
-	path negotiate.Path
+	path wire.Path
 	with Config
 
 	// Replaced by tests:
@@ -51,7 +52,7 @@ type Config struct {
 const DefaultReachTime = 5 * time.Second
 
 // New returns PathMessages or PathRMA.
-func New(path negotiate.Path, c Config) *Path {
+func New(path wire.Path, c Config) *Path {
 	if c.SameUser == nil {
 		c.SameUser = func() (bool, error) { return false, nil }
 	}
@@ -59,7 +60,7 @@ func New(path negotiate.Path, c Config) *Path {
 		c.HardwareOnly = func() bool { return false }
 	}
 	c.ReachTime = cmp.Or(c.ReachTime, DefaultReachTime)
-	c.UCX.Reads = path == negotiate.PathRMA
+	c.UCX.Reads = path == wire.PathRMA
 	return &Path{path: path, with: c, ports: ucx.RDMAPorts, opens: opensHardware}
 }
 
@@ -151,9 +152,9 @@ func (p *Path) transports() ([]string, error) {
 	switch found := p.hasRDMA(); {
 	case len(p.with.UCX.Transports) > 0:
 		return p.with.UCX.Transports, nil
-	case p.path == negotiate.PathMessages && found:
+	case p.path == wire.PathMessages && found:
 		return slices.Concat(hardware, messages), nil
-	case p.path == negotiate.PathMessages:
+	case p.path == wire.PathMessages:
 		return messages, nil
 	case found:
 		return hardware, nil
@@ -180,11 +181,11 @@ var (
 
 // Traits implements window.Memory for one path. A device that reads by itself is another processor than this one.
 func (p *Path) Traits() window.Traits {
-	t := window.Traits{Lanes: negotiate.MaxLanes, Sizes: sizes}
+	t := window.Traits{Lanes: wire.MaxLanes, Sizes: sizes}
 	switch {
 	case p.hasRDMA():
-		t.Distant = p.path == negotiate.PathRMA
-	case p.path == negotiate.PathRMA:
+		t.Distant = p.path == wire.PathRMA
+	case p.path == wire.PathRMA:
 		t.Sizes = sharedSizes
 	default:
 		t.Sizes = tcpSizes
@@ -197,13 +198,13 @@ const endpointMemory = 128 << 10
 
 // Overhead is that of window.Buffering: the buffers of this side's workers, and the endpoints of a sender of messages,
 // whose number the receiver chooses.
-func (p *Path) Overhead(l window.Layout, peer negotiate.Window) int64 {
+func (p *Path) Overhead(l window.Layout, peer native.Window) int64 {
 	lanes := int64(l.Lanes)
-	if p.path == negotiate.PathRMA && l.Sends {
+	if p.path == wire.PathRMA && l.Sends {
 		lanes = 1
 	}
 	bytes := lanes * p.workerMemory()
-	workers, err := negotiate.DecodeWorkers(peer.Descriptor, p.path, uint32(l.Depth))
+	workers, err := native.DecodeWorkers(peer.Descriptor, p.path, uint32(l.Depth))
 	if err != nil {
 		return bytes // Open fails, or it is the window of this side
 	}
@@ -219,19 +220,19 @@ func (p *Path) workerMemory() int64 {
 
 // Expose makes the window: a receiver's slots for messages, or a sender's memory to be read.
 func (p *Path) Expose(_ context.Context, l window.Layout) (*window.Window, error) {
-	if p.path == negotiate.PathMessages {
+	if p.path == wire.PathMessages {
 		return p.build(l, exposeSlots)
 	}
 	return p.build(l, exposeMemory)
 }
 
 // Open opens the peer's window: to send to a receiver's slots, or to read a sender's memory.
-func (p *Path) Open(ctx context.Context, l window.Layout, of negotiate.Window) (*window.Window, error) {
-	workers, err := negotiate.DecodeWorkers(of.Descriptor, p.path, uint32(l.Depth))
+func (p *Path) Open(ctx context.Context, l window.Layout, of native.Window) (*window.Window, error) {
+	workers, err := native.DecodeWorkers(of.Descriptor, p.path, uint32(l.Depth))
 	if err != nil {
 		return nil, err
 	}
-	if p.path == negotiate.PathMessages {
+	if p.path == wire.PathMessages {
 		return p.build(l, func(b *builder) error { return b.openSlots(workers) })
 	}
 	return p.build(l, func(b *builder) error { return b.openMemory(ctx, workers, of.Address) })

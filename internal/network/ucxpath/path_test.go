@@ -16,7 +16,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
@@ -33,35 +34,35 @@ func TestTransports(t *testing.T) {
 	soft := ucx.Port{Device: "rxe0", Number: 1, Active: true, Software: true}
 	hidden := ucx.Port{Device: "hidden0", Number: 1, Active: true}
 	for _, c := range []struct {
-		path   negotiate.Path
+		path   wire.Path
 		config Config
 		ports  []ucx.Port
 		want   []string
 	}{
-		{negotiate.PathRMA, Config{}, nil, nil},
-		{negotiate.PathRMA, Config{SameUser: other}, []ucx.Port{{Device: "mlx5_0", Number: 1}}, nil},
-		{negotiate.PathRMA, Config{SameUser: same}, nil, []string{"posix", "sysv", "cma"}},
-		{negotiate.PathRMA, Config{SameUser: other}, []ucx.Port{card}, []string{"rc", "dc"}},
-		{negotiate.PathRMA, Config{SameUser: same}, []ucx.Port{card}, []string{"rc", "dc"}},
-		{negotiate.PathRMA, Config{UCX: ucx.Settings{NetDevices: []string{"rxe0:1"}}}, []ucx.Port{card}, nil},
-		{negotiate.PathMessages, Config{}, nil, []string{"tcp"}},
-		{negotiate.PathMessages, Config{SameUser: same}, nil, []string{"tcp"}},
-		{negotiate.PathMessages, Config{SameUser: same}, []ucx.Port{card}, []string{"rc", "dc", "tcp"}},
+		{wire.PathRMA, Config{}, nil, nil},
+		{wire.PathRMA, Config{SameUser: other}, []ucx.Port{{Device: "mlx5_0", Number: 1}}, nil},
+		{wire.PathRMA, Config{SameUser: same}, nil, []string{"posix", "sysv", "cma"}},
+		{wire.PathRMA, Config{SameUser: other}, []ucx.Port{card}, []string{"rc", "dc"}},
+		{wire.PathRMA, Config{SameUser: same}, []ucx.Port{card}, []string{"rc", "dc"}},
+		{wire.PathRMA, Config{UCX: ucx.Settings{NetDevices: []string{"rxe0:1"}}}, []ucx.Port{card}, nil},
+		{wire.PathMessages, Config{}, nil, []string{"tcp"}},
+		{wire.PathMessages, Config{SameUser: same}, nil, []string{"tcp"}},
+		{wire.PathMessages, Config{SameUser: same}, []ucx.Port{card}, []string{"rc", "dc", "tcp"}},
 
 		// A software device in a process that cannot use it.
-		{negotiate.PathRMA, Config{HardwareOnly: no}, []ucx.Port{soft}, []string{"rc", "dc"}},
-		{negotiate.PathRMA, Config{HardwareOnly: yes}, []ucx.Port{card}, []string{"rc", "dc"}},
-		{negotiate.PathRMA, Config{HardwareOnly: yes}, []ucx.Port{card, soft}, nil},
-		{negotiate.PathRMA, Config{HardwareOnly: yes, UCX: ucx.Settings{NetDevices: []string{"mlx5_0"}}},
+		{wire.PathRMA, Config{HardwareOnly: no}, []ucx.Port{soft}, []string{"rc", "dc"}},
+		{wire.PathRMA, Config{HardwareOnly: yes}, []ucx.Port{card}, []string{"rc", "dc"}},
+		{wire.PathRMA, Config{HardwareOnly: yes}, []ucx.Port{card, soft}, nil},
+		{wire.PathRMA, Config{HardwareOnly: yes, UCX: ucx.Settings{NetDevices: []string{"mlx5_0"}}},
 			[]ucx.Port{card, soft}, []string{"rc", "dc"}},
-		{negotiate.PathRMA, Config{HardwareOnly: yes, SameUser: same}, []ucx.Port{soft},
+		{wire.PathRMA, Config{HardwareOnly: yes, SameUser: same}, []ucx.Port{soft},
 			[]string{"posix", "sysv", "cma"}},
-		{negotiate.PathMessages, Config{HardwareOnly: yes}, []ucx.Port{soft}, []string{"tcp"}},
+		{wire.PathMessages, Config{HardwareOnly: yes}, []ucx.Port{soft}, []string{"tcp"}},
 
 		// A device that UCX does not find.
-		{negotiate.PathRMA, Config{}, []ucx.Port{hidden}, nil},
-		{negotiate.PathRMA, Config{SameUser: same}, []ucx.Port{hidden}, []string{"posix", "sysv", "cma"}},
-		{negotiate.PathMessages, Config{}, []ucx.Port{hidden}, []string{"tcp"}},
+		{wire.PathRMA, Config{}, []ucx.Port{hidden}, nil},
+		{wire.PathRMA, Config{SameUser: same}, []ucx.Port{hidden}, []string{"posix", "sysv", "cma"}},
+		{wire.PathMessages, Config{}, []ucx.Port{hidden}, []string{"tcp"}},
 	} {
 		p := New(c.path, c.config)
 		setPorts(p, c.ports...)
@@ -94,7 +95,7 @@ func setPorts(p *Path, ports ...ucx.Port) {
 }
 
 // layoutOf returns the layout of one side, with two lanes.
-func layoutOf(path negotiate.Path, sends bool) window.Layout {
+func layoutOf(path wire.Path, sends bool) window.Layout {
 	l := window.Layout{Path: path, Sends: sends, Digest: digest.CRC32C, Chunk: 64 << 10, Depth: 5, Lanes: 2}
 	if !sends {
 		l.Buffers = 3
@@ -105,7 +106,7 @@ func layoutOf(path negotiate.Path, sends bool) window.Layout {
 // sides are both ends of a window.
 type sides struct {
 	*testing.T
-	path             negotiate.Path
+	path             wire.Path
 	sender, receiver *window.Window
 }
 
@@ -117,16 +118,16 @@ func must(t *testing.T, err error) {
 }
 
 // open returns both ends of a window, closed at the end of the test.
-func open(t *testing.T, path negotiate.Path, over []string) *sides {
+func open(t *testing.T, path wire.Path, over []string) *sides {
 	t.Helper()
 	s := &sides{T: t, path: path}
 	exposed := s.expose(over)
 	other, err := New(path, Config{UCX: ucx.Settings{Transports: over}}).Open(
-		t.Context(), layoutOf(path, path == negotiate.PathMessages), windowOf(exposed, path))
+		t.Context(), layoutOf(path, path == wire.PathMessages), windowOf(exposed, path))
 	must(t, err)
 	t.Cleanup(func() { must(t, other.Close()) })
 	s.sender, s.receiver = exposed, other
-	if path == negotiate.PathMessages {
+	if path == wire.PathMessages {
 		s.sender, s.receiver = other, exposed
 	}
 	return s
@@ -134,28 +135,28 @@ func open(t *testing.T, path negotiate.Path, over []string) *sides {
 
 func (s *sides) expose(over []string) *window.Window {
 	s.Helper()
-	layout := layoutOf(s.path, s.path == negotiate.PathRMA)
+	layout := layoutOf(s.path, s.path == wire.PathRMA)
 	w, err := New(s.path, Config{UCX: ucx.Settings{Transports: over}}).Expose(s.Context(), layout)
 	must(s.T, err)
 	s.Cleanup(func() { must(s.T, w.Close()) })
 	return w
 }
 
-func windowOf(w *window.Window, path negotiate.Path) negotiate.Window {
+func windowOf(w *window.Window, path wire.Path) native.Window {
 	l := layoutOf(path, true)
-	return negotiate.Window{Address: w.Address, Length: uint64(l.Length()), Descriptor: w.Descriptor}
+	return native.Window{Address: w.Address, Length: uint64(l.Length()), Descriptor: w.Descriptor}
 }
 
 // The peer of a shared window says where it is. Memory elsewhere in this process is not taken for it.
 func TestWindowElsewhere(t *testing.T) {
-	const path = negotiate.PathRMA
+	const path = wire.PathRMA
 	s := &sides{T: t, path: path}
 	of := windowOf(s.expose(transports["shared memory"]), path)
 	p := New(path, Config{UCX: ucx.Settings{Transports: transports["shared memory"]}})
 	for _, address := range []uint64{0, of.Address + 1<<40} {
 		of.Address = address
 		w, err := p.Open(t.Context(), layoutOf(path, false), of)
-		if w != nil || !errors.Is(err, negotiate.ErrMalformed) {
+		if w != nil || !errors.Is(err, wire.ErrMalformed) {
 			t.Errorf("%#x: a window: %t, %v", address, w != nil, err)
 		}
 	}
@@ -184,7 +185,7 @@ func (s *sides) carry(slot int, content []byte, tag int) []byte {
 	into := int64(slot/l.Lanes) * l.Chunk
 	copy(s.sender.Slots.Bytes(slot, l.Chunk), content)
 	m := pump.Move{Window: at, Buffer: at, Length: int64(len(content)), Tag: tag}
-	if s.path == negotiate.PathMessages {
+	if s.path == wire.PathMessages {
 		if sent := move(s.T, s.sender.Engines[lane], m); sent != (pump.Moved{Tag: tag}) {
 			s.Fatalf("sent %+v", sent)
 		}
@@ -198,12 +199,12 @@ func (s *sides) carry(slot int, content []byte, tag int) []byte {
 
 // Each slot is used many times, by content of any length.
 func TestMoves(t *testing.T) {
-	for _, path := range []negotiate.Path{negotiate.PathMessages, negotiate.PathRMA} {
+	for _, path := range []wire.Path{wire.PathMessages, wire.PathRMA} {
 		for name, over := range transports {
 			t.Run(path.String()+"/"+name, func(t *testing.T) {
 				s := open(t, path, over)
 				t.Logf("sender %q, receiver %q", s.sender.Transport, s.receiver.Transport)
-				if path == negotiate.PathRMA {
+				if path == wire.PathRMA {
 					_, copies := s.receiver.Engines[0].(*pump.Copier)
 					if mapped := name == "shared memory"; copies != mapped {
 						t.Errorf("the receiver copies from a mapped window: %t", copies)
@@ -224,7 +225,7 @@ func TestMoves(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	for name, over := range transports {
 		t.Run(name, func(t *testing.T) {
-			s := &sides{T: t, path: negotiate.PathRMA}
+			s := &sides{T: t, path: wire.PathRMA}
 			gone := s.expose(over)
 			of := windowOf(gone, s.path)
 			must(t, gone.Close())
@@ -244,7 +245,7 @@ func TestFirstReadEnds(t *testing.T) {
 	must(t, err)
 	owner := newResources(opened)
 	t.Cleanup(func() { must(t, owner.Close()) })
-	l := layoutOf(negotiate.PathRMA, false)
+	l := layoutOf(wire.PathRMA, false)
 	memory, err := owner.alloc(l.Length(), ucx.RemoteRead)
 	must(t, err)
 	key, err := memory.RemoteKey()
@@ -253,9 +254,9 @@ func TestFirstReadEnds(t *testing.T) {
 	must(t, err)
 	address, err := worker.Address()
 	must(t, err)
-	of := negotiate.Window{
+	of := native.Window{
 		Address: memory.Address(), Length: uint64(l.Length()),
-		Descriptor: negotiate.AppendWorkers(nil, negotiate.Workers{Addresses: [][]byte{address}, Key: key}),
+		Descriptor: native.AppendWorkers(nil, native.Workers{Addresses: [][]byte{address}, Key: key}),
 	}
 	enough := errors.New("the context has ended")
 	for _, c := range []struct {
@@ -265,7 +266,7 @@ func TestFirstReadEnds(t *testing.T) {
 		{time.Millisecond, time.Minute, window.ErrUnreachable}, {time.Hour, time.Second, enough},
 	} {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), c.limit, enough)
-		w, err := New(negotiate.PathRMA, Config{
+		w, err := New(wire.PathRMA, Config{
 			UCX: ucx.Settings{Transports: transports["tcp"]}, ReachTime: c.reach,
 		}).Open(ctx, l, of)
 		cancel()
@@ -292,9 +293,9 @@ func TestHostileMessages(t *testing.T) {
 		"a slot twice":           {0, 2, 16, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &sides{T: t, path: negotiate.PathMessages}
+			s := &sides{T: t, path: wire.PathMessages}
 			exposed := s.expose(transports["tcp"])
-			to, err := negotiate.DecodeWorkers(exposed.Descriptor, s.path, 5)
+			to, err := native.DecodeWorkers(exposed.Descriptor, s.path, 5)
 			must(t, err)
 			h := newHostile(t, to.Addresses[0])
 			for range send.times {
@@ -306,7 +307,7 @@ func TestHostileMessages(t *testing.T) {
 			for err == nil {
 				_, err = exposed.Engines[0].Reap(ctx, make([]pump.Moved, 1))
 			}
-			if !errors.Is(err, negotiate.ErrMalformed) {
+			if !errors.Is(err, wire.ErrMalformed) {
 				t.Error(err)
 			}
 		})
@@ -346,7 +347,7 @@ func (h *hostile) send(token uint64, slot uint32, length int64) {
 
 // A lane that waits for a message gives up when its context ends.
 func TestWaitEnds(t *testing.T) {
-	s := open(t, negotiate.PathMessages, transports["tcp"])
+	s := open(t, wire.PathMessages, transports["tcp"])
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("the reason")
 	_, err := s.receiver.Engines[0].Submit([]pump.Move{{Length: 1}})
@@ -359,7 +360,7 @@ func TestWaitEnds(t *testing.T) {
 
 // A sender of messages that shares no transport with the receiver leaves the path, as a reader does.
 func TestMessagesWithoutACommonTransport(t *testing.T) {
-	s := &sides{T: t, path: negotiate.PathMessages}
+	s := &sides{T: t, path: wire.PathMessages}
 	of := windowOf(s.expose([]string{"tcp"}), s.path)
 	sender := New(s.path, Config{UCX: ucx.Settings{Transports: []string{"posix"}}})
 	w, err := sender.Open(t.Context(), layoutOf(s.path, true), of)
@@ -370,8 +371,8 @@ func TestMessagesWithoutACommonTransport(t *testing.T) {
 
 // The user has to learn which setting is wrong, and where the right values are.
 func TestUnknownNetDevice(t *testing.T) {
-	p := New(negotiate.PathMessages, Config{UCX: ucx.Settings{NetDevices: []string{"missing0"}}})
-	w, err := p.Expose(t.Context(), layoutOf(negotiate.PathMessages, false))
+	p := New(wire.PathMessages, Config{UCX: ucx.Settings{NetDevices: []string{"missing0"}}})
+	w, err := p.Expose(t.Context(), layoutOf(wire.PathMessages, false))
 	if !errors.Is(err, job.ErrCapability) {
 		t.Fatalf("got %v, %v, want %v", w, err, job.ErrCapability)
 	}
@@ -385,15 +386,15 @@ func TestUnknownNetDevice(t *testing.T) {
 // Only RDMA reads by itself, and needs operations in flight.
 func TestTraits(t *testing.T) {
 	for _, test := range []struct {
-		path    negotiate.Path
+		path    wire.Path
 		ports   []ucx.Port
 		distant bool
 		sizes   window.Sizes
 	}{
-		{negotiate.PathMessages, nil, false, tcpSizes},
-		{negotiate.PathMessages, []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}, false, sizes},
-		{negotiate.PathRMA, nil, false, sharedSizes},
-		{negotiate.PathRMA, []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}, true, sizes},
+		{wire.PathMessages, nil, false, tcpSizes},
+		{wire.PathMessages, []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}, false, sizes},
+		{wire.PathRMA, nil, false, sharedSizes},
+		{wire.PathRMA, []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}, true, sizes},
 	} {
 		p := New(test.path, Config{})
 		setPorts(p, test.ports...)
@@ -406,16 +407,16 @@ func TestTraits(t *testing.T) {
 // Workers of this side count, and the endpoints of a sender of messages: the receiver chooses the number of its
 // workers, and a lane connects to those of its slots only.
 func TestOverhead(t *testing.T) {
-	p := New(negotiate.PathMessages, Config{})
+	p := New(wire.PathMessages, Config{})
 	setPorts(p)
-	describe := func(count int) negotiate.Window {
-		workers := negotiate.Workers{Key: make([]byte, negotiate.TokenSize)}
+	describe := func(count int) native.Window {
+		workers := native.Workers{Key: make([]byte, native.TokenSize)}
 		for range count {
 			workers.Addresses = append(workers.Addresses, []byte("a"))
 		}
-		return negotiate.Window{Descriptor: negotiate.AppendWorkers(nil, workers)}
+		return native.Window{Descriptor: native.AppendWorkers(nil, workers)}
 	}
-	l := layoutOf(negotiate.PathMessages, true)
+	l := layoutOf(wire.PathMessages, true)
 	for addresses, endpoints := range map[int]int64{1: 2, 2: 4, 3: 5, 5: 5, 6: 0} {
 		want := int64(l.Lanes)*ucx.WorkerMemory + endpoints*endpointMemory
 		if got := p.Overhead(l, describe(addresses)); got != want {
@@ -423,25 +424,25 @@ func TestOverhead(t *testing.T) {
 		}
 	}
 	for _, test := range []struct {
-		path    negotiate.Path
+		path    wire.Path
 		sends   bool
 		rdma    bool
 		workers int64
 		each    int64
 	}{
-		{negotiate.PathMessages, false, false, 2, ucx.WorkerMemory},
-		{negotiate.PathMessages, false, true, 2, ucx.WorkerMemoryRDMA},
-		{negotiate.PathRMA, false, false, 2, ucx.WorkerMemory},
-		{negotiate.PathRMA, false, true, 2, ucx.WorkerMemoryRDMA},
-		{negotiate.PathRMA, true, false, 1, ucx.WorkerMemory},
-		{negotiate.PathRMA, true, true, 1, ucx.WorkerMemoryRDMA},
+		{wire.PathMessages, false, false, 2, ucx.WorkerMemory},
+		{wire.PathMessages, false, true, 2, ucx.WorkerMemoryRDMA},
+		{wire.PathRMA, false, false, 2, ucx.WorkerMemory},
+		{wire.PathRMA, false, true, 2, ucx.WorkerMemoryRDMA},
+		{wire.PathRMA, true, false, 1, ucx.WorkerMemory},
+		{wire.PathRMA, true, true, 1, ucx.WorkerMemoryRDMA},
 	} {
 		p := New(test.path, Config{})
 		setPorts(p)
 		if test.rdma {
 			setPorts(p, ucx.Port{Device: "mlx5_0", Number: 1, Active: true})
 		}
-		got := p.Overhead(layoutOf(test.path, test.sends), negotiate.Window{})
+		got := p.Overhead(layoutOf(test.path, test.sends), native.Window{})
 		if got != test.workers*test.each {
 			t.Errorf("%+v counts as %d bytes", test, got)
 		}

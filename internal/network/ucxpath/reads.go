@@ -7,7 +7,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
@@ -31,14 +32,14 @@ func exposeMemory(b *builder) error {
 		return fmt.Errorf("exporting the window: %w", err)
 	}
 	b.window.Slots, b.window.Address = pump.NewSlots(memory.Bytes(), l.Chunk), memory.Address()
-	b.window.Descriptor = negotiate.AppendWorkers(nil, negotiate.Workers{Addresses: [][]byte{address}, Key: key})
+	b.window.Descriptor = native.AppendWorkers(nil, native.Workers{Addresses: [][]byte{address}, Key: key})
 	b.progress(worker, func(ucx.Event) {}, func(error) {}) // the peer notices that its reads do not end
 	return nil
 }
 
 // openMemory opens the window of a sender for a receiver on rma. Each lane has buffers, and a worker to read into them
 // with. Where this process can map the window, lanes copy from there without workers: with the checksum in one pass.
-func (b *builder) openMemory(ctx context.Context, from negotiate.Workers, address uint64) error {
+func (b *builder) openMemory(ctx context.Context, from native.Workers, address uint64) error {
 	for lane := range b.layout.Lanes {
 		s, err := b.connect(from)
 		if err != nil {
@@ -47,7 +48,7 @@ func (b *builder) openMemory(ctx context.Context, from negotiate.Workers, addres
 		if lane == 0 {
 			mapped, err := s.key.Map(address, b.layout.Length())
 			if errors.Is(err, ucx.ErrInvalid) {
-				return &negotiate.Error{Err: negotiate.ErrMalformed, Detail: fmt.Sprintf("the window: %v", err)}
+				return &wire.Error{Err: wire.ErrMalformed, Detail: fmt.Sprintf("the window: %v", err)}
 			}
 			if err != nil {
 				return err
@@ -78,7 +79,7 @@ type source struct {
 	key      *ucx.RemoteKey
 }
 
-func (b *builder) connect(to negotiate.Workers) (source, error) {
+func (b *builder) connect(to native.Workers) (source, error) {
 	worker, err := b.worker(b.layout.Buffers)
 	if err != nil {
 		return source{}, err

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // announce passes entries to the planner in their order. One with extended attributes waits until they have arrived.
-func (r *Receiver) announce(ctx context.Context, entries []negotiate.Entry) error {
+func (r *Receiver) announce(ctx context.Context, entries []wire.Entry) error {
 	p := r.t.Params
 	for i := range entries {
 		e := newEntry(p, &entries[i])
@@ -23,7 +24,7 @@ func (r *Receiver) announce(ctx context.Context, entries []negotiate.Entry) erro
 		r.t.Stats.Found(e.size)
 		p.Config.Mirror.Announced(e.kind, e.depth, e.name)
 		r.t.Session.Attach(e.number, e)
-		e.awaited = e.hasAttributes && e.kind != negotiate.EntryFile // of that they come when it is needed
+		e.awaited = e.hasAttributes && e.kind != wire.EntryFile // of that they come when it is needed
 		r.held = append(r.held, e)
 	}
 	if !p.Plan.Tree {
@@ -58,7 +59,7 @@ func (r *Receiver) passHeld() {
 
 // addAttributes adds a fragment of the extended attributes of an entry. Of a directory or symlink that exceeds the
 // limit they are dropped, and the planner fails it.
-func (r *Receiver) addAttributes(number uint32, m negotiate.Metadata) error {
+func (r *Receiver) addAttributes(number uint32, m native.Metadata) error {
 	e := r.undecided(number)
 	if e == nil {
 		return nil

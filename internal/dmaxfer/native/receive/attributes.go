@@ -3,7 +3,7 @@ package receive
 import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // This file is how a planner compares the attributes of what the target has with those of an entry. What the target's
@@ -12,9 +12,9 @@ import (
 // compareAttributes returns the first difference between time, mode and, if it is preserved, owner of a file and those
 // of an entry, or what the file system stores of them. If uncertain, another version of the file could have been stored
 // with the same time.
-func (p *planner) compareAttributes(e *entry, info disk.Info) (change negotiate.Change, uncertain bool) {
+func (p *planner) compareAttributes(e *entry, info disk.Info) (change native.Change, uncertain bool) {
 	change = p.attributeChange(info, e.meta)
-	if change == negotiate.ChangeNone || p.t.Params.Plan.Compare { // which compares the content
+	if change == native.ChangeNone || p.t.Params.Plan.Compare { // which compares the content
 		return change, false
 	}
 	stored, hasChanged := e.meta, false
@@ -23,21 +23,21 @@ func (p *planner) compareAttributes(e *entry, info disk.Info) (change negotiate.
 		return nil
 	})
 	change = p.attributeChange(info, stored)
-	uncertain = change == negotiate.ChangeNone && hasChanged && stored.Modified != e.meta.Modified &&
+	uncertain = change == native.ChangeNone && hasChanged && stored.Modified != e.meta.Modified &&
 		info.Changed.Sec < e.meta.Modified.Sec+longestRounding
 	return change, uncertain
 }
 
-func (p *planner) attributeChange(info disk.Info, meta disk.Metadata) negotiate.Change {
+func (p *planner) attributeChange(info disk.Info, meta disk.Metadata) native.Change {
 	switch {
 	case info.Modified != meta.Modified:
-		return negotiate.ChangeTime
+		return native.ChangeTime
 	case uint32(info.Mode.Perm()) != meta.Mode&0o777:
-		return negotiate.ChangeMode
+		return native.ChangeMode
 	case !p.sameTimeAndOwner(info, meta):
-		return negotiate.ChangeOwner
+		return native.ChangeOwner
 	}
-	return negotiate.ChangeNone
+	return native.ChangeNone
 }
 
 // longestRounding is the longest unit to which file systems round times, in seconds. A file that the target has got

@@ -14,7 +14,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // loneReceiver is a receiver of a tree with extended attributes, whose sender is played by the test.
@@ -34,42 +35,42 @@ type loneReceiver struct {
 // newLoneReceiver returns a receiver that has entered the root. Its planner runs until the test's bubble ends.
 func newLoneReceiver(t *testing.T) *loneReceiver {
 	t.Helper()
-	const maxMessage = 2 * negotiate.MaxMetadata
+	const maxMessage = 2 * native.MaxMetadata
 	l := &loneReceiver{t: t, memory: disktest.NewMemory("/", "/dst"), failures: make(map[uint32]string)}
 	l.link = &roletest.Link{Sent: l.sent}
 	c := &role.Config{
-		Side:   negotiate.DPU,
+		Side:   wire.DPU,
 		File:   &job.LocalFile{FS: l.memory, Name: "/dst/t", Path: "/dst/t", Directory: true},
 		Notify: func(job.Event) {},
 	}
-	own := negotiate.Hello{Version: negotiate.Supported.Max, Chunk: 4096, Depth: 4, Flags: negotiate.FlagXAttr}
+	own := native.Hello{Version: native.Supported.Max, Chunk: 4096, Depth: 4, Flags: native.FlagXAttr}
 	peer := own
-	peer.Flags |= negotiate.FlagTree
+	peer.Flags |= native.FlagTree
 	l.Receiver = New(roletest.NewTransfer(t, c, own, peer, maxMessage, l.link))
 	must(t, l.Begin(t.Context()))
 	go l.link.Jobs[0]()
-	must(t, l.receives(negotiate.AppendTransfer(nil)))
-	l.announces(negotiate.Entry{Kind: negotiate.EntryDirectory})
+	must(t, l.receives(native.AppendTransfer(nil)))
+	l.announces(wire.Entry{Kind: wire.EntryDirectory})
 	return l
 }
 
 // sent notes a message of the receiver.
 func (l *loneReceiver) sent(message []byte) error {
-	switch negotiate.Type(message[0]) {
-	case negotiate.TypeAnswers:
-		answers, err := negotiate.DecodeAnswers(nil, message)
+	switch wire.Type(message[0]) {
+	case wire.TypeAnswers:
+		answers, err := native.DecodeAnswers(nil, message)
 		for _, a := range answers {
-			if a.Kind == negotiate.AnswerNeed {
+			if a.Kind == native.AnswerNeed {
 				l.needed = append(l.needed, a.Entry)
 			}
 		}
 		return err
-	case negotiate.TypeResults:
-		results, err := negotiate.DecodeResults(nil, message)
+	case wire.TypeResults:
+		results, err := native.DecodeResults(nil, message)
 		l.created = append(l.created, results...)
 		return err
-	case negotiate.TypeFailure:
-		failure, err := negotiate.DecodeFailure(message)
+	case wire.TypeFailure:
+		failure, err := native.DecodeFailure(message)
 		l.failures[failure.Entry] = failure.Text
 		return err
 	}
@@ -103,23 +104,23 @@ func (l *loneReceiver) receives(message []byte) error {
 }
 
 // announces announces an entry. One with extended attributes remains in announced.
-func (l *loneReceiver) announces(e negotiate.Entry) (number uint32) {
+func (l *loneReceiver) announces(e wire.Entry) (number uint32) {
 	l.t.Helper()
 	e.Number = uint32(len(l.announced))
-	must(l.t, l.receives(negotiate.AppendEntries(nil, []negotiate.Entry{e})))
+	must(l.t, l.receives(native.AppendEntries(nil, []wire.Entry{e})))
 	l.announced = append(l.announced, l.Receiver.t.Session.Record(e.Number).(*entry))
 	return e.Number
 }
 
 // announcesMany announces entries of the root with extended attributes.
-func (l *loneReceiver) announcesMany(kind negotiate.EntryKind, prefix string, count int) (numbers []uint32) {
+func (l *loneReceiver) announcesMany(kind wire.EntryKind, prefix string, count int) (numbers []uint32) {
 	l.t.Helper()
 	for i := range count {
-		e := negotiate.Entry{
-			Kind: kind, Depth: 1, Flags: negotiate.EntryHasMetadata, Mode: 0o700,
+		e := wire.Entry{
+			Kind: kind, Depth: 1, Flags: wire.EntryHasMetadata, Mode: 0o700,
 			Name: fmt.Appendf(nil, "%s%03d", prefix, i),
 		}
-		if kind == negotiate.EntrySymlink {
+		if kind == wire.EntrySymlink {
 			e.Link = []byte("text")
 		}
 		numbers = append(numbers, l.announces(e))
@@ -131,7 +132,7 @@ func (l *loneReceiver) announcesMany(kind negotiate.EntryKind, prefix string, co
 func (l *loneReceiver) sendsAttributes(numbers []uint32, blob []byte) {
 	l.t.Helper()
 	for _, number := range numbers {
-		must(l.t, l.receives(negotiate.AppendMetadata(nil, number, negotiate.Metadata{
+		must(l.t, l.receives(native.AppendMetadata(nil, number, native.Metadata{
 			Total: uint32(len(blob)), Part: blob,
 		})))
 	}
@@ -144,8 +145,8 @@ func (l *loneReceiver) sendsAttributes(numbers []uint32, blob []byte) {
 func (l *loneReceiver) withdraws(numbers []uint32) {
 	l.t.Helper()
 	for _, number := range numbers {
-		must(l.t, l.receives(negotiate.AppendFailure(nil, negotiate.Failure{
-			Entry: number, Code: negotiate.AbortSource, Text: "unreadable",
+		must(l.t, l.receives(native.AppendFailure(nil, native.Failure{
+			Entry: number, Code: wire.AbortSource, Text: "unreadable",
 		})))
 	}
 }
@@ -153,7 +154,7 @@ func (l *loneReceiver) withdraws(numbers []uint32) {
 // heldBytes returns how many bytes of extended attributes the undecided entries and the open directories have.
 func (l *loneReceiver) heldBytes() (bytes int) {
 	for _, e := range l.announced {
-		if e.kind == negotiate.EntryFile && e.isDecided() {
+		if e.kind == wire.EntryFile && e.isDecided() {
 			continue
 		}
 		bytes += cap(e.attributes)
@@ -183,14 +184,14 @@ func (l *loneReceiver) mustHoldNothing() {
 }
 
 // atLimit is how many entries may have the largest extended attributes.
-const atLimit = role.MaxAttributes / negotiate.MaxMetadata
+const atLimit = role.MaxAttributes / native.MaxMetadata
 
 // A receiver needs no more files at once than it can hold the extended attributes of. It needs others as soon as the
 // sender has said that they are smaller, or the files are decided.
 func TestAttributesOfNeededFilesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoneReceiver(t)
-		files := l.announcesMany(negotiate.EntryFile, "f", 3*atLimit)
+		files := l.announcesMany(wire.EntryFile, "f", 3*atLimit)
 		mustNeed := func(count int) {
 			t.Helper()
 			if got := len(l.needed); got != count {
@@ -198,7 +199,7 @@ func TestAttributesOfNeededFilesAreBounded(t *testing.T) {
 			}
 		}
 		mustNeed(atLimit)
-		l.sendsAttributes(files[:atLimit-1], roletest.Blob(negotiate.MaxMetadata))
+		l.sendsAttributes(files[:atLimit-1], roletest.Blob(native.MaxMetadata))
 		mustNeed(atLimit)
 		l.sendsAttributes(files[atLimit-1:atLimit], roletest.Blob(100))
 		mustNeed(atLimit) // a file may have more than what was released
@@ -223,11 +224,11 @@ func TestAttributesOfOtherEntriesAreBounded(t *testing.T) {
 	const more = 5
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoneReceiver(t)
-		files := l.announcesMany(negotiate.EntryFile, "a", atLimit+1)
-		others := l.announcesMany(negotiate.EntryDirectory, "d", atLimit/2+more)
-		l.sendsAttributes(others, roletest.Blob(negotiate.MaxMetadata))
-		symlinks := l.announcesMany(negotiate.EntrySymlink, "l", atLimit/2+more)
-		l.sendsAttributes(symlinks, roletest.Blob(negotiate.MaxMetadata))
+		files := l.announcesMany(wire.EntryFile, "a", atLimit+1)
+		others := l.announcesMany(wire.EntryDirectory, "d", atLimit/2+more)
+		l.sendsAttributes(others, roletest.Blob(native.MaxMetadata))
+		symlinks := l.announcesMany(wire.EntrySymlink, "l", atLimit/2+more)
+		l.sendsAttributes(symlinks, roletest.Blob(native.MaxMetadata))
 		others = append(others, symlinks...)
 		if got := len(l.created); got != 1 {
 			t.Errorf("%d entries were created, want the root", got)
@@ -254,11 +255,11 @@ func TestOpenDirectoriesHoldNoAttributes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoneReceiver(t)
 		for i := range 2 * atLimit {
-			number := l.announces(negotiate.Entry{
-				Kind: negotiate.EntryDirectory, Depth: i + 1, Flags: negotiate.EntryHasMetadata, Mode: 0o700,
+			number := l.announces(wire.Entry{
+				Kind: wire.EntryDirectory, Depth: i + 1, Flags: wire.EntryHasMetadata, Mode: 0o700,
 				Name: []byte("d"),
 			})
-			l.sendsAttributes([]uint32{number}, roletest.Blob(negotiate.MaxMetadata))
+			l.sendsAttributes([]uint32{number}, roletest.Blob(native.MaxMetadata))
 		}
 		if len(l.planner.stack) != 2*atLimit+1 || len(l.failures) != 0 {
 			t.Errorf("%d directories are open, failed: %v", len(l.planner.stack), l.failures)
@@ -270,17 +271,17 @@ func TestOpenDirectoriesHoldNoAttributes(t *testing.T) {
 
 // Malformed extended attributes end the transfer when they arrive, for whatever they are.
 func TestMalformedAttributesAreRefusedOnArrival(t *testing.T) {
-	for _, kind := range []negotiate.EntryKind{
-		negotiate.EntryFile, negotiate.EntryDirectory, negotiate.EntrySymlink,
+	for _, kind := range []wire.EntryKind{
+		wire.EntryFile, wire.EntryDirectory, wire.EntrySymlink,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLoneReceiver(t)
 			number := l.announcesMany(kind, "e", 1)[0]
 			blob := roletest.Attribute(6, 2, "user.av")
-			err := l.receives(negotiate.AppendMetadata(nil, number, negotiate.Metadata{
+			err := l.receives(native.AppendMetadata(nil, number, native.Metadata{
 				Total: uint32(len(blob)), Part: blob,
 			}))
-			mustBe(t, err, negotiate.ErrMalformed)
+			mustBe(t, err, wire.ErrMalformed)
 			l.ends()
 		})
 	}
@@ -288,11 +289,11 @@ func TestMalformedAttributesAreRefusedOnArrival(t *testing.T) {
 
 // Permits for the extended attributes of a file that has been decided meanwhile are not kept.
 func TestPermitsOfADecidedFile(t *testing.T) {
-	l, e := newLimits(nil, 1), &entry{kind: negotiate.EntryFile}
-	if !l.fileAttributes.TryAcquire(negotiate.MaxMetadata) || !e.decide() {
+	l, e := newLimits(nil, 1), &entry{kind: wire.EntryFile}
+	if !l.fileAttributes.TryAcquire(native.MaxMetadata) || !e.decide() {
 		t.Fatal("the entry was decided")
 	}
-	if e.keepPermits(l.fileAttributes, negotiate.MaxMetadata, &e.attributed) {
+	if e.keepPermits(l.fileAttributes, native.MaxMetadata, &e.attributed) {
 		t.Error("a decided entry keeps permits")
 	}
 	l.release(e)

@@ -11,7 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // This file is how a planner compares trees that both sides have and neither overwrites. Which of them counts is
@@ -102,14 +102,14 @@ func (p *planner) differs(path string) error {
 	case c.Pair != nil:
 		return c.Pair.Differ()
 	case !p.t.Params.Plan.Tree:
-		return job.NewError(job.ErrSource, negotiate.ErrBothHaveFile,
+		return job.NewError(job.ErrSource, wire.ErrBothHaveFile,
 			"use --overwrite on the side whose file may be replaced",
 			"both sides have %s, and they differ", c.File.Path)
 	case path == "":
-		return job.NewError(job.ErrSource, negotiate.ErrBothHaveFile, job.NextIfBothDirectories,
+		return job.NewError(job.ErrSource, wire.ErrBothHaveFile, job.NextIfBothDirectories,
 			"both sides have the directory %s, and they differ", c.File.Path)
 	}
-	return job.NewError(job.ErrSource, negotiate.ErrBothHaveFile, job.NextIfBothDirectories,
+	return job.NewError(job.ErrSource, wire.ErrBothHaveFile, job.NextIfBothDirectories,
 		"both sides have the directory %s, and they differ at %s", c.File.Path, path)
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // This file is how a planner decides whether the content of a file is needed.
@@ -29,7 +30,7 @@ func (p *planner) planRoot(ctx context.Context, e *entry) error {
 	c, plan := p.t.Params.Config, &p.t.Params.Plan
 	compares := e.size != job.Unknown && (plan.Overwrite || plan.Compare)
 	if c.File.Stream || !compares && !plan.IgnoreExisting {
-		return p.files.need(ctx, e, negotiate.ChangeNew) // what is there, if anything, fails it
+		return p.files.need(ctx, e, native.ChangeNew) // what is there, if anything, fails it
 	}
 	info, err := c.File.FS.Stat(c.File.Name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -42,16 +43,16 @@ func (p *planner) planRoot(ctx context.Context, e *entry) error {
 func (p *planner) planContent(ctx context.Context, e *entry, info disk.Info, found bool) error {
 	c, plan := p.t.Params.Config, &p.t.Params.Plan
 	change, uncertain := p.change(e, info, found)
-	same := change == negotiate.ChangeNone
+	same := change == native.ChangeNone
 	switch {
 	case found && plan.IgnoreExisting:
 		p.results.keep(e)
 	case c.HideContent && (plan.Checksum || uncertain):
-		return p.needNew(ctx, e, info, cmp.Or(change, negotiate.ChangeContent))
-	case uncertain, (same || change > negotiate.ChangeContent) && p.comparesContent(same):
+		return p.needNew(ctx, e, info, cmp.Or(change, native.ChangeContent))
+	case uncertain, (same || change > native.ChangeContent) && p.comparesContent(same):
 		e.enter(compared)
 		p.results.log(e).Msg("entry compared")
-		p.results.replies.answer(e, negotiate.Answer{Kind: negotiate.AnswerSum})
+		p.results.replies.answer(e, native.Answer{Kind: native.AnswerSum})
 	case plan.Compare && !same:
 		return p.differs(e.path)
 	case same && (plan.Overwrite || plan.Tree):
@@ -64,18 +65,18 @@ func (p *planner) planContent(ctx context.Context, e *entry, info disk.Info, fou
 
 // change returns why a file is needed, as far as its content has not to be read for that. If uncertain, the content has
 // to be compared.
-func (p *planner) change(e *entry, info disk.Info, found bool) (change negotiate.Change, uncertain bool) {
+func (p *planner) change(e *entry, info disk.Info, found bool) (change native.Change, uncertain bool) {
 	switch {
 	case !found:
-		return negotiate.ChangeNew, false
+		return native.ChangeNew, false
 	case !info.Mode.IsRegular():
-		return negotiate.ChangeType, false
+		return native.ChangeType, false
 	case info.Size != e.size:
-		return negotiate.ChangeSize, false
+		return native.ChangeSize, false
 	}
 	change, uncertain = p.compareAttributes(e, info)
-	if change == negotiate.ChangeNone && !p.sameXattrs(e) {
-		return negotiate.ChangeXattr, false
+	if change == native.ChangeNone && !p.sameXattrs(e) {
+		return native.ChangeXattr, false
 	}
 	return change, uncertain
 }
@@ -95,8 +96,8 @@ func (p *planner) comparesContent(same bool) bool {
 }
 
 // needNew is need unless what the target has in place of the file may not be replaced.
-func (p *planner) needNew(ctx context.Context, e *entry, found disk.Info, change negotiate.Change) error {
-	if p.t.Params.Plan.Tree && change != negotiate.ChangeNew {
+func (p *planner) needNew(ctx context.Context, e *entry, found disk.Info, change native.Change) error {
+	if p.t.Params.Plan.Tree && change != native.ChangeNew {
 		if err := p.mayReplace(e, found); err != nil {
 			return p.results.fail(e, err)
 		}
@@ -133,7 +134,7 @@ func (p *planner) haveContent(e *entry) error {
 // flushFound flushes a file that the target has already, and its name.
 func (p *planner) flushFound(e *entry) error {
 	plan, c := &p.t.Params.Plan, p.t.Params.Config
-	if plan.Durability == negotiate.DurabilityNone || !p.t.Params.Writes() {
+	if plan.Durability == wire.DurabilityNone || !p.t.Params.Writes() {
 		return nil
 	}
 	file, err := p.openOwn(e)
@@ -142,7 +143,7 @@ func (p *planner) flushFound(e *entry) error {
 	}
 	err = file.Sync()
 	_ = file.Close() // was only read
-	if err == nil && plan.Durability == negotiate.DurabilityFull {
+	if err == nil && plan.Durability == wire.DurabilityFull {
 		var at *disk.Location
 		if at, err = disk.Locate(c.File.FS, c.File.Name); err == nil {
 			err = at.Dir.Sync()

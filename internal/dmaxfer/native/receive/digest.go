@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // digests compares files that the target has with digests of the sender's. The owner of the transfer calls compare.
@@ -56,7 +56,7 @@ func (d *digests) decide(ctx context.Context, e *entry, sum digest.Sum) error {
 	case p.t.Params.Plan.Compare:
 		return p.differs(e.path)
 	}
-	return p.needNew(ctx, e, disk.Info{}, negotiate.ChangeContent)
+	return p.needNew(ctx, e, disk.Info{}, native.ChangeContent)
 }
 
 // errDecided means that an entry need not be compared any more. It is not reported.

@@ -10,7 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
@@ -60,7 +60,7 @@ func (p *planner) planDirectory(e *entry, in *directory) error {
 	case p.t.Params.Plan.Compare:
 		return p.differs(e.path)
 	case p.t.Params.Plan.DryRun:
-		p.results.wouldNeed(e, cmp.Or(e.change, negotiate.ChangeNew))
+		p.results.wouldNeed(e, cmp.Or(e.change, native.ChangeNew))
 	default:
 		p.results.commit(e)
 	}
@@ -102,7 +102,7 @@ func (p *planner) lookInto(d *directory) (absent bool, err error) {
 	case own != nil && (err == nil || d.parent != nil && noDirectory(err)):
 		return !own.Info.Mode.IsDir(), own.Err
 	case p.t.Params.Plan.DryRun && d.parent != nil && noDirectory(err):
-		d.entry.change = negotiate.ChangeType
+		d.entry.change = native.ChangeType
 		return true, p.unlessRemoved(disk.NotADirectory(d.entry.path, err))
 	case errors.Is(err, fs.ErrNotExist), p.t.Params.Plan.Compare && noDirectory(err), d.seen == nil && err == nil:
 		return true, nil

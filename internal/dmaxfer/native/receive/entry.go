@@ -11,7 +11,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // state is how far the receiver has come with an entry.
@@ -37,7 +38,7 @@ const (
 // announced, the planner, and then, for what its content becomes, lanes and jobs. It is the role.Record of the entry.
 type entry struct {
 	number   uint32
-	kind     negotiate.EntryKind
+	kind     wire.EntryKind
 	depth    int
 	name     string
 	path     string // for messages and events; set by the planner
@@ -52,17 +53,17 @@ type entry struct {
 	awaited       bool // the entry is not planned before its attributes are complete
 	overLimit     bool // its attributes exceed the limit and are not held, so that it fails
 
-	action    job.Action       // of a directory that is decided, until it is left
-	change    negotiate.Change // why it would be copied
-	directory *directory       // that contains it; nil for a root
-	waiting   []*entry         // hard links that are made when it is decided; guarded by links.mu
+	action    job.Action    // of a directory that is decided, until it is left
+	change    native.Change // why it would be copied
+	directory *directory    // that contains it; nil for a root
+	waiting   []*entry      // hard links that are made when it is decided; guarded by links.mu
 
 	// The following are set before the sender is told that the entry is needed.
 	chunked bool // it comes in chunks, although it would fit into a slot
 	resume  int64
-	holes   int64               // bytes of them that were announced; the owner of the transfer uses it
-	dropped negotiate.Discarded // why resume is 0 although something was left
-	in      *pump.Incoming      // nil: the file comes with others in one slot, or the entry has no content
+	holes   int64          // bytes of them that were announced; the owner of the transfer uses it
+	dropped wire.Discarded // why resume is 0 although something was left
+	in      *pump.Incoming // nil: the file comes with others in one slot, or the entry has no content
 
 	motion role.Motion
 
@@ -82,17 +83,17 @@ type end struct {
 	sum  digest.Sum
 }
 
-func newEntry(p *role.Params, from *negotiate.Entry) *entry {
+func newEntry(p *role.Params, from *wire.Entry) *entry {
 	e := &entry{
 		number: from.Number, kind: from.Kind, depth: from.Depth, name: string(from.Name), link: string(from.Link),
 		size: int64(from.Size), identity: from.Identity,
-		chunked: from.Flags.Has(negotiate.EntryChunked), hasAttributes: from.Flags.Has(negotiate.EntryHasMetadata),
+		chunked: from.Flags.Has(wire.EntryChunked), hasAttributes: from.Flags.Has(wire.EntryHasMetadata),
 		attributesSum: from.Xattrs,
 		meta: disk.Metadata{
 			Size: int64(from.Size), Mode: from.Mode, Modified: disk.Timestamp(from.MTime), UID: from.UID, GID: from.GID,
 		},
 	}
-	if from.Flags.Has(negotiate.EntrySizeUnknown) {
+	if from.Flags.Has(wire.EntrySizeUnknown) {
 		e.size = job.Unknown
 	}
 	if !p.Plan.Tree {

@@ -7,7 +7,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // files stores the files that come in chunks, and gives them their final names. This file is the life of one of them,
@@ -34,13 +34,13 @@ type files struct {
 
 // need answers that the content of a file is needed. A file that fits into one slot needs no preparation. One with
 // extended attributes waits until they can be held, of which it is not known yet how many bytes they have.
-func (f *files) need(ctx context.Context, e *entry, change negotiate.Change) error {
+func (f *files) need(ctx context.Context, e *entry, change native.Change) error {
 	if f.t.Params.Plan.DryRun {
 		f.results.wouldNeed(e, change)
 		return nil
 	}
 	if e.hasAttributes {
-		undecided, err := f.limits.acquire(ctx, e, f.limits.fileAttributes, negotiate.MaxMetadata, &e.attributed)
+		undecided, err := f.limits.acquire(ctx, e, f.limits.fileAttributes, native.MaxMetadata, &e.attributed)
 		if !undecided {
 			return err
 		}
@@ -56,8 +56,8 @@ func (f *files) need(ctx context.Context, e *entry, change negotiate.Change) err
 	e.enter(needed)
 	role.LogNeeded(f.results.log(e), e.resume)
 	f.t.Stats.Begins(e.size, e.resume)
-	f.replies.answer(e, negotiate.Answer{
-		Kind: negotiate.AnswerNeed, Offset: uint64(e.resume), Discarded: e.dropped,
+	f.replies.answer(e, native.Answer{
+		Kind: native.AnswerNeed, Offset: uint64(e.resume), Discarded: e.dropped,
 	})
 	return nil
 }

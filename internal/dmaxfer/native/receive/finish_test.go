@@ -7,7 +7,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // A tree stays open while a job still flushes what it has renamed, although every entry is decided and no lane is at
@@ -15,7 +15,7 @@ import (
 func TestTreeIsNotClosedWhileAJobUsesIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoneReceiver(t)
-		number := l.announces(negotiate.Entry{Kind: negotiate.EntryFile, Depth: 1, Name: []byte("f")})
+		number := l.announces(wire.Entry{Kind: wire.EntryFile, Depth: 1, Name: []byte("f")})
 		e := l.announced[number]
 		file, err := e.directory.of.Stage(e.name, nil, e.meta)
 		must(t, err)

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // limits bound what a receiver holds of entries that are not decided yet. Any goroutine of the transfer uses them.
@@ -48,7 +49,7 @@ func (l *limits) release(e *entry) {
 	defer e.mu.Unlock()
 	l.files.Release(e.permits)
 	e.permits = 0
-	if e.kind == negotiate.EntryFile {
+	if e.kind == wire.EntryFile {
 		l.fileAttributes.Release(e.attributed)
 		e.attributed = 0
 	}
@@ -59,7 +60,7 @@ func (l *limits) release(e *entry) {
 func (l *limits) holdAttributes(e *entry, bytes int64) (held bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.kind != negotiate.EntryFile {
+	if e.kind != wire.EntryFile {
 		if !l.otherAttributes.TryAcquire(bytes) {
 			return false
 		}
@@ -96,12 +97,12 @@ const senderFiles = 96
 func fileLimits(local bool) (targets, staged int64) {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil || files.Cur >= 1<<20 {
-		return maxTargets, negotiate.MaxOpen
+		return maxTargets, native.MaxOpen
 	}
 	left := int64(files.Cur) - otherFiles
 	if local {
 		left -= senderFiles
 	}
 	targets = min(max(left/2/filesOfATarget, 1), maxTargets)
-	return targets, min(max(left-targets*filesOfATarget, 1), negotiate.MaxOpen)
+	return targets, min(max(left-targets*filesOfATarget, 1), native.MaxOpen)
 }

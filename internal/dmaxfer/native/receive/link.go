@@ -6,7 +6,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // This file is the life of a symlink and of a hard link, which the planner makes at once, or when the file is decided
@@ -27,7 +27,7 @@ func (p *planner) planSymlink(e *entry) error {
 		return p.results.fail(e, err)
 	case found != nil && plan.IgnoreExisting:
 		p.results.keep(e)
-	case change == negotiate.ChangeNone:
+	case change == native.ChangeNone:
 		p.results.have(e)
 	case plan.Compare:
 		return p.differs(e.path)
@@ -46,19 +46,19 @@ func (p *planner) planSymlink(e *entry) error {
 
 // linkChange returns why a symlink is needed, and what the target has in its place; nil: nothing. Time and owner count
 // only if it may be replaced for them, or if the peer is not to learn whether it guesses a text.
-func (p *planner) linkChange(e *entry) (negotiate.Change, *disk.Info, error) {
+func (p *planner) linkChange(e *entry) (native.Change, *disk.Info, error) {
 	if e.own != nil {
 		if !p.isLink(e.path, e.link) {
-			return negotiate.ChangeContent, &e.own.Info, nil
+			return native.ChangeContent, &e.own.Info, nil
 		}
-		return negotiate.ChangeNone, &e.own.Info, nil
+		return native.ChangeNone, &e.own.Info, nil
 	}
 	info, found, err := p.stat(e)
 	if err != nil || !found {
-		return negotiate.ChangeNew, nil, err
+		return native.ChangeNew, nil, err
 	}
 	if info.Mode&fs.ModeSymlink == 0 {
-		return negotiate.ChangeType, &info, nil
+		return native.ChangeType, &info, nil
 	}
 	var link disk.Link
 	if e.directory.of != nil {
@@ -71,13 +71,13 @@ func (p *planner) linkChange(e *entry) (negotiate.Change, *disk.Info, error) {
 	}
 	switch exact := p.t.Params.Plan.Overwrite || p.t.Params.Config.HideContent; {
 	case link.Text != e.link:
-		return negotiate.ChangeContent, &info, nil
+		return native.ChangeContent, &info, nil
 	case !exact || p.sameLinkAttributes(e, link.Info):
-		return negotiate.ChangeNone, &info, nil
+		return native.ChangeNone, &info, nil
 	case link.Modified != e.meta.Modified:
-		return negotiate.ChangeTime, &info, nil
+		return native.ChangeTime, &info, nil
 	default:
-		return negotiate.ChangeOwner, &info, nil
+		return native.ChangeOwner, &info, nil
 	}
 }
 
@@ -100,15 +100,15 @@ func (p *planner) planLink(e *entry) error {
 		return nil
 	case !plan.DryRun:
 	case !found:
-		e.change = negotiate.ChangeNew
+		e.change = native.ChangeNew
 	case p.isNameOf(e.link, info):
 	default:
 		if err := p.mayReplace(e, info); err != nil {
 			return p.results.fail(e, err)
 		}
-		e.change = negotiate.ChangeContent
+		e.change = native.ChangeContent
 		if !info.Mode.IsRegular() {
-			e.change = negotiate.ChangeType
+			e.change = native.ChangeType
 		}
 	}
 	return p.results.makeLink(e)
@@ -139,7 +139,7 @@ func (r *results) makeLink(l *entry) error {
 func (r *results) hardLink(l *entry) (job.Action, error) {
 	in := l.directory.of
 	switch {
-	case r.t.Params.Plan.DryRun && l.change == negotiate.ChangeNone && !r.links.wouldMake(l.link):
+	case r.t.Params.Plan.DryRun && l.change == native.ChangeNone && !r.links.wouldMake(l.link):
 		return job.Unchanged, nil
 	case r.t.Params.Plan.DryRun:
 		return job.WouldCopy, nil
@@ -159,14 +159,14 @@ func (r *results) hardLink(l *entry) (job.Action, error) {
 // linked reports a hard link that has been made, or why it has not.
 func (r *results) linked(l *entry, action job.Action, err error) error {
 	if err != nil {
-		l.change = negotiate.ChangeNone
+		l.change = native.ChangeNone
 		return r.fail(l, err)
 	}
 	switch action {
 	case job.Unchanged:
 		r.have(l)
 	case job.WouldCopy:
-		r.wouldNeed(l, cmp.Or(l.change, negotiate.ChangeContent))
+		r.wouldNeed(l, cmp.Or(l.change, native.ChangeContent))
 	default:
 		r.commit(l)
 	}

@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // links knows what has become of the files that hard links may be other names of. Without hard links it knows nothing.
@@ -34,7 +34,7 @@ func newLinks(announced bool) *links {
 
 // plan notes a file that hard links may wait for.
 func (k *links) plan(e *entry) {
-	if k.files == nil || e.kind != negotiate.EntryFile {
+	if k.files == nil || e.kind != wire.EntryFile {
 		return
 	}
 	k.mu.Lock()
@@ -47,7 +47,7 @@ func (k *links) plan(e *entry) {
 // claim makes the caller the one that decides an entry. The caller then adds the reply for the peer, which may announce
 // another entry in its place as soon as that has been sent, and calls results.decided.
 func (k *links) claim(e *entry, as fate) (first bool) {
-	if k.files == nil || e.kind != negotiate.EntryFile {
+	if k.files == nil || e.kind != wire.EntryFile {
 		return e.decide()
 	}
 	k.mu.Lock()

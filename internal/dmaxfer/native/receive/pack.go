@@ -10,7 +10,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // packs stores the files that come in packs. This file is the life of one of them. With a durability it is staged, and
@@ -38,7 +39,7 @@ func (p *packs) store(ctx context.Context, unit *pump.Unit, content []byte) (aft
 		return nil, errHalted
 	}
 	put, staged, failed := p.storeFiles(ctx, unit, content)
-	if len(put) > 0 && p.t.Params.Plan.Durability == negotiate.DurabilityFull {
+	if len(put) > 0 && p.t.Params.Plan.Durability == wire.DurabilityFull {
 		if err := p.flushTree(); err != nil { // of their names
 			put, failed = nil, cmp.Or(failed, err)
 		}
@@ -89,7 +90,7 @@ func (p *packs) storeFiles(
 }
 
 // storeWhole writes a file of a pack. With a durability it is only staged if it may be: so many are flushed at once.
-func (p *packs) storeWhole(e *entry, f *negotiate.PackedFile, content []byte) (*disk.Staged, error) {
+func (p *packs) storeWhole(e *entry, f *native.PackedFile, content []byte) (*disk.Staged, error) {
 	plan := &p.t.Params.Plan
 	sum := digest.SumOf(plan.Digest, content, f.Check)
 	if !bytes.Equal(sum.Bytes(), f.Digest[:plan.Digest.Size()]) {
@@ -98,7 +99,7 @@ func (p *packs) storeWhole(e *entry, f *negotiate.PackedFile, content []byte) (*
 	}
 	p.t.Stats.BytesMoved(int64(len(content)))
 	e.directory.of.RemoveLeftovers(e.name) // of an interrupted transfer for which the file was large
-	if plan.Durability == negotiate.DurabilityNone || !p.staging.permits.TryAcquire(1) {
+	if plan.Durability == wire.DurabilityNone || !p.staging.permits.TryAcquire(1) {
 		return nil, e.directory.of.Put(e.name, content, e.meta)
 	}
 	file, err := e.directory.of.Stage(e.name, content, e.meta)
@@ -149,7 +150,7 @@ func (p *packs) commitStaged(ctx context.Context) error {
 		if len(batch) == 0 {
 			continue
 		}
-		full := p.t.Params.Plan.Durability == negotiate.DurabilityFull
+		full := p.t.Params.Plan.Durability == wire.DurabilityFull
 		renamed, err = p.renameStaged(ctx, batch)
 		if unreported = err == nil && full; unreported {
 			continue

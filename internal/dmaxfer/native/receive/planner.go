@@ -7,7 +7,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // planner decides in one job what a receiver needs of the entries, in their order, and creates everything but files.
@@ -31,7 +32,7 @@ type planner struct {
 }
 
 func newPlanner(t *role.Transfer, r *results, f *files) *planner {
-	return &planner{t: t, results: r, files: f, queue: make(chan *entry, negotiate.MaxOpen)}
+	return &planner{t: t, results: r, files: f, queue: make(chan *entry, native.MaxOpen)}
 }
 
 // close says that nothing follows.
@@ -98,10 +99,10 @@ func (p *planner) plan(ctx context.Context, e *entry) error {
 	if err := p.passOwn(ctx, e); err != nil {
 		return err
 	}
-	if e.kind == negotiate.EntryDirectory {
+	if e.kind == wire.EntryDirectory {
 		return p.planDirectory(e, in)
 	}
-	if e.kind == negotiate.EntrySymlink { // which has no user attributes
+	if e.kind == wire.EntrySymlink { // which has no user attributes
 		e.meta.Xattrs = nil
 		p.results.limits.dropAttributes(e)
 	}
@@ -110,9 +111,9 @@ func (p *planner) plan(ctx context.Context, e *entry) error {
 		return p.results.fail(e, notCreated(e, in.failed))
 	case e.overLimit:
 		return p.results.fail(e, errHeldAttributes(e))
-	case e.kind == negotiate.EntrySymlink:
+	case e.kind == wire.EntrySymlink:
 		return p.planSymlink(e)
-	case e.kind == negotiate.EntryHardLink:
+	case e.kind == wire.EntryHardLink:
 		return p.planLink(e)
 	case in == nil:
 		return p.planRoot(ctx, e)

@@ -13,7 +13,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Receiver is the role of the side that gets the file or the tree. The owner of the transfer uses it.
@@ -148,8 +149,8 @@ func misplaced(err error) error {
 		digest.ErrRange, digest.ErrOverlap, digest.ErrOrder, digest.ErrParked, digest.ErrCheck,
 	} {
 		if errors.Is(err, why) {
-			return &negotiate.Error{
-				State: negotiate.Transferring, Message: negotiate.TypeChunks, Err: negotiate.ErrMalformed,
+			return &wire.Error{
+				State: native.Transferring, Message: wire.TypeChunks, Err: wire.ErrMalformed,
 				Detail: err.Error(),
 			}
 		}
@@ -172,31 +173,31 @@ func (r *Receiver) endLanes() {
 }
 
 // Handle implements role.Role.
-func (r *Receiver) Handle(ctx context.Context, step negotiate.NativeStep) error {
+func (r *Receiver) Handle(ctx context.Context, step native.Step) error {
 	switch step.Event {
-	case negotiate.TransferBegun:
+	case native.TransferBegun:
 		return nil
-	case negotiate.None: // the sender confirms that an entry has failed
+	case native.None: // the sender confirms that an entry has failed
 		return r.settled(ctx)
-	case negotiate.EntriesAnnounced:
+	case native.EntriesAnnounced:
 		return r.announce(ctx, step.Entries)
-	case negotiate.PeerMetadata:
+	case native.PeerMetadata:
 		return r.addAttributes(step.Entry, step.Metadata)
-	case negotiate.Announced:
+	case native.Announced:
 		return r.takeChunks(ctx, step.Records)
-	case negotiate.Packed:
+	case native.Packed:
 		r.takePack(step.Pack)
 		return nil
-	case negotiate.PeerEnded:
+	case native.PeerEnded:
 		return r.endFile(ctx, step)
-	case negotiate.PeerSum:
+	case native.PeerSum:
 		return r.compare(ctx, step)
-	case negotiate.EntryFailed:
+	case native.EntryFailed:
 		if err := r.withdrawn(step.Failure); err != nil {
 			return err
 		}
 		return r.settled(ctx)
-	case negotiate.PeerFinish:
+	case native.PeerFinish:
 		r.t.Stats.PeerNamed(step.Transport)
 		return r.finish(ctx, step.Missing)
 	}
@@ -212,7 +213,7 @@ func (r *Receiver) undecided(number uint32) *entry {
 }
 
 // takeChunks passes chunks to the lanes. Those of a file that has failed are only acknowledged.
-func (r *Receiver) takeChunks(ctx context.Context, records []negotiate.Record) error {
+func (r *Receiver) takeChunks(ctx context.Context, records []native.Record) error {
 	for i := range records {
 		e := r.undecided(records[i].Entry)
 		if e != nil && r.countsTooManyHoles(e, &records[i]) {
@@ -231,8 +232,8 @@ func (r *Receiver) takeChunks(ctx context.Context, records []negotiate.Record) e
 }
 
 // countsTooManyHoles bounds what a few records, of up to the whole file each, can have this side read or digest.
-func (r *Receiver) countsTooManyHoles(e *entry, record *negotiate.Record) bool {
-	if record.Kind != negotiate.HoleRecord {
+func (r *Receiver) countsTooManyHoles(e *entry, record *native.Record) bool {
+	if record.Kind != native.HoleRecord {
 		return false
 	}
 	e.holes += int64(record.Length)
@@ -240,7 +241,7 @@ func (r *Receiver) countsTooManyHoles(e *entry, record *negotiate.Record) bool {
 }
 
 // takePack passes whole files to the lanes, which leave out those that have failed.
-func (r *Receiver) takePack(pack negotiate.Pack) {
+func (r *Receiver) takePack(pack native.Pack) {
 	entries := make([]*entry, len(pack.Files))
 	for i := range pack.Files {
 		entries[i] = r.undecided(pack.Files[i].Entry)
@@ -249,7 +250,7 @@ func (r *Receiver) takePack(pack negotiate.Pack) {
 }
 
 // endFile notes what the sender has read of a file.
-func (r *Receiver) endFile(ctx context.Context, step negotiate.NativeStep) error {
+func (r *Receiver) endFile(ctx context.Context, step native.Step) error {
 	sum, err := digest.NewSum(r.t.Params.Plan.Digest, step.Digest)
 	if err != nil {
 		return err
@@ -261,7 +262,7 @@ func (r *Receiver) endFile(ctx context.Context, step negotiate.NativeStep) error
 }
 
 // compare has a file compared with the digest of the sender's.
-func (r *Receiver) compare(ctx context.Context, step negotiate.NativeStep) error {
+func (r *Receiver) compare(ctx context.Context, step native.Step) error {
 	sum, err := digest.NewSum(r.t.Params.SumAlgorithm(), step.Digest)
 	if err != nil {
 		return err
@@ -273,7 +274,7 @@ func (r *Receiver) compare(ctx context.Context, step negotiate.NativeStep) error
 }
 
 // withdrawn ends an entry that the sender could not send.
-func (r *Receiver) withdrawn(f negotiate.Failure) error {
+func (r *Receiver) withdrawn(f native.Failure) error {
 	err := role.Failed(f)
 	if !r.t.Params.Tolerant() {
 		return err
@@ -322,7 +323,7 @@ func (r *Receiver) Flush(ctx context.Context) error {
 func (r *Receiver) Grace() time.Duration {
 	needed, unended := 0, int64(0)
 	for open := range r.t.Session.OpenEntries() {
-		if open.Phase == negotiate.PhaseNeeded || open.Phase == negotiate.PhaseEnded {
+		if open.Phase == native.PhaseNeeded || open.Phase == native.PhaseEnded {
 			needed++
 		}
 		if e, is := open.Record.(*entry); is && !e.isDecided() {
@@ -404,12 +405,12 @@ func worthless(failed error) bool {
 	if errors.Is(failed, job.ErrSourceChanged) || errors.Is(failed, job.ErrDigest) {
 		return true
 	}
-	aborted, is := errors.AsType[*negotiate.PeerAborted](failed)
+	aborted, is := errors.AsType[*native.PeerAborted](failed)
 	if !is {
 		return false
 	}
 	switch aborted.Code {
-	case negotiate.AbortSourceChanged, negotiate.AbortDigest, negotiate.AbortRefused:
+	case wire.AbortSourceChanged, wire.AbortDigest, wire.AbortRefused:
 		return true
 	}
 	return false

@@ -5,7 +5,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // replies are what lanes and jobs have for the sender. Any goroutine of the transfer adds to them; the owner of the
@@ -14,8 +14,8 @@ type replies struct {
 	t   *role.Transfer
 	box *pump.Batch[pump.Reply]
 
-	acks     []negotiate.Ack
-	answers  []negotiate.Answer
+	acks     []native.Ack
+	answers  []native.Answer
 	results  []uint32
 	failures []failure
 }
@@ -32,13 +32,13 @@ func newReplies(t *role.Transfer) *replies {
 	return &replies{
 		t:       t,
 		box:     pump.NewBatch[pump.Reply](2*int(t.Params.Plan.Depth), t.Params.Batch()),
-		acks:    make([]negotiate.Ack, 0, negotiate.MaxAcks(most)),
-		answers: make([]negotiate.Answer, 0, negotiate.MaxAnswers(most)),
-		results: make([]uint32, 0, negotiate.MaxResults(most)),
+		acks:    make([]native.Ack, 0, native.MaxAcks(most)),
+		answers: make([]native.Answer, 0, native.MaxAnswers(most)),
+		results: make([]uint32, 0, native.MaxResults(most)),
 	}
 }
 
-func (r *replies) answer(e *entry, a negotiate.Answer) {
+func (r *replies) answer(e *entry, a native.Answer) {
 	a.Entry = e.number
 	r.box.Add(pump.Reply{Other: a})
 }
@@ -64,14 +64,14 @@ func (r *replies) flush(ctx context.Context) error {
 		}
 	}
 	most := cap(r.t.Message)
-	if err := sendList(ctx, r.t, negotiate.MaxAcks(most), r.acks, r.t.Session.Acks); err != nil {
+	if err := sendList(ctx, r.t, native.MaxAcks(most), r.acks, r.t.Session.Acks); err != nil {
 		return err
 	}
 	r.answers, r.results = r.answers[:0], r.results[:0]
 	r.failures = r.failures[:0]
 	for i := range replies {
 		switch reply := replies[i].Other.(type) {
-		case negotiate.Answer:
+		case native.Answer:
 			r.answers = append(r.answers, reply)
 		case []uint32:
 			r.results = append(r.results, reply...)
@@ -83,20 +83,20 @@ func (r *replies) flush(ctx context.Context) error {
 }
 
 func (r *replies) sendOutcomes(ctx context.Context, most int) error {
-	if r.t.Session.State() == negotiate.Cancelling {
+	if r.t.Session.State() == native.Cancelling {
 		r.answers = r.answers[:0] // a sender that has given up wants none
 	}
-	if err := sendList(ctx, r.t, negotiate.MaxAnswers(most), r.answers, r.t.Session.Answers); err != nil {
+	if err := sendList(ctx, r.t, native.MaxAnswers(most), r.answers, r.t.Session.Answers); err != nil {
 		return err
 	}
-	if err := sendList(ctx, r.t, negotiate.MaxResults(most), r.results, r.t.Session.Results); err != nil {
+	if err := sendList(ctx, r.t, native.MaxResults(most), r.results, r.t.Session.Results); err != nil {
 		return err
 	}
 	for _, f := range r.failures {
 		if !f.late && !r.t.Session.MayFail(f.entry) {
 			continue // the sender has failed it, too
 		}
-		message, err := r.t.Session.Fail(r.t.Message, negotiate.Failure{
+		message, err := r.t.Session.Fail(r.t.Message, native.Failure{
 			Entry: f.entry, Code: r.t.Link.Code(f.err), Text: f.err.Error(),
 		})
 		if err != nil {

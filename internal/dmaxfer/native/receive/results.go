@@ -9,7 +9,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // results decides entries, and tells the sender and the user. Any goroutine of the transfer calls it.
@@ -39,7 +40,7 @@ func (r *results) commit(entries ...*entry) {
 	}
 	r.replies.committed(numbers)
 	for _, e := range claimed {
-		if e.depth == 0 && e.kind == negotiate.EntryFile {
+		if e.depth == 0 && e.kind == wire.EntryFile {
 			r.rootDecided.Store(true)
 		}
 		r.decided(e, job.Copied, nil)
@@ -49,16 +50,16 @@ func (r *results) commit(entries ...*entry) {
 // have answers that the target has an entry already.
 func (r *results) have(e *entry) {
 	if r.links.claim(e, made) {
-		r.replies.answer(e, negotiate.Answer{Kind: negotiate.AnswerHave})
+		r.replies.answer(e, native.Answer{Kind: native.AnswerHave})
 		r.decided(e, job.Unchanged, nil)
 	}
 }
 
 // wouldNeed answers in a dry run that an entry would be needed, and why.
-func (r *results) wouldNeed(e *entry, change negotiate.Change) {
+func (r *results) wouldNeed(e *entry, change native.Change) {
 	if r.links.claim(e, wouldBeMade) {
 		e.change = change
-		r.replies.answer(e, negotiate.Answer{Kind: negotiate.AnswerNeed, Change: change})
+		r.replies.answer(e, native.Answer{Kind: native.AnswerNeed, Change: change})
 		r.decided(e, job.WouldCopy, nil)
 	}
 }
@@ -67,7 +68,7 @@ func (r *results) wouldNeed(e *entry, change negotiate.Change) {
 // not the sender's are not made.
 func (r *results) keep(e *entry) {
 	if r.links.claim(e, notMade) {
-		r.replies.answer(e, negotiate.Answer{Kind: negotiate.AnswerExists})
+		r.replies.answer(e, native.Answer{Kind: native.AnswerExists})
 		r.decided(e, job.Existing, nil)
 	}
 }

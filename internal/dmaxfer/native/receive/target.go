@@ -7,7 +7,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // target is what a receiver writes to: a partial file that is renamed in the end, or a stream.
@@ -16,7 +16,7 @@ type target interface {
 
 	// resumable returns how many bytes an earlier transfer has left, and why they are not used. warnings returns
 	// sentences about that, and about a name that is not the usual one.
-	resumable() (int64, negotiate.Discarded)
+	resumable() (int64, wire.Discarded)
 	warnings() []string
 
 	// allocate preallocates the target.

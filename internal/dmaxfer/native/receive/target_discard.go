@@ -5,7 +5,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // discardTarget is the target of a measurement: it stores nothing.
@@ -16,7 +16,7 @@ var _ target = discardTarget{}
 func (discardTarget) ReadAt([]byte, int64) error                              { return nil }
 func (discardTarget) WriteAt([]byte, int64) error                             { return nil }
 func (discardTarget) Punch(int64, int64) error                                { return nil }
-func (discardTarget) resumable() (int64, negotiate.Discarded)                 { return 0, 0 }
+func (discardTarget) resumable() (int64, wire.Discarded)                      { return 0, 0 }
 func (discardTarget) warnings() []string                                      { return nil }
 func (discardTarget) allocate(context.Context) error                          { return nil }
 func (discardTarget) concurrent() bool                                        { return true }

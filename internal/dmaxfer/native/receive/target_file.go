@@ -8,13 +8,14 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // fileTarget is a file that gets its final name when it is complete.
 type fileTarget struct {
 	partial  *disk.Partial
-	plan     *negotiate.Plan
+	plan     *native.Plan
 	known    bool // the size was announced
 	progress *job.Progress
 	length   int64 // bytes that are verified
@@ -30,7 +31,7 @@ func openFileTarget(t *role.Params, e *entry) (*fileTarget, error) {
 		Digest:    byte(plan.Digest),
 		Overwrite: plan.Overwrite, Backup: c.Backup, Resume: !c.NoResume, Sparse: plan.Sparse,
 		Fill:        t.Layout().Lanes > 1,
-		WriteBehind: plan.Durability != negotiate.DurabilityNone,
+		WriteBehind: plan.Durability != wire.DurabilityNone,
 		Preserve:    disk.Preserve{Mode: known, Times: known, Owner: known && plan.Owner, Xattrs: plan.XAttr},
 	}
 	var partial *disk.Partial
@@ -57,7 +58,7 @@ func (f *fileTarget) WriteAt(chunk []byte, offset int64) error {
 // Punch implements pump.Target.
 func (f *fileTarget) Punch(offset, length int64) error { return f.partial.Punch(offset, length) }
 
-func (f *fileTarget) resumable() (int64, negotiate.Discarded) {
+func (f *fileTarget) resumable() (int64, wire.Discarded) {
 	return f.partial.Resumable(), f.partial.DiscardedBecause()
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // streamTarget writes chunks to a stream, to which they come in order.
@@ -90,12 +90,12 @@ func (s *streamTarget) finish(context.Context, digest.Sum, disk.Metadata) error 
 	return nil
 }
 
-func (s *streamTarget) resumable() (int64, negotiate.Discarded) { return 0, 0 }
-func (s *streamTarget) warnings() []string                      { return nil }
-func (s *streamTarget) allocate(context.Context) error          { return nil }
-func (s *streamTarget) concurrent() bool                        { return false }
-func (s *streamTarget) advance(int64) error                     { return nil }
-func (s *streamTarget) commit() error                           { return nil }
+func (s *streamTarget) resumable() (int64, wire.Discarded) { return 0, 0 }
+func (s *streamTarget) warnings() []string                 { return nil }
+func (s *streamTarget) allocate(context.Context) error     { return nil }
+func (s *streamTarget) concurrent() bool                   { return false }
+func (s *streamTarget) advance(int64) error                { return nil }
+func (s *streamTarget) commit() error                      { return nil }
 
 // The following have nothing to close: a stream that is not finished is closed when the transfer's context ends.
 

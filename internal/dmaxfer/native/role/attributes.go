@@ -9,7 +9,8 @@ import (
 	"sync"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Extended attributes are sent as one blob: for each the length of its name and of its value, 4 bytes each and
@@ -18,8 +19,8 @@ import (
 const attributeHeader = 8
 
 // errAttributes blames the sender.
-var errAttributes = &negotiate.Error{
-	State: negotiate.Transferring, Message: negotiate.TypeMetadata, Err: negotiate.ErrMalformed,
+var errAttributes = &wire.Error{
+	State: native.Transferring, Message: wire.TypeMetadata, Err: wire.ErrMalformed,
 	Detail: "malformed extended attributes from the peer",
 }
 
@@ -36,9 +37,9 @@ func ReadAttributes(file disk.File, path string) ([]byte, error) {
 // EncodeWithin encodes extended attributes that fit into METADATA.
 func EncodeWithin(attributes []disk.Xattr, path string) ([]byte, error) {
 	blob := EncodeAttributes(attributes)
-	if len(blob) > negotiate.MaxMetadata {
+	if len(blob) > native.MaxMetadata {
 		return nil, disk.NewError(disk.ErrSource, nil, "leave xattr out of --preserve",
-			"%s has %d bytes of extended attributes, more than %d", path, len(blob), negotiate.MaxMetadata)
+			"%s has %d bytes of extended attributes, more than %d", path, len(blob), native.MaxMetadata)
 	}
 	return blob, nil
 }

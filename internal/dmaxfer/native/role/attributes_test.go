@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // encoded returns one attribute with these lengths, true or not.
@@ -67,7 +67,7 @@ func TestMalformedAttributes(t *testing.T) {
 		"a second that is cut":  append(slices.Clone(good), good[:len(good)-1]...),
 		"a header and no bytes": encoded(1, 0, ""),
 	} {
-		if _, err := DecodeAttributes(blob); !errors.Is(err, negotiate.ErrMalformed) {
+		if _, err := DecodeAttributes(blob); !errors.Is(err, wire.ErrMalformed) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

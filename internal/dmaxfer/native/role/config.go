@@ -13,13 +13,14 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Config is one transfer with one peer. The zero value of a limit is no limit. Of the two sides' values for Digest and
 // Durability the stronger counts.
 type Config struct {
-	Side      negotiate.Side
+	Side      wire.Side
 	Conn      comch.Conn
 	Memory    window.Memory
 	Paths     job.Paths // that this side can and will use
@@ -43,7 +44,7 @@ type Config struct {
 	Restarted bool
 
 	Digest        digest.Algorithm
-	Durability    negotiate.Durability
+	Durability    wire.Durability
 	Expect        *digest.Sum // the only content that may be transferred; nil: any
 	Readback      bool        // a receiver reads the target back from the disk before it commits
 	NoSparse      bool        // holes are filled with zeros
@@ -74,8 +75,8 @@ type Config struct {
 	MaxHoles    int64           // bytes of holes whose zeros have to be digested or read back
 
 	Software string // name and version for the peer: printable ASCII, at most 64 bytes
-	Word     negotiate.Word
-	Location negotiate.Location
+	Word     native.Word
+	Location native.Location
 	Log      zerolog.Logger
 	StallLog zerolog.Logger // of what the transfer waited for when it was given up because of a timeout
 	Progress *job.Progress
@@ -91,9 +92,9 @@ type Placement interface {
 }
 
 // Hello returns what this side has and wishes.
-func (c *Config) Hello() negotiate.Hello {
+func (c *Config) Hello() native.Hello {
 	chunk, depth := c.window(0, c.sizing())
-	h := negotiate.Hello{
+	h := native.Hello{
 		Digest: c.digest(), Durability: c.Durability, Flags: c.flags(),
 		Chunk: chunk, Depth: depth, Software: c.Software, Word: c.Word, Location: c.Location,
 	}
@@ -112,28 +113,28 @@ func (c *Config) digest() digest.Algorithm {
 	return c.Digest
 }
 
-func (c *Config) flags() negotiate.Flags {
-	var flags negotiate.Flags
-	for flag, set := range map[negotiate.Flags]bool{
-		negotiate.FlagFile:          c.File.Source != nil || c.File.Exists && !c.File.Directory,
-		negotiate.FlagTree:          c.File.Directory,
-		negotiate.FlagStream:        c.File.Stream,
-		negotiate.FlagOverwrite:     c.File.Overwrite,
-		negotiate.FlagNoSparse:      c.NoSparse || c.File.Dense(),
-		negotiate.FlagReadback:      c.Readback,
-		negotiate.FlagOwner:         c.Owner,
-		negotiate.FlagXAttr:         c.Xattrs,
-		negotiate.FlagAllowChanging: c.AllowChanging,
-		negotiate.FlagLinks:         c.HardLinks,
-		negotiate.FlagChecksum:      c.Checksum || c.Expect != nil,
-		negotiate.FlagDryRun:        c.DryRun,
-		negotiate.FlagRefuseSame:    c.RefuseSame,
-		negotiate.FlagFailFast:      c.FailFast,
-		negotiate.FlagNoDMA:         !c.Paths.Has(negotiate.PathDMA),
-		negotiate.FlagReceives:      c.Use == job.TargetUse,
+func (c *Config) flags() native.Flags {
+	var flags native.Flags
+	for flag, set := range map[native.Flags]bool{
+		native.FlagFile:          c.File.Source != nil || c.File.Exists && !c.File.Directory,
+		native.FlagTree:          c.File.Directory,
+		native.FlagStream:        c.File.Stream,
+		native.FlagOverwrite:     c.File.Overwrite,
+		native.FlagNoSparse:      c.NoSparse || c.File.Dense(),
+		native.FlagReadback:      c.Readback,
+		native.FlagOwner:         c.Owner,
+		native.FlagXAttr:         c.Xattrs,
+		native.FlagAllowChanging: c.AllowChanging,
+		native.FlagLinks:         c.HardLinks,
+		native.FlagChecksum:      c.Checksum || c.Expect != nil,
+		native.FlagDryRun:        c.DryRun,
+		native.FlagRefuseSame:    c.RefuseSame,
+		native.FlagFailFast:      c.FailFast,
+		native.FlagNoDMA:         !c.Paths.Has(wire.PathDMA),
+		native.FlagReceives:      c.Use == job.TargetUse,
 
-		negotiate.FlagIgnoreExisting: c.File.IgnoreExisting,
-		negotiate.FlagUnfinished:     c.File.Unfinished,
+		native.FlagIgnoreExisting: c.File.IgnoreExisting,
+		native.FlagUnfinished:     c.File.Unfinished,
 	} {
 		if set {
 			flags |= flag
@@ -148,18 +149,18 @@ func (c *Config) flags() negotiate.Flags {
 }
 
 // pathFlags is the only table of the flags by which a side says that it can use a path. For PathDMA there is
-// negotiate.FlagNoDMA.
-var pathFlags = map[negotiate.Path]negotiate.Flags{
-	negotiate.PathFast: negotiate.FlagFast, negotiate.PathTLS: negotiate.FlagTLS,
-	negotiate.PathMessages: negotiate.FlagMessages, negotiate.PathRMA: negotiate.FlagRMA,
-	negotiate.PathTCP: negotiate.FlagTCP,
+// native.FlagNoDMA.
+var pathFlags = map[wire.Path]native.Flags{
+	wire.PathFast: native.FlagFast, wire.PathTLS: native.FlagTLS,
+	wire.PathMessages: native.FlagMessages, wire.PathRMA: native.FlagRMA,
+	wire.PathTCP: native.FlagTCP,
 }
 
 // PathsOf returns the paths that the flags of a HELLO stand for.
-func PathsOf(flags negotiate.Flags) job.Paths {
+func PathsOf(flags native.Flags) job.Paths {
 	var p job.Paths
-	if !flags.Has(negotiate.FlagNoDMA) {
-		p = job.PathsOf(negotiate.PathDMA)
+	if !flags.Has(native.FlagNoDMA) {
+		p = job.PathsOf(wire.PathDMA)
 	}
 	for path, flag := range pathFlags {
 		if flags.Has(flag) {

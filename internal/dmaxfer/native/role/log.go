@@ -5,21 +5,22 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // This file logs at level DEBUG what changes in a transfer. docs/TROUBLESHOOTING.md lists the lines.
 
 // LogEntry begins a line about an entry. It is nil at other levels, which costs next to nothing: a tree has many
 // entries.
-func (p *Params) LogEntry(number uint32, path string, kind negotiate.EntryKind) *zerolog.Event {
+func (p *Params) LogEntry(number uint32, path string, kind wire.EntryKind) *zerolog.Event {
 	if !p.logsChanges {
 		return nil
 	}
 	return p.entryLine(number, path, kind)
 }
 
-func (p *Params) entryLine(number uint32, path string, kind negotiate.EntryKind) *zerolog.Event {
+func (p *Params) entryLine(number uint32, path string, kind wire.EntryKind) *zerolog.Event {
 	if path == "" {
 		path = "." // the directory itself
 	}
@@ -42,7 +43,7 @@ func LogNeeded(event *zerolog.Event, resume int64) {
 }
 
 // LogPeer says who the peer is and what it can do.
-func (p *Params) LogPeer(peer negotiate.Hello) {
+func (p *Params) LogPeer(peer native.Hello) {
 	event := p.Config.Log.Debug()
 	if event == nil {
 		return

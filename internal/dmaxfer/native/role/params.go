@@ -12,7 +12,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
@@ -20,7 +21,7 @@ import (
 // change during the transfer.
 type Params struct {
 	Config *Config
-	Plan   negotiate.Plan
+	Plan   native.Plan
 
 	logsChanges bool // the log has level DEBUG
 }
@@ -41,15 +42,15 @@ func (p *Params) Writes() bool { return !p.Plan.DryRun && !p.Plan.Compare }
 
 // FailsLate reports whether an entry that the receiver has may fail nevertheless: the attributes of a directory are set
 // after its content.
-func (p *Params) FailsLate(kind negotiate.EntryKind) bool {
-	return kind == negotiate.EntryDirectory && p.Writes()
+func (p *Params) FailsLate(kind wire.EntryKind) bool {
+	return kind == wire.EntryDirectory && p.Writes()
 }
 
 // Durability returns what a target has when it is committed. That of a stream is not known, nor that of what is only
 // compared.
-func (p *Params) Durability() negotiate.Durability {
+func (p *Params) Durability() wire.Durability {
 	if p.Plan.StreamTarget || p.Plan.Compare {
-		return negotiate.DurabilityNone
+		return wire.DurabilityNone
 	}
 	return p.Plan.Durability
 }
@@ -101,7 +102,7 @@ func (p *Params) Packs(info disk.Info) bool {
 
 // LongestLink returns how many bytes the text of a link may have beside a name.
 func (p *Params) LongestLink(name int) int {
-	return p.Config.Conn.MaxMessage() - negotiate.MaxEntrySize(name, 0)
+	return p.Config.Conn.MaxMessage() - native.MaxEntrySize(name, 0)
 }
 
 // InOrder reports whether chunks have to be taken in the order of their offsets.
@@ -119,7 +120,7 @@ func (p *Params) Layout() window.Layout {
 		Chunk: int64(p.Plan.Chunk), Depth: int(p.Plan.Depth),
 	}
 	l.Lanes = min(cmp.Or(p.Config.Lanes, MaxLanes), l.Depth)
-	if most := int(p.Config.traits().Lanes); l.Path == negotiate.PathFast && most > 0 {
+	if most := int(p.Config.traits().Lanes); l.Path == wire.PathFast && most > 0 {
 		l.Lanes = min(l.Lanes, most)
 	}
 	if p.InOrder() ||
@@ -130,8 +131,8 @@ func (p *Params) Layout() window.Layout {
 		return l
 	}
 	l.Buffers = l.LaneSlots(0)
-	copies := l.Path.Pushed() || l.Path == negotiate.PathDMA && p.Config.Side.Initiates() ||
-		l.Path == negotiate.PathRMA && !p.Config.traits().Distant
+	copies := l.Path.Pushed() || l.Path == wire.PathDMA && p.Config.Side.Initiates() ||
+		l.Path == wire.PathRMA && !p.Config.traits().Distant
 	if copies && !p.InOrder() {
 		l.Buffers = 1
 	}
@@ -178,8 +179,8 @@ func (p *Params) Pinning(size int64) pump.Pinning {
 // Check refuses what the peer may want and this side's user does not.
 func (p *Params) Check() error {
 	if use := p.Config.Use; use != job.AnyUse && p.Sends() != (use == job.SourceUse) {
-		return &negotiate.Error{
-			State: negotiate.AwaitHello, Message: negotiate.TypeHello, Err: negotiate.ErrMalformed,
+		return &wire.Error{
+			State: native.AwaitHello, Message: wire.TypeHello, Err: wire.ErrMalformed,
 			Detail: "the peer reverses the direction that was agreed on",
 		}
 	}
@@ -189,8 +190,8 @@ func (p *Params) Check() error {
 			e.Algorithm(), p.Config.Side.Other(), p.Plan.Digest)
 	}
 	if p.Config.File.Discards && p.Plan.Tree {
-		return &negotiate.Error{
-			State: negotiate.AwaitHello, Message: negotiate.TypeHello, Err: negotiate.ErrMalformed,
+		return &wire.Error{
+			State: native.AwaitHello, Message: wire.TypeHello, Err: wire.ErrMalformed,
 			Detail: "a directory for a measurement",
 		}
 	}
@@ -225,10 +226,10 @@ func (p *Params) CheckSize(bytes int64) error {
 
 // CheckFile refuses a file that the protocol cannot carry.
 func CheckFile(path string, bytes int64) error {
-	if bytes > negotiate.MaxSize {
+	if bytes > wire.MaxSize {
 		return disk.NewError(disk.ErrSource, nil, "exclude it, or split it",
 			"%s is too large: %s exceeds the protocol's limit of %s",
-			path, quantity.Bytes(uint64(bytes)), quantity.Bytes(negotiate.MaxSize))
+			path, quantity.Bytes(uint64(bytes)), quantity.Bytes(wire.MaxSize))
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package role
 
-import "github.com/dma-copy/dma-copy/internal/negotiate"
+import (
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+)
 
 // Record is what a role knows about an entry of the transfer. The session keeps it, from the announcement of the entry
 // until another one takes its place; there is no other table of entries.
@@ -15,13 +17,13 @@ type Record interface {
 
 // Motion counts for how many heartbeats nothing has happened to an entry.
 type Motion struct {
-	phase negotiate.OpenPhase // 0 before the first heartbeat
+	phase native.OpenPhase // 0 before the first heartbeat
 	acked uint64
 	still int // heartbeats
 }
 
 // Beat is called at each heartbeat, with the state of the entry in the session.
-func (m *Motion) Beat(phase negotiate.OpenPhase, acked uint64) {
+func (m *Motion) Beat(phase native.OpenPhase, acked uint64) {
 	if m.phase == phase && m.acked == acked {
 		m.still++
 		return
@@ -30,7 +32,7 @@ func (m *Motion) Beat(phase negotiate.OpenPhase, acked uint64) {
 }
 
 // Still returns the number of heartbeats since the entry was first seen as it is now.
-func (m *Motion) Still(phase negotiate.OpenPhase, acked uint64) int {
+func (m *Motion) Still(phase native.OpenPhase, acked uint64) int {
 	if m.phase == phase && m.acked == acked {
 		return m.still
 	}

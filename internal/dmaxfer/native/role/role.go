@@ -8,7 +8,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Role is what a side does in the transfer: it is the sender or the receiver. The owner of the transfer calls it.
@@ -20,7 +21,7 @@ type Role interface {
 	WindowOpened(ctx context.Context, w *window.Window) error
 
 	// Handle does what a message of the peer asks of this role.
-	Handle(ctx context.Context, step negotiate.NativeStep) error
+	Handle(ctx context.Context, step native.Step) error
 
 	// Outbox returns what the lanes have for the peer, and Flush sends it; nil before there are lanes.
 	Outbox() Outbox
@@ -55,7 +56,7 @@ type Outbox interface {
 // Transfer is what a role has of the transfer that it belongs to.
 type Transfer struct {
 	Params  *Params
-	Session *negotiate.NativeSession // the owner of the transfer uses it
+	Session *native.Session // the owner of the transfer uses it
 	Link    Link
 	Stats   *Stats
 	Message []byte // reused for each message, by the owner of the transfer
@@ -74,7 +75,7 @@ type Link interface {
 	Post(call Call)
 
 	// Code returns the exit code for an error, for the peer.
-	Code(err error) negotiate.AbortCode
+	Code(err error) wire.AbortCode
 
 	// Poller lets the lanes exchange messages with the peer until ctx ends.
 	Poller(ctx context.Context) pump.Poller
@@ -94,7 +95,7 @@ func Nothing(context.Context) error { return nil }
 func FailWith(err error) Call { return func(context.Context) error { return err } }
 
 // Failed returns the error of an entry that the peer has failed.
-func Failed(f negotiate.Failure) error { return &negotiate.PeerAborted{Code: f.Code, Text: f.Text} }
+func Failed(f native.Failure) error { return &native.PeerAborted{Code: f.Code, Text: f.Text} }
 
 // CloseWindow releases a window as soon as nothing moves any more, so that a failure is one of the transfer.
 func CloseWindow(w *window.Window) error {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // The sizes and waits of this protocol. Sizes are in bytes.
@@ -156,7 +156,7 @@ func (c *Config) chunk(size int64, s sizing) uint32 {
 	if limit := c.slowestLimit(); limit > 0 {
 		wanted = min(wanted, limit/pacedChunks) // each chunk is progress that the peer sees
 	}
-	wanted = min(max(wanted, negotiate.MinChunk), negotiate.MaxChunk)
+	wanted = min(max(wanted, wire.MinChunk), wire.MaxChunk)
 	return 1 << (bits.Len64(uint64(wanted)) - 1)
 }
 
@@ -191,7 +191,7 @@ func (c *Config) depth(size int64, chunk uint32, s sizing) uint32 {
 	if wanted == 0 {
 		wanted = c.suitableDepth(size, int64(chunk), s)
 	}
-	wanted = min(wanted, negotiate.MaxDepth)
+	wanted = min(wanted, wire.MaxDepth)
 	if s.Deepest > 0 {
 		wanted = min(wanted, s.Deepest)
 	}

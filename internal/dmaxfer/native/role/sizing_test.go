@@ -9,16 +9,17 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"golang.org/x/time/rate"
 )
 
 // With a bandwidth limit chunks are so small that the peer sees progress, unless they could not be smaller.
 func TestPacedChunksAreSmall(t *testing.T) {
 	for bandwidth, want := range map[int64]uint32{
-		0: 512 << 10, 1 << 30: 512 << 10, 2 << 20: 256 << 10, 100_000: 8192, 1: negotiate.MinChunk,
+		0: 512 << 10, 1 << 30: 512 << 10, 2 << 20: 256 << 10, 100_000: 8192, 1: wire.MinChunk,
 	} {
-		c := Config{Side: negotiate.DPU, Bandwidth: bandwidth}
+		c := Config{Side: wire.DPU, Bandwidth: bandwidth}
 		if got, _ := c.window(0, sizing{}); got != want {
 			t.Errorf("at %d bytes per second chunks have %d bytes, not %d", bandwidth, got, want)
 		}
@@ -29,7 +30,7 @@ func TestPacedChunksAreSmall(t *testing.T) {
 // leaves the choice to the DPU.
 func TestSmallFilesGetSmallWindows(t *testing.T) {
 	const unknown = 0
-	dpu, host := Config{Side: negotiate.DPU}, Config{Side: negotiate.Host}
+	dpu, host := Config{Side: wire.DPU}, Config{Side: wire.Host}
 	for _, c := range []struct {
 		config       Config
 		size         int64
@@ -44,9 +45,9 @@ func TestSmallFilesGetSmallWindows(t *testing.T) {
 		{dpu, 2 << 30, 512 << 10, 16},
 		{dpu, math.MaxInt64, 512 << 10, 16},
 		{host, 2 << 20, 2 << 20, 32},
-		{Config{Side: negotiate.DPU, Chunk: 1 << 20}, 64 << 20, 1 << 20, 8},
-		{Config{Side: negotiate.DPU, Depth: 4}, 1 << 30, 512 << 10, 4},
-		{Config{Side: negotiate.DPU, Depth: 1 << 20}, 1 << 30, 512 << 10, negotiate.MaxDepth},
+		{Config{Side: wire.DPU, Chunk: 1 << 20}, 64 << 20, 1 << 20, 8},
+		{Config{Side: wire.DPU, Depth: 4}, 1 << 30, 512 << 10, 4},
+		{Config{Side: wire.DPU, Depth: 1 << 20}, 1 << 30, 512 << 10, wire.MaxDepth},
 	} {
 		if chunk, depth := c.config.window(c.size, sizing{}); chunk != c.chunk || depth != c.depth {
 			t.Errorf("%s, chunk %d and depth %d asked for, %d bytes: %d slots of %d bytes",
@@ -85,9 +86,9 @@ func TestSmallFilesGetSmallWindows(t *testing.T) {
 
 // Where a chunk may take long each has a message of its own, and elsewhere a message stands for at most maxBatch.
 func TestBatches(t *testing.T) {
-	plan := func(slots, chunk uint32) negotiate.Plan { return negotiate.Plan{Depth: slots, Chunk: chunk} }
+	plan := func(slots, chunk uint32) native.Plan { return native.Plan{Depth: slots, Chunk: chunk} }
 	for name, c := range map[string]struct {
-		plan   negotiate.Plan
+		plan   native.Plan
 		config Config
 		stream bool
 		size   int64 // of the source; 0: it is the peer's
@@ -101,7 +102,7 @@ func TestBatches(t *testing.T) {
 		"stream":                  {plan: plan(16, 512<<10), stream: true, want: 1},
 		"a file in the window":    {plan: plan(16, 512<<10), size: 8 << 20, want: 1},
 		"a larger file":           {plan: plan(16, 512<<10), size: 8<<20 + 1, want: 4},
-		"a small tree":            {plan: negotiate.Plan{Depth: 16, Chunk: 512 << 10, Tree: true}, size: 1, want: 4},
+		"a small tree":            {plan: native.Plan{Depth: 16, Chunk: 512 << 10, Tree: true}, size: 1, want: 4},
 	} {
 		c.config.File = &job.LocalFile{Stream: c.stream}
 		if c.size > 0 {
@@ -117,28 +118,28 @@ func TestBatches(t *testing.T) {
 // A lane that fetches a chunk itself needs one buffer for it, unless chunks wait in buffers to be written in order.
 func TestBuffersOfALane(t *testing.T) {
 	for name, c := range map[string]struct {
-		side    negotiate.Side
-		path    negotiate.Path
+		side    wire.Side
+		path    wire.Path
 		digest  digest.Algorithm
 		distant bool
 		buffers int
 	}{
-		"DPU":                     {negotiate.DPU, negotiate.PathDMA, digest.CRC32C, false, 4},
-		"DPU, in order":           {negotiate.DPU, negotiate.PathDMA, digest.SHA256, false, 8},
-		"DPU, fast path":          {negotiate.DPU, negotiate.PathFast, digest.CRC32C, false, 1},
-		"DPU, fast and in order":  {negotiate.DPU, negotiate.PathFast, digest.SHA256, false, 8},
-		"a host":                  {negotiate.Host, negotiate.PathDMA, digest.CRC32C, false, 1},
-		"a host, in order":        {negotiate.Host, negotiate.PathDMA, digest.SHA256, false, 8},
-		"a host, with a card":     {negotiate.Host, negotiate.PathDMA, digest.CRC32C, true, 1},
-		"a host on the fast path": {negotiate.Host, negotiate.PathFast, digest.CRC32C, false, 1},
-		"RDMA":                    {negotiate.DPU, negotiate.PathRMA, digest.CRC32C, true, 4},
-		"RDMA, in order":          {negotiate.DPU, negotiate.PathRMA, digest.SHA256, true, 8},
-		"shared memory":           {negotiate.DPU, negotiate.PathRMA, digest.CRC32C, false, 1},
-		"shared memory, in order": {negotiate.DPU, negotiate.PathRMA, digest.SHA256, false, 8},
+		"DPU":                     {wire.DPU, wire.PathDMA, digest.CRC32C, false, 4},
+		"DPU, in order":           {wire.DPU, wire.PathDMA, digest.SHA256, false, 8},
+		"DPU, fast path":          {wire.DPU, wire.PathFast, digest.CRC32C, false, 1},
+		"DPU, fast and in order":  {wire.DPU, wire.PathFast, digest.SHA256, false, 8},
+		"a host":                  {wire.Host, wire.PathDMA, digest.CRC32C, false, 1},
+		"a host, in order":        {wire.Host, wire.PathDMA, digest.SHA256, false, 8},
+		"a host, with a card":     {wire.Host, wire.PathDMA, digest.CRC32C, true, 1},
+		"a host on the fast path": {wire.Host, wire.PathFast, digest.CRC32C, false, 1},
+		"RDMA":                    {wire.DPU, wire.PathRMA, digest.CRC32C, true, 4},
+		"RDMA, in order":          {wire.DPU, wire.PathRMA, digest.SHA256, true, 8},
+		"shared memory":           {wire.DPU, wire.PathRMA, digest.CRC32C, false, 1},
+		"shared memory, in order": {wire.DPU, wire.PathRMA, digest.SHA256, false, 8},
 	} {
 		memory := device{traits: window.Traits{Distant: c.distant}}
 		config := &Config{Side: c.side, File: &job.LocalFile{}, Memory: memory}
-		agreed := Params{Config: config, Plan: negotiate.Plan{
+		agreed := Params{Config: config, Plan: native.Plan{
 			Sender: c.side.Other(), Path: c.path, Depth: 8, Chunk: 4096, Digest: c.digest,
 		}}
 		if got := agreed.Layout().Buffers; got != c.buffers {
@@ -163,14 +164,14 @@ func (f fewCPUs) Lanes(int) pump.Pinning { return f }
 // Lanes are pinned in a transfer that is worth it, unless the device copies with a processor of its own.
 func TestPinning(t *testing.T) {
 	const large, small = 1 << 30, 1 << 20
-	plan := negotiate.Plan{Digest: digest.CRC32C}
-	with := func(change func(p *negotiate.Plan)) negotiate.Plan {
+	plan := native.Plan{Digest: digest.CRC32C}
+	with := func(change func(p *native.Plan)) native.Plan {
 		p := plan
 		change(&p)
 		return p
 	}
 	for name, c := range map[string]struct {
-		plan      negotiate.Plan
+		plan      native.Plan
 		size      int64
 		placement Placement
 		stream    bool
@@ -183,13 +184,13 @@ func TestPinning(t *testing.T) {
 		"small":            {plan: plan, size: small, placement: fewCPUs{}},
 		"of unknown size":  {plan: plan, size: job.Unknown, placement: fewCPUs{}},
 		"ordered": {
-			plan: with(func(p *negotiate.Plan) { p.Digest = digest.SHA256 }), size: large, placement: fewCPUs{},
+			plan: with(func(p *native.Plan) { p.Digest = digest.SHA256 }), size: large, placement: fewCPUs{},
 		},
 		"from a stream": {
-			plan: with(func(p *negotiate.Plan) { p.StreamSource = true }), size: large, placement: fewCPUs{},
+			plan: with(func(p *native.Plan) { p.StreamSource = true }), size: large, placement: fewCPUs{},
 		},
 		"to a stream": {
-			plan: with(func(p *negotiate.Plan) { p.StreamTarget = true }), size: large, placement: fewCPUs{},
+			plan: with(func(p *native.Plan) { p.StreamTarget = true }), size: large, placement: fewCPUs{},
 		},
 		"a stream's side": {plan: plan, size: large, placement: fewCPUs{}, stream: true},
 	} {
@@ -211,7 +212,7 @@ func TestLanesOfAConnection(t *testing.T) {
 	for limit, want := range map[int64]int{0: MaxLanes, 1: 1, 2: 2, 64: MaxLanes} {
 		agreed := Params{
 			Config: &Config{File: &job.LocalFile{}, Memory: device{traits: window.Traits{Lanes: limit}}},
-			Plan:   negotiate.Plan{Path: negotiate.PathFast, Depth: 8, Chunk: 4096, Digest: digest.CRC32C},
+			Plan:   native.Plan{Path: wire.PathFast, Depth: 8, Chunk: 4096, Digest: digest.CRC32C},
 		}
 		if got := agreed.Layout().Lanes; got != want {
 			t.Errorf("%d per connection: %d lanes, not %d", limit, got, want)
@@ -222,7 +223,7 @@ func TestLanesOfAConnection(t *testing.T) {
 // The window keeps to what the device can have in flight, whatever was asked for.
 func TestDepthOfADevice(t *testing.T) {
 	for _, asked := range []int{0, 3, 64} {
-		c := Config{Side: negotiate.Host, Depth: asked}
+		c := Config{Side: wire.Host, Depth: asked}
 		want := uint32(5)
 		if asked == 3 {
 			want = 3
@@ -236,24 +237,24 @@ func TestDepthOfADevice(t *testing.T) {
 // On the paths with connections both sides arrange their windows alike, whichever end is a stream: each connection is
 // of both. A receiver has no buffers beside its slots.
 func TestLanesOfConnectionsFollowThePlan(t *testing.T) {
-	for name, plan := range map[string]negotiate.Plan{
+	for name, plan := range map[string]native.Plan{
 		"files":         {},
 		"stream source": {StreamSource: true},
 		"stream target": {StreamTarget: true},
-		"ordered":       {Digest: negotiate.DigestBLAKE3},
+		"ordered":       {Digest: wire.DigestBLAKE3},
 	} {
-		for _, path := range []negotiate.Path{negotiate.PathTLS, negotiate.PathTCP} {
-			plan.Path, plan.Sender, plan.Chunk, plan.Depth = path, negotiate.Client, 4096, 4
-			layouts := map[negotiate.Side]window.Layout{}
-			for side, stream := range map[negotiate.Side]bool{
-				negotiate.Client: plan.StreamSource, negotiate.Server: plan.StreamTarget,
+		for _, path := range []wire.Path{wire.PathTLS, wire.PathTCP} {
+			plan.Path, plan.Sender, plan.Chunk, plan.Depth = path, wire.Client, 4096, 4
+			layouts := map[wire.Side]window.Layout{}
+			for side, stream := range map[wire.Side]bool{
+				wire.Client: plan.StreamSource, wire.Server: plan.StreamTarget,
 			} {
 				agreed := Params{Plan: plan, Config: &Config{
 					Side: side, File: &job.LocalFile{Stream: stream}, Memory: device{},
 				}}
 				layouts[side] = agreed.Layout()
 			}
-			sends, receives := layouts[negotiate.Client], layouts[negotiate.Server]
+			sends, receives := layouts[wire.Client], layouts[wire.Server]
 			if sends.Lanes != receives.Lanes || sends.Buffers != 0 || receives.Buffers != 0 {
 				t.Errorf("%s, %s: the sender has %+v, the receiver %+v", path, name, sends, receives)
 			}

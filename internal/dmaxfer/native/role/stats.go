@@ -8,7 +8,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Stats are what a transfer tells its user: events, progress, and the summary. Its methods may be called by any
@@ -41,11 +42,11 @@ func (s *Stats) Sent() { s.messages++ }
 func (s *Stats) Messages() int64 { return s.messages }
 
 // Planned tells what is about to be transferred.
-func (s *Stats) Planned(peer negotiate.Hello) {
+func (s *Stats) Planned(peer native.Hello) {
 	plan, size := &s.params.Plan, s.params.LocalSize()
 	s.mu.Lock()
 	s.summary = job.Summary{
-		Sent: s.params.Sends(), Path: s.params.Config.File.Path, Size: size, Protocol: negotiate.Native,
+		Sent: s.params.Sends(), Path: s.params.Config.File.Path, Size: size, Protocol: wire.Native,
 		DataPath: plan.Path, Chunk: int64(plan.Chunk), Depth: int(plan.Depth),
 		Readback: plan.Readback && !plan.StreamTarget, Changing: plan.AllowChanging, DryRun: plan.DryRun,
 	}
@@ -59,7 +60,7 @@ func (s *Stats) Planned(peer negotiate.Hello) {
 		Bool("tree", plan.Tree).Stringer("digest", plan.Digest).Stringer("durability", plan.Durability).
 		Str("peer", peer.Software).Msg("agreed")
 	s.Notify(job.PeerKnown{
-		Protocol: negotiate.Native, Version: int(plan.Version), Software: peer.Software, Location: peer.Location,
+		Protocol: wire.Native, Version: int(plan.Version), Software: peer.Software, Location: peer.Location,
 	})
 	if s.params.Sends() && s.params.Config.File.Unfinished {
 		s.Notify(job.Incomplete(s.params.Config.File.Path))
@@ -147,7 +148,7 @@ func (s *Stats) moves() {
 // ChunkMoved counts a chunk that the receiver has. Data below what it already had replaces what was there.
 func (s *Stats) ChunkMoved(resumed int64, chunk pump.Chunk) {
 	s.BytesMoved(chunk.Length)
-	if chunk.Kind == negotiate.DataRecord && chunk.Offset+chunk.Length <= resumed {
+	if chunk.Kind == native.DataRecord && chunk.Offset+chunk.Length <= resumed {
 		s.replaced.Add(chunk.Length)
 	}
 }
@@ -200,7 +201,7 @@ func (s *Stats) Content(size int64, sum digest.Sum) {
 
 // Decided counts an entry and tells its outcome.
 func (s *Stats) Decided(done job.FileDone) {
-	if done.Kind != negotiate.EntryFile {
+	if done.Kind != wire.EntryFile {
 		done.Bytes = 0
 	}
 	if !s.params.Plan.Tree {
@@ -240,7 +241,7 @@ func (s *Stats) Skipped(path string) {
 }
 
 // Missing counts an entry of the sender's that is not announced.
-func (s *Stats) Missing(path string, kind negotiate.EntryKind, err error) {
+func (s *Stats) Missing(path string, kind wire.EntryKind, err error) {
 	s.params.Config.Log.Debug().Str("path", path).Stringer("kind", kind).Err(err).Msg(Decisions[job.Failed])
 	s.Found(0)
 	s.Decided(job.FileDone{Path: path, Kind: kind, Action: job.Failed, Err: err})
@@ -257,7 +258,7 @@ func (s *Stats) MissingThere(entries int64) {
 }
 
 // Done completes the summary. It may be called again when the transfer has ended.
-func (s *Stats) Done(d negotiate.Durability) {
+func (s *Stats) Done(d wire.Durability) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.summary.Durability = d

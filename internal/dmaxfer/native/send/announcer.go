@@ -5,7 +5,8 @@ import (
 	"io"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // fewWaiting is how many entries wait at most to be announced when the source passes on more.
@@ -21,7 +22,7 @@ type announcer struct {
 	known       func() // is called when no file will be needed any more
 
 	waiting     []sourceEntry // to be announced
-	described   []negotiate.Entry
+	described   []wire.Entry
 	walked      bool   // the source has come to its end
 	allKnown    bool   // known has been called
 	unannounced uint32 // entries of the source that cannot be sent
@@ -160,7 +161,7 @@ func (a *announcer) announce(ctx context.Context) (announced int, err error) {
 	}
 	last := a.waiting[used-1].entry
 	a.waiting = a.waiting[:copy(a.waiting, a.waiting[used:])]
-	if last.kind == negotiate.EntryFile {
+	if last.kind == wire.EntryFile {
 		return used, nil // the receiver may not need them
 	}
 	return used, sendAttributes(ctx, a.t, last)
@@ -177,7 +178,7 @@ func (a *announcer) heldThere() (bytes int64) {
 }
 
 // announced notes that an entry is being announced.
-func (a *announcer) announced(e *entry, as *negotiate.Entry) {
+func (a *announcer) announced(e *entry, as *wire.Entry) {
 	e.number, e.heldThere = as.Number, e.heldAfterwards()
 	a.t.Session.Attach(e.number, e)
 	logEntry(a.t.Params, e).Int64("bytes", e.size).Msg("entry planned")
@@ -188,9 +189,9 @@ func (a *announcer) announced(e *entry, as *negotiate.Entry) {
 
 // sendAttributes sends the extended attributes of an entry.
 func sendAttributes(ctx context.Context, t *role.Transfer, e *entry) error {
-	most := negotiate.MaxMetadataPart(t.Params.Config.Conn.MaxMessage())
+	most := native.MaxMetadataPart(t.Params.Config.Conn.MaxMessage())
 	for offset, blob := 0, e.attributes; offset < len(blob); offset += most {
-		message, err := t.Session.Metadata(t.Message, e.number, negotiate.Metadata{
+		message, err := t.Session.Metadata(t.Message, e.number, native.Metadata{
 			Total: uint32(len(blob)), Offset: uint32(offset), Part: blob[offset:min(offset+most, len(blob))],
 		})
 		if err != nil {

@@ -14,24 +14,25 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // atLimit is how many entries may have the largest extended attributes.
-const atLimit = role.MaxAttributes / negotiate.MaxMetadata
+const atLimit = role.MaxAttributes / native.MaxMetadata
 
 // A sender announces no more directories than a receiver can hold the extended attributes of.
 func TestSenderWaitsForDirectoriesWithAttributes(t *testing.T) {
-	l := newLoneSenderOf(t, negotiate.FlagTree|negotiate.FlagXAttr, &job.LocalFile{
+	l := newLoneSenderOf(t, native.FlagTree|native.FlagXAttr, &job.LocalFile{
 		FS: disktest.NewMemory("/", "/src"), Name: "/src", Path: "/src", Directory: true,
 	})
-	l.announces(negotiate.EntryDirectory, 0, "", 0)
+	l.announces(wire.EntryDirectory, 0, "", 0)
 	for i := range atLimit + 2 {
 		e := &entry{
-			kind: negotiate.EntryDirectory, path: fmt.Sprint(i), attributes: roletest.Blob(negotiate.MaxMetadata),
+			kind: wire.EntryDirectory, path: fmt.Sprint(i), attributes: roletest.Blob(native.MaxMetadata),
 		}
-		l.announcer.waiting = append(l.announcer.waiting, newSourceEntry(e, negotiate.Entry{
-			Kind: negotiate.EntryDirectory, Depth: 1, Name: fmt.Appendf(nil, "d%03d", i),
+		l.announcer.waiting = append(l.announcer.waiting, newSourceEntry(e, wire.Entry{
+			Kind: wire.EntryDirectory, Depth: 1, Name: fmt.Appendf(nil, "d%03d", i),
 		}))
 	}
 	must(t, l.announcer.advance(t.Context()))
@@ -39,7 +40,7 @@ func TestSenderWaitsForDirectoriesWithAttributes(t *testing.T) {
 		if got := l.Sender.t.Session.Undecided() + int(decided); got != 1+atLimit+min(int(decided), 2) {
 			t.Errorf("%d entries were announced when %d directories were created", got, decided)
 		}
-		l.receives(negotiate.AppendResults(nil, []uint32{1 + decided}))
+		l.receives(native.AppendResults(nil, []uint32{1 + decided}))
 	}
 }
 
@@ -85,7 +86,7 @@ func TestSourceHoldsFewAttributes(t *testing.T) {
 			Config: &role.Config{
 				File: &job.LocalFile{FS: from, Name: "/src"}, Progress: &job.Progress{}, Conn: conn,
 			},
-			Plan: negotiate.Plan{Tree: true, XAttr: true, Chunk: 4096},
+			Plan: native.Plan{Tree: true, XAttr: true, Chunk: 4096},
 		}, Stats: &role.Stats{}})
 		must(t, err)
 		var found []sourceEntry

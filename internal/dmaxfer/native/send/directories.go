@@ -5,12 +5,13 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // maxPast is how many directories a sender remembers after the last entry in them, in case the receiver fails to set
 // their attributes.
-const maxPast = 4 * negotiate.MaxOpen
+const maxPast = 4 * native.MaxOpen
 
 // directories has the directories that may still fail although the receiver has created them: their attributes are set
 // after all of their content. Their outcome is therefore reported late, once for each. A directory that fails when
@@ -35,14 +36,14 @@ func (d *directories) announced(e *entry, depth int) {
 		d.succeed(d.past[0])
 		d.past = d.past[1:]
 	}
-	if e.kind == negotiate.EntryDirectory {
+	if e.kind == wire.EntryDirectory {
 		d.open = append(d.open, e)
 	}
 }
 
 // failed reports that a directory has failed after it was created.
 func (d *directories) failed(number uint32, err error) {
-	done := job.FileDone{Kind: negotiate.EntryDirectory, Action: job.Failed, Err: err}
+	done := job.FileDone{Kind: wire.EntryDirectory, Action: job.Failed, Err: err}
 	if e := d.find(number); e != nil {
 		done.Path, e.late = e.path, false
 	}

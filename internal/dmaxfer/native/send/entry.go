@@ -10,7 +10,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // state is how far the sender has come with an entry. Only files are needed, read and sent; a file that is compared
@@ -36,7 +37,7 @@ const (
 // between acquire and release. It is the role.Record of the entry.
 type entry struct {
 	number     uint32
-	kind       negotiate.EntryKind
+	kind       wire.EntryKind
 	path       string // for messages and events
 	size       int64  // bytes; job.Unknown for a stream
 	packed     bool   // may be sent together with others
@@ -51,8 +52,8 @@ type entry struct {
 	letGo func()
 
 	// The owner of the transfer uses the following until the file is queued.
-	resume int64            // bytes that the receiver has, by its answer
-	change negotiate.Change // of a dry run: why it would be copied
+	resume int64         // bytes that the receiver has, by its answer
+	change native.Change // of a dry run: why it would be copied
 
 	action job.Action // of a directory that is decided
 	late   bool       // a directory that is decided, and whose outcome is not reported yet
@@ -141,7 +142,7 @@ func (e *entry) chunkRead(ended bool, add func(*digest.Ledger) error) (last bool
 // heldAfterwards returns how many bytes of extended attributes follow the announcement of the entry. Those of a file
 // are sent when the receiver is prepared for them.
 func (e *entry) heldAfterwards() int64 {
-	if e.kind == negotiate.EntryFile {
+	if e.kind == wire.EntryFile {
 		return 0
 	}
 	return int64(len(e.attributes))

@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // feed implements pump.Feed: it hands out the files that the receiver needs, in the order of its answers. A file is
@@ -40,7 +40,7 @@ func newFeed(
 	t *role.Transfer, box *pump.Batch[pump.Announcement], cannotSend func(e *entry, err error) error,
 ) *feed {
 	return &feed{
-		t: t, box: box, most: negotiate.MaxPacked(cap(t.Message), t.Params.Plan.Digest),
+		t: t, box: box, most: native.MaxPacked(cap(t.Message), t.Params.Plan.Digest),
 		cannotSend: cannotSend, opening: make(chan struct{}, 1),
 	}
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // slot is the size of a slot in these tests, in bytes.
@@ -35,29 +36,29 @@ type fed struct {
 }
 
 // newFed walks /src, which must be complete.
-func newFed(t *testing.T, memory *disktest.Memory, change func(p *negotiate.Plan)) *fed {
+func newFed(t *testing.T, memory *disktest.Memory, change func(p *native.Plan)) *fed {
 	t.Helper()
 	return newFedOn(t, memory, memory, change)
 }
 
 // newFedOn is newFed for a file system through which the memory is read.
-func newFedOn(t *testing.T, fs disk.FS, memory *disktest.Memory, change func(p *negotiate.Plan)) *fed {
+func newFedOn(t *testing.T, fs disk.FS, memory *disktest.Memory, change func(p *native.Plan)) *fed {
 	t.Helper()
 	conn, _ := comchtest.NewPair(slot, comchtest.Faultless, comchtest.Faultless)
 	params := &role.Params{
 		Config: &role.Config{
-			Side: negotiate.Host, Conn: conn, Progress: &job.Progress{},
+			Side: wire.Host, Conn: conn, Progress: &job.Progress{},
 			File: &job.LocalFile{FS: fs, Name: "/src", Path: "/src", Directory: true},
 		},
-		Plan: negotiate.Plan{
-			Tree: true, Sender: negotiate.Host, Chunk: slot, Depth: 4, Digest: digest.CRC32C, Sparse: true,
+		Plan: native.Plan{
+			Tree: true, Sender: wire.Host, Chunk: slot, Depth: 4, Digest: digest.CRC32C, Sparse: true,
 		},
 	}
 	if change != nil {
 		change(&params.Plan)
 	}
 	stats := role.NewStats(params)
-	stats.Planned(negotiate.Hello{})
+	stats.Planned(native.Hello{})
 	f := &fed{
 		t: t, memory: memory, files: make(map[string]*entry), failures: make(map[string]error),
 		buffers: make(map[*pump.Unit][]byte),
@@ -414,7 +415,7 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 
 // A file that may change is sent as it is found, if it still has the announced size and identity when it is opened.
 func TestFileThatMayChange(t *testing.T) {
-	allow := func(p *negotiate.Plan) { p.AllowChanging = true }
+	allow := func(p *native.Plan) { p.AllowChanging = true }
 	f := newFed(t, newSource(map[string]string{"b": roletest.Repeated("b", 2*slot)}), allow)
 	f.need("b")
 	first := f.next()
@@ -525,7 +526,7 @@ func TestResumedFileIsClaimed(t *testing.T) {
 	f := newFed(t, newSource(map[string]string{"b": roletest.Repeated("bcd", 3*slot)}), nil)
 	f.files["b"].resume = 2 * slot
 	f.need("b")
-	kinds := []negotiate.Kind{negotiate.ClaimRecord, negotiate.ClaimRecord, negotiate.DataRecord}
+	kinds := []native.Kind{native.ClaimRecord, native.ClaimRecord, native.DataRecord}
 	for i, want := range kinds {
 		unit := f.next()
 		if unit.Record.Kind != want {
@@ -543,8 +544,8 @@ func TestResumedFileIsClaimed(t *testing.T) {
 // A file that the protocol cannot carry fails alone.
 func TestFileThatIsTooLarge(t *testing.T) {
 	s := newFed(t, disktest.NewMemory("/", "/src"), nil).source.(*treeSource)
-	for size, want := range map[int64]error{negotiate.MaxSize: nil, negotiate.MaxSize + 1: disk.ErrSource} {
-		found := tree.Entry{Kind: negotiate.EntryFile, Depth: 1, Name: "f"}
+	for size, want := range map[int64]error{wire.MaxSize: nil, wire.MaxSize + 1: disk.ErrSource} {
+		found := tree.Entry{Kind: wire.EntryFile, Depth: 1, Name: "f"}
 		found.Info.Size = size
 		mustBe(t, s.describe(found).err, want)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // This file is the life of a file that is sent in chunks, from the receiver's answer to its result:
@@ -18,15 +18,15 @@ import (
 //	          └─ need ─► feed ─► openFile ─► nextChunk ... chunkRead ─► end ─► sendEnd ─► Sender.decide
 
 // answered follows the receiver's answer for an entry, which may be a file or not.
-func (s *Sender) answered(ctx context.Context, a negotiate.Answer) error {
+func (s *Sender) answered(ctx context.Context, a native.Answer) error {
 	e := s.record(a.Entry)
 	switch {
-	case a.Kind == negotiate.AnswerHave:
+	case a.Kind == native.AnswerHave:
 		s.removeLeftovers(ctx)
 		s.decide(e, job.Unchanged, nil)
-	case a.Kind == negotiate.AnswerExists:
+	case a.Kind == native.AnswerExists:
 		s.decide(e, job.Existing, nil)
-	case a.Kind == negotiate.AnswerSum:
+	case a.Kind == native.AnswerSum:
 		logEntry(s.t.Params, e).Msg("entry compared")
 		s.sendSum(ctx, e)
 	case s.t.Params.Plan.DryRun:
@@ -39,7 +39,7 @@ func (s *Sender) answered(ctx context.Context, a negotiate.Answer) error {
 }
 
 // needed has the content of a file sent, or the rest of it.
-func (s *Sender) needed(ctx context.Context, e *entry, a negotiate.Answer) error {
+func (s *Sender) needed(ctx context.Context, e *entry, a native.Answer) error {
 	e.resume = int64(a.Offset)
 	e.enter(needed)
 	role.LogNeeded(logEntry(s.t.Params, e), e.resume)

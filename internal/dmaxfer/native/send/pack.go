@@ -6,7 +6,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // This file is the life of a small file, which is sent with others in one slot, from the queue to its result:
@@ -33,7 +33,7 @@ func (f *feed) fillPack(ctx context.Context, pack []*entry, buffer []byte, unit 
 			}
 			continue
 		}
-		unit.Pack.Files = append(unit.Pack.Files, negotiate.PackedFile{
+		unit.Pack.Files = append(unit.Pack.Files, native.PackedFile{
 			Entry: e.number, Position: uint32(used), Length: uint32(e.size),
 		})
 		filling = append(filling, e)

@@ -11,7 +11,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/rs/zerolog"
 )
 
@@ -98,7 +99,7 @@ func (s *Sender) wake() {
 
 // finish tells the receiver that nothing follows, after the end of the last file.
 func (s *Sender) finish(ctx context.Context) error {
-	if err := s.Flush(ctx); err != nil || s.t.Session.State() != negotiate.Transferring {
+	if err := s.Flush(ctx); err != nil || s.t.Session.State() != native.Transferring {
 		return err
 	}
 	return s.sendFinish(ctx)
@@ -114,28 +115,28 @@ func (s *Sender) sendFinish(ctx context.Context) error {
 }
 
 // Handle implements role.Role.
-func (s *Sender) Handle(ctx context.Context, step negotiate.NativeStep) error {
+func (s *Sender) Handle(ctx context.Context, step native.Step) error {
 	switch step.Event {
-	case negotiate.None: // the receiver confirms that an entry has failed
+	case native.None: // the receiver confirms that an entry has failed
 		return s.announcer.advance(ctx)
-	case negotiate.Answered:
+	case native.Answered:
 		for _, a := range step.Answers {
 			if err := s.answered(ctx, a); err != nil {
 				return err
 			}
 		}
 		return s.announcer.advance(ctx)
-	case negotiate.Acknowledged:
+	case native.Acknowledged:
 		s.lanes.Acknowledge(step.Acks)
 		return nil
-	case negotiate.Committed:
+	case native.Committed:
 		for _, number := range step.Results {
 			s.decide(s.record(number), job.Copied, nil)
 		}
 		return s.announcer.advance(ctx)
-	case negotiate.EntryFailed:
+	case native.EntryFailed:
 		return s.refused(ctx, step.Failure)
-	case negotiate.PeerFinished:
+	case native.PeerFinished:
 		s.directories.finish()
 		s.t.Stats.PeerNamed(step.Transport)
 		s.t.Stats.Done(step.Durability)
@@ -197,7 +198,7 @@ func (s *Sender) withdraw(ctx context.Context, e *entry, err error) error {
 	if e.isDecided() || !s.t.Session.MayFail(e.number) {
 		return nil
 	}
-	failure := negotiate.Failure{Entry: e.number, Code: s.t.Link.Code(err), Text: err.Error()}
+	failure := native.Failure{Entry: e.number, Code: s.t.Link.Code(err), Text: err.Error()}
 	message, misuse := s.t.Session.Fail(s.t.Message, failure)
 	if misuse != nil {
 		return misuse
@@ -210,7 +211,7 @@ func (s *Sender) withdraw(ctx context.Context, e *entry, err error) error {
 }
 
 // refused follows a failure of an entry on the receiver. A directory may fail after its result.
-func (s *Sender) refused(ctx context.Context, f negotiate.Failure) error {
+func (s *Sender) refused(ctx context.Context, f native.Failure) error {
 	err := role.Failed(f)
 	if !s.t.Params.Tolerant() {
 		return err
@@ -233,7 +234,7 @@ func (s *Sender) Flush(ctx context.Context) error {
 		return err
 	}
 	last := s.transmitter.ended && !s.t.Params.Plan.Tree
-	if !last || s.t.Session.State() != negotiate.Transferring {
+	if !last || s.t.Session.State() != native.Transferring {
 		return nil
 	}
 	return s.sendFinish(ctx)
@@ -253,13 +254,13 @@ func (s *Sender) Grace() time.Duration {
 		}
 		grace = max(grace, role.SlowWork(unflushed)+time.Duration(open)*role.SlowEntry)
 	}
-	if plan.Tree && plan.Durability != negotiate.DurabilityNone {
+	if plan.Tree && plan.Durability != wire.DurabilityNone {
 		grace = max(grace, role.SlowFlush)
 	}
 	if s.t.Session.Unconfirmed() > 0 {
 		grace = max(grace, job.PeerRenameTime)
 	}
-	if s.t.Session.State() == negotiate.Finishing && plan.Tree { // the receiver flushes what is not durable yet
+	if s.t.Session.State() == native.Finishing && plan.Tree { // the receiver flushes what is not durable yet
 		grace = max(grace, role.SlowWork(s.t.Stats.BytesFound()))
 	}
 	return grace
@@ -269,7 +270,7 @@ func (s *Sender) Grace() time.Duration {
 func (s *Sender) unflushed() (bytes int64) {
 	for open := range s.t.Session.OpenEntries() {
 		e, is := open.Record.(*entry)
-		if is && e.kind == negotiate.EntryFile && open.Phase != negotiate.PhaseNeeded && !e.isDecided() {
+		if is && e.kind == wire.EntryFile && open.Phase != native.PhaseNeeded && !e.isDecided() {
 			bytes += max(e.size, 0)
 		}
 	}

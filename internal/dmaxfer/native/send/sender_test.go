@@ -10,7 +10,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // loneSender is a sender whose receiver is played by the test.
@@ -24,38 +25,38 @@ type loneSender struct {
 // newLoneSender returns a sender of a tree that has agreed with a receiver and begun the transfer.
 func newLoneSender(t *testing.T) *loneSender {
 	t.Helper()
-	return newLoneSenderOf(t, negotiate.FlagTree, &job.LocalFile{
+	return newLoneSenderOf(t, native.FlagTree, &job.LocalFile{
 		FS: disktest.NewMemory("/", "/src"), Name: "/src", Path: "/src", Directory: true,
 	})
 }
 
-func newLoneSenderOf(t *testing.T, what negotiate.Flags, file *job.LocalFile) *loneSender {
+func newLoneSenderOf(t *testing.T, what native.Flags, file *job.LocalFile) *loneSender {
 	t.Helper()
 	l := &loneSender{t: t, link: &roletest.Link{}}
 	c := &role.Config{
-		Side: negotiate.Host, File: file,
+		Side: wire.Host, File: file,
 		Notify: func(e job.Event) {
 			if done, is := e.(job.FileDone); is {
 				l.files = append(l.files, done)
 			}
 		},
 	}
-	own := negotiate.Hello{Version: negotiate.Supported.Max, Chunk: 4096, Depth: 4, Flags: what}
+	own := native.Hello{Version: native.Supported.Max, Chunk: 4096, Depth: 4, Flags: what}
 	peer := own
-	peer.Flags &= negotiate.FlagXAttr
+	peer.Flags &= native.FlagXAttr
 	l.Sender = New(roletest.NewTransfer(t, c, own, peer, 4096, l.link))
 	must(t, l.Begin(t.Context()))
 	return l
 }
 
 // announces announces an entry; size is that of a file.
-func (l *loneSender) announces(kind negotiate.EntryKind, depth int, name string, size int64) {
+func (l *loneSender) announces(kind wire.EntryKind, depth int, name string, size int64) {
 	l.t.Helper()
 	e := &entry{kind: kind, path: name, size: size, packed: true}
 	e.open = func(context.Context) (*content, error) {
 		return &content{source: openedFile(l.t, roletest.Repeated(name, int(size))), close: func() {}}, nil
 	}
-	described := negotiate.Entry{Kind: kind, Depth: depth, Name: []byte(name), Size: uint64(size)}
+	described := wire.Entry{Kind: kind, Depth: depth, Name: []byte(name), Size: uint64(size)}
 	l.announcer.waiting = append(l.announcer.waiting, newSourceEntry(e, described))
 	must(l.t, l.announcer.advance(l.t.Context()))
 }
@@ -83,11 +84,11 @@ func openedFile(t *testing.T, text string) *disk.Source {
 // A receiver may fail a file while the sender computes its digest, which is not wanted any more then.
 func TestFileThatFailsDuringItsDigest(t *testing.T) {
 	l := newLoneSender(t)
-	l.announces(negotiate.EntryDirectory, 0, "", 0)
-	l.announces(negotiate.EntryFile, 1, "f", 100)
-	l.receives(negotiate.AppendAnswers(nil, []negotiate.Answer{{Entry: 1, Kind: negotiate.AnswerSum}}))
+	l.announces(wire.EntryDirectory, 0, "", 0)
+	l.announces(wire.EntryFile, 1, "f", 100)
+	l.receives(native.AppendAnswers(nil, []native.Answer{{Entry: 1, Kind: native.AnswerSum}}))
 	finish := l.link.Jobs[len(l.link.Jobs)-1]()
-	l.receives(negotiate.AppendFailure(nil, negotiate.Failure{Entry: 1, Code: negotiate.AbortTarget, Text: "no"}))
+	l.receives(native.AppendFailure(nil, native.Failure{Entry: 1, Code: wire.AbortTarget, Text: "no"}))
 	must(t, finish(t.Context()))
 	if len(l.files) != 1 || l.files[0].Action != job.Failed {
 		t.Errorf("reported %+v", l.files)
@@ -98,19 +99,19 @@ func TestFileThatFailsDuringItsDigest(t *testing.T) {
 // Other directories are reported when they cannot fail any more.
 func TestDirectoriesThatFailLate(t *testing.T) {
 	l := newLoneSender(t)
-	l.announces(negotiate.EntryDirectory, 0, "", 0)
-	l.receives(negotiate.AppendResults(nil, []uint32{0}))
+	l.announces(wire.EntryDirectory, 0, "", 0)
+	l.receives(native.AppendResults(nil, []uint32{0}))
 	const more = 5
 	for i := range uint32(maxPast + more) {
-		l.announces(negotiate.EntryDirectory, 1, fmt.Sprintf("d%06d", i), 0)
-		l.receives(negotiate.AppendResults(nil, []uint32{i + 1}))
+		l.announces(wire.EntryDirectory, 1, fmt.Sprintf("d%06d", i), 0)
+		l.receives(native.AppendResults(nil, []uint32{i + 1}))
 	}
 	if got := len(l.files); got != more-1 { // the last one may still contain something
 		t.Errorf("%d directories were reported", got)
 	}
 	for _, number := range []uint32{0, more + 1} {
-		failure := negotiate.Failure{Entry: number, Code: negotiate.AbortTarget, Text: "no"}
-		l.receives(negotiate.AppendFailure(nil, failure))
+		failure := native.Failure{Entry: number, Code: wire.AbortTarget, Text: "no"}
+		l.receives(native.AppendFailure(nil, failure))
 	}
 	l.directories.finish()
 	reported := map[string]job.Action{}

@@ -10,7 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // source supplies the entries of a transfer, in their order.
@@ -25,7 +25,7 @@ type source interface {
 // sourceEntry is an entry of the transfer, or one that cannot be sent.
 type sourceEntry struct {
 	*entry
-	described negotiate.Entry
+	described wire.Entry
 	err       error // not nil: why it cannot be sent
 }
 
@@ -50,8 +50,8 @@ func (f *fileSource) next(context.Context) ([]sourceEntry, error) {
 	}
 	f.found = true
 	c := f.t.Params.Config
-	e := &entry{kind: negotiate.EntryFile, path: c.File.Path, size: job.Unknown, open: f.openStream}
-	described := negotiate.Entry{Kind: negotiate.EntryFile, Flags: negotiate.EntrySizeUnknown}
+	e := &entry{kind: wire.EntryFile, path: c.File.Path, size: job.Unknown, open: f.openStream}
+	described := wire.Entry{Kind: wire.EntryFile, Flags: wire.EntrySizeUnknown}
 	if c.File.Source != nil {
 		err := role.CheckFile(c.File.Path, c.File.Source.Info().Size)
 		if err == nil {
@@ -64,7 +64,7 @@ func (f *fileSource) next(context.Context) ([]sourceEntry, error) {
 			return &content{source: c.File.Source, close: func() {}}, nil
 		}
 		e.size = c.File.Source.Info().Size
-		described = describe(c.File.Source.Info(), negotiate.EntryFile)
+		described = describe(c.File.Source.Info(), wire.EntryFile)
 		if f.t.Params.Plan.XAttr {
 			var err error
 			if e.attributes, err = role.ReadAttributes(c.File.Source.File(), c.File.Path); err != nil {
@@ -90,12 +90,12 @@ func (f *fileSource) openStream(ctx context.Context) (*content, error) {
 func (f *fileSource) close() {}
 
 // describe returns what is announced of an entry.
-func describe(info disk.Info, kind negotiate.EntryKind) negotiate.Entry {
-	e := negotiate.Entry{
-		Kind: kind, Mode: permissions(info.Mode), MTime: negotiate.Timestamp(info.Modified),
+func describe(info disk.Info, kind wire.EntryKind) wire.Entry {
+	e := wire.Entry{
+		Kind: kind, Mode: permissions(info.Mode), MTime: wire.Timestamp(info.Modified),
 		UID: info.UID, GID: info.GID,
 	}
-	if kind == negotiate.EntryFile {
+	if kind == wire.EntryFile {
 		e.Size, e.Identity = uint64(info.Size), info.Fingerprint()
 	}
 	return e
@@ -111,13 +111,13 @@ func permissions(mode fs.FileMode) uint32 {
 	return kept
 }
 
-func newSourceEntry(e *entry, described negotiate.Entry) sourceEntry {
-	if e.kind == negotiate.EntryFile && !e.packed {
-		described.Flags |= negotiate.EntryChunked
+func newSourceEntry(e *entry, described wire.Entry) sourceEntry {
+	if e.kind == wire.EntryFile && !e.packed {
+		described.Flags |= wire.EntryChunked
 	}
 	if len(e.attributes) > 0 {
-		described.Flags |= negotiate.EntryHasMetadata
-		if e.kind == negotiate.EntryFile {
+		described.Flags |= wire.EntryHasMetadata
+		if e.kind == wire.EntryFile {
 			described.Xattrs = role.SumAttributes(e.attributes)
 		}
 	}

@@ -5,16 +5,16 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // transmitter sends what the lanes of a sender have for the receiver. The lanes add to box, the owner of the transfer
 // calls flush.
 type transmitter struct {
 	of          *role.Transfer
-	acknowledge func([]negotiate.Ack) // frees the slot of a unit that is not sent
+	acknowledge func([]native.Ack) // frees the slot of a unit that is not sent
 	box         *pump.Batch[pump.Announcement]
-	records     []negotiate.Record
+	records     []native.Record
 	ended       bool // the end of a file has been sent
 }
 
@@ -22,7 +22,7 @@ func newTransmitter(t *role.Transfer) *transmitter {
 	return &transmitter{
 		of:      t,
 		box:     pump.NewBatch[pump.Announcement](2*int(t.Params.Plan.Depth), t.Params.Batch()),
-		records: make([]negotiate.Record, 0, negotiate.MaxRecords(cap(t.Message))),
+		records: make([]native.Record, 0, native.MaxRecords(cap(t.Message))),
 	}
 }
 
@@ -35,7 +35,7 @@ func (t *transmitter) flush(ctx context.Context) error {
 		case a.End != nil:
 			err = t.sendEnd(ctx, a.End)
 		case withdraw(a.Unit):
-			t.acknowledge([]negotiate.Ack{{Slot: uint32(a.Unit.Record.Slot)}})
+			t.acknowledge([]native.Ack{{Slot: uint32(a.Unit.Record.Slot)}})
 		case a.Unit.Packed():
 			err = t.sendPack(ctx, a.Unit)
 		default:

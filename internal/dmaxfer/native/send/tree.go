@@ -10,7 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // walkBatch is how many entries the walk of a source passes on at once.
@@ -106,11 +106,11 @@ func (s *treeSource) omits(found *tree.Entry) bool {
 // notSent notes an entry that is not announced.
 func (s *treeSource) notSent(found *tree.Entry) {
 	switch found.Kind {
-	case negotiate.EntryDirectory:
+	case wire.EntryDirectory:
 		if s.omitted == 0 {
 			s.omitted = found.Depth
 		}
-	case negotiate.EntryFile:
+	case wire.EntryFile:
 		s.unsent.Add(found.Path())
 	}
 }
@@ -119,7 +119,7 @@ func (s *treeSource) notSent(found *tree.Entry) {
 func (s *treeSource) describe(found tree.Entry) sourceEntry {
 	e := &entry{kind: found.Kind, path: found.Path(), letGo: found.Release}
 	err := found.Err
-	if err == nil && found.Kind == negotiate.EntryFile {
+	if err == nil && found.Kind == wire.EntryFile {
 		err = role.CheckFile(e.path, found.Info.Size)
 		e.size = found.Info.Size
 		e.packed = s.t.Params.Packs(found.Info)
@@ -132,7 +132,7 @@ func (s *treeSource) describe(found tree.Entry) sourceEntry {
 		err = disk.NewError(disk.ErrSource, nil, "shorten it, or exclude it",
 			"%s points to a path of %d bytes, which does not fit into a message", e.path, len(found.Link))
 	}
-	if err == nil && found.Kind == negotiate.EntryHardLink && s.unsent.Has(found.Link) {
+	if err == nil && found.Kind == wire.EntryHardLink && s.unsent.Has(found.Link) {
 		err = disk.NewError(disk.ErrSource, nil, "see the failure of that file",
 			"cannot send %s: it is another name of %s, which failed", e.path, found.Link)
 	}
@@ -186,11 +186,11 @@ func checkEmpty(source *disk.Source, found *tree.Entry) error {
 // readAttributes reads the extended attributes of an entry.
 func (s *treeSource) readAttributes(found *tree.Entry) ([]byte, error) {
 	switch found.Kind {
-	case negotiate.EntryDirectory:
+	case wire.EntryDirectory:
 		attributes := found.Xattrs
 		found.Xattrs = nil // which is held until the entry is decided
 		return role.EncodeWithin(attributes, found.Path())
-	case negotiate.EntryFile:
+	case wire.EntryFile:
 		c, err := s.openFound(found)
 		if err != nil {
 			return nil, err

@@ -12,7 +12,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // Link is a role.Link that does nothing by itself: a test makes the calls one after another.
@@ -41,7 +42,7 @@ func (l *Link) Run(ctx context.Context, job func(ctx context.Context) role.Call)
 func (l *Link) Post(call role.Call) { l.Posted = append(l.Posted, call) }
 
 // Code implements role.Link.
-func (*Link) Code(error) negotiate.AbortCode { return negotiate.AbortFailure }
+func (*Link) Code(error) wire.AbortCode { return wire.AbortFailure }
 
 // Poller implements role.Link.
 func (*Link) Poller(context.Context) pump.Poller { return nil }
@@ -52,19 +53,19 @@ func (*Link) Pace() func(ctx context.Context, length int64) error { return nil }
 // NewTransfer returns a transfer whose sides have agreed: this one has sent own, the peer has sent peer. It completes
 // the config.
 func NewTransfer(
-	t *testing.T, c *role.Config, own, peer negotiate.Hello, maxMessage int, link role.Link,
+	t *testing.T, c *role.Config, own, peer native.Hello, maxMessage int, link role.Link,
 ) *role.Transfer {
 	t.Helper()
 	c.Conn, _ = comchtest.NewPair(maxMessage, comchtest.Faultless, comchtest.Faultless)
 	c.Progress, c.Log, c.Memory = &job.Progress{}, comchtest.LogOnFailure(t, c.Side.String()), noMemory{}
-	session, err := negotiate.NewNative(c.Side, own.Version, own, negotiate.Limits{
+	session, err := native.New(c.Side, own.Version, own, wire.Limits{
 		MaxMessage: maxMessage, MaxFileSize: 1 << 40,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	session.Start()
-	step, err := session.Receive(negotiate.AppendHello(nil, peer))
+	step, err := session.Receive(native.AppendHello(nil, peer))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,114 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The reasons for the end of a session. Every error of this package is an *Error that wraps one of them or a
+// *PeerAborted.
+var (
+	// ErrWordsDiffer is a pair of sides with different Words, of which one may have none.
+	ErrWordsDiffer    = errors.New("the other side was given another word, or none")
+	ErrBothHaveFile   = errors.New("both the host and the DPU have the file")
+	ErrNeitherHasFile = errors.New("neither the host nor the DPU has the file")
+	// ErrKindMismatch is a file on one side and a directory on the other.
+	ErrKindMismatch = errors.New("one side has a file, the other a directory")
+	// ErrTreeStream is a directory on one side and a stream on the other.
+	ErrTreeStream = errors.New("a directory cannot be copied from or to a stream")
+	// ErrNoPath is a pair of sides of which one cannot or will not use DMA, and one not producers and consumers.
+	ErrNoPath     = errors.New("the two sides have no data path in common")
+	ErrTooLarge   = errors.New("too large")
+	ErrMalformed  = errors.New("malformed message")
+	ErrOutOfOrder = errors.New("out of order")
+
+	// ErrPeerRefused is the DPU's STATUS(0) in place of its DIRECTION. The reference protocol has no reason codes, so
+	// the text lists the possible ones.
+	ErrPeerRefused = errors.New(
+		"the DPU refused: both or neither side has the file, or its size is more than the DPU takes")
+	// ErrPeerFailed is a STATUS(0) at any other time.
+	ErrPeerFailed = errors.New("the peer reported a failure")
+	// ErrPeerLost is the end of the connection before that of the transfer.
+	ErrPeerLost = errors.New("the connection was lost before the copy ended")
+	// ErrDisagreement is a DPU's answer that contradicts the host's knowledge of which side has the file.
+	ErrDisagreement = errors.New("host and DPU disagree about who has the file")
+	// ErrAborted is this side's own Finish(false) or Abort. In Cancelling it becomes the error of the sender when the
+	// outcome of every entry is known.
+	ErrAborted = errors.New("aborted on this side")
+
+	// ErrVersion is a peer that speaks the native protocol, but no common version of it.
+	ErrVersion = errors.New("no common version of the native protocol")
+	// ErrNeedsNative is a directory, a stream, whose length is not known in advance, or a side without DMA, with a peer
+	// that speaks the reference protocol only.
+	ErrNeedsNative = errors.New(
+		"a directory, a stream or a copy without DMA needs the native protocol, which the peer does not support")
+	// ErrEmptyFile is an empty file with a peer that is not known to be a dma-copy.
+	ErrEmptyFile = errors.New("the file is empty, which doca_dma_copy cannot copy")
+	// ErrOutcomeUnknown is a sender that lost the receiver before the results of entries that it had sent completely.
+	ErrOutcomeUnknown = errors.New("transfer outcome unknown: the receiver did not confirm the commit")
+)
+
+// Error is a failure of a session or a codec.
+type Error struct {
+	State   fmt.Stringer // of the session, in which it happened; nil without a session
+	Message Type         // received or to be sent; 0 if there was none, or it was too short
+	Err     error        // one of the Err variables, or a *PeerAborted
+	Detail  string       // may be empty
+}
+
+// Error returns one sentence. Of the peer's input it contains only numbers and the escaped text of a PeerAborted.
+func (e *Error) Error() string {
+	text := "negotiation"
+	if e.State != nil {
+		text += " in state " + e.State.String()
+	}
+	if e.Message != 0 {
+		text += " at " + e.Message.String()
+	}
+	text += ": " + e.Err.Error()
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	return text
+}
+
+// Unwrap returns the reason, for errors.Is.
+func (e *Error) Unwrap() error { return e.Err }
+
+// IsViolation reports whether an error is about a message that the peer must not have sent.
+func IsViolation(err error) bool {
+	return errors.Is(err, ErrMalformed) || errors.Is(err, ErrOutOfOrder) || errors.Is(err, ErrTooLarge)
+}
+
+func Malformed(t Type, format string, args ...any) *Error {
+	return &Error{Message: t, Err: ErrMalformed, Detail: fmt.Sprintf(format, args...)}
+}
+
+func TooLarge(t Type, what string, got, limit uint64) *Error {
+	return &Error{Message: t, Err: ErrTooLarge, Detail: fmt.Sprintf("%s %d bytes, limit %d", what, got, limit)}
+}
+
+// AsError returns an error of this package as an *Error.
+func AsError(err error) *Error {
+	var failure *Error
+	if errors.As(err, &failure) {
+		return failure
+	}
+	return &Error{Err: err}
+}
+
+// FirstError returns the first error that is not nil.
+func FirstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func OutOfOrder(t Type) *Error { return &Error{Message: t, Err: ErrOutOfOrder} }
+
+func WrongTurn(t Type, format string, args ...any) *Error {
+	return &Error{Message: t, Err: ErrOutOfOrder, Detail: fmt.Sprintf(format, args...)}
+}
