@@ -40,51 +40,41 @@ type Region struct {
 // Alloc registers length bytes of new, zeroed memory, in huge pages if possible and if the other side has no access.
 // length is 1 to 2^46. Implements: doca_mmap_create, doca_mmap_start.
 func (d *Device) Alloc(length int64, access Access) (*Region, error) {
-	if d.dev == nil {
-		return nil, ErrClosed
-	}
-	if length < 1 || length > regionLimit {
-		return nil, fmt.Errorf(unmappedText, length, CodeInvalidValue)
-	}
-	memory, err := d.allocate(int(length), access)
-	if err != nil {
-		return nil, fmt.Errorf(unmappedText, length, err)
-	}
-	return d.register(memory, int(length), access)
-}
-
-func (d *Device) allocate(length int, access Access) (cabi.Memory, error) {
-	if access&(RemoteRead|RemoteWrite) == 0 {
-		return d.abi.MemoryAllocPrivate(length)
-	}
-	return d.abi.MemoryAlloc(length)
+	return d.register(length, access, func() (cabi.Memory, error) {
+		if access&(RemoteRead|RemoteWrite) == 0 {
+			return d.abi.MemoryAllocPrivate(int(length))
+		}
+		return d.abi.MemoryAlloc(int(length))
+	})
 }
 
 // MapFile registers the first length bytes of file as a shared mapping. The file may be closed afterwards; if it
 // shrinks, copies fail with CodeIOFailed. A driver may refuse to pin such memory: CodeDriver, CodeNotSupported or
 // CodeNoMemory.
 func (d *Device) MapFile(file *os.File, length int64, access Access) (*Region, error) {
+	writable := access&(LocalWrite|RemoteWrite) != 0
+	return d.register(length, access, func() (cabi.Memory, error) {
+		return d.abi.MemoryMapFile(file.Fd(), int(length), writable)
+	})
+}
+
+func (d *Device) register(length int64, access Access, allocate func() (cabi.Memory, error)) (*Region, error) {
 	if d.dev == nil {
 		return nil, ErrClosed
 	}
 	if length < 1 || length > regionLimit {
 		return nil, fmt.Errorf(unmappedText, length, CodeInvalidValue)
 	}
-	writable := access&(LocalWrite|RemoteWrite) != 0
-	memory, err := d.abi.MemoryMapFile(file.Fd(), int(length), writable)
+	memory, err := allocate()
 	if err != nil {
 		return nil, fmt.Errorf(unmappedText, length, err)
 	}
-	return d.register(memory, int(length), access)
-}
-
-func (d *Device) register(memory cabi.Memory, length int, access Access) (*Region, error) {
-	mmap, err := d.abi.MmapRegister(d.dev, memory, length, access)
+	mmap, err := d.abi.MmapRegister(d.dev, memory, int(length), access)
 	if err != nil {
-		d.abi.MemoryFree(memory, length)
+		d.abi.MemoryFree(memory, int(length))
 		return nil, err
 	}
-	region := &Region{device: d, memory: memory, length: length, mmap: mmap}
+	region := &Region{device: d, memory: memory, length: int(length), mmap: mmap}
 	trackOpen(region)
 	return region, nil
 }
