@@ -1,6 +1,7 @@
 package doca
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,36 +28,24 @@ func newWaiter(handle int) (*waiter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	poll, err := watch(handle, wakeup)
-	if err != nil {
-		_ = unix.Close(wakeup)
-		return nil, err
-	}
-	conn, err := poll.SyscallConn()
-	if err != nil {
-		_ = unix.Close(wakeup)
-		return nil, errors.Join(err, poll.Close())
-	}
-	return &waiter{poll: poll, conn: conn, wakeup: wakeup}, nil
-}
-
-func watch(fds ...int) (*os.File, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
+		_ = unix.Close(wakeup)
 		return nil, fmt.Errorf("epoll_create: %w", err)
 	}
-	for _, fd := range fds {
+	err = unix.SetNonblock(epoll, true) // before NewFile, which then uses the netpoller
+	w := &waiter{poll: os.NewFile(uintptr(epoll), "progress engine"), wakeup: wakeup}
+	for _, fd := range []int{handle, wakeup} {
 		event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}
-		if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, fd, &event); err != nil {
-			_ = unix.Close(epoll)
-			return nil, fmt.Errorf("epoll_ctl: %w", err)
-		}
+		err = cmp.Or(err, unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, fd, &event))
 	}
-	if err := unix.SetNonblock(epoll, true); err != nil {
-		_ = unix.Close(epoll)
-		return nil, fmt.Errorf("fcntl: %w", err)
+	if err == nil {
+		w.conn, err = w.poll.SyscallConn()
 	}
-	return os.NewFile(uintptr(epoll), "progress engine"), nil
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("epoll_ctl: %w", err), w.close())
+	}
+	return w, nil
 }
 
 // wait returns when the handle is readable, wake was called since the last wait, or the deadline has passed (zero:
