@@ -69,7 +69,7 @@ func (d *Dialer) Dial(ctx context.Context) (Conn, error) {
 }
 
 func dial(device *doca.Device, name string, connect func(*doca.Client) (*doca.Connection, error)) (Conn, error) {
-	client, err := device.NewClient(name, doca.ChannelConfig{})
+	client, err := device.NewClient(name, doca.ChannelConfig{Polled: true})
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ func (f *Finder) try(ctx context.Context) (Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()
 	if f.client == nil {
-		client, err := f.device.NewClient(f.name, doca.ChannelConfig{})
+		client, err := f.device.NewClient(f.name, doca.ChannelConfig{Polled: true})
 		if err != nil {
 			return nil, err
 		}

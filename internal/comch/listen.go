@@ -28,7 +28,7 @@ func Listen(device *doca.Device, rep *doca.Representor, name string) (*Listener,
 // once Redial has tried for its Wait. A peer that sends more messages than its connection holds unread is disconnected;
 // see doca.ChannelConfig.Clients.
 func ListenMany(device *doca.Device, rep *doca.Representor, name string, connections int) (*Listener, error) {
-	server, err := device.Listen(rep, name, doca.ChannelConfig{Clients: connections})
+	server, err := device.Listen(rep, name, doca.ChannelConfig{Clients: connections, Polled: true})
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ type session struct {
 	ctx    context.Context
 	driver *doca.Driver
 	file   *os.File
+	polled bool // as in doca.ChannelConfig
 	opened []io.Closer
 
 	host, dpu      *doca.Device
@@ -148,12 +149,12 @@ func mustHold(got []byte, want string) error {
 
 func (s *session) connect() error {
 	var server *doca.Server
-	listening, err := s.dpu.Listen(s.representor, "closing", doca.ChannelConfig{})
+	listening, err := s.dpu.Listen(s.representor, "closing", doca.ChannelConfig{Polled: s.polled})
 	if err := keep(s, &server, listening, err); err != nil {
 		return err
 	}
 	var client *doca.Client
-	calling, err := s.host.NewClient("closing", doca.ChannelConfig{})
+	calling, err := s.host.NewClient("closing", doca.ChannelConfig{Polled: s.polled})
 	if err := keep(s, &client, calling, err); err != nil {
 		return err
 	}

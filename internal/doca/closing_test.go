@@ -26,6 +26,7 @@ type sweep struct {
 	file    *os.File      // to be mapped
 	log     *os.File      // what the software device says
 	timeout time.Duration // of a session
+	polled  bool          // chosen by chance; repeated runs try both
 }
 
 // patience is the longest timeout of a session, which ends one that hangs.
@@ -34,7 +35,8 @@ const patience = 30 * time.Second
 // newSweep makes the device log into a file, where it reports that a fault was injected.
 func newSweep(t *testing.T) *sweep {
 	t.Helper()
-	w := &sweep{dir: t.TempDir(), file: tempFile(t), log: tempFile(t), timeout: patience}
+	w := &sweep{dir: t.TempDir(), file: tempFile(t), log: tempFile(t), timeout: patience, polled: rand.IntN(2) == 0}
+	t.Logf("channels are polled: %t", w.polled)
 	if err := w.file.Truncate(sessionBytes); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +122,7 @@ func (w *sweep) session(t *testing.T, fault string) error {
 	if err != nil {
 		return err
 	}
-	s := &session{ctx: ctx, driver: driver, file: w.file}
+	s := &session{ctx: ctx, driver: driver, file: w.file, polled: w.polled}
 	used := s.run()
 	failed, stuck := s.closeAll()
 	if stuck != nil {

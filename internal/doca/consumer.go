@@ -102,12 +102,7 @@ func (c *Consumer) submitBatch() (int, error) {
 }
 
 // Inflight returns the number of buffers posted and not yet reaped; 0 after Close.
-func (c *Consumer) Inflight() int {
-	if c.port.handle == nil {
-		return 0
-	}
-	return c.port.inflight() + len(c.arrived)
-}
+func (c *Consumer) Inflight() int { return c.port.inflight() + len(c.arrived) }
 
 // Reap waits for at least one message and returns as many as there are, up to len(into), which is at least 1. With
 // nothing posted it returns 0. If ctx ends first it returns its cause. When the peer is gone, all buffers are returned

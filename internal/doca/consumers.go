@@ -3,41 +3,33 @@ package doca
 import (
 	"context"
 	"slices"
-	"sync"
+	"sync/atomic"
 )
 
-// consumerList is the list of the peer's consumers.
-type consumerList struct {
-	mu      sync.Mutex
-	ids     []uint32      // in the order in which they appeared
-	changed chan struct{} // closed at the next change
+// consumerList is the list of the peer's consumers. run of the endpoint changes it, and any goroutine reads it.
+type consumerList struct{ current atomic.Pointer[consumerIDs] }
+
+type consumerIDs struct {
+	ids     []uint32      // in the order in which they appeared; not changed
+	changed chan struct{} // closed when there is another list
 }
 
-func (l *consumerList) add(id uint32) {
-	l.update(func(ids []uint32) []uint32 { return append(ids, id) })
-}
+func (l *consumerList) add(id uint32) { l.set(append(slices.Clone(l.current.Load().ids), id)) }
 
 func (l *consumerList) remove(id uint32) {
-	l.update(func(ids []uint32) []uint32 {
-		return slices.DeleteFunc(ids, func(known uint32) bool { return known == id })
-	})
+	l.set(slices.DeleteFunc(slices.Clone(l.current.Load().ids), func(known uint32) bool { return known == id }))
 }
 
-func (l *consumerList) clear() { l.update(func([]uint32) []uint32 { return nil }) }
-
-func (l *consumerList) update(change func([]uint32) []uint32) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ids = change(l.ids)
-	close(l.changed)
-	l.changed = make(chan struct{})
+func (l *consumerList) set(ids []uint32) {
+	if earlier := l.current.Swap(&consumerIDs{ids, make(chan struct{})}); earlier != nil {
+		close(earlier.changed)
+	}
 }
 
 // snapshot returns the ids, and a channel that is closed when they have changed.
 func (l *consumerList) snapshot() ([]uint32, <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.ids), l.changed
+	list := l.current.Load()
+	return slices.Clone(list.ids), list.changed
 }
 
 // PeerConsumers returns the ids of the peer's consumers, in the order in which they appeared, and a channel that is

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 )
 
-// defect is the error for a panic in the driver of an endpoint, which works for all connections of the endpoint. It
+// defect is the error for a panic in the goroutine of an endpoint, which works for all connections of the endpoint. It
 // ends those that it may concern, and not the process.
 type defect struct {
 	value any

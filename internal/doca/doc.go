@@ -14,6 +14,20 @@
 // safe for concurrent use, because only the endpoint below each Server and Client calls DOCA for it, one goroutine at a
 // time.
 //
+// Goroutines:
+//
+//   - Each Server and Client starts one, endpoint.run, and its Close ends it and waits for it. It owns the state that
+//     endpoint.running guards: the life, connections, sendQueue and each Connection's outbox. Calls reach it through
+//     commands, whose lock guards only their queue and wakeups. It sends on the result channel of each call and send,
+//     Connection.inbox, Server.arrivals and Client.attempts, of which each has space for what it sends, and closes
+//     Connection.ended and endpoint.finished.
+//   - With ChannelConfig.Polled, callers of Send and TryRecv work for it while it sleeps, under the same lock; see
+//     pollers.
+//   - A sleeping Consumer or Producer has one that watches for the end of the connection. It ends with the sleep, uses
+//     channels only, and is not waited for.
+//
+// An Engine has none.
+//
 // Memory: a Close that cannot be sure that the device has released memory returns an error and keeps the memory. A leak
 // is better than a device that writes into memory that is reused.
 //

@@ -57,19 +57,20 @@ func asleep(t *testing.T, abi cabi.ABI) *Connection {
 		_ = w.close()
 		_ = unix.Close(quiet)
 	})
-	e := &endpoint{
-		abi: abi, waiter: w, inboxCap: 4, sendLimit: 4, maxMessage: 64, finished: make(chan struct{}),
-		connections: map[cabi.Connection]*Connection{}, sends: map[uint64]*send{},
-	}
+	config := ChannelConfig{MaxMessage: 64, ReceiveQueue: 4, Sends: 4, Polled: true}
+	e := newEndpoint(abi, nil, w, config.withDefaults(Capabilities{}))
 	c := newConnection(e, nil)
-	e.connections[nil] = c
+	e.connections.open[nil] = c
 	return c
 }
+
+// pollDevice polls as a caller of TryRecv does.
+func pollDevice(c *Connection) { c.endpoint.pollers.try(c.endpoint.poll) }
 
 // woken reports whether run would wake.
 func woken(c *Connection) bool {
 	var count [8]byte
-	n, _ := unix.Read(c.endpoint.waiter.wakeup, count[:])
+	n, _ := unix.Read(c.endpoint.commands.waiter.wakeup, count[:])
 	return n > 0
 }
 
@@ -90,6 +91,25 @@ func TestMessageThatIsTakenWaitsForNothing(t *testing.T) {
 	}
 }
 
+// Without pollers, callers leave everything to run and wake it.
+func TestOnlyRunCallsTheDevice(t *testing.T) {
+	device := &echo{}
+	c := asleep(t, device)
+	c.endpoint.pollers = nil
+	sendLater(c)
+	if _, received := c.TryRecv(); received || len(device.messages) > 0 {
+		t.Error("a caller used the device")
+	}
+	if !woken(c) {
+		t.Error("run was not woken")
+	}
+	c.endpoint.progress()
+	c.endpoint.progress()
+	if got, _ := c.TryRecv(); string(got) != "hello" {
+		t.Errorf("received %q", got)
+	}
+}
+
 func TestCallersDriveWhileRunSleeps(t *testing.T) {
 	c := asleep(t, &echo{})
 	if err := c.Send(t.Context(), []byte("hello")); err != nil {
@@ -106,16 +126,16 @@ func TestCallersDriveWhileRunSleeps(t *testing.T) {
 func TestRunIsWokenWhileAnotherGoroutineDrives(t *testing.T) {
 	c := asleep(t, &echo{})
 	e := c.endpoint
-	e.driving.Lock()
+	e.running.Lock()
 	called := false
 	e.do(func() { called = true })
 	if called {
 		t.Error("two drove at once")
 	}
 	if !woken(c) {
-		t.Error("run was not woken for what the driver may not have seen")
+		t.Error("run was not woken for what the other goroutine may not have seen")
 	}
-	e.driving.Unlock()
+	e.running.Unlock()
 	if _, received := c.TryRecv(); called || received {
 		t.Error("a look did what was asked of run")
 	}
@@ -143,7 +163,7 @@ func (*full) ChannelSend(cabi.Channel, cabi.Connection, []byte, uint64) error {
 
 func TestRunIsWokenForWhatHasToBeTriedAgain(t *testing.T) {
 	c := asleep(t, &full{})
-	c.endpoint.do(func() { c.endpoint.enqueue(&send{connection: c, message: []byte("hello")}) })
+	c.endpoint.do(func() { c.endpoint.sending.enqueue(&send{connection: c, message: []byte("hello")}) })
 	if !woken(c) {
 		t.Error("the send is not retried")
 	}
@@ -151,7 +171,7 @@ func TestRunIsWokenForWhatHasToBeTriedAgain(t *testing.T) {
 
 func TestEndedEndpointIsNotDriven(t *testing.T) {
 	c := asleep(t, &echo{})
-	c.endpoint.runEnded, c.endpoint.closed = true, true
+	c.endpoint.life.state = ended
 	c.endpoint.do(func() { t.Error("a command was called after the end") })
 	c.endpoint.abi = nil // and is not to be asked
 	if _, received := c.TryRecv(); received {
@@ -174,7 +194,7 @@ func TestMessagesAreAnnounced(t *testing.T) {
 	if err := c.Send(t.Context(), []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	if c.endpoint.pollDevice(); !announced(c) {
+	if pollDevice(c); !announced(c) {
 		t.Error("a message was not announced")
 	}
 }
@@ -199,19 +219,19 @@ func (p *picky) ChannelSend(_ cabi.Channel, to cabi.Connection, _ []byte, _ uint
 // another adds a connection to the endpoint of c.
 func another(c *Connection) *Connection {
 	added := newConnection(c.endpoint, cabi.Connection(new(int)))
-	c.endpoint.connections[added.handle] = added
+	c.endpoint.connections.open[added.handle] = added
 	return added
 }
 
 func sendLater(c *Connection) {
 	s := &send{connection: c, message: []byte("hello"), result: make(chan error, 1)}
-	c.endpoint.do(func() { c.endpoint.enqueue(s) })
+	c.endpoint.do(func() { c.endpoint.sending.enqueue(s) })
 }
 
 func TestConnectionsTakeTurns(t *testing.T) {
 	device := &picky{}
 	one := asleep(t, device)
-	one.endpoint.sendLimit = 3
+	one.endpoint.sending.limit = 3
 	other, third := another(one), another(one)
 	for range 5 {
 		sendLater(one)
@@ -220,16 +240,16 @@ func TestConnectionsTakeTurns(t *testing.T) {
 	sendLater(third)
 	sendLater(other)
 	device.space = 100
-	one.endpoint.pollDevice()
+	pollDevice(one)
 	want := []cabi.Connection{
 		one.handle, other.handle, third.handle, one.handle, other.handle, one.handle, // no more of the first at once
 	}
 	if !slices.Equal(device.sent, want) {
 		t.Errorf("sent to %v, want %v", device.sent, want)
 	}
-	last := one.endpoint.lastTag
+	last := one.endpoint.sending.lastTag
 	device.events = append(device.events, cabi.Event{Kind: cabi.Sent, Connection: one.handle, Tag: last})
-	if one.endpoint.pollDevice(); len(device.sent) != len(want)+1 {
+	if pollDevice(one); len(device.sent) != len(want)+1 {
 		t.Error("the end of a message does not begin the next")
 	}
 }
@@ -248,7 +268,7 @@ func TestRefusedMessageDelaysNoOtherConnection(t *testing.T) {
 		t.Errorf("sent to %v, want only %v", device.sent, one.handle)
 	}
 	device.refused = nil
-	if one.endpoint.pollDevice(); len(device.sent) != 2 {
+	if pollDevice(one); len(device.sent) != 2 {
 		t.Error("the refused message was not sent later")
 	}
 }
@@ -261,13 +281,13 @@ func (*startable) ChannelStart(cabi.Channel) error { return nil }
 // A connection that ended before Connect could return it is not returned by the next Connect.
 func TestStartForgetsAnEarlierConnection(t *testing.T) {
 	earlier := asleep(t, &startable{})
-	c := &Client{endpoint: earlier.endpoint, arrival: make(chan *Connection, 1), refused: make(chan error, 1)}
+	c := &Client{endpoint: earlier.endpoint, attempts: make(chan attempt, 1)}
 	c.connected(earlier)
 	if err := c.start(); err != nil {
 		t.Fatal(err)
 	}
 	select {
-	case <-c.arrival:
+	case <-c.attempts:
 		t.Error("the earlier connection is still there")
 	default:
 	}
@@ -292,7 +312,7 @@ func (s *stubborn) ChannelDisconnect(cabi.Channel, cabi.Connection) error {
 func rejecting(t *testing.T, abi cabi.ABI) (*Connection, cabi.Connection) {
 	c := asleep(t, abi)
 	s := &Server{endpoint: c.endpoint, arrivals: make(chan *Connection)}
-	c.endpoint.onConnect = s.arrived
+	c.endpoint.owner = s
 	return c, cabi.Connection(new(int))
 }
 
@@ -308,18 +328,18 @@ func rejectedClientDelaysNoOther(t *testing.T, code cabi.Status) {
 	c, other := rejecting(t, device)
 	device.messages = []byte("hello")
 	device.events = append(device.events, cabi.Event{Kind: cabi.Connected, Connection: other})
-	for range c.endpoint.inboxCap {
+	for range c.endpoint.config.unread {
 		device.events = append(device.events, cabi.Event{Kind: cabi.Message, Connection: other, Len: 5})
 	}
-	c.endpoint.pollDevice()
+	pollDevice(c)
 	device.events = append(device.events, cabi.Event{Kind: cabi.Message, Len: 5})
 	if got, _ := c.TryRecv(); string(got) != "hello" {
 		t.Errorf("received %q", got)
 	}
 	for range device.again {
-		c.endpoint.pollDevice()
+		pollDevice(c)
 	}
-	if device.asked != device.again || len(c.endpoint.rejected) > 0 {
+	if device.asked != device.again || len(c.endpoint.connections.rejected) > 0 {
 		t.Errorf("asked %d times to let the client go, want %d", device.asked, device.again)
 	}
 }
@@ -335,10 +355,10 @@ func TestRejectedClientLeaves(t *testing.T) {
 			device := &stubborn{again: 1000, code: cabi.Again}
 			c, other := rejecting(t, device)
 			device.events = append(device.events, cabi.Event{Kind: cabi.Connected, Connection: other}, end(other))
-			c.endpoint.pollDevice()
-			c.endpoint.pollDevice()
-			if asked := device.asked; asked != 0 || len(c.endpoint.rejected) > 0 {
-				t.Errorf("asked %d times to disconnect, and %d are left", asked, len(c.endpoint.rejected))
+			pollDevice(c)
+			pollDevice(c)
+			if asked := device.asked; asked != 0 || len(c.endpoint.connections.rejected) > 0 {
+				t.Errorf("asked %d times to disconnect, and %d are left", asked, len(c.endpoint.connections.rejected))
 			}
 		})
 	}

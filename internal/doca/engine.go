@@ -273,7 +273,7 @@ func (e *Engine) drain() error {
 		return err
 	}
 	dropped := make([]Completion, e.depth)
-	if !awaitIdle(e.isIdle, func() bool { return e.poll(dropped) > 0 }) {
+	if !awaitIdle(time.Now().Add(drainTime), e.isIdle, func() bool { return e.poll(dropped) > 0 }) {
 		return fmt.Errorf("copy engine with %d copies in flight: %w", e.Inflight(), ErrStillRunning)
 	}
 	return nil

@@ -51,8 +51,8 @@ func newFastStage(t *testing.T, options doca.Options) *fastStage {
 	t.Cleanup(s.close)
 	s.host, s.dpu = must(driver.OpenDevice("b1:00.0"))(t), must(driver.OpenDevice("03:00.0"))(t)
 	s.representor = must(s.dpu.OpenRepresentor("b1:00.0"))(t)
-	s.server = must(s.dpu.Listen(s.representor, "fast", doca.ChannelConfig{}))(t)
-	s.client = must(s.host.NewClient("fast", doca.ChannelConfig{}))(t)
+	s.server = must(s.dpu.Listen(s.representor, "fast", doca.ChannelConfig{Polled: true}))(t)
+	s.client = must(s.host.NewClient("fast", doca.ChannelConfig{Polled: true}))(t)
 	s.onHost = must(s.client.Connect(ctx))(t)
 	s.onDPU = must(s.server.Accept(ctx))(t)
 	return s

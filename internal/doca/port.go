@@ -14,7 +14,7 @@ import (
 // at a time, on a connection, whose goroutine opens, stops and closes them.
 //
 //	owner's goroutine ──► submit, poll, arm, sleep          (the port's engine)
-//	                 └──► connection.onRun: open, stop, close (the connection's)
+//	                 └──► endpoint.call: open, stop, close (the channel's)
 //
 //	starting ── progress of port and channel ──► running ──┬─ close ─────────────────► stopping ──► closed
 //	    └──────────── the connection ended ────────────────┴─ the connection ended ──► failed: tasks complete with an
@@ -28,15 +28,6 @@ type port struct {
 	depth      int
 }
 
-// onRun calls f on the goroutine that drives the connection's endpoint, or here after that has ended.
-func (c *Connection) onRun(f func() error) error {
-	err := c.endpoint.call(f)
-	if err == ErrClosed {
-		return c.endpoint.afterRun(f)
-	}
-	return err
-}
-
 // openPort opens a consumer over memory, or without memory a producer, unless the connection has ended.
 func (c *Connection) openPort(memory cabi.Mmap, depth, immediate int) (*port, error) {
 	if depth < 1 || depth > math.MaxInt32 {
@@ -44,15 +35,12 @@ func (c *Connection) openPort(memory cabi.Mmap, depth, immediate int) (*port, er
 	}
 	p := &port{connection: c, abi: c.endpoint.abi, depth: depth}
 	err := c.endpoint.call(func() (err error) {
-		if c.endpoint.connections[c.handle] != c {
+		if c.hasEnded() {
 			return c.cause
 		}
 		p.handle, err = p.abi.PortOpen(c.handle, memory, uint32(depth), uint32(immediate))
 		return err
 	})
-	if err == ErrClosed {
-		return nil, c.cause
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +106,7 @@ func (p *port) waitEvent(ctx context.Context, poll func() bool) error {
 		if poll() {
 			return nil
 		}
-		return p.pause() // a driver without notifications
+		return p.pause() // a device without notifications
 	} else if err != nil {
 		return err
 	}
@@ -132,7 +120,7 @@ func (p *port) waitEvent(ctx context.Context, poll func() bool) error {
 	return err
 }
 
-// sleep waits for the handle, ctx or the end of the connection, which not every driver announces on the port's handle.
+// sleep waits for the handle, ctx or the end of the connection, which not every device announces on the port's handle.
 // After that end the device is about to notice it, so the sleep is short.
 func (p *port) sleep(ctx context.Context) error {
 	if p.connection.hasEnded() {
@@ -154,7 +142,13 @@ func (p *port) pause() error { return p.waiter.wait(time.Now().Add(retryPause)) 
 
 func (p *port) state() cabi.ContextState { return p.abi.State(cabi.Progress(p.handle)) }
 
-func (p *port) inflight() int { return p.abi.PortInflight(p.handle) }
+// inflight returns the number of tasks in flight; 0 once closed.
+func (p *port) inflight() int {
+	if p.handle == nil {
+		return 0
+	}
+	return p.abi.PortInflight(p.handle)
+}
 
 // failure returns nil for success, or the error of a failed task.
 func (p *port) failure(op string, status cabi.Status) error {
@@ -175,7 +169,7 @@ func (p *port) close() error {
 	if err := p.drain(); err != nil {
 		return err
 	}
-	if err := p.connection.onRun(func() error { return p.abi.PortClose(p.handle) }); err != nil {
+	if err := p.connection.endpoint.call(func() error { return p.abi.PortClose(p.handle) }); err != nil {
 		return err
 	}
 	p.handle = nil
@@ -187,7 +181,7 @@ func (p *port) close() error {
 
 // stop requests the stop. After AGAIN and IN_USE the context stops nevertheless, once it is progressed.
 func (p *port) stop() error {
-	err := p.connection.onRun(func() error { return p.abi.Stop(cabi.Progress(p.handle)) })
+	err := p.connection.endpoint.call(func() error { return p.abi.Stop(cabi.Progress(p.handle)) })
 	if errors.Is(err, CodeAgain) || errors.Is(err, CodeInUse) {
 		return nil
 	}
@@ -203,7 +197,7 @@ func (p *port) drain() error {
 		}
 		return len(p.abi.PortPoll(p.handle, p.depth)) > 0
 	}
-	if !awaitIdle(idle, poll) {
+	if !awaitIdle(time.Now().Add(drainTime), idle, poll) {
 		return fmt.Errorf("%d tasks in flight: %w", p.inflight(), ErrStillRunning)
 	}
 	return nil

@@ -127,12 +127,7 @@ func (p *Producer) collect() {
 }
 
 // Inflight returns the number of messages accepted and not yet reaped; 0 after Close.
-func (p *Producer) Inflight() int {
-	if p.port.handle == nil {
-		return 0
-	}
-	return p.port.inflight() + len(p.arrived)
-}
+func (p *Producer) Inflight() int { return p.port.inflight() + len(p.arrived) }
 
 // Reap waits for at least one completion and returns as many as there are, up to len(into), which is at least 1. With
 // nothing in flight it returns 0. If ctx ends first it returns its cause. Implements: doca_pe_progress,
@@ -165,6 +160,7 @@ func (p *Producer) Close() error {
 	if err := p.port.close(); err != nil {
 		return fmt.Errorf("producer: %w", err)
 	}
+	p.arrived = nil
 	trackClose(p)
 	return nil
 }

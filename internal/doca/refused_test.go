@@ -14,7 +14,7 @@ import (
 // The software device reports why a server refuses a client, while that server runs.
 func TestRefusedClient(t *testing.T) {
 	s := newFastStage(t, doca.Options{SoftLimits: "max_clients=1"})
-	second := must(s.host.NewClient("fast", doca.ChannelConfig{}))(t)
+	second := must(s.host.NewClient("fast", doca.ChannelConfig{Polled: true}))(t)
 	closeAtEnd(t, second)
 	s.mustBeRefused(second, doca.CodeFull)
 

@@ -27,10 +27,10 @@ func submitAny(submit func() (int, error), inflight func() int) (int, error) {
 	}
 }
 
-// awaitIdle polls a context that was requested to stop until it is idle, and reports whether it is within drainTime. It
+// awaitIdle polls a context that was requested to stop until it is idle, and reports whether it is before giveUp. It
 // polls at growing intervals, because the end of a context must not depend on a notification that may itself fail.
-func awaitIdle(idle, poll func() (moved bool)) bool {
-	giveUp, pause := time.Now().Add(drainTime), minRetryPause
+func awaitIdle(giveUp time.Time, idle, poll func() (moved bool)) bool {
+	pause := minRetryPause
 	for !idle() {
 		if poll() {
 			pause = minRetryPause

@@ -31,7 +31,7 @@ func (d *Device) Listen(rep *Representor, name string, config ChannelConfig) (*S
 		return nil, err
 	}
 	s := &Server{endpoint: e, arrivals: make(chan *Connection, max(pendingConnections, config.Clients))}
-	e.onConnect = s.arrived
+	e.owner = s
 	go e.run()
 	if err := e.call(e.start); err != nil {
 		_ = e.close()
@@ -41,15 +41,22 @@ func (d *Device) Listen(rep *Representor, name string, config ChannelConfig) (*S
 	return s, nil
 }
 
-// arrived is called by the driver of the endpoint.
-func (s *Server) arrived(c *Connection) {
+// connected implements owner.
+func (s *Server) connected(c *Connection) {
 	c.ofServer = true
 	c.closeFunc = func() error { return s.endpoint.disconnect(c) }
-	if s.endpoint.clients > 0 && len(s.endpoint.connections) > s.endpoint.clients || !s.offer(c) {
+	most := s.endpoint.config.Clients
+	if most > 0 && len(s.endpoint.connections.open) > most || !s.offer(c) {
 		s.rejected.Add(1)
 		s.endpoint.reject(c, ErrClosed)
 	}
 }
+
+// notConnected implements owner. A server is connected whenever DOCA says so.
+func (*Server) notConnected(err error) error { return err }
+
+// idle implements owner.
+func (*Server) idle() {}
 
 // offer queues the connection for Accept. If the queue is full, it drops those that have ended: clients that come and
 // go must not keep others out.
@@ -61,7 +68,7 @@ func (s *Server) offer(c *Connection) bool {
 		select {
 		case earlier := <-s.arrivals:
 			if !earlier.hasEnded() {
-				s.arrivals <- earlier // there is space, because only the driver sends
+				s.arrivals <- earlier // there is space, because only run sends
 			}
 		default:
 		}
@@ -85,7 +92,7 @@ func (s *Server) Rejected() uint64 { return s.rejected.Load() }
 func (s *Server) Accept(ctx context.Context) (*Connection, error) {
 	select {
 	case c := <-s.arrivals:
-		if s.endpoint.hasFinished() {
+		if isClosed(s.endpoint.finished) {
 			return nil, s.endpoint.finishCause()
 		}
 		return c, nil
@@ -98,19 +105,19 @@ func (s *Server) Accept(ctx context.Context) (*Connection, error) {
 
 // Close disconnects all clients and ends the server. Closing twice is harmless. ErrStillRunning if the device does not
 // stop within 10 s. A Close that fails can be called again. Implements: doca_ctx_stop, doca_comch_server_destroy.
-func (s *Server) Close() error {
-	err := s.endpoint.close()
-	if err == nil {
-		trackClose(s)
-	}
-	return err
-}
+func (s *Server) Close() error { return s.endpoint.close() }
 
 // Client connects to a server by name, on the host. It is safe for concurrent use, but with one Connect at a time.
 type Client struct {
-	endpoint *endpoint
-	arrival  chan *Connection
-	refused  chan error
+	endpoint    *endpoint
+	attempts    chan attempt // has the result of the last start
+	unconnected error        // why DOCA had no connection for it when it ran; nil: it had, or did not run; run's
+}
+
+// attempt is the result of a start: a connection, or why there is none.
+type attempt struct {
+	connection *Connection
+	err        error
 }
 
 // NewClient creates a client for the server called name. CodeNotSupported on a DPU. Implements:
@@ -124,39 +131,46 @@ func (d *Device) NewClient(name string, config ChannelConfig) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{endpoint: e, arrival: make(chan *Connection, 1), refused: make(chan error, 1)}
-	e.onConnect = c.connected
-	e.onState = c.stateChanged
+	c := &Client{endpoint: e, attempts: make(chan attempt, 1)}
+	e.owner = c
 	go e.run()
 	trackOpen(c)
 	return c, nil
 }
 
+// connected implements owner.
 func (c *Client) connected(connection *Connection) {
 	connection.closeFunc = c.Close
+	c.report(attempt{connection: connection})
+}
+
+// report keeps the first result of a start. If the connection ends before Connect returns it, it does so anyway.
+func (c *Client) report(result attempt) {
 	select {
-	case c.arrival <- connection:
-	default: // no Connect is waiting for it, so it is not used
+	case c.attempts <- result:
+	default:
 	}
 }
 
-// stateChanged is called by the driver of the endpoint. A client that is idle again failed to connect, or lost its
-// connection.
-func (c *Client) stateChanged(state cabi.ContextState) {
-	if state == cabi.Idle {
-		select {
-		case c.refused <- c.idleCause():
-		default:
-		}
+// notConnected implements owner. A client whose server has gone while it started is stopped, so that it can be started
+// again.
+func (c *Client) notConnected(err error) error {
+	if !meansNoServer(err) {
+		return err
 	}
+	c.unconnected = err
+	return c.endpoint.abi.ChannelStop(c.endpoint.channel)
 }
+
+// idle implements owner. A client that is idle again failed to connect, or lost its connection.
+func (c *Client) idle() { c.report(attempt{err: c.idleCause()}) }
 
 func (c *Client) idleCause() error {
-	if cause := c.endpoint.cause; cause != nil {
+	if cause := c.endpoint.life.cause; cause != nil {
 		return cause
 	}
-	if reason := c.endpoint.unconnected; reason != nil {
-		return fmt.Errorf("%w (%w)", ErrNoServer, reason)
+	if c.unconnected != nil {
+		return fmt.Errorf("%w (%w)", ErrNoServer, c.unconnected)
 	}
 	if refusal := c.endpoint.abi.ChannelRefusal(c.endpoint.channel); refusal != cabi.Success {
 		return fmt.Errorf("%w: %w", ErrRefused, refusal)
@@ -169,18 +183,14 @@ func (c *Client) idleCause() error {
 // Connect, the Client can only be closed. Implements: doca_ctx_start, doca_comch_client_get_connection.
 func (c *Client) Connect(ctx context.Context) (*Connection, error) {
 	e := c.endpoint
-	if err := e.call(c.start); err == ErrClosed {
-		return nil, e.finishCause()
-	} else if meansNoServer(err) {
+	if err := e.call(c.start); meansNoServer(err) {
 		return nil, fmt.Errorf("%w (%w)", ErrNoServer, err)
 	} else if err != nil {
 		return nil, err
 	}
 	select {
-	case connection := <-c.arrival:
-		return connection, nil
-	case err := <-c.refused:
-		return nil, err
+	case result := <-c.attempts:
+		return result.connection, result.err
 	case <-e.finished:
 		return nil, e.finishCause()
 	case <-ctx.Done():
@@ -195,15 +205,11 @@ func meansNoServer(err error) bool {
 		func(code error) bool { return errors.Is(err, code) })
 }
 
-// start is called by the driver of the endpoint. It drops the results of earlier attempts.
+// start is called by run. It drops the result of an earlier attempt.
 func (c *Client) start() error {
-	c.endpoint.unconnected = nil
+	c.unconnected = nil
 	select {
-	case <-c.refused:
-	default:
-	}
-	select {
-	case <-c.arrival:
+	case <-c.attempts:
 	default:
 	}
 	return c.endpoint.start()
@@ -211,10 +217,4 @@ func (c *Client) start() error {
 
 // Close disconnects and ends the client. Closing twice is harmless. ErrStillRunning if the device does not stop within
 // 10 s. A Close that fails can be called again. Implements: doca_ctx_stop, doca_comch_client_destroy.
-func (c *Client) Close() error {
-	err := c.endpoint.close()
-	if err == nil {
-		trackClose(c)
-	}
-	return err
-}
+func (c *Client) Close() error { return c.endpoint.close() }

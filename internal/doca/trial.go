@@ -17,6 +17,9 @@ func (c *Client) TryArming() error { return c.endpoint.tryArming() }
 
 func (e *endpoint) tryArming() error {
 	return e.call(func() error {
+		if e.life.state != active {
+			return e.finishCause()
+		}
 		if err := e.abi.Arm(cabi.Progress(e.channel)); err != nil {
 			return err
 		}
@@ -28,7 +31,7 @@ func (e *endpoint) tryArming() error {
 // disconnection events it has raised for connections that this side had ended.
 func (s *Server) Departures() (again, events int) {
 	_ = s.endpoint.call(func() error {
-		again, events = s.endpoint.refusedEnds, s.endpoint.strayEnds
+		again, events = s.endpoint.connections.refusedEnds, s.endpoint.connections.strayEnds
 		return nil
 	})
 	return again, events

@@ -22,6 +22,7 @@ const page = 4096
 type bench struct {
 	*testing.T
 	driver *doca.Driver
+	polled bool // as in doca.ChannelConfig, for all channels
 }
 
 func (b *bench) context() context.Context {

@@ -39,6 +39,7 @@ func (b *bench) sides() sides {
 
 func (b *bench) listen(s sides, config doca.ChannelConfig) *doca.Server {
 	b.Helper()
+	config.Polled = b.polled
 	server, err := s.dpu.Listen(s.rep, serverName, config)
 	b.must(err)
 	b.closeAtEnd(server)
@@ -47,6 +48,7 @@ func (b *bench) listen(s sides, config doca.ChannelConfig) *doca.Server {
 
 func (b *bench) client(s sides, config doca.ChannelConfig) *doca.Client {
 	b.Helper()
+	config.Polled = b.polled
 	client, err := s.host.NewClient(serverName, config)
 	b.must(err)
 	b.closeAtEnd(client)

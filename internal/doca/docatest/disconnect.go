@@ -21,12 +21,12 @@ type ends struct{ closing, other *doca.Connection }
 // eitherEnd runs a case twice: the host disconnects, and the DPU disconnects.
 func (b *bench) eitherEnd(config doca.ChannelConfig, run func(*bench, ends)) {
 	b.Run("host", func(t *testing.T) {
-		b := &bench{T: t, driver: b.driver}
+		b := &bench{T: t, driver: b.driver, polled: b.polled}
 		host, dpu := b.pair(config)
 		run(b, ends{closing: host, other: dpu})
 	})
 	b.Run("dpu", func(t *testing.T) {
-		b := &bench{T: t, driver: b.driver}
+		b := &bench{T: t, driver: b.driver, polled: b.polled}
 		host, dpu := b.pair(config)
 		run(b, ends{closing: dpu, other: host})
 	})
@@ -98,7 +98,7 @@ func (b *bench) block(c *doca.Connection) <-chan error {
 func unblocksBothEnds(b *bench) {
 	small := doca.ChannelConfig{ReceiveQueue: 2, Sends: 2}
 	b.Run("closing", func(t *testing.T) {
-		b := &bench{T: t, driver: b.driver}
+		b := &bench{T: t, driver: b.driver, polled: b.polled}
 		b.eitherEnd(small, func(b *bench, e ends) {
 			results := b.block(e.closing)
 			b.must(e.closing.Close())
@@ -107,7 +107,7 @@ func unblocksBothEnds(b *bench) {
 		})
 	})
 	b.Run("other", func(t *testing.T) {
-		b := &bench{T: t, driver: b.driver}
+		b := &bench{T: t, driver: b.driver, polled: b.polled}
 		b.eitherEnd(small, func(b *bench, e ends) {
 			results := b.block(e.other)
 			b.must(e.closing.Close())

@@ -41,7 +41,12 @@ var topics = []topic{
 }
 
 // Run runs the suite. open is called once for each topic; Run closes what it returns.
-func Run(t *testing.T, open func(t *testing.T) *doca.Driver) {
+func Run(t *testing.T, open func(t *testing.T) *doca.Driver) { run(t, open, false) }
+
+// RunPolled is Run with channels whose callers poll.
+func RunPolled(t *testing.T, open func(t *testing.T) *doca.Driver) { run(t, open, true) }
+
+func run(t *testing.T, open func(t *testing.T) *doca.Driver, polled bool) {
 	for _, topic := range topics {
 		t.Run(topic.name, func(t *testing.T) {
 			driver := open(t)
@@ -49,7 +54,7 @@ func Run(t *testing.T, open func(t *testing.T) *doca.Driver) {
 			for _, c := range topic.cases {
 				t.Run(c.name, func(t *testing.T) {
 					CheckHandles(t, driver)
-					c.run(&bench{T: t, driver: driver})
+					c.run(&bench{T: t, driver: driver, polled: polled})
 				})
 			}
 			before.MustBeUnchanged(t)
