@@ -31,8 +31,8 @@ build_revision() {
 		rm -rf "$dir"
 		mkdir -p "$dir/source"
 		in_checkout archive "$commit" | tar -x -C "$dir/source"
-		"$go" -C "$dir/source" build -buildvcs=false -trimpath -ldflags "-X main.version=$1" -o "$dir/dma-copy" \
-			./cmd/dma-copy >&2
+		flags="-X main.version=$1 -X github.com/dma-copy/dma-copy/internal/cli/root.version=$1" # one of them exists
+		"$go" -C "$dir/source" build -buildvcs=false -trimpath -ldflags "$flags" -o "$dir/dma-copy" ./cmd/dma-copy >&2
 		rm -rf "$dir/source"
 	fi
 	echo "$dir/dma-copy"

@@ -15,10 +15,14 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/bench"
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/fileio"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -36,13 +40,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-func benchCommand() command {
+func benchCommand() root.Command {
 	var s config.Bench
-	return command{
-		name:    "bench",
-		summary: "Measure, and recommend settings for a card",
-		takes:   []string{"[PEER]"},
-		about: `Copies from memory to memory, in both directions, as a copy of files does but
+	return root.Command{
+		Name:    "bench",
+		Summary: "Measure, and recommend settings for a card",
+		Takes:   []string{"[PEER]"},
+		About: `Copies from memory to memory, in both directions, as a copy of files does but
 without reading, digests and storing, and prints the throughput for each chunk,
 depth and number of lanes, by DMA and over producers and consumers. It ends
 with the cheapest settings within 5 % of the best compromise between the two
@@ -54,14 +58,14 @@ host measures and prints, with its own flags; the DPU serves it. With PEER, a
 daemon (dma-copy serve) is the other side, within its limits, and the key must
 be allowed to copy. PEER is as for ping, with --file also :SHARE[/PATH].
 `,
-		examples: `host$ dma-copy bench -p b1:00.1
+		Examples: `host$ dma-copy bench -p b1:00.1
 dpu$  dma-copy bench -p 03:00.1 -r b1:00.1
 host$ dma-copy bench : --path dma --chunks 1MiB,2MiB --plot bench.svg
 host$ dma-copy bench -f image.bin :inbox/
 `,
-		complete: peerArgument,
-		settings: &s,
-		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
+		Complete: contact.CompletePeer,
+		Settings: &s,
+		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
 			err := s.SetPeer(args)
 			if err == nil {
 				err = runBench(ctx, streams, s, log)
@@ -72,10 +76,10 @@ host$ dma-copy bench -f image.bin :inbox/
 	}
 }
 
-func runBench(ctx context.Context, streams streams, s config.Bench, log zerolog.Logger) error {
-	ctx, cancel := limitTime(ctx, s.Timeout)
+func runBench(ctx context.Context, streams root.Streams, s config.Bench, log zerolog.Logger) error {
+	ctx, cancel := root.LimitTime(ctx, s.Timeout)
 	defer cancel()
-	b := &benchRun{settings: s, streams: streams, log: log, at: placeOf(s.Remote)}
+	b := &benchRun{settings: s, streams: streams, log: log, at: contact.PlaceOf(s.Remote)}
 	if s.Daemon {
 		return output.InRequest(measurement, b.measureDaemon(ctx))
 	}
@@ -86,33 +90,33 @@ func runBench(ctx context.Context, streams streams, s config.Bench, log zerolog.
 func (b *benchRun) measureDaemon(ctx context.Context) (err error) {
 	s := b.settings
 	daemon := share.Remote{Peer: s.Remote.Peer, Address: s.Remote.Address}
-	ctx, c, err := connect(ctx, b.streams, reach{
-		Contact: s.Contact, Reach: s.Reach, daemon: daemon, validate: s.ValidateFor,
-		waits: waitOutput(b.streams, s.Output, s.Quiet, b.log),
+	ctx, c, err := contact.Connect(ctx, b.streams, contact.Reach{
+		Contact: s.Contact, Reach: s.Reach, Daemon: daemon, Validate: s.ValidateFor,
+		Waits: root.WaitOutput(b.streams, s.Output, s.Quiet, b.log),
 	}, b.log)
 	if err != nil {
 		return err
 	}
-	defer c.end(&err)
+	defer c.End(&err)
 	return b.measure(ctx, c)
 }
 
 // measureTogether measures on the host, and serves the measurements on the DPU.
 func (b *benchRun) measureTogether(ctx context.Context) (err error) {
 	s := b.settings
-	on, err := meetCommand(ctx, s.Reach, "dma-copy bench", waitOutput(b.streams, s.Output, s.Quiet, b.log), b.log)
+	on, err := device.Meet(ctx, s.Reach, "dma-copy bench", root.WaitOutput(b.streams, s.Output, s.Quiet, b.log), b.log)
 	if err != nil {
 		return err
 	}
-	defer on.end(&err)
+	defer on.End(&err)
 	meeting := service.Meeting{
-		Device: on.device, Side: on.side.side, Representor: s.Representor, Wait: s.Wait,
-		Name: protocol.BenchServerName, Met: on.met,
+		Device: on.Device, Side: on.Side.Is, Representor: s.Representor, Wait: s.Wait,
+		Name: protocol.BenchServerName, Met: on.Met,
 	}
-	if on.side.side == wire.DPU {
-		return b.serve(ctx, on.side, meeting)
+	if on.Side.Is == wire.DPU {
+		return b.serve(ctx, on.Side, meeting)
 	}
-	return b.call(ctx, on.side, meeting)
+	return b.call(ctx, on.Side, meeting)
 }
 
 // measurement is what errors of the connection call what bench does.
@@ -124,7 +128,7 @@ const benchShare = "bench"
 // benchRun is one run of bench.
 type benchRun struct {
 	settings config.Bench
-	streams  streams
+	streams  root.Streams
 	log      zerolog.Logger
 	at       protocol.Place // of the copy of --file
 	report   *bench.Report
@@ -132,21 +136,22 @@ type benchRun struct {
 }
 
 // call measures, on the host, with a bench on the DPU.
-func (b *benchRun) call(ctx context.Context, on *side, m service.Meeting) error {
+func (b *benchRun) call(ctx context.Context, on *device.Side, m service.Meeting) error {
 	b.at.Share = benchShare
 	client, err := service.Dial(ctx, m, service.ClientConfig{
-		Verify: secure.AnyKey, Anonymous: true, Software: softwareName(), Name: machineName(), User: userName(),
+		Verify: secure.AnyKey, Anonymous: true, Software: root.SoftwareName(), Name: contact.MachineName(),
+		User:        contact.UserName(),
 		IdleTimeout: b.settings.IdleTimeout, Log: b.log,
 	})
 	m.Met()
 	if err != nil {
 		return err
 	}
-	err = b.measure(ctx, &contact{side: on, client: client, path: on.path(b.settings.Driver)})
+	err = b.measure(ctx, &contact.Conn{Side: on, Client: client, Path: on.Path(b.settings.Driver)})
 	if err == nil {
 		_, err = client.Text(ctx, benchDone)
 	}
-	return errors.Join(err, closeUnlessHung(err, client.Close))
+	return errors.Join(err, device.CloseUnlessHung(err, client.Close))
 }
 
 // benchDone is the text of the ping that ends a bench on the host, if the host has its results.
@@ -162,17 +167,18 @@ type benchEnd struct {
 func (e *benchEnd) Ended(r service.Record) { e.done = e.done || r.Text == benchDone }
 
 // serve is the other side of a bench on the host.
-func (b *benchRun) serve(ctx context.Context, on *side, m service.Meeting) (err error) {
+func (b *benchRun) serve(ctx context.Context, on *device.Side, m service.Meeting) (err error) {
 	key, err := identity.Generate()
 	if err != nil {
 		return err
 	}
 	var end benchEnd
 	c := service.ServerConfig{
-		Key: key, AuthNone: true, Observer: &end, MeasuresOnly: true, Name: machineName(), User: userName(), Log: b.log,
-		Limits: service.Limits{IdleTimeout: b.settings.IdleTimeout}, Copy: b.options(on.side),
+		Key: key, AuthNone: true, Observer: &end, MeasuresOnly: true, Name: contact.MachineName(),
+		User: contact.UserName(), Log: b.log,
+		Limits: service.Limits{IdleTimeout: b.settings.IdleTimeout}, Copy: b.options(on.Is),
 	}
-	c.Copy.Lanes = config.MostLanes
+	c.Copy.Lanes = copying.MostLanes
 	if b.settings.Plot != "" {
 		c.Refusal = exit.Usagef("--plot is for the side that measures: give it to dma-copy bench on the host")
 	} else if b.settings.File != "" {
@@ -195,12 +201,12 @@ func (b *benchRun) serve(ctx context.Context, on *side, m service.Meeting) (err 
 		return err
 	}
 	if b.settings.Output == option.OutputJSON {
-		return b.newReport(on, on.path(b.settings.Driver)).WriteJSON(b.streams.stdout)
+		return b.newReport(on, on.Path(b.settings.Driver)).WriteJSON(b.streams.Stdout)
 	}
 	if b.settings.Quiet {
 		return nil
 	}
-	_, err = fmt.Fprintln(b.streams.stdout, "the host has the results")
+	_, err = fmt.Fprintln(b.streams.Stdout, "the host has the results")
 	return err
 }
 
@@ -215,15 +221,15 @@ func temporaryShare(in string) ([]share.Share, error) {
 }
 
 // newReport returns a report without results.
-func (b *benchRun) newReport(on *side, path output.Path) *bench.Report {
+func (b *benchRun) newReport(on *device.Side, path output.Path) *bench.Report {
 	return &bench.Report{
-		Version: 1, Software: softwareName(), Side: output.RoleOf(on.side), Driver: path.Driver,
+		Version: 1, Software: root.SoftwareName(), Side: output.RoleOf(on.Is), Driver: path.Driver,
 		Hardware: path.Hardware, Results: []bench.Result{}, Skipped: []bench.Skipped{},
 	}
 }
 
 // measure measures everything, and reports it.
-func (b *benchRun) measure(ctx context.Context, c *contact) error {
+func (b *benchRun) measure(ctx context.Context, c *contact.Conn) error {
 	var plot *fileio.Replacement
 	if b.settings.Plot != "" {
 		var err error
@@ -232,8 +238,8 @@ func (b *benchRun) measure(ctx context.Context, c *contact) error {
 		}
 		defer plot.Discard()
 	}
-	b.report = b.newReport(c.side, c.path)
-	b.report.Peer = c.client.Peer().Software
+	b.report = b.newReport(c.Side, c.Path)
+	b.report.Peer = c.Client.Peer().Software
 	if err := b.roundTrips(ctx, c); err != nil {
 		return err
 	}
@@ -257,19 +263,19 @@ func (b *benchRun) measure(ctx context.Context, c *contact) error {
 	}
 	switch {
 	case b.settings.Output == option.OutputJSON:
-		return b.report.WriteJSON(b.streams.stdout)
+		return b.report.WriteJSON(b.streams.Stdout)
 	case b.settings.Quiet:
 		return nil
 	}
-	return b.report.WriteText(b.streams.stdout)
+	return b.report.WriteText(b.streams.Stdout)
 }
 
 // roundTrips measures those over the control channel.
-func (b *benchRun) roundTrips(ctx context.Context, c *contact) error {
+func (b *benchRun) roundTrips(ctx context.Context, c *contact.Conn) error {
 	times := make([]time.Duration, 200)
 	for i := range times {
 		var err error
-		if times[i], err = c.client.Ping(ctx, make([]byte, 64)); err != nil {
+		if times[i], err = c.Client.Ping(ctx, make([]byte, 64)); err != nil {
 			return err
 		}
 	}
@@ -281,19 +287,19 @@ func (b *benchRun) roundTrips(ctx context.Context, c *contact) error {
 }
 
 // copies measures the copies from memory to memory.
-func (b *benchRun) copies(ctx context.Context, c *contact) error {
+func (b *benchRun) copies(ctx context.Context, c *contact.Conn) error {
 	s := b.settings
 	paths := []wire.Path{
 		wire.PathDMA, wire.PathFast, wire.PathTLS, wire.PathTCP, wire.PathMessages,
 		wire.PathRMA,
 	}
-	switch auto := s.Path == config.PathAuto; {
-	case auto && c.device == nil:
+	switch auto := s.Path == device.PathAuto; {
+	case auto && c.Device == nil:
 		paths = paths[2:3]
 	case auto:
 		paths = paths[:2]
 	default:
-		paths = slices.DeleteFunc(paths, func(p wire.Path) bool { return !pathChoices[s.Path].Permits(p) })
+		paths = slices.DeleteFunc(paths, func(p wire.Path) bool { return !copying.PathChoices[s.Path].Permits(p) })
 	}
 	plan := bench.Plan{
 		Chunks: s.Chunks, Depths: s.Depths, Lanes: s.Lanes, Window: service.MostMeasured, Each: s.Each,
@@ -301,7 +307,7 @@ func (b *benchRun) copies(ctx context.Context, c *contact) error {
 	var unavailable error
 	for _, path := range paths {
 		for _, direction := range []protocol.CopyDirection{protocol.CopyPush, protocol.CopyPull} {
-			from := c.side.side
+			from := c.Side.Is
 			if direction == protocol.CopyPull {
 				from = from.Other()
 			}
@@ -313,7 +319,7 @@ func (b *benchRun) copies(ctx context.Context, c *contact) error {
 			}
 			b.report.Results = append(b.report.Results, results...)
 			if s.Output == option.OutputText && !s.Quiet && len(results) > 0 {
-				bench.WriteTable(b.streams.stdout, results)
+				bench.WriteTable(b.streams.Stdout, results)
 			}
 		}
 	}
@@ -325,20 +331,20 @@ func (b *benchRun) copies(ctx context.Context, c *contact) error {
 }
 
 // skip notes why a path, or the cases of it that prefix names, are not measured, and returns that.
-func (b *benchRun) skip(c *contact, from string, path wire.Path, prefix string, why error) error {
+func (b *benchRun) skip(c *contact.Conn, from string, path wire.Path, prefix string, why error) error {
 	b.report.Skipped = append(b.report.Skipped, bench.Skipped{
-		From: from, Path: path.String(), Reason: prefix + output.Sentence(withSide(c.side.side, why)),
+		From: from, Path: path.String(), Reason: prefix + output.Sentence(output.WithSide(c.Side.Is, why)),
 	})
 	return why
 }
 
 // measurer returns what makes the measurements on a path in a direction.
-func (b *benchRun) measurer(c *contact, path wire.Path, direction protocol.CopyDirection) bench.Measurer {
+func (b *benchRun) measurer(c *contact.Conn, path wire.Path, direction protocol.CopyDirection) bench.Measurer {
 	return func(ctx context.Context, of bench.Case, bytes int64) (bench.Measured, error) {
-		summary, err := c.client.Measure(ctx, protocol.MeasureRequest{
+		summary, err := c.Client.Measure(ctx, protocol.MeasureRequest{
 			Direction: direction, Path: path, Lanes: uint8(of.Lanes), Chunk: uint32(of.Chunk), Depth: uint32(of.Depth),
 			Size: uint64(bytes),
-		}, b.options(c.side.side))
+		}, b.options(c.Side.Is))
 		refused, isRefused := errors.AsType[*protocol.Refusal](err)
 		lacking := errors.Is(err, job.ErrCapability) || errors.Is(err, wire.ErrNoPath)
 		switch {
@@ -356,14 +362,15 @@ func (b *benchRun) measurer(c *contact, path wire.Path, direction protocol.CopyD
 // options returns the options of every copy.
 func (b *benchRun) options(of wire.Side) dmaxfer.Options {
 	return dmaxfer.Options{
-		Side: of, Path: pathChoices[b.settings.Path], Placement: placement.Lanes{}, Software: softwareName(),
+		Side: of, Path: copying.PathChoices[b.settings.Path], Placement: placement.Lanes{},
+		Software:    root.SoftwareName(),
 		IdleTimeout: b.settings.IdleTimeout, ExitCode: output.ExitCode, Log: b.log,
 	}
 }
 
 // wholeCopy copies a file as push does, under a name that is new there, and removes the copy.
-func (b *benchRun) wholeCopy(ctx context.Context, c *contact) error {
-	o, at := b.options(c.side.side), b.at
+func (b *benchRun) wholeCopy(ctx context.Context, c *contact.Conn) error {
+	o, at := b.options(c.Side.Is), b.at
 	o.File, o.Digest, o.Durability, o.NoResume = b.settings.File, digest.CRC32C, wire.DurabilityFull, true
 	if info, err := os.Stat(o.File); err == nil && !info.Mode().IsRegular() {
 		return exit.Usagef("--file %s is not a regular file: name one", quote.Text(o.File))
@@ -378,7 +385,7 @@ func (b *benchRun) wholeCopy(ctx context.Context, c *contact) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.client.Push(ctx, service.CopyRequest{Options: o, Place: at, Daemon: b.settings.Remote})
+	s, err := c.Client.Push(ctx, service.CopyRequest{Options: o, Place: at, Daemon: b.settings.Remote})
 	if err = b.removeCopy(ctx, c, name, err); err != nil {
 		return err
 	}
@@ -387,14 +394,14 @@ func (b *benchRun) wholeCopy(ctx context.Context, c *contact) error {
 	seconds := max(s.Elapsed, 1).Seconds()
 	b.report.File = &bench.File{
 		Path: o.File, Bytes: s.Size, Seconds: seconds, Rate: float64(s.Size) / seconds,
-		Limit: output.StageKey(stage), Part: share, Most: output.MostTime(stage, share, c.side.side),
+		Limit: output.StageKey(stage), Part: share, Most: output.MostTime(stage, share, c.Side.Is),
 	}
 	return nil
 }
 
 // removeCopy removes the copy after a push that ended with err, and returns that. It also does so after the end of ctx,
 // and names a copy that may remain.
-func (b *benchRun) removeCopy(ctx context.Context, c *contact, name string, err error) error {
+func (b *benchRun) removeCopy(ctx context.Context, c *contact.Conn, name string, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	failed := b.remove(ctx, c, name)
@@ -406,8 +413,8 @@ func (b *benchRun) removeCopy(ctx context.Context, c *contact, name string, err 
 }
 
 // remove removes what has that name in the directory of the copy, or nothing.
-func (b *benchRun) remove(ctx context.Context, c *contact, name string) error {
-	return c.client.Remove(ctx, protocol.RemoveRequest{Place: b.at, Paths: []string{name}},
+func (b *benchRun) remove(ctx context.Context, c *contact.Conn, name string) error {
+	return c.Client.Remove(ctx, protocol.RemoveRequest{Place: b.at, Paths: []string{name}},
 		func(_ string, result protocol.Removal) error {
 			if result.Code != 0 {
 				return exit.Errorf(int(result.Code), "", "cannot remove the copy %s: %s", name, result.Text)

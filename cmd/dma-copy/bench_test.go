@@ -15,6 +15,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/bench"
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
@@ -79,7 +81,7 @@ func TestBenchRemovesItsCopy(t *testing.T) {
 		settings: config.Bench{Daemon: true, File: file}, log: zerolog.New(&log).Level(zerolog.WarnLevel),
 		at: protocol.Place{Share: "keep"}, report: &bench.Report{},
 	}
-	c := &contact{client: client, side: &side{side: wire.Host}}
+	c := &contact.Conn{Client: client, Side: &device.Side{Is: wire.Host}}
 	if err := b.wholeCopy(t.Context(), c); output.ExitCode(err) != exit.Refused {
 		t.Errorf("got %v", err)
 	}

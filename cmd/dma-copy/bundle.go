@@ -16,44 +16,49 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/bundle"
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/exchange"
 	"github.com/dma-copy/dma-copy/internal/cli/fileio"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/daemon/status"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-func bundleCommand(p *program) command {
+func bundleCommand(p *root.Program, examine examiner) root.Command {
 	var s config.Bundle
-	return command{
-		name:    "bundle",
-		summary: "Collect what a bug report needs, in one archive",
-		takes:   []string{"[FILE]"},
-		about: `Writes a .tar.gz for a bug report: versions, devices, findings of doctor,
+	return root.Command{
+		Name:    "bundle",
+		Summary: "Collect what a bug report needs, in one archive",
+		Takes:   []string{"[FILE]"},
+		About: `Writes a .tar.gz for a bug report: versions, devices, findings of doctor,
 settings and their origin, and facts about kernel and drivers. Keys and the
 word of --with are left out. The list of its content is printed before it is
 written, to FILE or to dma-copy-bundle-HOST-TIME.tar.gz.
 `,
-		examples: `$ dma-copy bundle --list
+		Examples: `$ dma-copy bundle --list
 host$ dma-copy -p b1:00.1 -f image.bin -l TRACE -o json > events 2> trace
 host$ dma-copy bundle --peer -p b1:00.1 --events-file events --log-file trace
 dpu$  dma-copy bundle --peer -p 03:00.1 -r b1:00.1
 `,
-		settings: &s,
-		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
-			return runBundle(ctx, p, streams, s, args, log)
+		Settings: &s,
+		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
+			return runBundle(ctx, p, examine, streams, s, args, log)
 		},
 	}
 }
 
-func runBundle(ctx context.Context, p *program, streams streams, s config.Bundle, args []string,
-	log zerolog.Logger) error {
+func runBundle(
+	ctx context.Context, p *root.Program, examine examiner, streams root.Streams, s config.Bundle, args []string,
+	log zerolog.Logger,
+) error {
 	if len(args) > 1 {
 		return exit.Usagef("unexpected argument %s: dma-copy bundle takes one FILE or none", quote.Text(args[1]))
 	}
@@ -74,7 +79,8 @@ func runBundle(ctx context.Context, p *program, streams streams, s config.Bundle
 		}
 		defer file.Discard()
 	}
-	b := collection{program: p, settings: s, streams: streams, log: log, hider: bundle.NewHider(s.Hide)}
+	b := collection{program: p, examine: examine, settings: s, streams: streams, log: log,
+		hider: bundle.NewHider(s.Hide)}
 	own, err := b.own(ctx)
 	if err == nil {
 		own, err = b.list(own)
@@ -96,11 +102,24 @@ func runBundle(ctx context.Context, p *program, streams streams, s config.Bundle
 	return writeBundle(ctx, streams, file, path, directory, now, parts)
 }
 
+// examiner writes the findings of doctor as JSON, for this machine or, with peer, for both sides.
+type examiner func(
+	ctx context.Context, streams root.Streams, w io.Writer, of device.Selected, peer bool, wait time.Duration,
+	log zerolog.Logger,
+) error
+
+func (b *collection) examineDevice(ctx context.Context, w io.Writer, peer bool) error {
+	s := b.settings
+	of := device.Selected{Logging: s.Logging, Driver: s.Driver, Device: s.Device, Representor: s.Representor}
+	return b.examine(ctx, b.streams, w, of, peer, s.Wait, b.log)
+}
+
 // collection is what a bundle is made of. Nothing leaves this machine before own parts are listed and confirmed.
 type collection struct {
-	program  *program
+	program  *root.Program
+	examine  examiner
 	settings config.Bundle
-	streams  streams
+	streams  root.Streams
 	log      zerolog.Logger
 	hider    *bundle.Hider
 }
@@ -110,7 +129,7 @@ func (b *collection) list(parts []bundle.Part) ([]bundle.Part, error) {
 	if b.settings.HideNames {
 		parts = b.hider.Hide(parts)
 	}
-	if _, err := io.WriteString(b.streams.stdout, bundle.List(parts)); err != nil {
+	if _, err := io.WriteString(b.streams.Stdout, bundle.List(parts)); err != nil {
 		return nil, fmt.Errorf("print the list: %w", err)
 	}
 	return parts, nil
@@ -118,14 +137,14 @@ func (b *collection) list(parts []bundle.Part) ([]bundle.Part, error) {
 
 // confirm asks the user at a terminal.
 func (b *collection) confirm(ctx context.Context, path string) error {
-	if !b.streams.terminal || !b.streams.asks() {
+	if !b.streams.Terminal || !b.streams.Asks() {
 		return nil
 	}
 	question := "write this to " + quote.Text(path) + "?"
 	if b.settings.Peer {
 		question = "write this to " + quote.Text(path) + ", and give the other side all but events and log?"
 	}
-	yes, err := ask(ctx, b.streams.stdin, b.streams.stderr, question, func() error { return nil })
+	yes, err := root.Ask(ctx, b.streams.Stdin, b.streams.Stderr, question, func() error { return nil })
 	if err == nil && !yes {
 		err = exit.Errorf(exit.Usage, "", "nothing was written: the answer was not yes")
 	}
@@ -133,7 +152,7 @@ func (b *collection) confirm(ctx context.Context, path string) error {
 }
 
 func writeBundle(
-	ctx context.Context, streams streams, file *fileio.Replacement, path, directory string, at time.Time,
+	ctx context.Context, streams root.Streams, file *fileio.Replacement, path, directory string, at time.Time,
 	parts []bundle.Part,
 ) error {
 	var archive bytes.Buffer
@@ -147,7 +166,7 @@ func writeBundle(
 	if err := file.Commit(ctx); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(streams.stdout, "%s  %s\n", quote.Printable(path), quantity.Bytes(uint64(size)))
+	_, err := fmt.Fprintf(streams.Stdout, "%s  %s\n", quote.Printable(path), quantity.Bytes(uint64(size)))
 	return err
 }
 
@@ -186,9 +205,9 @@ func (b *collection) own(ctx context.Context) ([]bundle.Part, error) {
 			})
 		}),
 		part("doctor.json", "findings of doctor, with -p also of --probe", func(w io.Writer) error {
-			return runDoctor(ctx, b.streams, w, s.Doctor(), b.log)
+			return b.examineDevice(ctx, w, false)
 		}),
-		b.settingsOf(configCopy),
+		b.settingsOf(root.CopyName),
 		b.settingsOf("serve"),
 		part("environment.txt", "variables of dma-copy, of UCX and of the loader", func(w io.Writer) error {
 			return writeVariables(w, b.streams)
@@ -218,18 +237,33 @@ func (b *collection) own(ctx context.Context) ([]bundle.Part, error) {
 }
 
 func (b *collection) writeStatus(ctx context.Context, w io.Writer) error {
-	var s config.Status
-	if _, err := b.program.settingsWithOrigins("status", &s, b.streams,
-		fileArguments(b.settings.ParameterFile)); err != nil {
+	values, err := b.valuesOf("status")
+	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	ctx, cancel := context.WithTimeout(ctx, status.Timeout)
 	defer cancel()
-	doc, err := status.Fetch(ctx, statusSockets(s, b.streams)...)
+	socket, directory := textOf(values, "socket"), textOf(values, "runtime-dir")
+	doc, err := status.Fetch(ctx, status.Sockets(socket, directory, b.streams.Env.Get)...)
 	if err != nil {
 		return err
 	}
 	return status.WriteJSON(w, doc)
+}
+
+// valuesOf returns the settings with which a command would run here.
+func (b *collection) valuesOf(name string) ([]option.Value, error) {
+	settings, err := b.program.SettingsOf(name)
+	if err != nil {
+		return nil, err
+	}
+	return b.program.SettingsWithOrigins(name, settings, b.streams, fileArguments(b.settings.ParameterFile))
+}
+
+// textOf returns the text of the value of an option.
+func textOf(values []option.Value, name string) string {
+	i := slices.IndexFunc(values, func(v option.Value) bool { return v.Name == name })
+	return values[i].Text
 }
 
 // bundleServer is the Comch server over which two bundles exchange their parts.
@@ -238,12 +272,9 @@ const bundleServer = "dma copy bundle"
 // peers makes the parts for which the other side is needed: the findings of both together, and the parts that it gives
 // for the parts of this side. A part that is missing says why.
 func (b *collection) peers(ctx context.Context, own []bundle.Part) []bundle.Part {
-	s := b.settings
-	together := s.Doctor()
-	together.Peer, together.Wait = true, s.Wait
 	var absent error
 	findings := part("doctor-peer.json", "findings of doctor --probe --peer", func(w io.Writer) error {
-		err := runDoctor(ctx, b.streams, w, together, b.log)
+		err := b.examineDevice(ctx, w, true)
 		if output.ExitCode(err) == exit.Peer {
 			absent = err
 		}
@@ -269,21 +300,22 @@ func (b *collection) swap(ctx context.Context, own []bundle.Part) ([]bundle.Part
 	own = slices.DeleteFunc(slices.Clone(own), func(p bundle.Part) bool {
 		return p.Name == eventsPart || p.Name == logPart
 	})
-	on, err := openSide(s.Driver, inventory.Selection{
+	on, err := device.Open(s.Driver, inventory.Selection{
 		Device: s.Device, Representor: s.Representor, Role: inventory.RoleAuto,
 	}, b.log)
 	if err != nil {
 		return nil, err
 	}
-	wait := output.WaitForCommand(on.side, on.hostFunction(s.Representor), "dma-copy bundle --peer", s.Wait)
-	stop := output.Waiting(wait, waitOutput(b.streams, option.OutputText, false, b.log), progressRequests(ctx))
+	wait := output.WaitForCommand(on.Is, on.HostFunction(s.Representor), "dma-copy bundle --peer", s.Wait)
+	stop := output.Waiting(wait, root.WaitOutput(b.streams, option.OutputText, false, b.log),
+		root.ProgressRequests(ctx))
 	theirs, err := swapPacked(ctx, exchange.Options{
-		Side: on.side, Device: on.device, Representor: s.Representor, Name: bundleServer, Wait: s.Wait,
+		Side: on.Is, Device: on.Device, Representor: s.Representor, Name: bundleServer, Wait: s.Wait,
 		Idle: exchange.Limit, Log: b.log,
 	}, bundle.Pack(own, exchange.MaxAnswer))
 	stop()
 	err = wait.Explain(err)
-	if on.end(&err); err != nil {
+	if on.End(&err); err != nil {
 		return nil, err
 	}
 	return bundle.Unpack(theirs)
@@ -305,29 +337,23 @@ var secretSettings = []string{"with", "text"}
 func (b *collection) settingsOf(name string) bundle.Part {
 	about := "settings of " + name + " with their origin; keys left out"
 	return part("config-"+name+".txt", about, func(w io.Writer) error {
-		settings, err := b.program.settingsOf(name)
+		values, err := b.valuesOf(name)
 		if err != nil {
 			return err
-		}
-		values, err := b.program.settingsWithOrigins(name, settings, b.streams, fileArguments(b.settings.ParameterFile))
-		if err != nil {
-			return err
-		}
-		if daemon, is := settings.(*config.Serve); is {
-			for _, each := range daemon.Shares {
-				b.hider.Add(each.Path)
-			}
 		}
 		for i, v := range values {
 			if strings.HasPrefix(v.Text, "/") {
 				b.hider.Add(v.Text)
+			}
+			if served, err := share.Parse(v.Text); name == "serve" && v.Name == "share" && err == nil {
+				b.hider.Add(served.Path)
 			}
 			isKey := strings.HasPrefix(v.Name, "peers.") && strings.HasSuffix(v.Name, ".key")
 			if v.Text != "" && (isKey || slices.Contains(secretSettings, v.Name)) {
 				values[i].Text = "(left out)"
 			}
 		}
-		_, err = io.WriteString(w, textValues(values))
+		_, err = io.WriteString(w, option.FormatValues(values))
 		return err
 	})
 }
@@ -340,11 +366,11 @@ func fileArguments(file string) []string {
 }
 
 // writeVariables writes the variables that change what a copy does. Those of options with secrets are left out.
-func writeVariables(w io.Writer, streams streams) error {
-	if streams.environ == nil {
+func writeVariables(w io.Writer, streams root.Streams) error {
+	if streams.Environ == nil {
 		return nil
 	}
-	variables := streams.environ()
+	variables := streams.Environ()
 	slices.Sort(variables)
 	for _, variable := range variables {
 		name, value, _ := strings.Cut(variable, "=")

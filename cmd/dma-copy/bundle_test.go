@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -166,7 +167,7 @@ func TestBundleHasVariables(t *testing.T) {
 	environ := func() []string {
 		return []string{"UCX_TLS=tcp", "HOME=/root", "DMA_COPY_WITH=sesame", "DMA_COPY_WAIT=3s", "AWS_SECRET=x"}
 	}
-	if err := writeVariables(&out, streams{environ: environ}); err != nil {
+	if err := writeVariables(&out, root.Streams{Environ: environ}); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := out.String(), "DMA_COPY_WAIT=3s\nDMA_COPY_WITH=(left out)\nUCX_TLS=tcp\n"; got != want {

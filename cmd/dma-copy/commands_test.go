@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
 func TestRefusedCommands(t *testing.T) {
@@ -53,28 +54,28 @@ func TestValuesNamedLikeCommands(t *testing.T) {
 
 func TestHelpOfCommands(t *testing.T) {
 	p := newProgram()
-	for _, c := range p.commands {
-		want := invoke(nil, c.name, "--help")
+	for _, c := range p.Commands {
+		want := invoke(nil, c.Name, "--help")
 		if want.err != nil || want.ran || want.stderr != "" ||
-			!strings.HasPrefix(want.stdout, "Usage: dma-copy "+c.name+" [Flags]") {
-			t.Errorf("%s: error %v, ran %t, stderr %q, stdout %q", c.name, want.err, want.ran, want.stderr, want.stdout)
+			!strings.HasPrefix(want.stdout, "Usage: dma-copy "+c.Name+" [Flags]") {
+			t.Errorf("%s: error %v, ran %t, stderr %q, stdout %q", c.Name, want.err, want.ran, want.stderr, want.stdout)
 		}
-		if got := invoke(nil, "help", c.name); got.stdout != want.stdout {
-			t.Errorf("help %s differs from %s --help:\n%s", c.name, c.name, got.stdout)
+		if got := invoke(nil, "help", c.Name); got.stdout != want.stdout {
+			t.Errorf("help %s differs from %s --help:\n%s", c.Name, c.Name, got.stdout)
 		}
 		for line := range strings.Lines(want.stdout) {
-			if len(strings.TrimSuffix(line, "\n")) > helpWidth {
-				t.Errorf("longer than %d columns: %s", helpWidth, line)
+			if len(strings.TrimSuffix(line, "\n")) > root.HelpWidth {
+				t.Errorf("longer than %d columns: %s", root.HelpWidth, line)
 			}
 		}
-		p.newSubcommand(c, streams{}, nil).Flags().VisitAll(func(flag *pflag.Flag) {
+		p.NewSubcommand(c, root.Streams{}, nil).Flags().VisitAll(func(flag *pflag.Flag) {
 			if !strings.Contains(want.stdout, "--"+flag.Name+" ") &&
 				!strings.Contains(want.stdout, "--"+flag.Name+",") {
-				t.Errorf("the help of %s does not name --%s", c.name, flag.Name)
+				t.Errorf("the help of %s does not name --%s", c.Name, flag.Name)
 			}
 		})
-		if !strings.Contains(invoke(nil, "--help").stdout, "\n  "+c.name+" ") {
-			t.Errorf("the program's help does not list %s", c.name)
+		if !strings.Contains(invoke(nil, "--help").stdout, "\n  "+c.Name+" ") {
+			t.Errorf("the program's help does not list %s", c.Name)
 		}
 	}
 	if invoke(nil, "help").stdout != invoke(nil, "--help").stdout {

@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
 // completions returns what a shell is offered for a command line, a line each with a tab in front of the description.
@@ -29,18 +31,18 @@ func completions(t *testing.T, variables map[string]string, args ...string) []st
 // Every flag that the help names is offered, with a description on one line.
 func TestEveryFlagIsOffered(t *testing.T) {
 	p := newProgram()
-	all := append([]command{p.copy}, p.commands...)
+	all := append([]root.Command{p.Copy}, p.Commands...)
 	for _, c := range all {
 		offered := map[string]string{}
-		for _, line := range completions(t, nil, append(strings.Fields(c.name), "--")...) {
+		for _, line := range completions(t, nil, append(strings.Fields(c.Name), "--")...) {
 			name, about, _ := strings.Cut(line, "\t")
 			offered[name] = about
 		}
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		option.Declare(flags, c.settings)
+		option.Declare(flags, c.Settings)
 		flags.VisitAll(func(flag *pflag.Flag) {
 			if about, is := offered["--"+flag.Name]; is == flag.Hidden || is && about == "" {
-				t.Errorf("dma-copy %s --%s: offered %t, with %q", c.name, flag.Name, is, about)
+				t.Errorf("dma-copy %s --%s: offered %t, with %q", c.Name, flag.Name, is, about)
 			}
 		})
 	}
@@ -49,7 +51,7 @@ func TestEveryFlagIsOffered(t *testing.T) {
 // Of a huge directory only some names are offered, but all with the same beginning if these are few.
 func TestFilesHereAreLimited(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for i := range maxOffered + 2*readTogether {
+	for i := range contact.MaxOffered + 2*contact.ReadTogether {
 		name := fmt.Sprintf("a%d", i)
 		if i == 0 {
 			name = "begins-otherwise"
@@ -58,10 +60,10 @@ func TestFilesHereAreLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := len(filesHere("a")); got < maxOffered || got >= maxOffered+readTogether {
-		t.Errorf("%d of %d names", got, maxOffered+2*readTogether-1)
+	if got := len(contact.FilesHere("a")); got < contact.MaxOffered || got >= contact.MaxOffered+contact.ReadTogether {
+		t.Errorf("%d of %d names", got, contact.MaxOffered+2*contact.ReadTogether-1)
 	}
-	if got := filesHere("b"); len(got) != 1 || got[0] != "begins-otherwise" {
+	if got := contact.FilesHere("b"); len(got) != 1 || got[0] != "begins-otherwise" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -69,13 +71,13 @@ func TestFilesHereAreLimited(t *testing.T) {
 // The variable is a duration as those of flags, which may have days.
 func TestPatience(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"": defaultPatience, "1.5s": 1500 * time.Millisecond, "1d": 24 * time.Hour, "-1s": defaultPatience,
-		"0": defaultPatience, "soon": defaultPatience,
+		"": root.DefaultPatience, "1.5s": 1500 * time.Millisecond, "1d": 24 * time.Hour, "-1s": root.DefaultPatience,
+		"0": root.DefaultPatience, "soon": root.DefaultPatience,
 	} {
-		c := completer{streams: streams{env: func(name string) (string, bool) {
+		c := root.Completer{Streams: root.Streams{Env: func(name string) (string, bool) {
 			return text, name == "DMA_COPY_COMPLETION_WAIT"
 		}}}
-		if got := c.patience(); got != want {
+		if got := c.Patience(); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}

@@ -5,31 +5,32 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
 // keyNames completes the argument of keys.
-func keyNames(c completer, before []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func keyNames(c root.Completer, before []string, word string) ([]string, root.Directive) {
 	if len(before) == 0 {
 		var actions []string
 		for _, action := range keysActions {
 			actions = append(actions, action.name)
 		}
-		return offer(actions, word)
+		return root.Offer(actions, word)
 	}
-	overwrites := c.flags.Changed("overwrite")
+	overwrites := c.Flags.Changed("overwrite")
 	switch {
 	case before[0] == keysTrust && len(before) > 1:
-		return nil, files // one with the line of a key
+		return nil, root.Files // one with the line of a key
 	case len(before) == 1 && (before[0] == keysRemove || before[0] == keysTrust && overwrites):
-		return c.trusted(word), onlyThese
+		return completeTrusted(c, word), root.OnlyThese
 	}
-	return nil, onlyThese
+	return nil, root.OnlyThese
 }
 
-// trusted returns the names of the trusted keys with this beginning.
-func (c completer) trusted(word string) (offered []cobra.Completion) {
-	store, err := openKeys(c.streams.env, c.listSettings().Keys)
+// completeTrusted returns the names of the trusted keys with this beginning.
+func completeTrusted(c root.Completer, word string) (offered []string) {
+	store, err := contact.OpenKeys(c.Streams.Env, contact.ListSettings(c).Keys)
 	if err != nil {
 		return nil
 	}
@@ -39,7 +40,7 @@ func (c completer) trusted(word string) (offered []cobra.Completion) {
 	}
 	for _, grant := range known.All() {
 		if strings.HasPrefix(grant.Name, word) {
-			offered = append(offered, cobra.CompletionWithDesc(grant.Name, cmp.Or(grant.Comment, grant.Key.Words())))
+			offered = append(offered, root.Candidate(grant.Name, cmp.Or(grant.Comment, grant.Key.Words())))
 		}
 	}
 	return offered
@@ -47,28 +48,28 @@ func (c completer) trusted(word string) (offered []cobra.Completion) {
 
 // configArguments completes show and a command, or check and a file. The flags behind the command are completed as its
 // own, see shownBy.
-func configArguments(p *program) completes {
-	return func(_ completer, before []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func configArguments(p *root.Program) root.Completes {
+	return func(_ root.Completer, before []string, word string) ([]string, root.Directive) {
 		switch {
 		case len(before) == 0:
-			return offer([]string{configShow, configCheck}, word)
+			return root.Offer([]string{configShow, configCheck}, word)
 		case len(before) == 1 && before[0] == configCheck:
-			return nil, files
+			return nil, root.Files
 		case len(before) == 1 && before[0] == configShow:
-			return offer(append(names(p.commands), configCopy), word)
+			return root.Offer(append(root.Names(p.Commands), root.CopyName), word)
 		}
-		return nil, onlyThese
+		return nil, root.OnlyThese
 	}
 }
 
 // shownBy returns the command and the flags behind config show, nil if there is no command.
-func shownBy(p *program) func(before []string) []string {
+func shownBy(p *root.Program) func(before []string) []string {
 	return func(before []string) []string {
 		show := slices.Index(before, configShow)
 		if show < 0 || show+1 == len(before) {
 			return nil
 		}
-		if name := before[show+1]; name != configCopy && !slices.Contains(names(p.commands), name) {
+		if name := before[show+1]; name != root.CopyName && !slices.Contains(root.Names(p.Commands), name) {
 			return nil
 		}
 		return before[show+1:]

@@ -10,7 +10,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
@@ -45,7 +47,7 @@ func TestOptionsOfTrees(t *testing.T) {
 func optionsOf(t *testing.T, line string) dmaxfer.Options {
 	t.Helper()
 	s := mustRun(t, nil, words(line)...)
-	o := copyOptions(s, nil, wire.Host, dataStreams{}, zerolog.Nop())
+	o := copying.Options(s, nil, wire.Host, root.DataStreams{}, zerolog.Nop())
 	o.ExitCode = nil
 	return o
 }
@@ -56,7 +58,7 @@ func TestMaxDuration(t *testing.T) {
 		const limit = 3 * time.Second
 		var began time.Time
 		monitor := output.NewMonitor(silent{}, output.Asked{})
-		_, err := transfer(t.Context(), monitor, dmaxfer.Options{MaxDuration: limit},
+		_, err := copying.Transfer(t.Context(), monitor, dmaxfer.Options{MaxDuration: limit},
 			func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {
 				time.Sleep(time.Hour)
 				began = time.Now()
@@ -64,7 +66,7 @@ func TestMaxDuration(t *testing.T) {
 				<-ctx.Done()
 				return job.Summary{}, context.Cause(ctx)
 			})
-		if took := time.Since(began); took != limit || !errors.Is(err, errDurationLimit) {
+		if took := time.Since(began); took != limit || !errors.Is(err, copying.ErrDurationLimit) {
 			t.Errorf("it ended after %s: %v", took, err)
 		}
 	})

@@ -24,7 +24,7 @@ const maxDeletePaths = 256 << 20
 // mirrorDirectory copies, and deletes from the target what the source does not have.
 func (t *transfers) mirrorDirectory(ctx context.Context, e config.Ends) error {
 	if err := t.checkDeletion(ctx, e); err != nil {
-		return withSide(t.side.side, err)
+		return output.WithSide(t.Side.Is, err)
 	}
 	t.newMirror()
 	err := t.copyAll(ctx, []config.Ends{e})
@@ -34,7 +34,7 @@ func (t *transfers) mirrorDirectory(ctx context.Context, e config.Ends) error {
 	if err == nil {
 		err = t.deleteRest(ctx, e)
 	}
-	return errors.Join(err, withSide(t.side.side, t.release(ctx)))
+	return errors.Join(err, output.WithSide(t.Side.Is, t.release(ctx)))
 }
 
 // newMirror has the next copy note what it announces, and keep its directories.
@@ -47,11 +47,11 @@ func (t *transfers) clearAndCopyAgain(ctx context.Context, e config.Ends, failed
 	cleared, renamed, err := t.clearWay(ctx, e)
 	switch {
 	case err != nil:
-		err = withSide(t.side.side, err)
+		err = output.WithSide(t.Side.Is, err)
 	case cleared == 0:
 		return failed
 	default:
-		if err = withSide(t.side.side, t.release(ctx)); err == nil {
+		if err = output.WithSide(t.Side.Is, t.release(ctx)); err == nil {
 			// The total counts the second copy alone.
 			t.total = output.Total{Deleted: t.total.Deleted, Kept: t.total.Kept}
 			t.newMirror()
@@ -145,7 +145,7 @@ func (t *transfers) obstacles(
 // release closes the directories that the copy has kept, on both sides.
 func (t *transfers) release(ctx context.Context) error {
 	if ctx.Err() == nil {
-		if _, err := t.client.Ping(ctx, nil); err != nil { // any other request has the daemon let go of its directory
+		if _, err := t.Client.Ping(ctx, nil); err != nil { // any other request has the daemon let go of its directory
 			t.log.Debug().Err(err).Msg("the daemon closes its directory with the connection")
 		}
 	}
@@ -163,13 +163,13 @@ func (t *transfers) deleteRest(ctx context.Context, e config.Ends) error {
 	if errors.Is(err, comch.ErrPeerLost) || errors.Is(err, wire.ErrPeerLost) {
 		err = exit.Errorf(exit.Peer, "run the same command again",
 			"the copy is complete, but the connection to the %s was lost before everything was deleted",
-			t.side.side.Other())
+			t.Side.Is.Other())
 	}
 	if err == nil && t.total.Kept > 0 {
 		err = exit.Errorf(exit.SomeFailed, "remove the causes and run the same command again",
 			"%d of %d entries could not be deleted", t.total.Kept, rest)
 	}
-	return withSide(t.side.side, err)
+	return output.WithSide(t.Side.Is, err)
 }
 
 // deleteFrom returns how many entries there were to delete.

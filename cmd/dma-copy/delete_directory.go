@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -57,10 +58,10 @@ func (t *transfers) targetAt(e config.Ends, kept bool) (directory, error) {
 
 // daemonDirectory returns the end of a sync that the daemon has.
 func (t *transfers) daemonDirectory(e config.Ends, kept bool) directory {
-	d := &daemonDirectory{client: t.client, name: t.side.side.Other().String()}
+	d := &daemonDirectory{client: t.Client, name: t.Side.Is.Other().String()}
 	d.place = protocol.Place{Share: e.Remote.Share}
 	if !kept {
-		d.place.Path, d.mayLack = placeOf(e.Remote).Path, t.settings.Sends
+		d.place.Path, d.mayLack = contact.PlaceOf(e.Remote).Path, t.settings.Sends
 	} else {
 		d.flags = protocol.ListKept
 	}

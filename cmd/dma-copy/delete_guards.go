@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -27,7 +29,7 @@ func (t *transfers) isForced() bool { return t.settings.Force || t.settings.MaxD
 
 // atRoot returns an error for a target that is a whole share.
 func (t *transfers) atRoot(e config.Ends) error {
-	if t.isForced() || !t.settings.Sends || placeOf(e.Remote).Path != "" {
+	if t.isForced() || !t.settings.Sends || contact.PlaceOf(e.Remote).Path != "" {
 		return nil
 	}
 	return exit.Usagef("--delete would delete in the root of share %s: %s", e.Remote.Share, nextAfterGuard)
@@ -159,7 +161,7 @@ func (t *transfers) confirm(ctx context.Context, entries int, keepAlive func() e
 		return nil
 	}
 	question := fmt.Sprintf("delete %s?", quantity.Count(int64(entries), "entry"))
-	yes, err := ask(ctx, t.terminal, t.question, question, keepAlive)
+	yes, err := root.Ask(ctx, t.terminal, t.question, question, keepAlive)
 	if err == nil && !yes {
 		err = exit.Errorf(exit.Usage, "", "%s was deleted: the answer was not yes", t.nothing())
 	}

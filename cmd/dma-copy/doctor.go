@@ -5,26 +5,30 @@ import (
 	"io"
 	"os/exec"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/doctor"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/probe"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 // childVariable makes "doctor --probe" a process that another one of it kills, to see how the other side notices.
 const childVariable = "DMA_COPY_DOCTOR_CHILD"
 
-func doctorCommand() command {
+func doctorCommand() root.Command {
 	var s config.Doctor
-	return command{
-		name:    "doctor",
-		summary: "Check the requirements of a copy, suggest fixes",
-		about: `Checks what copies need and changes nothing. Each check is one line: ok, warn or
+	return root.Command{
+		Name:    "doctor",
+		Summary: "Check the requirements of a copy, suggest fixes",
+		About: `Checks what copies need and changes nothing. Each check is one line: ok, warn or
 FAIL, what was found, and after two dashes what to do about it. The exit code
 is 0 without a FAIL, else that of the first: 6, or 13 with --require-hw, 7
 where only the other side is missing, or 3 where a copy would refuse a setting.
@@ -39,20 +43,20 @@ code is 6 if something differs, 7 if the other side did not come, and 11 if its
 results are not known here. Nothing but memory of these processes is written.
 For a report, send the output of both sides with -o json.
 `,
-		examples: `host$ dma-copy doctor -p b1:00.1 --peer
+		Examples: `host$ dma-copy doctor -p b1:00.1 --peer
 dpu$  dma-copy doctor -p 03:00.1 -r b1:00.1 --require-hw
 host$ dma-copy doctor --probe --peer -p b1:00.1
 dpu$  dma-copy doctor --probe --peer -p 03:00.1 -r b1:00.1
 lab$  dma-copy doctor --listen :7483
 `,
-		settings: &s,
-		run: func(ctx context.Context, streams streams, _ []string, log zerolog.Logger) error {
-			return runDoctor(ctx, streams, streams.stdout, s, log)
+		Settings: &s,
+		Run: func(ctx context.Context, streams root.Streams, _ []string, log zerolog.Logger) error {
+			return runDoctor(ctx, streams, streams.Stdout, s, log)
 		},
 	}
 }
 
-func runDoctor(ctx context.Context, streams streams, w io.Writer, s config.Doctor, log zerolog.Logger) error {
+func runDoctor(ctx context.Context, streams root.Streams, w io.Writer, s config.Doctor, log zerolog.Logger) error {
 	if !s.Probe {
 		return doctor.Run(w, s, nil)
 	}
@@ -63,44 +67,60 @@ func runDoctor(ctx context.Context, streams streams, w io.Writer, s config.Docto
 		return err
 	}
 	probes := func() ([]probe.Result, error) { return probeDevice(ctx, streams, s, log) }
-	if _, isChild := streams.env(childVariable); isChild {
+	if _, isChild := streams.Env(childVariable); isChild {
 		_, err := probes()
 		return err
 	}
 	return doctor.Run(w, s, probes)
 }
 
+// examineDevice writes the findings about a device as JSON, with probes if one is named. With peer, both sides do.
+func examineDevice(
+	ctx context.Context, streams root.Streams, w io.Writer, of device.Selected, peer bool, wait time.Duration,
+	log zerolog.Logger,
+) error {
+	s := config.Doctor{
+		Logging: of.Logging, Driver: of.Driver, Device: of.Device, Representor: of.Representor, Probe: of.Device != "",
+		Output: option.OutputJSON, Peer: peer,
+	}
+	if peer {
+		s.Wait = wait
+	}
+	return runDoctor(ctx, streams, w, s, log)
+}
+
 // probeDevice tries what is assumed of the device that the settings select.
-func probeDevice(ctx context.Context, streams streams, s config.Doctor, log zerolog.Logger) (results []probe.Result,
+func probeDevice(ctx context.Context, streams root.Streams, s config.Doctor,
+	log zerolog.Logger) (results []probe.Result,
 	err error) {
 	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: inventory.RoleAuto}
-	on, err := openSide(s.Driver, chosen, log)
+	on, err := device.Open(s.Driver, chosen, log)
 	if err != nil {
 		return nil, err
 	}
-	defer on.end(&err)
+	defer on.End(&err)
 	o := probe.Options{
-		Side: on.side, Device: on.device, Representor: s.Representor, Peer: s.Peer, Wait: s.Wait, Log: log,
+		Side: on.Is, Device: on.Device, Representor: s.Representor, Peer: s.Peer, Wait: s.Wait, Log: log,
 		Child: func() *exec.Cmd {
 			child := exec.Command("/proc/self/exe", childArguments(s)...)
-			child.Env = append(streams.environ(), childVariable+"=1")
+			child.Env = append(streams.Environ(), childVariable+"=1")
 			return child
 		},
 	}
-	if _, isChild := streams.env(childVariable); isChild {
-		return nil, beChild(ctx, o, streams.stdin)
+	if _, isChild := streams.Env(childVariable); isChild {
+		return nil, beChild(ctx, o, streams.Stdin)
 	}
-	wait := output.WaitForCommand(on.side, on.hostFunction(s.Representor), "dma-copy doctor --probe --peer", s.Wait)
+	wait := output.WaitForCommand(on.Is, on.HostFunction(s.Representor), "dma-copy doctor --probe --peer", s.Wait)
 	stop := func() {}
 	if s.Peer {
-		waits := waitOutput(streams, s.Output, s.Quiet, log)
-		stop = sync.OnceFunc(output.Waiting(wait, waits, progressRequests(ctx)))
+		waits := root.WaitOutput(streams, s.Output, s.Quiet, log)
+		stop = sync.OnceFunc(output.Waiting(wait, waits, root.ProgressRequests(ctx)))
 	}
 	o.Met = stop
 	results, err = probe.Run(ctx, o)
 	stop()
 	if err != nil {
-		err = output.InRequest("probes", &output.SideError{Side: on.side, Err: wait.Explain(err)})
+		err = output.InRequest("probes", &output.SideError{Side: on.Is, Err: wait.Explain(err)})
 	}
 	return results, err
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
 var (
@@ -16,11 +18,11 @@ var (
 func TestExamplesAreAccepted(t *testing.T) {
 	checkExamples(t, "", copyExamples)
 	p := newProgram()
-	for _, c := range append(p.commands, p.manCommand()) {
-		checkExamples(t, c.name, c.examples)
-		for line := range strings.Lines(c.examples) {
-			if len(strings.TrimSuffix(line, "\n"))+len("  ") > helpWidth {
-				t.Errorf("%s: longer than %d columns: %s", c.name, helpWidth, line)
+	for _, c := range append(p.Commands, p.ManCommand()) {
+		checkExamples(t, c.Name, c.Examples)
+		for line := range strings.Lines(c.Examples) {
+			if len(strings.TrimSuffix(line, "\n"))+len("  ") > root.HelpWidth {
+				t.Errorf("%s: longer than %d columns: %s", c.Name, root.HelpWidth, line)
 			}
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
 func TestRefusedCommandLines(t *testing.T) {
@@ -184,10 +185,10 @@ func TestRefusedCommandLines(t *testing.T) {
 
 func TestErrorOfTheRunIsReturned(t *testing.T) {
 	failure := errors.New("the transfer failed")
-	stdio := streams{stdout: io.Discard, stderr: io.Discard,
-		env: func(string) (string, bool) { return "", false }}
-	p := copying(func(config.Copy) error { return failure })
-	if err := p.execute(t.Context(), stdio, []string{"-f", "x"}); err != failure {
+	stdio := root.Streams{Stdout: io.Discard, Stderr: io.Discard,
+		Env: func(string) (string, bool) { return "", false }}
+	p := withCopy(func(copying.Settings) error { return failure })
+	if err := p.Execute(t.Context(), stdio, []string{"-f", "x"}); err != failure {
 		t.Errorf("got %v, want %v", err, failure)
 	}
 }

@@ -13,12 +13,16 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/fileio"
 	"github.com/dma-copy/dma-copy/internal/cli/fleet"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -30,21 +34,21 @@ import (
 
 // pushToPeers carries out push with a list of peers and reports on it. refused is why the settings are refused, or nil.
 func pushToPeers(
-	ctx context.Context, streams streams, s *config.Transfer, refused error, log zerolog.Logger,
+	ctx context.Context, streams root.Streams, s *config.Transfer, refused error, log zerolog.Logger,
 ) error {
-	r := output.NewFleet(streams.stdout, streams.stderr, streams.screen, s.Form, log)
-	err := withCPUProfile(s.CPUProfile, func() error {
+	r := output.NewFleet(streams.Stdout, streams.Stderr, streams.Screen, s.Form, log)
+	err := copying.WithCPUProfile(s.CPUProfile, func() error {
 		if refused != nil {
 			return refused
 		}
 		p := &peersPush{settings: s, streams: streams, reporter: r, log: log}
-		stop := r.Watch(progressRequests(ctx), p.requests.pass)
+		stop := r.Watch(root.ProgressRequests(ctx), p.requests.Pass)
 		defer stop()
-		ctx, cancel := limitTime(ctx, s.Timeout)
+		ctx, cancel := root.LimitTime(ctx, s.Timeout)
 		defer cancel()
 		p.driver = sync.OnceValues(func() (*doca.Driver, error) {
 			var err error
-			p.opened, err = openDriver(s.Driver, log)
+			p.opened, err = device.OpenDriver(s.Driver, log)
 			return p.opened, err
 		})
 		if err := p.prepare(ctx); err != nil {
@@ -52,20 +56,20 @@ func pushToPeers(
 		}
 		return p.copyToAll(ctx)
 	})
-	return ended(r, log, err)
+	return output.Ended(r, log, err)
 }
 
 // peersPush is one push to the peers of a list. Its fields do not change while copies run.
 type peersPush struct {
 	settings *config.Transfer
-	streams  streams
+	streams  root.Streams
 	reporter *output.Fleet
 	log      zerolog.Logger
-	requests peerRequests
+	requests root.PeerRequests
 
 	targets  []fleet.Target
 	sources  []disk.Identity // of settings.Local, at the start; the zero Identity of a directory
-	selected dmaxfer.Options // only what selectEntries has set
+	selected dmaxfer.Options // only what Select has set
 	rules    []tree.Rule
 	limiter  *rate.Limiter                // that all copies share; nil: none
 	driver   func() (*doca.Driver, error) // opens it for all when the first needs it: its settings have to stay
@@ -88,7 +92,7 @@ func (p *peersPush) copyToAll(ctx context.Context) error {
 	left := p.reportRest(ctx, tried)
 	err := p.reporter.Total(time.Since(began))
 	if p.opened != nil {
-		err = errors.Join(err, closeUnlessHung(hung, p.opened.Close))
+		err = errors.Join(err, device.CloseUnlessHung(hung, p.opened.Close))
 	}
 	if ctx.Err() != nil && (left || err != nil) {
 		return fmt.Errorf("%w: run the same command for the rest", context.Cause(ctx))
@@ -103,24 +107,24 @@ func (p *peersPush) prepare(ctx context.Context) error {
 	if s.To == option.Stream {
 		listed = "--to -"
 	}
-	if err := p.streams.closed.check(s.Copy, oneStream(listed, true)); err != nil {
+	if err := copying.CheckStreams(p.streams.Closed, s.Settings, copying.OneStream(listed, true)); err != nil {
 		return err
 	}
 	err := fileio.Interruptible(ctx, p.readTargets)
 	if err != nil {
 		return err
 	}
-	if p.rules, err = selectEntries(ctx, s.Copy, p.streams.stdin, &p.selected); err != nil {
+	if p.rules, err = copying.Select(ctx, s.Settings, p.streams.Stdin, &p.selected); err != nil {
 		return err
 	}
 	if p.sources, err = findSources(ctx, s); err != nil {
 		return err
 	}
-	id, err := identify(p.streams.env, s.Contact, option.Peer{})
+	id, err := contact.Identify(p.streams.Env, s.Contact, option.Peer{})
 	if err != nil {
 		return err
 	}
-	warnOfKeys(id, s.Auth, p.log)
+	contact.WarnOfKeys(id, s.Auth, p.log)
 	if s.Options.Bandwidth > 0 {
 		p.limiter = sharedLimiter(s.Options.Bandwidth)
 	}
@@ -140,7 +144,7 @@ func (p *peersPush) readTargets() error {
 		target = &p.settings.Remote[0]
 	}
 	parse := func(from io.Reader) ([]fleet.Target, error) { return fleet.ParseTargets(from, target) }
-	targets, err := readList("--to", p.settings.To, p.streams.stdin, p.settings.IdleTimeout, parse)
+	targets, err := copying.ReadList("--to", p.settings.To, p.streams.Stdin, p.settings.IdleTimeout, parse)
 	p.targets = targets
 	for _, target := range targets {
 		_, refused := p.settings.ForTarget(target.Remote).Ends()
@@ -209,7 +213,7 @@ func (p *peersPush) send(ctx context.Context, index int) output.PeerResult {
 		},
 	}
 	p.reporter.Moved(target.Line, 0)
-	ctx, end := p.requests.passTo(ctx)
+	ctx, end := p.requests.PassTo(ctx)
 	defer end()
 	result.Err = p.copyTo(ctx, target, collector, &result)
 	result.Causes, result.Sum, result.Last = collector.Causes, collector.Sum(), collector.Last
@@ -223,28 +227,28 @@ func (p *peersPush) copyTo(
 	s := p.settings.ForTarget(target.Remote)
 	log := p.log.With().Str("peer", result.Name).Logger()
 	daemon := reachOf(s)
-	daemon.warned = true
-	daemon.open = func(chosen inventory.Selection) (*side, error) {
+	daemon.Warned = true
+	daemon.Open = func(chosen inventory.Selection) (*device.Side, error) {
 		driver, err := p.driver()
 		if err != nil {
 			return nil, err
 		}
-		return openShared(driver, chosen)
+		return device.OpenShared(driver, chosen)
 	}
-	daemon.waits = p.reporter.WaitOutput(result.Name, target.Line)
-	ctx, c, err := connect(ctx, p.streams, daemon, log)
+	daemon.Waits = p.reporter.WaitOutput(result.Name, target.Line)
+	ctx, c, err := contact.Connect(ctx, p.streams, daemon, log)
 	if err != nil {
 		return err
 	}
-	defer c.end(&err)
-	result.Path = c.path
-	if c.movesNothing() {
-		return errMovesNothing
+	defer c.End(&err)
+	result.Path = c.Path
+	if c.MovesNothing() {
+		return device.ErrMovesNothing
 	}
 	if err := p.unchanged(); err != nil {
 		return err
 	}
-	t := &transfers{contact: c, settings: s, reporter: collector, log: log, rules: p.rules}
+	t := &transfers{Conn: c, settings: s, reporter: collector, log: log, rules: p.rules}
 	t.options = p.options(c, s, log)
 	err = t.runPrepared(ctx)
 	result.Total = t.total
@@ -252,8 +256,8 @@ func (p *peersPush) copyTo(
 }
 
 // options returns those of the copies to a peer. The lanes of many copies share all CPUs, so they are not pinned.
-func (p *peersPush) options(c *contact, s *config.Transfer, log zerolog.Logger) dmaxfer.Options {
-	o := copyOptions(s.Copy, c.device, c.side.side, p.streams.local, log)
+func (p *peersPush) options(c *contact.Conn, s *config.Transfer, log zerolog.Logger) dmaxfer.Options {
+	o := copying.Options(s.Settings, c.Device, c.Side.Is, p.streams.Local, log)
 	o.Filter, o.FilesFrom, o.Placement = p.selected.Filter, p.selected.FilesFrom, nil
 	if p.limiter != nil {
 		o.Bandwidth, o.Limiters = 0, []*rate.Limiter{p.limiter}

@@ -10,7 +10,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
 var (
@@ -53,20 +54,20 @@ func TestParseOnlyRefuses(t *testing.T) {
 // parseOnly returns the error of a command line that the program refuses before it does anything.
 func parseOnly(args []string) error {
 	var out bytes.Buffer
-	stdio := streams{stdout: &out, stderr: &out, env: func(string) (string, bool) { return "", false }}
+	stdio := root.Streams{Stdout: &out, Stderr: &out, Env: func(string) (string, bool) { return "", false }}
 	var ran bool
-	p := copying(func(config.Copy) error {
+	p := withCopy(func(copying.Settings) error {
 		ran = true
 		return nil
 	})
-	list := append(p.commands, p.manCommand())
+	list := append(p.Commands, p.ManCommand())
 	for i := range list {
-		list[i].run = func(context.Context, streams, []string, zerolog.Logger) error {
+		list[i].Run = func(context.Context, root.Streams, []string, zerolog.Logger) error {
 			ran = true
 			return nil
 		}
 	}
-	err := p.newRootCommand(stdio, args, list).Execute()
+	err := p.NewRootCommand(stdio, args, list).Execute()
 	if err == nil && !ran && out.Len() == 0 {
 		return errors.New("nothing was done")
 	}

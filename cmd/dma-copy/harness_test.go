@@ -13,13 +13,14 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
 // invocation is the result of executing the command with a copy that only records its settings.
 type invocation struct {
-	settings config.Copy
+	settings copying.Settings
 	ran      bool
 	stdout   string
 	stderr   string
@@ -30,24 +31,24 @@ type invocation struct {
 func invoke(variables map[string]string, args ...string) invocation {
 	var got invocation
 	var stdout, stderr bytes.Buffer
-	stdio := streams{stdout: &stdout, stderr: &stderr, env: func(name string) (string, bool) {
+	stdio := root.Streams{Stdout: &stdout, Stderr: &stderr, Env: func(name string) (string, bool) {
 		value, ok := variables[name]
 		return value, ok
 	}}
 	args = append([]string{}, args...) // nil would mean the test's own arguments
-	got.err = copying(func(s config.Copy) error {
+	got.err = withCopy(func(s copying.Settings) error {
 		got.settings, got.ran = s, true
 		return nil
-	}).execute(context.Background(), stdio, args)
+	}).Execute(context.Background(), stdio, args)
 	got.stdout, got.stderr = stdout.String(), stderr.String()
 	return got
 }
 
-// copying returns the program with another copy, which is called with settings that are valid.
-func copying(run func(config.Copy) error) *program {
+// withCopy returns the program with another copy, which is called with settings that are valid.
+func withCopy(run func(copying.Settings) error) *root.Program {
 	p := newProgram()
-	s, refused := p.copy.settings.(*config.Copy), p.copy.refused
-	p.copy.run = func(_ context.Context, streams streams, _ []string, _ zerolog.Logger) error {
+	s, refused := p.Copy.Settings.(*copying.Settings), p.Copy.Refused
+	p.Copy.Run = func(_ context.Context, streams root.Streams, _ []string, _ zerolog.Logger) error {
 		if err := s.Validate(); err != nil {
 			return refused(streams, err)
 		}
@@ -58,11 +59,11 @@ func copying(run func(config.Copy) error) *program {
 
 // flagsOfACopy returns the declared flags of the program without a command.
 func flagsOfACopy() *pflag.FlagSet {
-	return newProgram().newRootCommand(streams{}, nil, nil).Flags()
+	return newProgram().NewRootCommand(root.Streams{}, nil, nil).Flags()
 }
 
 // mustRun returns the settings of an execution that must succeed and print nothing.
-func mustRun(t *testing.T, variables map[string]string, args ...string) config.Copy {
+func mustRun(t *testing.T, variables map[string]string, args ...string) copying.Settings {
 	t.Helper()
 	got := invoke(variables, args...)
 	if got.err != nil || !got.ran {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
@@ -42,8 +43,8 @@ func checkGolden(t *testing.T, name string, got invocation) {
 
 func TestHelpFitsATerminal(t *testing.T) {
 	for line := range strings.Lines(invoke(nil, "-h").stdout) {
-		if len(strings.TrimSuffix(line, "\n")) > helpWidth {
-			t.Errorf("longer than %d columns: %s", helpWidth, line)
+		if len(strings.TrimSuffix(line, "\n")) > root.HelpWidth {
+			t.Errorf("longer than %d columns: %s", root.HelpWidth, line)
 		}
 	}
 }
@@ -93,21 +94,12 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-func TestVersionFromTheLinker(t *testing.T) {
-	defer func(linked string) { version = linked }(version)
-	version = "1.2.3"
-	got := programLines(programVersion(), "3.3.0")
-	if !strings.HasPrefix(got, "dma-copy 1.2.3 (") || !strings.HasSuffix(got, "\nDOCA runtime: 3.3.0\n") {
-		t.Errorf("printed %q", got)
-	}
-}
-
 // A script that asks for help must notice that it got none.
 func TestHelpReportsAFullDisk(t *testing.T) {
-	stdio := streams{stdout: fullDisk{}, stderr: io.Discard,
-		env: func(string) (string, bool) { return "", false }}
+	stdio := root.Streams{Stdout: fullDisk{}, Stderr: io.Discard,
+		Env: func(string) (string, bool) { return "", false }}
 	for _, line := range []string{"--help", "-h", "help", "doctor --help", "help devices"} {
-		if err := newProgram().execute(t.Context(), stdio, words(line)); !errors.Is(err, syscall.ENOSPC) ||
+		if err := newProgram().Execute(t.Context(), stdio, words(line)); !errors.Is(err, syscall.ENOSPC) ||
 			output.ExitCode(err) != exit.Failure {
 			t.Errorf("%s: error %v", line, err)
 		}

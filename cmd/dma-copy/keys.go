@@ -3,11 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -17,26 +15,29 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/fileio"
 	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/phrase"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-func keysCommand() command {
+func keysCommand() root.Command {
 	var s config.Keys
-	return command{
-		name:    "keys",
-		summary: "Make and show this side's key, trust others",
-		takes:   []string{"new", "show", "trust NAME KEY", "list", "remove NAME"},
-		about: `A daemon and a command authenticate each other by their keys. Each side has one
+	return root.Command{
+		Name:    "keys",
+		Summary: "Make and show this side's key, trust others",
+		Takes:   []string{"new", "show", "trust NAME KEY", "list", "remove NAME"},
+		About: `A daemon and a command authenticate each other by their keys. Each side has one
 key of its own, and trusts those that it has been told.
 `,
-		list: []manpage.Row{
+		List: []manpage.Row{
 			{Term: "new", Text: "makes the key of this side, once, and shows it"},
 			{Term: "show", Text: "shows its public part: a line for keys trust on the other side, and six words that " +
 				"are the same there"},
@@ -45,7 +46,7 @@ key of its own, and trusts those that it has been told.
 			{Term: "list", Text: "lists the trusted keys: their words and what each may do"},
 			{Term: "remove NAME", Text: "ends the trust in a key"},
 		},
-		notes: `After trust, compare the words it prints with those that show prints on the
+		Notes: `After trust, compare the words it prints with those that show prints on the
 other side. A daemon reads the keys at its start and on SIGHUP.
 
 The flags that describe the key are for the command line alone, and not read
@@ -55,15 +56,15 @@ The exit code is 8 for a file or directory of keys that is damaged, or that
 other users can change or, for the private key, read; 4 if it cannot be read,
 and 5 if it cannot be written or exists already.
 `,
-		examples: `dpu$  dma-copy keys new
+		Examples: `dpu$  dma-copy keys new
 host$ dma-copy keys trust dpu dpu.pub
 dpu$  dma-copy keys trust host host.pub --share inbox=rw --max-bytes 20GiB
 dpu$  dma-copy keys list -o json
 dpu$  dma-copy keys remove host
 `,
-		settings: &s,
-		complete: keyNames,
-		run: func(ctx context.Context, streams streams, args []string, _ zerolog.Logger) error {
+		Settings: &s,
+		Complete: keyNames,
+		Run: func(ctx context.Context, streams root.Streams, args []string, _ zerolog.Logger) error {
 			return fileio.Interruptible(ctx, func() error { return runKeys(streams, s, args) })
 		},
 	}
@@ -81,7 +82,7 @@ var keysActions = []struct {
 	arguments int // -1: one or more
 	grants    bool
 	system    int // exit code where the system refuses to read or write
-	run       func(streams streams, s config.Keys, store *identity.Store, args []string) error
+	run       func(streams root.Streams, s config.Keys, store *identity.Store, args []string) error
 }{
 	{"new", 0, false, exit.Target, newKey},
 	{"show", 0, false, exit.Source, showKey},
@@ -90,7 +91,7 @@ var keysActions = []struct {
 	{keysRemove, 1, false, exit.Target, removeKey},
 }
 
-func runKeys(streams streams, s config.Keys, args []string) error {
+func runKeys(streams root.Streams, s config.Keys, args []string) error {
 	var known []string
 	for _, action := range keysActions {
 		known = append(known, action.name)
@@ -106,11 +107,11 @@ func runKeys(streams streams, s config.Keys, args []string) error {
 			return exit.Usagef("keys %s takes %s: see dma-copy keys --help", action.name,
 				[...]string{"no argument", "the NAME of a key"}[action.arguments])
 		}
-		store, err := openKeys(streams.env, s.Directory)
+		store, err := contact.OpenKeys(streams.Env, s.Directory)
 		if err == nil {
 			err = action.run(streams, s, store, args[1:])
 		}
-		return keysError(err, action.system)
+		return contact.KeysError(err, action.system)
 	}
 	if len(args) == 0 {
 		return exit.Usagef("keys: nothing to do: give %s", phrase.Or(known))
@@ -121,36 +122,7 @@ func runKeys(streams streams, s config.Keys, args []string) error {
 	return exit.Usagef("keys %s: unknown: give %s", quote.Bare(args[0]), phrase.Or(known))
 }
 
-// openKeys opens a directory of keys, the default one if the path is empty.
-func openKeys(env option.Environment, path string) (*identity.Store, error) {
-	if path == "" {
-		var err error
-		if path, err = identity.DefaultDirectory(os.Geteuid(), env.Get); err != nil {
-			return nil, exit.Usagef("%w", err)
-		}
-	}
-	return identity.OpenStore(path)
-}
-
-// keysError gives an error of package identity its exit code; system is that of an error of the system.
-func keysError(err error, system int) error {
-	_, coded := errors.AsType[exit.Coder](err)
-	_, ofSystem := errors.AsType[*fs.PathError](err)
-	switch {
-	case err == nil || coded:
-		return err
-	case errors.Is(err, identity.ErrExists):
-		return exit.Errorf(exit.Target, "", "%w", err)
-	case errors.Is(err, identity.ErrNoKey), errors.Is(err, identity.ErrNotTrusted):
-		return exit.Usagef("%w", err)
-	case ofSystem:
-		return exit.Errorf(system, "check the directory and its owner, or choose another one with --keys", "%w", err)
-	default:
-		return exit.Errorf(exit.Refused, "", "%w", err)
-	}
-}
-
-func newKey(streams streams, s config.Keys, store *identity.Store, _ []string) error {
+func newKey(streams root.Streams, s config.Keys, store *identity.Store, _ []string) error {
 	key, err := identity.Generate()
 	if err != nil {
 		return exit.Errorf(exit.Failure, "", "%w", err)
@@ -166,15 +138,15 @@ func newKey(streams streams, s config.Keys, store *identity.Store, _ []string) e
 	if s.Quiet {
 		return nil
 	}
-	return writeKey(streams.stdout, s, store, key.Public())
+	return writeKey(streams.Stdout, s, store, key.Public())
 }
 
-func showKey(streams streams, s config.Keys, store *identity.Store, _ []string) error {
+func showKey(streams root.Streams, s config.Keys, store *identity.Store, _ []string) error {
 	key, err := store.Public()
 	if err != nil {
 		return err
 	}
-	return writeKey(streams.stdout, s, store, key)
+	return writeKey(streams.Stdout, s, store, key)
 }
 
 // keysVersion is the version of the JSON forms. New names may be added to one.
@@ -191,13 +163,14 @@ type shownKey struct {
 
 // writeKey prints a public key. As text it can be given to keys trust as it is: the words are in a comment.
 func writeKey(w io.Writer, s config.Keys, store *identity.Store, key identity.Public) error {
-	comment := cmp.Or(s.Comment, cmp.Or(userName(), fmt.Sprint(os.Geteuid()))+"@"+cmp.Or(machineName(), "unknown"))
+	comment := cmp.Or(s.Comment, cmp.Or(contact.UserName(), fmt.Sprint(os.Geteuid()))+"@"+cmp.Or(contact.MachineName(),
+		"unknown"))
 	line, err := key.Line(comment)
 	if err != nil {
 		return exit.Usagef("--comment: %w", err)
 	}
 	if s.Output == option.OutputJSON {
-		return writeJSON(w, "keys", shownKey{keysVersion, key.String(), comment, key.Words(), store.KeyPath()})
+		return output.WriteJSON(w, "keys", shownKey{keysVersion, key.String(), comment, key.Words(), store.KeyPath()})
 	}
 	if _, err := fmt.Fprintf(w, "%s\n# %s\n", line, key.Words()); err != nil {
 		return exit.Errorf(exit.Failure, "", "print the key: %w", err)
@@ -205,22 +178,12 @@ func writeKey(w io.Writer, s config.Keys, store *identity.Store, key identity.Pu
 	return nil
 }
 
-// writeJSON prints a value; what names it in an error.
-func writeJSON(w io.Writer, what string, value any) error {
-	encoder := json.NewEncoder(quote.JSONWriter{To: w})
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(value); err != nil {
-		return exit.Errorf(exit.Failure, "", "print the %s: %w", what, err)
-	}
-	return nil
-}
-
-func trustKey(streams streams, s config.Keys, store *identity.Store, args []string) error {
+func trustKey(streams root.Streams, s config.Keys, store *identity.Store, args []string) error {
 	if len(args) < 2 {
 		return exit.Usagef("keys trust takes a NAME and a KEY, which is the line that dma-copy keys show prints on " +
 			"the other side, a file with it, or - for stdin")
 	}
-	key, comment, err := readKeyLine(streams.stdin, args[1:])
+	key, comment, err := readKeyLine(streams.Stdin, args[1:])
 	if err != nil {
 		return err
 	}
@@ -237,7 +200,7 @@ func trustKey(streams streams, s config.Keys, store *identity.Store, args []stri
 	if err != nil || s.Quiet {
 		return err
 	}
-	_, err = fmt.Fprintf(streams.stdout,
+	_, err = fmt.Fprintf(streams.Stdout,
 		"trusted %s: %s\nCompare these words with those of dma-copy keys show there.\n", grant.Name, key.Words())
 	return err
 }
@@ -319,7 +282,7 @@ type listedKey struct {
 	Connections int                     `json:"max_connections,omitempty"`
 }
 
-func listKeys(streams streams, s config.Keys, store *identity.Store, _ []string) error {
+func listKeys(streams root.Streams, s config.Keys, store *identity.Store, _ []string) error {
 	trusted, err := store.Load()
 	if err != nil {
 		return err
@@ -329,9 +292,9 @@ func listKeys(streams streams, s config.Keys, store *identity.Store, _ []string)
 		refused = append(refused, reason.Error())
 	}
 	if s.Output == option.OutputJSON {
-		err = writeKeysJSON(streams.stdout, all, refused)
+		err = writeKeysJSON(streams.Stdout, all, refused)
 	} else {
-		err = writeKeysText(streams.stdout, all)
+		err = writeKeysText(streams.Stdout, all)
 	}
 	if err != nil || len(refused) == 0 {
 		return err
@@ -389,16 +352,16 @@ func writeKeysJSON(w io.Writer, all []identity.Grant, refused []string) error {
 			Bandwidth: g.Bandwidth, Connections: g.Connections,
 		})
 	}
-	return writeJSON(w, "keys", listed)
+	return output.WriteJSON(w, "keys", listed)
 }
 
-func removeKey(streams streams, s config.Keys, store *identity.Store, args []string) error {
+func removeKey(streams root.Streams, s config.Keys, store *identity.Store, args []string) error {
 	if err := identity.CheckName(args[0]); err != nil {
 		return exit.Usagef("%w", err)
 	}
 	if err := store.Remove(args[0]); err != nil || s.Quiet {
 		return err
 	}
-	_, err := fmt.Fprintf(streams.stdout, "removed %s\n", args[0])
+	_, err := fmt.Fprintf(streams.Stdout, "removed %s\n", args[0])
 	return err
 }

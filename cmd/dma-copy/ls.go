@@ -8,54 +8,56 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-func lsCommand() command {
+func lsCommand() root.Command {
 	s := new(config.List)
-	return command{
-		name:    "ls",
-		summary: "List the shares of a daemon, or what is in them",
-		takes:   []string{"[PEER]:", "[PEER]:SHARE[/PATH]..."},
-		about: `Lists the shares of a daemon (dma-copy serve) on the other side that this side's
+	return root.Command{
+		Name:    "ls",
+		Summary: "List the shares of a daemon, or what is in them",
+		Takes:   []string{"[PEER]:", "[PEER]:SHARE[/PATH]..."},
+		About: `Lists the shares of a daemon (dma-copy serve) on the other side that this side's
 key may use, or what is in a directory of a share, or what a pattern in PATH
 matches ("*.jpg", in quotes). PEER is a name in the configuration, and may be
 left out. A daemon on another machine is ucx://HOST[:PORT]/[SHARE[/PATH]], or
 such a name with an address.
 `,
-		examples: `host$ dma-copy ls :
+		Examples: `host$ dma-copy ls :
 host$ dma-copy ls -l dpu:inbox/photos
 here$ dma-copy ls ucx://lab.example/
 `,
-		settings: s,
-		complete: inShares,
-		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
-			w := output.NewListing(streams.stdout, s.Output, s.Long, log)
+		Settings: s,
+		Complete: contact.CompleteInShares,
+		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
+			w := output.NewListing(streams.Stdout, s.Output, s.Long, log)
 			err := s.SetPaths(args)
 			if err == nil {
 				err = output.InRequest("list", runList(ctx, streams, s, w, log))
 			}
-			return ended(w, log, err)
+			return output.Ended(w, log, err)
 		},
-		refused: func(streams streams, err error) error {
-			return ended(output.NewListing(streams.stdout, s.Output, s.Long, zerolog.Nop()), zerolog.Nop(), err)
+		Refused: func(streams root.Streams, err error) error {
+			return output.Ended(output.NewListing(streams.Stdout, s.Output, s.Long, zerolog.Nop()), zerolog.Nop(), err)
 		},
 	}
 }
 
 func runList(
-	ctx context.Context, streams streams, s *config.List, w *output.Listing, log zerolog.Logger,
+	ctx context.Context, streams root.Streams, s *config.List, w *output.Listing, log zerolog.Logger,
 ) (err error) {
-	ctx, cancel := limitTime(ctx, s.Timeout)
+	ctx, cancel := root.LimitTime(ctx, s.Timeout)
 	defer cancel()
-	ctx, c, err := connectShares(ctx, streams, &s.Places, w, log)
+	ctx, c, err := contact.ConnectShares(ctx, streams, &s.Places, w, log)
 	if err != nil {
 		return err
 	}
-	defer c.end(&err)
+	defer c.End(&err)
 	for _, place := range s.Remote {
 		if err := listArgument(ctx, c, s, place, w); err != nil {
 			return err
@@ -64,40 +66,30 @@ func runList(
 	return w.End()
 }
 
-// reachForPlaces returns how a command that copies nothing reaches its daemon.
-func reachForPlaces(s *config.Places) reach {
-	return reach{Contact: s.Contact, Reach: s.Reach, daemon: s.Remote[0]}
-}
-
-// placeOf returns a place as a request names it.
-func placeOf(r share.Remote) service.Place {
-	return service.Place{Share: r.Share, Path: path.Clean("/" + r.Path)[1:]}
-}
-
 // listArgument lists one argument: what a pattern matches by itself, and anything else as a place.
-func listArgument(ctx context.Context, c *contact, s *config.List, at share.Remote, w *output.Listing) error {
-	x, err := c.expand(ctx, at, service.ListAll)
+func listArgument(ctx context.Context, c *contact.Conn, s *config.List, at share.Remote, w *output.Listing) error {
+	x, err := c.Expand(ctx, at, service.ListAll)
 	if err != nil {
 		return err
 	}
-	if x.entries == nil {
-		return listPlace(ctx, c, s, x.base, w)
+	if x.Entries == nil {
+		return listPlace(ctx, c, s, x.Base, w)
 	}
-	w.Place(x.base, len(s.Remote) > 1)
-	for _, e := range x.entries {
+	w.Place(x.Base, len(s.Remote) > 1)
+	for _, e := range x.Entries {
 		w.Entry(e, false)
 		if !s.Recursive || e.Kind != wire.EntryDirectory {
 			continue
 		}
 		const flags = service.ListRecursive | service.ListAll
-		end, err := c.client.List(ctx, placeOf(x.remote(e)), flags, func(below share.Entry) error {
+		end, err := c.Client.List(ctx, contact.PlaceOf(x.Remote(e)), flags, func(below share.Entry) error {
 			if below.Path != "" {
 				below.Path = path.Join(e.Path, below.Path)
 				w.Entry(below, false)
 			}
 			return nil
 		})
-		if err := errors.Join(err, incomplete(end)); err != nil {
+		if err := errors.Join(err, contact.Incomplete(end)); err != nil {
 			return err
 		}
 	}
@@ -105,8 +97,8 @@ func listArgument(ctx context.Context, c *contact, s *config.List, at share.Remo
 }
 
 // listPlace lists one place. A directory is listed by what is in it, anything else by itself.
-func listPlace(ctx context.Context, c *contact, s *config.List, place share.Remote, w *output.Listing) error {
-	at := placeOf(place)
+func listPlace(ctx context.Context, c *contact.Conn, s *config.List, place share.Remote, w *output.Listing) error {
+	at := contact.PlaceOf(place)
 	var flags service.ListFlags
 	if at.Share != "" {
 		flags = service.ListAll
@@ -115,7 +107,7 @@ func listPlace(ctx context.Context, c *contact, s *config.List, place share.Remo
 		flags |= service.ListRecursive
 	}
 	w.Place(place, len(s.Remote) > 1)
-	end, err := c.client.List(ctx, at, flags, func(e share.Entry) error {
+	end, err := c.Client.List(ctx, at, flags, func(e share.Entry) error {
 		switch {
 		case e.Path == "" && e.Kind == wire.EntryDirectory:
 			return nil // its content follows
@@ -125,5 +117,5 @@ func listPlace(ctx context.Context, c *contact, s *config.List, place share.Remo
 		w.Entry(e, at.Share == "")
 		return nil
 	})
-	return errors.Join(err, incomplete(end))
+	return errors.Join(err, contact.Incomplete(end))
 }

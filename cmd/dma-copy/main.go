@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
 // The kernel delivers a signal for the process to its first thread unless that blocks it, even while that thread hangs
@@ -23,14 +24,14 @@ func main() {
 
 // run executes the command line of the process, prints its error, and returns the exit code.
 func run() int {
-	streams := standardStreams()
-	ctx, stop := withSignals(context.Background())
-	err := newProgram().execute(ctx, streams, os.Args[1:])
+	streams := root.StandardStreams()
+	ctx, stop := root.WithSignals(context.Background())
+	err := newProgram().Execute(ctx, streams, os.Args[1:])
 	// The outcome is decided; only the report is left.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1)
 	stop()
 	if err != nil {
-		output.WriteError(streams.stderr, err)
+		output.WriteError(streams.Stderr, err)
 	}
 	return output.ExitCode(err)
 }

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
 // manualIn writes the manual into a new directory, as make man does, and returns the paths of the pages.
@@ -23,7 +25,7 @@ func manualIn(t *testing.T) []string {
 	}
 	pages, err := filepath.Glob(filepath.Join(directory, "man?", "*.?"))
 	must(t, err)
-	if len(pages) != len(newProgram().commands)+2 { // the program and the parameter file
+	if len(pages) != len(newProgram().Commands)+2 { // the program and the parameter file
 		t.Fatalf("pages %q", pages)
 	}
 	return pages
@@ -64,9 +66,9 @@ func TestManualPagesAreIndexed(t *testing.T) {
 
 // Each page has the conventional sections in their order, and each option of its command.
 func TestManualPagesAreComplete(t *testing.T) {
-	settings := map[string]option.Settings{"dma-copy": &config.Copy{}}
-	for _, c := range newProgram().commands {
-		settings["dma-copy-"+c.name] = c.settings
+	settings := map[string]option.Settings{"dma-copy": &copying.Settings{}}
+	for _, c := range newProgram().Commands {
+		settings["dma-copy-"+c.Name] = c.Settings
 	}
 	sections := regexp.MustCompile(`(?m)^[A-Z][A-Z ]+[A-Z]$`)
 	for _, page := range manualIn(t) {
@@ -96,13 +98,13 @@ func TestManualPagesAreComplete(t *testing.T) {
 }
 
 func TestParameterFilePage(t *testing.T) {
-	inNewDir(t, "example.json", parameterFileExample)
-	checked, err := newProgram().settings().CheckFile("example.json", new(config.Serve))
+	inNewDir(t, "example.json", root.ParameterFileExample)
+	checked, err := newProgram().Settings().CheckFile("example.json", new(config.Serve))
 	if err != nil || checked.Shares != 2 || len(checked.Peers) != 2 {
 		t.Errorf("the example of the page: %+v, %v", checked, err)
 	}
-	page := newProgram().parameterFilePage(time.Now())
-	for _, group := range newProgram().settings().DescribeFile() {
+	page := newProgram().ParameterFilePage(time.Now())
+	for _, group := range newProgram().Settings().DescribeFile() {
 		if !strings.Contains(page, group.Name[:4]) || group.Name != "doca_dpdk_flags" && len(group.Keys) == 0 {
 			t.Errorf("the group %s has the keys %+v", group.Name, group.Keys)
 		}

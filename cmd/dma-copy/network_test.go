@@ -13,8 +13,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/service"
@@ -27,21 +30,21 @@ func TestUCXSettings(t *testing.T) {
 	timeout, retries := ucx.AckFor(20 * time.Second)
 	index := 3
 	for name, c := range map[string]struct {
-		given config.Network
+		given contact.Network
 		want  ucx.Settings
 	}{
-		"nothing": {config.Network{},
+		"nothing": {contact.Network{},
 			ucx.Settings{AckTimeout: timeout, AckRetries: retries}},
 		"everything": {
-			config.Network{Settings: ucx.Settings{NetDevices: []string{"mlx5_0:1"}, TrafficClass: 104,
+			contact.Network{Settings: ucx.Settings{NetDevices: []string{"mlx5_0:1"}, TrafficClass: 104,
 				AckTimeout: time.Second, AckRetries: 6, GIDIndex: &index, DeviceMemory: 2048}},
 			ucx.Settings{NetDevices: []string{"mlx5_0:1"}, TrafficClass: 104, AckTimeout: time.Second, AckRetries: 6,
 				GIDIndex: &index, DeviceMemory: 2048},
 		},
-		"the first entry": {config.Network{Settings: ucx.Settings{GIDIndex: new(int)}},
+		"the first entry": {contact.Network{Settings: ucx.Settings{GIDIndex: new(int)}},
 			ucx.Settings{AckTimeout: timeout, AckRetries: retries, GIDIndex: new(int)}},
 	} {
-		if got := ucxSettings(c.given, 20*time.Second); !reflect.DeepEqual(got, c.want) {
+		if got := contact.UcxSettings(c.given, 20*time.Second); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
@@ -60,7 +63,8 @@ func TestDeviceMemoryWithoutADevice(t *testing.T) {
 		"a card":        {2048, []ucx.Port{softRoCE, card}, false},
 	} {
 		var log strings.Builder
-		warnOfDeviceMemory(config.Network{Settings: ucx.Settings{DeviceMemory: c.size}}, c.ports, zerolog.New(&log))
+		contact.WarnOfDeviceMemory(contact.Network{Settings: ucx.Settings{DeviceMemory: c.size}}, c.ports,
+			zerolog.New(&log))
 		if got := strings.Contains(log.String(), "--device-memory has no effect"); got != c.want {
 			t.Errorf("%s: logged %q", name, log.String())
 		}
@@ -69,8 +73,8 @@ func TestDeviceMemoryWithoutADevice(t *testing.T) {
 
 // Without keys a command connects to this machine only, whatever address localhost has.
 func TestAuthNoneStaysOnThisMachine(t *testing.T) {
-	_, err := dial(t.Context(), "192.0.2.1:7483", reach{
-		Contact: config.Contact{Auth: config.AuthNone}, Reach: config.Reach{Wait: time.Minute},
+	_, err := contact.Dial(t.Context(), "192.0.2.1:7483", contact.Reach{
+		Contact: contact.Contact{Auth: contact.AuthNone}, Reach: device.Reach{Wait: time.Minute},
 	}, service.ClientConfig{Log: zerolog.Nop()})
 	if output.ExitCode(err) != exit.Usage || !strings.Contains(err.Error(), "address of another machine") {
 		t.Errorf("got %v", err)
@@ -79,7 +83,7 @@ func TestAuthNoneStaysOnThisMachine(t *testing.T) {
 
 // A path that does not work is left before the idle timeout ends the copy.
 func TestReachTime(t *testing.T) {
-	if got := networkSettings(config.Network{}, 20*time.Second, nil).ReachTime; got != 10*time.Second {
+	if got := contact.NetworkSettings(contact.Network{}, 20*time.Second, nil).ReachTime; got != 10*time.Second {
 		t.Errorf("the first read may take %s", got)
 	}
 }
@@ -89,27 +93,27 @@ func TestProposedDaemonIsAccepted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct {
 		url    string
-		auth   config.AuthChoice
+		auth   contact.AuthChoice
 		listen string
 	}{
-		{"ucx://localhost/in", config.AuthNone, "127.0.0.1:7483"},
-		{"ucx://localhost:9000/in", config.AuthKeys, "127.0.0.1:9000"},
-		{"ucx://127.0.0.1/in", config.AuthNone, "127.0.0.1:7483"},
-		{"ucx://127.1.2.3:9000/in", config.AuthNone, "127.1.2.3:9000"},
-		{"ucx://[::1]/in", config.AuthNone, "[::1]:7483"},
-		{"ucx://[::ffff:127.0.0.1]:9000/in", config.AuthNone, "[::ffff:127.0.0.1]:9000"},
-		{"ucx://lab.example/in", config.AuthKeys, ":7483"},
-		{"ucx://192.0.2.1:9000/in", config.AuthKeys, ":9000"},
-		{"ucx://[2001:db8::1]/in", config.AuthKeys, ":7483"},
-		{"ucx://[fe80::1%eth0]:9000/in", config.AuthKeys, ":9000"},
+		{"ucx://localhost/in", contact.AuthNone, "127.0.0.1:7483"},
+		{"ucx://localhost:9000/in", contact.AuthKeys, "127.0.0.1:9000"},
+		{"ucx://127.0.0.1/in", contact.AuthNone, "127.0.0.1:7483"},
+		{"ucx://127.1.2.3:9000/in", contact.AuthNone, "127.1.2.3:9000"},
+		{"ucx://[::1]/in", contact.AuthNone, "[::1]:7483"},
+		{"ucx://[::ffff:127.0.0.1]:9000/in", contact.AuthNone, "[::ffff:127.0.0.1]:9000"},
+		{"ucx://lab.example/in", contact.AuthKeys, ":7483"},
+		{"ucx://192.0.2.1:9000/in", contact.AuthKeys, ":9000"},
+		{"ucx://[2001:db8::1]/in", contact.AuthKeys, ":7483"},
+		{"ucx://[fe80::1%eth0]:9000/in", contact.AuthKeys, ":9000"},
 	} {
 		at, _, err := share.ParseRemote(c.url)
 		must(t, err)
-		r := reach{Contact: config.Contact{Auth: c.auth}, Reach: config.Reach{Wait: time.Minute}}
-		start := r.waitFor(&side{side: wire.Client}, option.Peer{Address: at.Address}).Start[0]
+		r := contact.Reach{Contact: contact.Contact{Auth: c.auth}, Reach: device.Reach{Wait: time.Minute}}
+		start := r.WaitFor(&device.Side{Is: wire.Client}, option.Peer{Address: at.Address}).Start[0]
 		args, ours := strings.CutPrefix(start, "dma-copy ")
 		if !ours || !strings.Contains(start, " --listen "+c.listen+" ") ||
-			strings.Contains(start, "--auth none") != (c.auth == config.AuthNone) {
+			strings.Contains(start, "--auth none") != (c.auth == contact.AuthNone) {
 			t.Errorf("%s: proposes %q", c.url, start)
 		}
 		if err := validateServe(strings.Fields(strings.Replace(args, "NAME=DIR", "in=.", 1))); err != nil {
@@ -137,9 +141,9 @@ func TestEveryCommandSaysThatItWaits(t *testing.T) {
 		} {
 			synctest.Test(t, func(t *testing.T) {
 				var out bytes.Buffer
-				stdio := streams{stdout: &out, stderr: &out, env: func(string) (string, bool) { return "", false }}
+				stdio := root.Streams{Stdout: &out, Stderr: &out, Env: func(string) (string, bool) { return "", false }}
 				args := append(strings.Fields(line), "--auth", "none", "--wait", "15s", "-o", form)
-				err := newProgram().execute(t.Context(), stdio, args)
+				err := newProgram().Execute(t.Context(), stdio, args)
 				if got := strings.Count(out.String(), want); got != 1 || output.ExitCode(err) != exit.Peer {
 					t.Errorf("%s -o %s: %v\n%s", line, form, err, out.String())
 				}
@@ -150,10 +154,10 @@ func TestEveryCommandSaysThatItWaits(t *testing.T) {
 
 // validateServe returns the error of a daemon's command line before the daemon starts.
 func validateServe(args []string) error {
-	stdio := streams{stdout: io.Discard, stderr: io.Discard, env: func(string) (string, bool) { return "", false }}
+	stdio := root.Streams{Stdout: io.Discard, Stderr: io.Discard, Env: func(string) (string, bool) { return "", false }}
 	p, serve := newProgram(), serveCommand()
-	serve.run = func(context.Context, streams, []string, zerolog.Logger) error {
-		return serve.settings.(*config.Serve).Validate()
+	serve.Run = func(context.Context, root.Streams, []string, zerolog.Logger) error {
+		return serve.Settings.(*config.Serve).Validate()
 	}
-	return p.newRootCommand(stdio, args, []command{serve}).Execute()
+	return p.NewRootCommand(stdio, args, []root.Command{serve}).Execute()
 }

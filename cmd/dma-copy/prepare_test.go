@@ -5,20 +5,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
 // A variable that is mistyped is a warning, also where the command line is refused, and changes no exit code.
 func TestMistypedVariableIsAWarning(t *testing.T) {
 	for line, code := range map[string]int{"-f x": 0, "-f x --wait 0": 3, "-f x -l ERROR": 0} {
 		var stdout, stderr bytes.Buffer
-		stdio := streams{
-			stdout: &stdout, stderr: &stderr,
-			env:     func(string) (string, bool) { return "", false },
-			environ: func() []string { return []string{"DMA_COPY_DIGSET=xxh3"} },
+		stdio := root.Streams{
+			Stdout: &stdout, Stderr: &stderr,
+			Env:     func(string) (string, bool) { return "", false },
+			Environ: func() []string { return []string{"DMA_COPY_DIGSET=xxh3"} },
 		}
-		err := copying(func(config.Copy) error { return nil }).execute(t.Context(), stdio, words(line))
+		err := withCopy(func(copying.Settings) error { return nil }).Execute(t.Context(), stdio, words(line))
 		if got := output.ExitCode(err); got != code {
 			t.Errorf("%s: exit code %d, want %d", line, got, code)
 		}

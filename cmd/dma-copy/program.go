@@ -1,10 +1,13 @@
 package main
 
+import "github.com/dma-copy/dma-copy/internal/cli/root"
+
 // newProgram returns the program with all its commands, in the order of the help.
-func newProgram() *program {
-	p := &program{copy: copyCommand(), version: printVersions}
-	p.commands = []command{
-		benchCommand(), bundleCommand(p), completionCommand(), configCommand(p), devicesCommand(), doctorCommand(),
+func newProgram() *root.Program {
+	p := &root.Program{Copy: copyCommand(), Version: printVersions}
+	p.Commands = []root.Command{
+		benchCommand(), bundleCommand(p, examineDevice), completionCommand(), configCommand(p), devicesCommand(),
+		doctorCommand(),
 		keysCommand(),
 		localCommand(), lsCommand(), mkdirCommand(), pingCommand(), pullCommand(), pushCommand(), rmCommand(),
 		serveCommand(), statusCommand(), syncCommand(), verifyCommand(), versionCommand(),

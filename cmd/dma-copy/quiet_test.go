@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
 // With --quiet a command that succeeds prints nothing, and one that fails its error.
@@ -31,8 +32,8 @@ func TestQuietCommands(t *testing.T) {
 	}
 	for _, tc := range cases {
 		var stdout, stderr bytes.Buffer
-		stdio := streams{stdout: &stdout, stderr: &stderr, env: func(string) (string, bool) { return "", false }}
-		err := newProgram().execute(t.Context(), stdio, words(tc.line))
+		stdio := root.Streams{Stdout: &stdout, Stderr: &stderr, Env: func(string) (string, bool) { return "", false }}
+		err := newProgram().Execute(t.Context(), stdio, words(tc.line))
 		if got := output.ExitCode(err); got != tc.code {
 			t.Errorf("%s: exit code %d (%v), want %d", tc.line, got, err, tc.code)
 		}
@@ -47,7 +48,7 @@ func TestQuietCommands(t *testing.T) {
 func publicLine(t *testing.T) string {
 	t.Helper()
 	var stdout bytes.Buffer
-	stdio := streams{stdout: &stdout, stderr: &stdout, env: func(string) (string, bool) { return "", false }}
-	must(t, newProgram().execute(t.Context(), stdio, words("keys new --keys another")))
+	stdio := root.Streams{Stdout: &stdout, Stderr: &stdout, Env: func(string) (string, bool) { return "", false }}
+	must(t, newProgram().Execute(t.Context(), stdio, words("keys new --keys another")))
 	return strings.SplitN(stdout.String(), "\n", 2)[0]
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -102,8 +103,8 @@ func TestLongLinesOfAManifestAreCut(t *testing.T) {
 	writeFile(t, "outside", "xxh3:0000000000000000  ../"+long+"\n")
 	for _, name := range []string{"sums", "bad", "outside"} {
 		var stdout, stderr strings.Builder
-		stdio := streams{stdout: &stdout, stderr: &stderr, env: func(string) (string, bool) { return "", false }}
-		err := newProgram().execute(t.Context(), stdio, []string{"verify", name})
+		stdio := root.Streams{Stdout: &stdout, Stderr: &stderr, Env: func(string) (string, bool) { return "", false }}
+		err := newProgram().Execute(t.Context(), stdio, []string{"verify", name})
 		if err == nil {
 			t.Fatal("accepted")
 		}

@@ -11,7 +11,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/service"
@@ -19,13 +21,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-func rmCommand() command {
+func rmCommand() root.Command {
 	s := new(config.Remove)
-	return command{
-		name:    "rm",
-		summary: "Remove from a share of a daemon",
-		takes:   []string{"[PEER]:SHARE/PATH..."},
-		about: `Removes files, symlinks, FIFOs, sockets and devices from a share of a daemon
+	return root.Command{
+		Name:    "rm",
+		Summary: "Remove from a share of a daemon",
+		Takes:   []string{"[PEER]:SHARE/PATH..."},
+		About: `Removes files, symlinks, FIFOs, sockets and devices from a share of a daemon
 (dma-copy serve), and with -r directories with all that is in them. This side's
 key must have the right to write, for -r and patterns also to read, and the
 share must permit that files are replaced. A symlink is removed itself, a share
@@ -36,34 +38,34 @@ configuration, and may be left out. A daemon on another machine is
 ucx://HOST[:PORT]/SHARE/PATH, or such a name with an address. -r is --recursive
 here, and not the representor.
 `,
-		examples: `host$ dma-copy rm ':inbox/*.tmp'
+		Examples: `host$ dma-copy rm ':inbox/*.tmp'
 host$ dma-copy rm -r dpu:inbox/photos
 `,
-		settings: s,
-		complete: inShares,
-		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
-			w := output.NewChanges(streams.stdout, streams.stderr, "removed", s.Output, log)
+		Settings: s,
+		Complete: contact.CompleteInShares,
+		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
+			w := output.NewChanges(streams.Stdout, streams.Stderr, "removed", s.Output, log)
 			err := s.SetPaths(args)
 			if err == nil {
 				err = output.InRequest("rm", runRemove(ctx, streams, s, w, log))
 			}
-			return ended(w, log, err)
+			return output.Ended(w, log, err)
 		},
-		refused: refusedChanges("removed", &s.Places),
+		Refused: contact.RefusedChanges("removed", &s.Places),
 	}
 }
 
 func runRemove(
-	ctx context.Context, streams streams, s *config.Remove, w *output.Changes, log zerolog.Logger,
+	ctx context.Context, streams root.Streams, s *config.Remove, w *output.Changes, log zerolog.Logger,
 ) (err error) {
-	ctx, cancel := limitTime(ctx, s.Timeout)
+	ctx, cancel := root.LimitTime(ctx, s.Timeout)
 	defer cancel()
-	ctx, c, err := connectShares(ctx, streams, &s.Places, w, log)
+	ctx, c, err := contact.ConnectShares(ctx, streams, &s.Places, w, log)
 	if err != nil {
 		return err
 	}
-	defer c.end(&err)
-	r := &removal{contact: c, settings: s, report: w}
+	defer c.End(&err)
+	r := &removal{Conn: c, settings: s, report: w}
 	return r.run(ctx, streams)
 }
 
@@ -72,7 +74,7 @@ const maxAsked = 10
 
 // removal is one rm.
 type removal struct {
-	*contact
+	*contact.Conn
 	settings *config.Remove
 	report   *output.Changes
 
@@ -89,17 +91,18 @@ type doomed struct {
 }
 
 // run finds all that is to be removed before it removes anything.
-func (r *removal) run(ctx context.Context, streams streams) error {
+func (r *removal) run(ctx context.Context, streams root.Streams) error {
 	for _, argument := range r.settings.Remote {
 		if err := r.find(ctx, argument); err != nil {
 			return err
 		}
 	}
-	if r.settings.Recursive && r.count > maxAsked && !r.settings.Force && streams.terminal && streams.asks() {
-		yes, err := ask(ctx, streams.stdin, streams.stderr, fmt.Sprintf("remove %d entries?", r.count), func() error {
-			_, err := r.client.Ping(ctx, nil)
-			return err
-		})
+	if r.settings.Recursive && r.count > maxAsked && !r.settings.Force && streams.Terminal && streams.Asks() {
+		yes, err := root.Ask(ctx, streams.Stdin, streams.Stderr, fmt.Sprintf("remove %d entries?", r.count),
+			func() error {
+				_, err := r.Client.Ping(ctx, nil)
+				return err
+			})
 		if err != nil {
 			return err
 		}
@@ -117,23 +120,23 @@ func (r *removal) run(ctx context.Context, streams streams) error {
 
 // find adds what an argument names. A failure that is about this argument alone is reported.
 func (r *removal) find(ctx context.Context, argument share.Remote) error {
-	x, err := r.expand(ctx, argument, service.ListAll)
+	x, err := r.Expand(ctx, argument, service.ListAll)
 	if err != nil {
 		return r.failed(argument, err)
 	}
-	if x.entries == nil {
-		return r.findPlace(ctx, x.base)
+	if x.Entries == nil {
+		return r.findPlace(ctx, x.Base)
 	}
 	last := "" // path of the last entry: with -r, what is below it goes with it
-	for _, e := range x.entries {
+	for _, e := range x.Entries {
 		if r.settings.Recursive {
-			e = x.outermost(e)
+			e = x.Outermost(e)
 			if last != "" && (e.Path == last || strings.HasPrefix(e.Path, last+"/")) {
 				continue
 			}
 		}
 		last = e.Path
-		if err := r.findEntry(ctx, x.remote(e), e); err != nil {
+		if err := r.findEntry(ctx, x.Remote(e), e); err != nil {
 			return err
 		}
 	}
@@ -144,10 +147,11 @@ func (r *removal) find(ctx context.Context, argument share.Remote) error {
 func (r *removal) findPlace(ctx context.Context, at share.Remote) error {
 	var found share.Entry
 	if r.settings.Recursive {
-		_, err := r.client.List(ctx, placeOf(at), service.ListItself|service.ListAll, func(e share.Entry) error {
-			found = e
-			return nil
-		})
+		_, err := r.Client.List(ctx, contact.PlaceOf(at), service.ListItself|service.ListAll,
+			func(e share.Entry) error {
+				found = e
+				return nil
+			})
 		if err != nil {
 			return r.failed(at, err)
 		}
@@ -156,7 +160,7 @@ func (r *removal) findPlace(ctx context.Context, at share.Remote) error {
 }
 
 func (r *removal) findEntry(ctx context.Context, at share.Remote, e share.Entry) error {
-	place := placeOf(at)
+	place := contact.PlaceOf(at)
 	above, name := path.Split(place.Path)
 	d := doomed{directory: at, files: true, names: []string{name}}
 	d.directory.Path = strings.TrimSuffix(above, "/")
@@ -192,7 +196,7 @@ func (r *removal) findEntry(ctx context.Context, at share.Remote, e share.Entry)
 // mount points among it. What is in a mount point stays, and so do the directories above one.
 func (r *removal) findBelow(ctx context.Context, at service.Place) (paths, mounted []string, err error) {
 	stay := make(map[string]bool)
-	end, err := r.client.List(ctx, at, service.ListRecursive|service.ListAll, func(e share.Entry) error {
+	end, err := r.Client.List(ctx, at, service.ListRecursive|service.ListAll, func(e share.Entry) error {
 		last := len(mounted) - 1
 		switch {
 		case last >= 0 && strings.HasPrefix(e.Path, mounted[last]+"/"):
@@ -209,13 +213,13 @@ func (r *removal) findBelow(ctx context.Context, at service.Place) (paths, mount
 	})
 	paths = slices.DeleteFunc(paths, func(each string) bool { return stay[each] })
 	slices.Reverse(paths)
-	return paths, mounted, errors.Join(err, incomplete(end))
+	return paths, mounted, errors.Join(err, contact.Incomplete(end))
 }
 
 // isMounted returns the error for a mount point below a directory that is to be removed, or such a directory.
 func isMounted(at share.Remote) error {
 	return job.NewError(job.ErrTarget, nil, "unmount it first",
-		"cannot remove %s: it is a mount point, so nothing in it was removed", placeOf(at).Path)
+		"cannot remove %s: it is a mount point, so nothing in it was removed", contact.PlaceOf(at).Path)
 }
 
 // add bounds the memory of the paths to remove, of which one more has so many bytes.
@@ -233,15 +237,15 @@ func (r *removal) failed(at share.Remote, err error) error {
 	if output.Unfinished(err) || errors.Is(err, job.ErrLimit) {
 		return err
 	}
-	if err := withSide(r.side.side, err); output.ExitCode(err) != exit.Source || !r.settings.Force {
+	if err := output.WithSide(r.Side.Is, err); output.ExitCode(err) != exit.Source || !r.settings.Force {
 		r.report.Changed(at, err)
 	}
 	return nil
 }
 
 func (r *removal) remove(ctx context.Context, d doomed) error {
-	request := service.RemoveRequest{Place: placeOf(d.directory), Files: d.files, Paths: d.names}
-	err := r.client.Remove(ctx, request, func(name string, result service.Removal) error {
+	request := service.RemoveRequest{Place: contact.PlaceOf(d.directory), Files: d.files, Paths: d.names}
+	err := r.Client.Remove(ctx, request, func(name string, result service.Removal) error {
 		at := d.directory
 		at.Path = path.Join(at.Path, name)
 		if result.Code == 0 {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -18,10 +18,10 @@ import (
 )
 
 // sent returns the paths of the files below the current directory that the settings select.
-func sent(t *testing.T, s config.Copy, stdin string) []string {
+func sent(t *testing.T, s copying.Settings, stdin string) []string {
 	t.Helper()
 	var o dmaxfer.Options
-	_, err := selectEntries(t.Context(), s, strings.NewReader(stdin), &o)
+	_, err := copying.Select(t.Context(), s, strings.NewReader(stdin), &o)
 	must(t, err)
 	walk, err := tree.Open(disk.OS, ".", tree.Options{Filter: o.Filter, Only: o.FilesFrom})
 	must(t, err)
@@ -75,13 +75,13 @@ func TestListsOfPaths(t *testing.T) {
 	makeTree(t, "a", "b\nc", "sub/d", "sub/e")
 	writeFile(t, "list", "./a\nsub/e\n\n")
 	for _, tc := range []struct {
-		s     config.Copy
+		s     copying.Settings
 		stdin string
 		want  []string
 	}{
-		{config.Copy{FilesFrom: "list"}, "", []string{"a", "sub/e"}},
-		{config.Copy{FilesFrom: "-"}, "sub/d", []string{"sub/d"}},
-		{config.Copy{FilesFrom: "-", Null: true}, "b\nc\x00a\x00", []string{"a", "b\nc"}},
+		{copying.Settings{FilesFrom: "list"}, "", []string{"a", "sub/e"}},
+		{copying.Settings{FilesFrom: "-"}, "sub/d", []string{"sub/d"}},
+		{copying.Settings{FilesFrom: "-", Null: true}, "b\nc\x00a\x00", []string{"a", "b\nc"}},
 	} {
 		if got := sent(t, tc.s, tc.stdin); !slices.Equal(got, tc.want) {
 			t.Errorf("%+v: sent %q, want %q", tc.s, got, tc.want)
@@ -93,20 +93,20 @@ func TestRefusedLists(t *testing.T) {
 	inNewDir(t, "list", "a\n/etc/passwd\n")
 	writeFile(t, "patterns", "*.o\n[a\n")
 	must(t, os.Mkdir("directory", 0o755))
-	excludeFrom := func(path string) config.Copy {
-		return config.Copy{Filters: []config.FilterRule{{Kind: config.FilterExcludeFrom, Text: path}}}
+	excludeFrom := func(path string) copying.Settings {
+		return copying.Settings{Filters: []copying.FilterRule{{Kind: copying.FilterExcludeFrom, Text: path}}}
 	}
 	for _, tc := range []struct {
-		s        config.Copy
+		s        copying.Settings
 		stdin    string
 		sentence string
 	}{
-		{config.Copy{FilesFrom: "no"}, "",
+		{copying.Settings{FilesFrom: "no"}, "",
 			`--files-from "no": no such file or directory; check the path and its permissions`},
-		{config.Copy{FilesFrom: "list"}, "",
+		{copying.Settings{FilesFrom: "list"}, "",
 			`--files-from "list": path 2: "/etc/passwd" is absolute: list paths relative to the source directory`},
-		{config.Copy{FilesFrom: "directory"}, "", `--files-from "directory": is a directory`},
-		{config.Copy{FilesFrom: "-"}, "\n",
+		{copying.Settings{FilesFrom: "directory"}, "", `--files-from "directory": is a directory`},
+		{copying.Settings{FilesFrom: "-"}, "\n",
 			`--files-from "-": the list names no entry; leave --files-from out to send all`},
 		{excludeFrom("-"), "*.o\n",
 			`--exclude-from "-": no such file or directory; check the path and its permissions`},
@@ -114,7 +114,7 @@ func TestRefusedLists(t *testing.T) {
 			`--exclude-from "patterns": line 2: malformed pattern "[a": it has "[" without "]"`},
 	} {
 		var o dmaxfer.Options
-		_, err := selectEntries(t.Context(), tc.s, strings.NewReader(tc.stdin), &o)
+		_, err := copying.Select(t.Context(), tc.s, strings.NewReader(tc.stdin), &o)
 		if err == nil || err.Error() != tc.sentence || output.ExitCode(err) != exit.Usage {
 			t.Errorf("error\n %v\nwant\n %s", err, tc.sentence)
 		}
@@ -128,7 +128,7 @@ func TestWaitingForAListIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(exit.Interrupted{Signal: syscall.SIGINT})
 	var o dmaxfer.Options
-	_, err := selectEntries(ctx, config.Copy{FilesFrom: "-"}, reader, &o)
+	_, err := copying.Select(ctx, copying.Settings{FilesFrom: "-"}, reader, &o)
 	if output.ExitCode(err) != exit.Signal+int(syscall.SIGINT) {
 		t.Errorf("error %v", err)
 	}

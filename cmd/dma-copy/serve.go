@@ -15,9 +15,14 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/background"
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/daemon/audit"
 	"github.com/dma-copy/dma-copy/internal/daemon/metrics"
 	"github.com/dma-copy/dma-copy/internal/daemon/notify"
@@ -31,12 +36,12 @@ import (
 	"github.com/dma-copy/dma-copy/internal/service"
 )
 
-func serveCommand() command {
+func serveCommand() root.Command {
 	s := new(config.Serve)
-	return command{
-		name:    "serve",
-		summary: "Serve directories to commands on the other side",
-		about: `Lets push, pull, sync, ls and ping on the other side use the directories that
+	return root.Command{
+		Name:    "serve",
+		Summary: "Serve directories to commands on the other side",
+		About: `Lets push, pull, sync, ls and ping on the other side use the directories that
 --share names, until SIGTERM. On the DPU it serves the host functions of -r, on
 the host the DPU, with --listen other machines. Only peers whose key is trusted
 are served, see dma-copy keys; --auth none serves anybody.
@@ -46,23 +51,23 @@ lets running copies end, for --drain-timeout, as does the end of its terminal; a
 second SIGTERM ends at once. The flags may be in a --json file, in its group
 "serve" (configs/serve.json).
 `,
-		examples: `dpu$  dma-copy serve -r b1:00.1 --share inbox=/srv/inbox,rw
+		Examples: `dpu$  dma-copy serve -r b1:00.1 --share inbox=/srv/inbox,rw
 host$ dma-copy push image.bin :inbox/
 lab$  dma-copy serve --listen :7483 --share inbox=/srv/inbox,rw
 here$ dma-copy push image.bin ucx://lab.example/inbox/
 `,
-		settings: s,
-		run: func(ctx context.Context, streams streams, _ []string, log zerolog.Logger) error {
+		Settings: s,
+		Run: func(ctx context.Context, streams root.Streams, _ []string, log zerolog.Logger) error {
 			if err := s.Validate(); err != nil {
 				return err
 			}
-			ignoreSIGPIPE()
+			root.IgnoreSIGPIPE()
 			return runServe(ctx, streams, s, log)
 		},
 	}
 }
 
-func runServe(ctx context.Context, streams streams, s *config.Serve, log zerolog.Logger) (err error) {
+func runServe(ctx context.Context, streams root.Streams, s *config.Serve, log zerolog.Logger) (err error) {
 	chosen := inventory.Selection{Device: s.Device, Role: s.Role}
 	if !s.ServesNetwork() {
 		chosen.Otherwise = "serve other machines with --listen"
@@ -70,21 +75,21 @@ func runServe(ctx context.Context, streams streams, s *config.Serve, log zerolog
 	if len(s.Representors) > 0 {
 		chosen.Representor = s.Representors[0]
 	}
-	on := &side{side: wire.Server}
+	on := &device.Side{Is: wire.Server}
 	if s.ServesDevice() {
-		if on, err = openSide(s.Driver, chosen, log); err != nil {
+		if on, err = device.Open(s.Driver, chosen, log); err != nil {
 			return err
 		}
 	}
-	defer on.end(&err)
-	d := &daemon{side: on, streams: streams, settings: s, log: log}
+	defer on.End(&err)
+	d := &daemon{Side: on, streams: streams, settings: s, log: log}
 	return errors.Join(d.run(ctx), d.close())
 }
 
 // daemon is the process of serve. What it opens is closed in the opposite order.
 type daemon struct {
-	*side
-	streams  streams
+	*device.Side
+	streams  root.Streams
 	settings *config.Serve
 	log      zerolog.Logger
 	key      *identity.Key
@@ -99,13 +104,13 @@ type daemon struct {
 }
 
 func (d *daemon) run(ctx context.Context) error {
-	if d.movesNothing() {
-		return errMovesNothing
+	if d.MovesNothing() {
+		return device.ErrMovesNothing
 	}
-	hangups := divertHangups(ctx)
-	store, err := openKeys(d.streams.env, d.settings.Keys)
+	hangups := root.DivertHangups(ctx)
+	store, err := contact.OpenKeys(d.streams.Env, d.settings.Keys)
 	if err != nil {
-		return keysError(err, exit.Usage)
+		return contact.KeysError(err, exit.Usage)
 	}
 	runtime, err := d.lock()
 	if err != nil {
@@ -116,17 +121,17 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	meetings, err := d.open(ctx)
 	if err != nil {
-		return withSide(d.side.side, err)
+		return output.WithSide(d.Side.Is, err)
 	}
 	if err := d.confine(store, runtime); err != nil {
 		return err
 	}
-	stop := background.Answer(progressRequests(ctx), func() {
-		_ = status.WriteText(d.streams.stderr, d.shown.Document(time.Now()), time.Local) // the reader may be gone
+	stop := background.Answer(root.ProgressRequests(ctx), func() {
+		_ = status.WriteText(d.streams.Stderr, d.shown.Document(time.Now()), time.Local) // the reader may be gone
 	})
 	defer stop()
 	d.announce()
-	return withSide(d.side.side, d.serve(ctx, meetings, hangups, store))
+	return output.WithSide(d.Side.Is, d.serve(ctx, meetings, hangups, store))
 }
 
 // acceptor brings commands to the server until ctx ends.
@@ -137,9 +142,9 @@ type acceptor interface {
 // open offers the service over the device and to other machines.
 func (d *daemon) open(ctx context.Context) ([]acceptor, error) {
 	var meetings []acceptor
-	if d.device != nil {
+	if d.Device != nil {
 		device, err := service.OpenDaemon(service.DaemonConfig{
-			Server: d.server, Device: d.device, Side: d.side.side, Representors: d.settings.Representors, Log: d.log,
+			Server: d.server, Device: d.Device, Side: d.Side.Is, Representors: d.settings.Representors, Log: d.log,
 		})
 		if err != nil {
 			return nil, err
@@ -173,7 +178,7 @@ func (d *daemon) lock() (*runtimedir.Dir, error) {
 	path := d.settings.RuntimeDir
 	if path == "" {
 		var err error
-		if path, err = runtimedir.Default(d.streams.env.Get, os.Geteuid()); err != nil {
+		if path, err = runtimedir.Default(d.streams.Env.Get, os.Geteuid()); err != nil {
 			return nil, err
 		}
 	}
@@ -185,7 +190,7 @@ func (d *daemon) lock() (*runtimedir.Dir, error) {
 	if d.settings.ServesNetwork() {
 		names = append(names, portName(d.settings))
 	}
-	if d.device != nil {
+	if d.Device != nil {
 		functions, err := d.functions()
 		if err != nil {
 			return nil, err
@@ -208,13 +213,13 @@ func portName(s *config.Serve) string { return "TCP " + s.Listen.String() }
 // functions returns the names that every daemon uses for its device with each of the host functions, however they were
 // given, or for the device alone.
 func (d *daemon) functions() ([]string, error) {
-	device := d.device.Info().Name()
+	device := d.Device.Info().Name()
 	if len(d.settings.Representors) == 0 {
 		return []string{device}, nil
 	}
 	var names []string
 	for _, given := range d.settings.Representors {
-		rep, err := d.device.OpenRepresentor(given)
+		rep, err := d.Device.OpenRepresentor(given)
 		if err != nil {
 			return nil, err
 		}
@@ -238,12 +243,12 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 	if err != nil {
 		return err
 	}
-	if err := placement.Apply(placement.ThisMachine, d.near(), s.Placement, d.log); err != nil {
+	if err := placement.Apply(placement.ThisMachine, d.Near(), s.Placement, d.log); err != nil {
 		return err
 	}
-	d.manager = notify.Connect(d.streams.env.Get, os.Getpid(), d.log)
+	d.manager = notify.Connect(d.streams.Env.Get, os.Getpid(), d.log)
 	d.onClose(d.manager.Close)
-	texts := d.streams.stdout
+	texts := d.streams.Stdout
 	if s.Quiet {
 		texts = io.Discard
 	}
@@ -269,15 +274,15 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 // identify reads the keys. A daemon without trusted keys would serve nobody.
 func (d *daemon) identify(store *identity.Store) (service.Trust, error) {
 	var err error
-	if d.key, err = store.Key(); d.settings.Auth == config.AuthNone {
+	if d.key, err = store.Key(); d.settings.Auth == contact.AuthNone {
 		if errors.Is(err, identity.ErrNoKey) {
 			d.key, err = identity.Generate()
 		}
 		d.log.Warn().Msg("--auth none: anybody on the other side may use the shares")
-		return nil, keysError(err, exit.Usage)
+		return nil, contact.KeysError(err, exit.Usage)
 	}
 	if err != nil {
-		return nil, keysError(err, exit.Usage)
+		return nil, contact.KeysError(err, exit.Usage)
 	}
 	trusted, err := d.loadTrust(store)
 	if err != nil {
@@ -293,7 +298,7 @@ func (d *daemon) identify(store *identity.Store) (service.Trust, error) {
 func (d *daemon) loadTrust(store *identity.Store) (*identity.Trusted, error) {
 	trusted, err := store.Load()
 	if err != nil {
-		return nil, keysError(err, exit.Usage)
+		return nil, contact.KeysError(err, exit.Usage)
 	}
 	for _, refused := range trusted.Refused() {
 		d.log.Warn().Err(refused).Msg("a trusted key is not used")
@@ -306,7 +311,7 @@ func (d *daemon) openAudit() (*audit.Log, error) {
 	case "":
 		return nil, nil
 	case option.Stream:
-		return audit.New(d.streams.stderr, d.log), nil
+		return audit.New(d.streams.Stderr, d.log), nil
 	}
 	return audit.Open(d.settings.AuditLog, d.log)
 }
@@ -315,15 +320,17 @@ func (d *daemon) serverConfig(trust service.Trust, observer service.Observer) se
 	s := d.settings
 	s.Path = s.DevicePath()
 	return service.ServerConfig{
-		Key: d.key, AuthNone: s.Auth == config.AuthNone, Trust: trust, Shares: s.Shares,
+		Key: d.key, AuthNone: s.Auth == contact.AuthNone, Trust: trust, Shares: s.Shares,
 		Forbidden: d.forbidden,
 		Limits: service.Limits{
 			Connections: s.MaxConnections, PerKey: s.MaxKeyConnections, Transfers: s.MaxTransfers, Memory: s.MaxMemory,
 			Bandwidth: s.Options.Bandwidth, MaxBytes: s.Options.MaxBytes, MaxEntries: s.Options.MaxEntries,
 			IdleTimeout: s.IdleTimeout,
 		},
-		Name: machineName(), User: userName(), Text: strings.TrimSpace(softwareName() + " on " + machineName()),
-		Copy: copyOptions(s.Copy, d.device, d.side.side, dataStreams{}, d.log), Observer: observer, Log: d.log,
+		Name: contact.MachineName(), User: contact.UserName(), Text: strings.TrimSpace(root.SoftwareName() + " on " +
+			contact.MachineName()),
+		Copy: copying.Options(s.Settings, d.Device, d.Side.Is, root.DataStreams{}, d.log), Observer: observer,
+		Log: d.log,
 	}
 }
 
@@ -335,14 +342,14 @@ func (d *daemon) announce() {
 		shares = append(shares, fmt.Sprintf("%s (%s)", each.Name, each.Access))
 	}
 	who := "trusted keys only; words of this side's key: " + d.key.Public().Words()
-	if s.Auth == config.AuthNone {
+	if s.Auth == contact.AuthNone {
 		who = "ANYBODY there (--auth none)"
 	}
 	if !s.Quiet {
-		fmt.Fprintf(d.streams.stderr, "ready %s on %s serves %s to %s\n      %s\n", softwareName(),
+		fmt.Fprintf(d.streams.Stderr, "ready %s on %s serves %s to %s\n      %s\n", root.SoftwareName(),
 			d.where(), strings.Join(shares, ", "), quote.Printable(d.served()), who)
 		if d.metrics != "" {
-			fmt.Fprintf(d.streams.stderr, "      %s\n", d.metrics)
+			fmt.Fprintf(d.streams.Stderr, "      %s\n", d.metrics)
 		}
 	}
 	d.manager.Ready()
@@ -351,8 +358,8 @@ func (d *daemon) announce() {
 // where names the device and the port.
 func (d *daemon) where() string {
 	var names []string
-	if d.device != nil {
-		names = append(names, d.device.Info().Name())
+	if d.Device != nil {
+		names = append(names, d.Device.Info().Name())
 	}
 	if d.settings.ServesNetwork() {
 		names = append(names, portName(d.settings))
@@ -364,8 +371,8 @@ func (d *daemon) where() string {
 func (d *daemon) served() string {
 	var names []string
 	switch {
-	case d.device == nil:
-	case d.side.side == wire.DPU:
+	case d.Device == nil:
+	case d.Side.Is == wire.DPU:
 		names = append(names, d.settings.Representors...)
 	default:
 		names = append(names, "the DPU")

@@ -17,7 +17,7 @@ func (d *daemon) confine(store *identity.Store, runtime *runtimedir.Dir) error {
 	s := d.settings
 	policy := sandbox.Policy{
 		Read:    []string{store.Path()},
-		Reread:  []string{option.DefaultFile(d.streams.env), s.ParameterFile()},
+		Reread:  []string{option.DefaultFile(d.streams.Env), s.ParameterFile()},
 		Sockets: []string{runtime.Path(), filepath.Dir(d.socketPath(runtime))},
 	}
 	for _, each := range s.Shares {
@@ -51,9 +51,9 @@ func (d *daemon) withTransports(p sandbox.Policy) (sandbox.Policy, error) {
 		p = p.WithUCX()
 	}
 	switch {
-	case d.device == nil:
+	case d.Device == nil:
 		return p, nil
-	case d.driver.Hardware():
+	case d.Driver.Hardware():
 		return p.WithDevice(""), nil
 	}
 	soft, err := doca.InspectSoftDir("")

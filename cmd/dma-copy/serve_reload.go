@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/quantity"
@@ -19,14 +19,14 @@ func (d *daemon) reload(store *identity.Store) {
 			d.log.Error().Err(err).Msg("the audit log stays in the old file")
 		}
 	}
-	if d.settings.Auth == config.AuthKeys {
+	if d.settings.Auth == contact.AuthKeys {
 		d.reloadKeys(store)
 	}
 	if err := d.reloadShares(); err != nil {
 		d.log.Error().Err(err).Int("exit_code", output.ExitCode(err)).Msg("the shares stay as they are")
 		return
 	}
-	fmt.Fprintf(d.streams.stderr, "reloaded: %s\n", quantity.Count(len(d.settings.Shares), "share"))
+	fmt.Fprintf(d.streams.Stderr, "reloaded: %s\n", quantity.Count(len(d.settings.Shares), "share"))
 }
 
 // reloadKeys trusts the keys of the directory. If that cannot be read, nobody is trusted: a key may have been removed.

@@ -6,8 +6,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
@@ -18,11 +19,11 @@ func TestStreamsAreNoTerminals(t *testing.T) {
 		t.Skip(err)
 	}
 	defer terminal.Close()
-	if _, err := refuseIfTerminal(terminal, errStdoutIsTerminal, nil)(); err != errStdoutIsTerminal {
-		t.Errorf("error %v, want %v", err, errStdoutIsTerminal)
+	if _, err := root.RefuseIfTerminal(terminal, root.ErrStdoutIsTerminal, nil)(); err != root.ErrStdoutIsTerminal {
+		t.Errorf("error %v, want %v", err, root.ErrStdoutIsTerminal)
 	}
-	s := config.Copy{File: "-"}
-	err = runCopy(t.Context(), streams{data: dataStreams{nowhere: true}}, s, zerolog.Nop())
+	s := copying.Settings{File: "-"}
+	err = runCopy(t.Context(), root.Streams{Data: root.DataStreams{Nowhere: true}}, s, zerolog.Nop())
 	if output.ExitCode(err) != exit.Usage {
 		t.Errorf("error %v", err)
 	}

@@ -9,9 +9,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
@@ -68,42 +72,42 @@ const syncExamples = `host$ dma-copy sync --delete --max-delete 100 photos :back
 host$ dma-copy sync --delete --dry-run :backup/photos photos
 `
 
-func pushCommand() command {
+func pushCommand() root.Command {
 	c := transferCommand(config.Push, "Copy to a daemon",
 		[]string{"SRC... [PEER]:SHARE[/PATH]", "SRC... [:SHARE[/PATH]] --to FILE"})
-	c.about, c.examples, c.complete = pushAbout, pushExamples, pushArguments
+	c.About, c.Examples, c.Complete = pushAbout, pushExamples, pushArguments
 	return c
 }
 
-func pullCommand() command {
+func pullCommand() root.Command {
 	c := transferCommand(config.Pull, "Copy from a daemon", []string{"[PEER]:SHARE/PATH... DST"})
-	c.about, c.examples, c.complete = pullAbout, pullExamples, pullArguments
+	c.About, c.Examples, c.Complete = pullAbout, pullExamples, pullArguments
 	return c
 }
 
-func syncCommand() command {
+func syncCommand() root.Command {
 	c := transferCommand(config.Sync, "Make a directory the same as another one",
 		[]string{"SRC [PEER]:SHARE[/PATH]", "[PEER]:SHARE[/PATH] DST"})
-	c.about, c.examples, c.complete = syncAbout, syncExamples, syncArguments
+	c.About, c.Examples, c.Complete = syncAbout, syncExamples, syncArguments
 	return c
 }
 
-func transferCommand(kind config.TransferKind, summary string, takes []string) command {
+func transferCommand(kind config.TransferKind, summary string, takes []string) root.Command {
 	s := &config.Transfer{Kind: kind}
-	return command{
-		name: kind.String(), summary: summary, takes: takes, settings: s,
-		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
-			ignoreSIGPIPE()
+	return root.Command{
+		Name: kind.String(), Summary: summary, Takes: takes, Settings: s,
+		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
+			root.IgnoreSIGPIPE()
 			return runTransfer(ctx, streams, s, args, log)
 		},
-		refused: refusedCopy(&s.Copy),
+		Refused: copying.Refused(&s.Settings),
 	}
 }
 
 // runTransfer carries out push, pull or sync and reports on it. Where the target is stdout, the events of -o json go to
 // stderr.
 func runTransfer(
-	ctx context.Context, streams streams, s *config.Transfer, args []string, log zerolog.Logger,
+	ctx context.Context, streams root.Streams, s *config.Transfer, args []string, log zerolog.Logger,
 ) error {
 	refused := s.SetPaths(args)
 	if refused == nil {
@@ -113,33 +117,34 @@ func runTransfer(
 		return pushToPeers(ctx, streams, s, refused, log)
 	}
 	if !s.Sends && s.StreamArgument() != "" {
-		streams.stdout = streams.stderr
+		streams.Stdout = streams.Stderr
 	}
 	s.Options.Overwrite = s.Options.Overwrite || s.Kind == config.Sync
-	uses := oneStream(s.StreamArgument(), s.Sends)
-	return reported(ctx, streams, s.Copy, refused, uses, log, func(ctx context.Context, r output.Reporter) (err error) {
+	uses := copying.OneStream(s.StreamArgument(), s.Sends)
+	return copying.Run(ctx, streams, s.Settings, refused, uses, log, func(ctx context.Context,
+		r output.Reporter) (err error) {
 		daemon := reachOf(s)
-		daemon.waits = waitOutput(streams, s.Output, r.Interval() == 0, log)
-		ctx, c, err := connect(ctx, streams, daemon, log)
+		daemon.Waits = root.WaitOutput(streams, s.Output, r.Interval() == 0, log)
+		ctx, c, err := contact.Connect(ctx, streams, daemon, log)
 		if err != nil {
 			return err
 		}
-		defer c.end(&err)
-		t := &transfers{contact: c, settings: s, reporter: r, log: log}
+		defer c.End(&err)
+		t := &transfers{Conn: c, settings: s, reporter: r, log: log}
 		return t.run(ctx, streams)
 	})
 }
 
 // reachOf returns how the command reaches its daemon.
-func reachOf(s *config.Transfer) reach {
-	return reach{
-		Contact: s.Contact, Reach: s.Reach, daemon: s.Peer(), bandwidth: s.Options.Bandwidth, validate: s.ValidateFor,
+func reachOf(s *config.Transfer) contact.Reach {
+	return contact.Reach{
+		Contact: s.Contact, Reach: s.Reach, Daemon: s.Peer(), Bandwidth: s.Options.Bandwidth, Validate: s.ValidateFor,
 	}
 }
 
 // transfers are the copies of one command, one after another.
 type transfers struct {
-	*contact
+	*contact.Conn
 	settings *config.Transfer
 	reporter output.Reporter
 	log      zerolog.Logger
@@ -156,20 +161,20 @@ type transfers struct {
 	question io.Writer
 }
 
-func (t *transfers) run(ctx context.Context, streams streams) error {
-	if t.movesNothing() {
-		return errMovesNothing
+func (t *transfers) run(ctx context.Context, streams root.Streams) error {
+	if t.MovesNothing() {
+		return device.ErrMovesNothing
 	}
 	s := t.settings
-	t.options = copyOptions(s.Copy, t.device, t.side.side, streams.local, t.log)
-	if streams.terminal && streams.asks() && s.Output != option.OutputJSON {
-		t.terminal, t.question = streams.stdin, streams.stderr
+	t.options = copying.Options(s.Settings, t.Device, t.Side.Is, streams.Local, t.log)
+	if streams.Terminal && streams.Asks() && s.Output != option.OutputJSON {
+		t.terminal, t.question = streams.Stdin, streams.Stderr
 	}
 	var err error
-	if t.rules, err = selectEntries(ctx, s.Copy, streams.stdin, &t.options); err != nil {
+	if t.rules, err = copying.Select(ctx, s.Settings, streams.Stdin, &t.options); err != nil {
 		return err
 	}
-	if err := placement.Apply(placement.ThisMachine, t.near(), s.Placement, t.log); err != nil {
+	if err := placement.Apply(placement.ThisMachine, t.Near(), s.Placement, t.log); err != nil {
 		return err
 	}
 	return t.runPrepared(ctx)
@@ -179,7 +184,7 @@ func (t *transfers) run(ctx context.Context, streams streams) error {
 func (t *transfers) runPrepared(ctx context.Context) error {
 	if t.settings.Kind == config.Pull {
 		if err := t.expandSources(ctx); err != nil {
-			return withSide(t.side.side, err)
+			return output.WithSide(t.Side.Is, err)
 		}
 	}
 	all, err := t.settings.Ends()
@@ -222,13 +227,14 @@ func (t *transfers) copyAll(ctx context.Context, all []config.Ends) error {
 // copy makes one copy and reports its result.
 func (t *transfers) copy(ctx context.Context, e config.Ends) error {
 	monitor := output.NewMonitor(t.reporter, t.settings.Asked())
-	at := t.path
+	at := t.Path
 	at.File, at.Remote = e.Local, e.Remote.String()
 	monitor.Begin(at)
 	options := t.options
 	options.File, options.Mirror = e.Local, t.mirror
-	summary, err := transfer(ctx, monitor, options, func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {
-		return t.request(ctx, e, o, pathForPeers(e.Local))
+	summary, err := copying.Transfer(ctx, monitor, options, func(ctx context.Context, o dmaxfer.Options) (job.Summary,
+		error) {
+		return t.request(ctx, e, o, contact.PathForPeers(e.Local))
 	})
 	t.summary = summary
 	t.total.Add(summary, err)
@@ -239,12 +245,12 @@ func (t *transfers) copy(ctx context.Context, e config.Ends) error {
 func (t *transfers) request(
 	ctx context.Context, e config.Ends, o dmaxfer.Options, local string,
 ) (job.Summary, error) {
-	r := service.CopyRequest{Options: o, Place: placeOf(e.Remote), Local: local, Daemon: e.Remote}
+	r := service.CopyRequest{Options: o, Place: contact.PlaceOf(e.Remote), Local: local, Daemon: e.Remote}
 	if t.settings.Sends {
-		return t.client.Push(ctx, r)
+		return t.Client.Push(ctx, r)
 	}
 	r.Directory, r.Rules = e.Directory, t.rules
-	return t.client.Pull(ctx, r)
+	return t.Client.Pull(ctx, r)
 }
 
 // expandSources puts what the patterns of a pull match in their place. By then the target is known to be a directory to
@@ -252,15 +258,15 @@ func (t *transfers) request(
 func (t *transfers) expandSources(ctx context.Context) error {
 	var all []share.Remote
 	for _, source := range t.settings.Remote {
-		x, err := t.expand(ctx, source, 0)
+		x, err := t.Expand(ctx, source, 0)
 		if err != nil {
 			return err
 		}
-		if x.entries == nil {
-			all = append(all, x.base)
+		if x.Entries == nil {
+			all = append(all, x.Base)
 		}
-		for _, e := range x.entries {
-			all = append(all, x.remote(e))
+		for _, e := range x.Entries {
+			all = append(all, x.Remote(e))
 		}
 	}
 	t.settings.Remote, t.settings.Expanded = all, true

@@ -10,19 +10,20 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/cli/verify"
 )
 
-func verifyCommand() command {
+func verifyCommand() root.Command {
 	var s config.Verify
-	return command{
-		name:    "verify",
-		summary: "Compare files by digest, read from disk",
-		takes:   []string{"FILE COPY", "[DIR] MANIFEST", "--check MANIFEST PATH...", "--write MANIFEST PATH..."},
-		about: `Reads files from disk, bypassing the page cache where possible, and reports
+	return root.Command{
+		Name:    "verify",
+		Summary: "Compare files by digest, read from disk",
+		Takes:   []string{"FILE COPY", "[DIR] MANIFEST", "--check MANIFEST PATH...", "--write MANIFEST PATH..."},
+		About: `Reads files from disk, bypassing the page cache where possible, and reports
 whether their content is as expected. Needs no device.
 `,
-		list: []manpage.Row{
+		List: []manpage.Row{
 			{Term: "FILE COPY", Text: "compares two files, byte by byte as well"},
 			{Term: "MANIFEST", Text: "checks each file it lists, relative to its directory"},
 			{Term: "DIR MANIFEST", Text: "the same, relative to DIR: a tree against its copy"},
@@ -32,28 +33,28 @@ whether their content is as expected. Needs no device.
 			{Term: "--write MANIFEST PATH", Text: "lists files, and all files below directories, sorted; symlinks " +
 				"are left out"},
 		},
-		notes: `A manifest has lines of ALGORITHM:HEX  PATH, or is the output of sha256sum.
+		Notes: `A manifest has lines of ALGORITHM:HEX  PATH, or is the output of sha256sum.
 Each file is one line on stdout, ok or FAIL. The exit code is 0 if all are ok, 9
 on a mismatch, 4 if a file cannot be read, 12 if only some of several failed.
 Anything but a regular file on a disk (a FIFO, a device, /proc) is not read.
 `,
-		examples: `host$ dma-copy verify image.bin copy.bin
+		Examples: `host$ dma-copy verify image.bin copy.bin
 host$ dma-copy verify --write photos.sums --relative-to photos photos
 dpu$  dma-copy verify --extra /var/tmp/photos photos.sums
 dpu$  dma-copy verify --check photos.sums /var/tmp/photos/1.jpg
 `,
-		complete: anyFiles,
-		settings: &s,
-		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
-			asked := progressRequests(ctx)
-			return concludeVerify(streams, s, verify.Run(ctx, streams.stdout, streams.stderr, s, args, asked, log))
+		Complete: root.AnyFiles,
+		Settings: &s,
+		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
+			asked := root.ProgressRequests(ctx)
+			return concludeVerify(streams, s, verify.Run(ctx, streams.Stdout, streams.Stderr, s, args, asked, log))
 		},
-		refused: func(streams streams, err error) error { return concludeVerify(streams, s, err) },
+		Refused: func(streams root.Streams, err error) error { return concludeVerify(streams, s, err) },
 	}
 }
 
 // concludeVerify ends the JSON lines of a run that has ended with err, and returns the error of the run.
-func concludeVerify(streams streams, s config.Verify, err error) error {
+func concludeVerify(streams root.Streams, s config.Verify, err error) error {
 	if s.Output != option.OutputJSON {
 		return err
 	}
@@ -61,7 +62,7 @@ func concludeVerify(streams streams, s config.Verify, err error) error {
 	if err != nil {
 		message = output.Sentence(err)
 	}
-	if unwritten := verify.WriteEnd(streams.stdout, output.ExitCode(err), message); unwritten != nil {
+	if unwritten := verify.WriteEnd(streams.Stdout, output.ExitCode(err), message); unwritten != nil {
 		return errors.Join(err, unwritten)
 	}
 	return err

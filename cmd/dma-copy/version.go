@@ -6,45 +6,18 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"runtime/debug"
-	"strings"
 
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
-
-// version is the release, set by the linker: -ldflags "-X main.version=1.2.3". Without it the build info has it.
-var version string
-
-// programVersion returns the linked release, else the module version that the Go toolchain recorded.
-func programVersion() string {
-	if version != "" {
-		return version
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "unknown"
-	}
-	return info.Main.Version
-}
-
-// softwareName returns the name and version of this program for peers: printable ASCII of at most
-// wire.MaxSoftwareName bytes.
-func softwareName() string {
-	name := strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, "dma-copy "+programVersion())
-	return name[:min(len(name), wire.MaxSoftwareName)]
-}
 
 // notFound stands for the version of DOCA's libraries where there are none.
 const notFound = "not found"
@@ -54,28 +27,28 @@ func programLines(program, docaRuntime string) string {
 		program, runtime.Version(), runtime.GOOS, runtime.GOARCH, docaRuntime)
 }
 
-func versionCommand() command {
+func versionCommand() root.Command {
 	var s config.Version
-	return command{
-		name:    "version",
-		summary: "Print versions, and the driver a copy would use",
-		about: `Prints the version of dma-copy and of DOCA, and which driver a copy would use
+	return root.Command{
+		Name:    "version",
+		Summary: "Print versions, and the driver a copy would use",
+		About: `Prints the version of dma-copy and of DOCA, and which driver a copy would use
 here and why. With --driver ucx: the version of UCX, for copies to other
 machines.
 `,
-		examples: `$ dma-copy version
+		Examples: `$ dma-copy version
 $ dma-copy version --driver doca --doca-libdir /opt/mellanox/doca/lib
 $ dma-copy version --driver ucx
 `,
-		settings: &s,
-		run: func(_ context.Context, streams streams, _ []string, _ zerolog.Logger) error {
+		Settings: &s,
+		Run: func(_ context.Context, streams root.Streams, _ []string, _ zerolog.Logger) error {
 			about := versionsOf(s.Driver.LibraryDir)
-			if s.Driver.Name == config.DriverUCX {
+			if s.Driver.Name == device.DriverUCX {
 				about.UCX = findUCX()
 			} else {
 				about.Driver = findDriver(s.Driver.Options())
 			}
-			return about.print(streams.stdout, s.Output)
+			return about.print(streams.Stdout, s.Output)
 		},
 	}
 }
@@ -116,7 +89,7 @@ const versionsVersion = 1
 // empty.
 func versionsOf(libraryDir string) versions {
 	about := versions{
-		Version: versionsVersion, Program: programVersion(), Go: runtime.Version(), System: runtime.GOOS,
+		Version: versionsVersion, Program: root.Version(), Go: runtime.Version(), System: runtime.GOOS,
 		Machine: runtime.GOARCH,
 	}
 	if found, err := doca.FindInstallation(libraryDir); err == nil {
@@ -155,7 +128,7 @@ func findDriver(options doca.Options) *driverUsed {
 // print prints the versions as text or JSON.
 func (v versions) print(w io.Writer, form option.OutputForm) error {
 	if form == option.OutputJSON {
-		return writeJSON(w, "version", v)
+		return output.WriteJSON(w, "version", v)
 	}
 	if _, err := io.WriteString(w, v.text()); err != nil {
 		return fmt.Errorf("print the version: %w", err)

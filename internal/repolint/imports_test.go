@@ -21,6 +21,7 @@ const (
 
 	cliPackage       = "internal/cli"
 	daemonPackage    = "internal/daemon"
+	rootPackage      = cliPackage + "/root"
 	optionPackage    = cliPackage + "/option"
 	placementPackage = cliPackage + "/placement"
 	viper            = "github.com/spf13/viper"
@@ -83,7 +84,7 @@ var importRules = []importRule{
 	{"negotiate is pure", negotiateIsPure},
 	{"cgo only in cabi, softdoca and ucx", cgoOnlyInBindings},
 	{"viper only in option", viperOnlyInOption},
-	{"cobra only in the command", cobraOnlyInCommand},
+	{"cobra only in root", cobraOnlyInRoot},
 	{"no global logger", noGlobalLogger},
 	{"no other log package", noOtherLogPackage},
 	{"only main exits", onlyMainExits},
@@ -201,12 +202,12 @@ func viperOnlyInOption(file sourceFile) []string {
 	return forbid(file, "which only "+optionPackage+" may", viper)
 }
 
-func cobraOnlyInCommand(file sourceFile) []string {
-	if file.folder() == programPackage {
+func cobraOnlyInRoot(file sourceFile) []string {
+	if file.folder() == rootPackage {
 		return nil
 	}
-	violations := forbid(file, "which only "+programPackage+" itself may", "github.com/spf13/cobra")
-	if !within(file.path, cliPackage) {
+	violations := forbid(file, "which only "+rootPackage+" may", "github.com/spf13/cobra")
+	if !within(file.path, cliPackage) && file.folder() != programPackage {
 		violations = append(violations, forbid(file, "which only "+cliPackage+" may", "github.com/spf13/pflag")...)
 	}
 	return violations

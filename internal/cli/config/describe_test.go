@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/phrase"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -66,25 +67,26 @@ func TestValuesOf(t *testing.T) {
 		flag string
 		want option.Values
 	}{
-		{&Copy{}, "pci-addr", option.Values{Kind: option.FoundValues}},
-		{&Copy{}, "dev-pci", option.Values{Kind: option.FoundValues}},
+		{&copying.Settings{}, "pci-addr", option.Values{Kind: option.FoundValues}},
+		{&copying.Settings{}, "dev-pci", option.Values{Kind: option.FoundValues}},
 		{&Serve{}, "rep-pci", option.Values{Kind: option.FoundValues}},
-		{&Copy{}, "file", option.Values{Kind: option.FileValues}},
+		{&copying.Settings{}, "file", option.Values{Kind: option.FileValues}},
 		{&Verify{}, "check", option.Values{Kind: option.FileValues}},
-		{&Copy{}, "doca-libdir", option.Values{Kind: option.DirectoryValues}},
-		{&Copy{}, "chunk", option.Values{}},
-		{&Copy{}, "overwrite", option.Values{}},
-		{&Copy{}, "no-such-option", option.Values{}},
+		{&copying.Settings{}, "doca-libdir", option.Values{Kind: option.DirectoryValues}},
+		{&copying.Settings{}, "chunk", option.Values{}},
+		{&copying.Settings{}, "overwrite", option.Values{}},
+		{&copying.Settings{}, "no-such-option", option.Values{}},
 		{&Serve{}, "share", option.Values{}},
 		{&Keys{}, "share", option.Values{}},
-		{&Copy{}, "numa", option.Values{Kind: option.WordValues, Words: []string{"auto", "off"}}},
-		{&Copy{}, "path", option.Values{Kind: option.WordValues, Words: []string{"auto", "dma", "fast"}}},
+		{&copying.Settings{}, "numa", option.Values{Kind: option.WordValues, Words: []string{"auto", "off"}}},
+		{&copying.Settings{}, "path", option.Values{Kind: option.WordValues, Words: []string{"auto", "dma", "fast"}}},
 		{&Transfer{Kind: Push}, "path",
 			option.Values{Kind: option.WordValues, Words: []string{"auto", "dma", "fast", "tls", "tcp", "am", "rma"}}},
 		{&Serve{}, "path",
 			option.Values{Kind: option.WordValues, Words: []string{"auto", "dma", "fast", "tls", "tcp", "am", "rma"},
 				List: true}},
-		{&Copy{}, "preserve", option.Values{Kind: option.WordValues, Words: []string{"owner", "xattr", "links"},
+		{&copying.Settings{}, "preserve", option.Values{Kind: option.WordValues, Words: []string{"owner", "xattr",
+			"links"},
 			List: true}},
 	} {
 		got := option.ValuesOf(tc.s, tc.flag)

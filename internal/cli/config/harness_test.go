@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
@@ -20,7 +22,7 @@ import (
 
 // loaded is the result of loading the settings of a copy.
 type loaded struct {
-	settings Copy
+	settings copying.Settings
 	err      error
 }
 
@@ -48,7 +50,7 @@ func load(s option.Settings, variables map[string]string, args ...string) error 
 }
 
 // mustLoad returns the settings of a copy, which must be accepted.
-func mustLoad(t *testing.T, variables map[string]string, args ...string) Copy {
+func mustLoad(t *testing.T, variables map[string]string, args ...string) copying.Settings {
 	t.Helper()
 	got := loadCopy(variables, args...)
 	if got.err != nil {
@@ -72,12 +74,13 @@ func mustRefuse(t *testing.T, got loaded, sentence string) {
 }
 
 // defaults returns the settings of `dma-copy -f x`, with changes.
-func defaults(changes ...func(*Copy)) Copy {
-	s := Copy{
-		File:    "x",
-		Reach:   Reach{Role: "auto", Driver: Driver{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9},
+func defaults(changes ...func(*copying.Settings)) copying.Settings {
+	s := copying.Settings{
+		File: "x",
+		Reach: device.Reach{Role: "auto", Driver: device.Driver{Name: "auto", LogLevel: 40}, Wait: 30e9,
+			IdleTimeout: 30e9},
 		Logging: option.Logging{LogLevel: 40, LogFormat: "auto"},
-		Form:    output.Form{Progress: "auto", Output: "text", Events: "failures"}, Path: "auto", autoDigest: true,
+		Form:    output.Form{Progress: "auto", Output: "text", Events: "failures"}, Path: "auto", AutoDigest: true,
 		Options: dmaxfer.Options{
 			Digest: digest.CRC32C, Durability: wire.DurabilityFull, MaxHoles: 256 << 30,
 		},

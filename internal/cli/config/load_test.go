@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 )
 
@@ -84,7 +85,7 @@ func TestPrecedenceOfEveryKey(t *testing.T) {
 
 // mergedOptions returns the table without the option that names the file to merge.
 func mergedOptions() []option.Option {
-	return slices.DeleteFunc((&Copy{}).Table(), func(opt option.Option) bool { return opt.Name == "json" })
+	return slices.DeleteFunc((&copying.Settings{}).Table(), func(opt option.Option) bool { return opt.Name == "json" })
 }
 
 // checkPrecedence sets the values whose bits are set, flag first, and expects the first of them or the default.
@@ -111,7 +112,7 @@ func checkPrecedence(t *testing.T, opt option.Option, values [3]string, present 
 			"--file is missing: name the file to send or to create with -f FILE")
 		return
 	}
-	expected := defaults(func(s *Copy) {
+	expected := defaults(func(s *copying.Settings) {
 		if opt.Name == "null" {
 			s.FilesFrom = "x"
 		}
@@ -157,7 +158,7 @@ func TestSamplesCoverTheTable(t *testing.T) {
 
 func TestVariableNames(t *testing.T) {
 	var got []string
-	for _, opt := range (&Copy{}).Table() {
+	for _, opt := range (&copying.Settings{}).Table() {
 		for _, name := range opt.Names() {
 			got = append(got, option.VariableName(name))
 		}
@@ -239,18 +240,22 @@ func TestPatternsOfSeveralOrigins(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		line string
-		want []FilterRule
+		want []copying.FilterRule
 	}{
-		{"-f x", []FilterRule{{FilterInclude, "by-variable"}, {FilterExclude, "first"}, {FilterExclude, "second"},
-			{FilterExcludeFrom, "list"}}},
-		{"-f x -j params.json", []FilterRule{{FilterInclude, "by-file"}, {FilterExclude, "by-file"}}},
-		{"-f x -j params.json --exclude by-flag", []FilterRule{{FilterExclude, "by-flag"}}},
+		{"-f x", []copying.FilterRule{{Kind: copying.FilterInclude, Text: "by-variable"},
+			{Kind: copying.FilterExclude, Text: "first"},
+			{Kind: copying.FilterExclude, Text: "second"},
+			{Kind: copying.FilterExcludeFrom, Text: "list"}}},
+		{"-f x -j params.json", []copying.FilterRule{{Kind: copying.FilterInclude, Text: "by-file"},
+			{Kind: copying.FilterExclude, Text: "by-file"}}},
+		{"-f x -j params.json --exclude by-flag", []copying.FilterRule{{Kind: copying.FilterExclude, Text: "by-flag"}}},
 	} {
 		if got := mustLoad(t, variables, words(tc.line)...).Filters; !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %+v, want %+v", tc.line, got, tc.want)
 		}
 	}
-	mustRefuse(t, loadCopy(map[string]string{"DMA_COPY_EXCLUDE": "a\n" + strings.Repeat("b", maxPattern+1)}, "-f", "x"),
+	mustRefuse(t, loadCopy(map[string]string{"DMA_COPY_EXCLUDE": "a\n" + strings.Repeat("b", copying.MaxPattern+1)},
+		"-f", "x"),
 		`DMA_COPY_EXCLUDE "`+strings.Repeat("b", 39)+`...`+strings.Repeat("b", 38)+
 			`": longer than 4096 bytes; give a pattern such as *.tmp or build/`)
 }
@@ -260,7 +265,8 @@ func TestNoPatternsInsteadOfDefaults(t *testing.T) {
 	inNewDir(t, "site.json", `{"doca_program_flags": {"exclude": ["*.tmp"]}}`)
 	writeFile(t, "params.json", `{"doca_program_flags": {"include": []}}`)
 	variables := map[string]string{option.SiteVariable: "site.json"}
-	if got := mustLoad(t, variables, "-f", "x").Filters; !slices.Equal(got, []FilterRule{{FilterExclude, "*.tmp"}}) {
+	if got := mustLoad(t, variables, "-f", "x").Filters; !slices.Equal(got,
+		[]copying.FilterRule{{Kind: copying.FilterExclude, Text: "*.tmp"}}) {
 		t.Errorf("%+v from the machine's file", got)
 	}
 	if got := mustLoad(t, variables, "-f", "x", "-j", "params.json").Filters; got != nil {
@@ -270,7 +276,7 @@ func TestNoPatternsInsteadOfDefaults(t *testing.T) {
 
 func TestEmptyVariableCountsAsNotSet(t *testing.T) {
 	variables := map[string]string{}
-	for _, opt := range (&Copy{}).Table() {
+	for _, opt := range (&copying.Settings{}).Table() {
 		for _, name := range opt.Names() {
 			variables[option.VariableName(name)] = ""
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -18,7 +19,7 @@ func TestServeNetwork(t *testing.T) {
 	}
 	n := s.Network
 	if s.Listen.String() != "10.0.0.1:7483" || !s.ServesNetwork() || s.ServesDevice() ||
-		!slices.Equal(s.NetworkPaths(), []PathChoice{PathTLS, PathMessages}) ||
+		!slices.Equal(s.NetworkPaths(), []device.Path{device.PathTLS, device.PathMessages}) ||
 		!slices.Equal(n.NetDevices, []string{"mlx5_0:1", "eth0"}) || n.TrafficClass != 104 ||
 		n.AckTimeout != 100*time.Millisecond || n.AckRetries != 3 || *n.GIDIndex != 3 || n.DeviceMemory != 2048 {
 		t.Errorf("%+v", s)
@@ -29,24 +30,26 @@ func TestServeNetwork(t *testing.T) {
 func TestWhatIsServed(t *testing.T) {
 	for line, want := range map[string]struct {
 		device  bool
-		path    PathChoice
+		path    device.Path
 		serves  bool // other machines
-		network []PathChoice
+		network []device.Path
 	}{
-		"":                                    {true, PathAuto, false, []PathChoice{PathTLS}},
-		"-r b1:00.1 --path fast":              {true, PathFast, false, []PathChoice{PathTLS}},
-		"--path dma,fast":                     {true, PathAuto, false, []PathChoice{PathTLS}},
-		"--listen :1":                         {false, PathAuto, true, []PathChoice{PathTLS}},
-		"--listen :1 --path auto":             {false, PathAuto, true, []PathChoice{PathTLS}},
-		"--listen :1 --path rma":              {false, PathAuto, true, []PathChoice{PathRMA}},
-		"--listen :1 --encrypt":               {false, PathAuto, true, []PathChoice{PathTLS}},
-		"--listen :1 --driver ucx":            {false, PathAuto, true, []PathChoice{PathTLS}},
-		"--listen :1 -p 03:00.1":              {true, PathAuto, true, []PathChoice{PathTLS}},
-		"--listen :1 -r b1:00.1 --path dma":   {true, PathDMA, true, []PathChoice{PathTLS}},
-		"--listen :1 -p x --path am,fast,tls": {true, PathFast, true, []PathChoice{PathTLS, PathMessages}},
-		"--listen :1 --path tcp,tls":          {false, PathAuto, true, []PathChoice{PathTLS, PathTCP}},
-		"--listen [::1]:1 --auth none":        {false, PathAuto, true, []PathChoice{PathTLS}},
-		"--listen 127.0.0.1:1 --auth none":    {false, PathAuto, true, []PathChoice{PathTLS}},
+		"":                                  {true, device.PathAuto, false, []device.Path{device.PathTLS}},
+		"-r b1:00.1 --path fast":            {true, device.PathFast, false, []device.Path{device.PathTLS}},
+		"--path dma,fast":                   {true, device.PathAuto, false, []device.Path{device.PathTLS}},
+		"--listen :1":                       {false, device.PathAuto, true, []device.Path{device.PathTLS}},
+		"--listen :1 --path auto":           {false, device.PathAuto, true, []device.Path{device.PathTLS}},
+		"--listen :1 --path rma":            {false, device.PathAuto, true, []device.Path{device.PathRMA}},
+		"--listen :1 --encrypt":             {false, device.PathAuto, true, []device.Path{device.PathTLS}},
+		"--listen :1 --driver ucx":          {false, device.PathAuto, true, []device.Path{device.PathTLS}},
+		"--listen :1 -p 03:00.1":            {true, device.PathAuto, true, []device.Path{device.PathTLS}},
+		"--listen :1 -r b1:00.1 --path dma": {true, device.PathDMA, true, []device.Path{device.PathTLS}},
+		"--listen :1 -p x --path am,fast,tls": {true, device.PathFast, true, []device.Path{device.PathTLS,
+			device.PathMessages}},
+		"--listen :1 --path tcp,tls": {false, device.PathAuto, true, []device.Path{device.PathTLS,
+			device.PathTCP}},
+		"--listen [::1]:1 --auth none":     {false, device.PathAuto, true, []device.Path{device.PathTLS}},
+		"--listen 127.0.0.1:1 --auth none": {false, device.PathAuto, true, []device.Path{device.PathTLS}},
 	} {
 		s, err := served(t, "", nil, "--share a=/a "+line)
 		if err != nil {

@@ -4,13 +4,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 )
 
 // Bundle holds the settings of bundle.
 type Bundle struct {
 	option.Logging
-	Driver        Driver
+	Driver        device.Driver
 	Device        string        // as for a copy
 	Representor   string        // as for a copy
 	Peer          bool          // exchange parts with a bundle of the other side
@@ -24,24 +25,17 @@ type Bundle struct {
 	Overwrite     bool
 }
 
-// Doctor returns the settings with which doctor examines this machine for the bundle.
-func (s *Bundle) Doctor() Doctor {
-	return Doctor{
-		Logging: s.Logging, Driver: s.Driver, Device: s.Device, Representor: s.Representor, Probe: s.Device != "",
-		Output: option.OutputJSON,
-	}
-}
-
 // Table implements Settings.
 func (s *Bundle) Table() []option.Option {
 	json := option.ParameterFile()
 	json.Assign = option.Into(&s.ParameterFile, option.ParsePath)
-	return slices.Concat(s.LogOptions(), []option.Option{driverLogOption(&s.Driver), json}, driverOptions(&s.Driver),
+	return slices.Concat(s.LogOptions(), []option.Option{device.DriverLogOption(&s.Driver), json},
+		device.DriverOptions(&s.Driver),
 		[]option.Option{
-			deviceOption(&s.Device), representorOption(&s.Representor),
+			device.Option(&s.Device), device.Representor(&s.Representor),
 			option.Switch(option.AddedFlags, "peer", &s.Peer,
 				"Also ask the other side for its part: run bundle with --peer on both"),
-			waitOption(&s.Wait),
+			device.Wait(&s.Wait),
 			option.File(option.AddedFlags, "events-file", "FILE", &s.EventsFile,
 				"Add the JSON events of a run, the standard output of a command with -o json"),
 			option.File(option.AddedFlags, "log-file", "FILE", &s.LogFile,

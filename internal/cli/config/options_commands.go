@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/phrase"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -13,16 +16,16 @@ import (
 
 // Table implements Settings.
 func (s *Devices) Table() []option.Option {
-	return append(commonOptions(&s.Logging, &s.Driver),
+	return append(device.CommonOptions(&s.Logging, &s.Driver),
 		option.Output(&s.Output, "Output format; JSON names are stable, and new ones may be added"))
 }
 
 // Table implements Settings.
 func (s *Doctor) Table() []option.Option {
 	return slices.Concat(
-		commonOptions(&s.Logging, &s.Driver),
-		[]option.Option{deviceOption(&s.Device), representorOption(&s.Representor)},
-		placementOptions(&s.Placement),
+		device.CommonOptions(&s.Logging, &s.Driver),
+		[]option.Option{device.Option(&s.Device), device.Representor(&s.Representor)},
+		device.PlacementOptions(&s.Placement),
 		[]option.Option{option.Switch(option.AddedFlags, "peer", &s.Peer,
 			"Also check for the peer of -p's device, on the software device only: on hardware that would use up the "+
 				"peer's waiting session. With --probe on both sides, also try what needs both"),
@@ -32,11 +35,11 @@ func (s *Doctor) Table() []option.Option {
 				"With --probe and --peer: timeout for the other side to run the same command")},
 		s.Network.Table(),
 		[]option.Option{
-			idleTimeoutOption(&s.IdleTimeout,
+			device.IdleTimeout(&s.IdleTimeout,
 				"ucx: timeout of copies without progress, from which acknowledgements are derived"),
 			option.Directory(option.AddedFlags, "keys", &s.Keys,
 				"With --listen or ucx: directory of the keys to check"),
-			listenOption(&s.Listen,
+			contact.ListenOption(&s.Listen,
 				"Check that a daemon could listen there; without -p and -r no device is checked then"),
 			option.Output(&s.Output, "Findings as text, or as one JSON object, on stdout"),
 			option.Quiet(&s.Quiet, "Print findings with FAIL only"),
@@ -46,7 +49,7 @@ func (s *Doctor) Table() []option.Option {
 
 // Table implements Settings.
 func (s *Ping) Table() []option.Option {
-	return slices.Concat(commonOptions(&s.Logging, &s.Driver), s.Reach.Table(), []option.Option{
+	return slices.Concat(device.CommonOptions(&s.Logging, &s.Driver), s.Reach.Table(), []option.Option{
 		option.Text(option.AddedFlags, "text", "TEXT", &s.Text, parseText,
 			"Text that the other side prints, at most 1024 bytes"),
 		option.Count(option.AddedFlags, "count", &s.Count, "100", 1, service.MaxPings,
@@ -55,12 +58,12 @@ func (s *Ping) Table() []option.Option {
 			Assign: option.Into(&s.Size, parsePingSize),
 			Help: "Bytes in each of them, compared when they are back; limited by the device's messages or, on the " +
 				"fast path, by its buffers and to 4MiB"},
-		pathOption(option.AddedFlags, &s.Path,
+		device.PathOption(option.AddedFlags, &s.Path,
 			"fast: over Comch producers and consumers, else over the control channel. auto is fast if the other side "+
-				"wants it, dma and a daemon never", devicePaths),
+				"wants it, dma and a daemon never", device.DevicePaths),
 		option.Output(&s.Output, "Results as text, or as JSON lines, on stdout"),
 		option.Quiet(&s.Quiet, "Print errors only, unless -o json is given"),
-		s.Network.trafficClassOption(),
+		s.Network.TrafficClassOption(),
 	}, s.Contact.Table())
 }
 
@@ -72,19 +75,20 @@ func (s *Bench) Table() []option.Option {
 			Assign: assign, Help: help,
 		}
 	}
-	return slices.Concat(commonOptions(&s.Logging, &s.Driver), s.Reach.Table(), []option.Option{
+	return slices.Concat(device.CommonOptions(&s.Logging, &s.Driver), s.Reach.Table(), []option.Option{
 		lists("chunks", "SIZE,...", "64KiB,256KiB,1MiB,2MiB", option.Into(&s.Chunks, option.ParseList(parseChunk)),
 			"Bytes per DMA task, rounded down to a power of two"),
 		lists("depths", "COUNT,...", "1,4,16,32", option.Into(&s.Depths,
 			option.ParseList(option.ParseCount(1, wire.MaxDepth))),
 			"Chunks in flight"),
 		lists("lane-counts", "COUNT,...", "1,2", option.Into(&s.Lanes,
-			option.ParseList(option.ParseCount(1, MostLanes))),
+			option.ParseList(option.ParseCount(1, copying.MostLanes))),
 			"Engines of each side, at most one for each chunk in flight"),
 		option.Duration(option.AddedFlags, "each", &s.Each, "200ms", parseMeasurement,
 			"Time of one measurement, at most 5s; there are about a hundred by default"),
-		pathOption(option.AddedFlags, &s.Path,
-			"Measure this path only; auto is dma and fast over a device, and tls to another machine", everyPath()),
+		device.PathOption(option.AddedFlags, &s.Path,
+			"Measure this path only; auto is dma and fast over a device, and tls to another machine",
+			device.EveryPath()),
 		{Group: option.AddedFlags, Name: "file", Short: "f", Value: "FILE", Offers: option.FileValues, FlagOnly: true,
 			JSON: option.JSONNone, Assign: option.Into(&s.File, option.ParsePath),
 			Help: "Also copy FILE as push would; needs a directory on the other side: -f DIR of its bench, or that " +
@@ -92,7 +96,7 @@ func (s *Bench) Table() []option.Option {
 		option.File(option.AddedFlags, "plot", "FILE", &s.Plot, "Write a drawing of the results, as SVG"),
 		option.Output(&s.Output, "Results as text, or as one JSON object, on stdout"),
 		option.Quiet(&s.Quiet, "Print errors only, unless -o json is given"),
-		s.Network.trafficClassOption(),
+		s.Network.TrafficClassOption(),
 	}, s.Contact.Table())
 }
 
@@ -115,7 +119,7 @@ func (s *Config) Table() []option.Option {
 
 // Table implements Settings.
 func (s *Version) Table() []option.Option {
-	return append(commonOptions(&s.Logging, &s.Driver),
+	return append(device.CommonOptions(&s.Logging, &s.Driver),
 		option.Output(&s.Output, "Output format; JSON names are stable, and new ones may be added"))
 }
 
@@ -154,15 +158,6 @@ func parseDigest(text string) (digest.Algorithm, error) {
 // realDigests returns the names of all digests but none.
 func realDigests() []string { return digest.Names()[1:] }
 
-// digestPrefixes returns the algorithms of a digest as it begins, such as "crc32c:".
-func digestPrefixes() []string {
-	prefixes := realDigests()
-	for i := range prefixes {
-		prefixes[i] += ":"
-	}
-	return prefixes
-}
-
 // Status holds the settings of status.
 type Status struct {
 	option.Logging
@@ -182,11 +177,3 @@ func (s *Status) Table() []option.Option {
 		option.Output(&s.Output, "Result as text, or as one JSON line, on stdout"),
 	)
 }
-
-// General holds the settings of commands that have no others.
-type General struct {
-	option.Logging
-}
-
-// Table implements Settings.
-func (s *General) Table() []option.Option { return append(s.LogOptions(), option.ParameterFile()) }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -32,20 +33,20 @@ func (s *Fleet) ToPeers() bool { return s.To != "" }
 func (s *Transfer) setFleetPaths(args []string) error {
 	s.Sends = true
 	for i, arg := range args {
-		at, err := parsePlace("SRC", arg)
+		at, err := contact.ParsePlace("SRC", arg)
 		switch {
 		case err != nil:
 			return err
-		case !at.isPeer:
-			s.Local = append(s.Local, at.local)
+		case !at.IsPeer:
+			s.Local = append(s.Local, at.Local)
 		case i < len(args)-1:
 			return exit.Usagef("SRC %s is in a share: dma-copy push --to takes SRC... :SHARE[/PATH]", quote.Text(arg))
-		case at.remote.Share == "":
+		case at.Remote.Share == "":
 			return exit.Usagef("DST %s: the share is missing; write :SHARE/PATH", quote.Text(arg))
-		case at.remote != share.Remote{Share: at.remote.Share, Path: at.remote.Path}:
+		case at.Remote != share.Remote{Share: at.Remote.Share, Path: at.Remote.Path}:
 			return exit.Usagef("DST %s names a peer, and --to has the peers: write :SHARE/PATH", quote.Text(arg))
 		default:
-			s.Remote = append(s.Remote, at.remote)
+			s.Remote = append(s.Remote, at.Remote)
 		}
 	}
 	if len(s.Local) == 0 {
@@ -67,7 +68,7 @@ func (s *Transfer) validateFleet() error {
 		return exit.Usagef("--to - conflicts with --files-from -: both read stdin, so name a file in one of them")
 	case s.TrustFirst:
 		return exit.Usagef("--trust-first conflicts with --to: trust the keys of the peers with dma-copy keys trust")
-	case s.representorByFlag:
+	case s.RepresentorByFlag:
 		return exit.Usagef("--rep-pci conflicts with --to: name the host function of each peer in the configuration")
 	}
 	return nil

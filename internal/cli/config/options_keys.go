@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
@@ -45,8 +46,9 @@ func (s *Keys) flagOnlyOptions() []option.Option {
 				"Without: all shares as they are"},
 		option.Switch(option.AddedFlags, "owner", &s.Grant.Owner, "trust: what the key sends may keep its owner"),
 		option.Size(option.AddedFlags, "max-bytes", &s.Grant.MaxBytes, "0", "trust: limit of one copy; 0 is no limit"),
-		maxEntriesOption(&s.Grant.MaxEntries, "trust: limit of one copy; 0 is no limit"),
-		bandwidthOption(&s.Grant.Bandwidth,
+		option.Count(option.AddedFlags, "max-entries", &s.Grant.MaxEntries, "0", 0, math.MaxInt64,
+			"trust: limit of one copy; 0 is no limit"),
+		option.Rate(option.AddedFlags, "bwlimit", &s.Grant.Bandwidth, "0",
 			"trust: bandwidth limit of the key in bytes per second, such as 100MiB; 0 is no limit"),
 		option.Count(option.AddedFlags, "max-connections", &s.Grant.Connections, "0", 0, option.MaxCount,
 			"trust: connections of the key at once; 0 is the daemon's limit for every key"),

@@ -2,9 +2,11 @@ package config
 
 import (
 	"errors"
-	"net/netip"
 	"slices"
 
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -12,21 +14,22 @@ import (
 // Table implements Settings. The direction is part of the command, and the other side is a daemon. sync always
 // replaces what differs, so it has no option for that.
 func (s *Transfer) Table() []option.Option {
-	path := pathOption(option.NativeFlags, &s.Path,
+	path := device.PathOption(option.NativeFlags, &s.Path,
 		"How file data is copied: by DMA or over Comch producers and consumers (fast); to another machine over TLS, "+
 			"or if the daemon permits it without encryption: over TCP, by UCX's active messages (am) or by RDMA "+
-			"(rma). auto is tls; over a device it is dma if both sides support it, otherwise fast", everyPath())
+			"(rma). auto is tls; over a device it is dma if both sides support it, otherwise fast", device.EveryPath())
 	var own []option.Option
 	switch s.Kind {
 	case Push:
-		own = append(s.existingOptions(oneCommand), s.Fleet.Table()...)
+		own = append(s.ExistingOptions(copying.OneCommand), s.Fleet.Table()...)
 	case Pull:
-		own = s.existingOptions(oneCommand)
+		own = s.ExistingOptions(copying.OneCommand)
 	case Sync:
 		own = s.deleteOptions()
 	}
-	return slices.Concat(generalOptions(&s.Logging, &s.Driver), s.engineOptions(), s.peerOptions(path),
-		s.demandOptions(), s.commandOptions(oneCommand), []option.Option{makePathOption(&s.Options.MakePath)}, own,
+	return slices.Concat(device.GeneralOptions(&s.Logging, &s.Driver), s.EngineOptions(), s.PeerOptions(path),
+		s.DemandOptions(), s.CommandOptions(copying.OneCommand),
+		[]option.Option{copying.MakePathOption(&s.Options.MakePath)}, own,
 		s.Contact.Table(), s.Network.Table())
 }
 
@@ -54,26 +57,9 @@ func (s *Transfer) setDelete(text string) (err error) {
 	return nil
 }
 
-// Table returns the options of every command that talks to a daemon.
-func (s *Contact) Table() []option.Option {
-	return append(identityOptions(&s.Keys, &s.Auth), option.Switch(option.AddedFlags, "trust-first", &s.TrustFirst,
-		"Trust the key of a daemon where none is trusted yet: compare its words with those that dma-copy keys show "+
-			"prints on the other side"))
-}
-
-// identityOptions select the keys of this side and whether the peer must have one that is trusted.
-func identityOptions(keys *string, auth *AuthChoice) []option.Option {
-	return []option.Option{
-		option.Directory(option.AddedFlags, "keys", keys,
-			"Directory of this side's key and of the trusted keys, see dma-copy keys --help"),
-		option.Choice(option.AddedFlags, "auth", auth, AuthKeys,
-			"keys: the peer must have a trusted key; none: anybody may be the peer", AuthKeys, AuthNone),
-	}
-}
-
 // Table implements Settings.
 func (s *List) Table() []option.Option {
-	return s.Places.with(
+	return s.Places.With(
 		option.WithLetter("l", option.Switch(option.AddedFlags, "long", &s.Long,
 			"Also list kind and mode, size and modification time")),
 		option.Switch(option.AddedFlags, "recursive", &s.Recursive, "List directories with everything below them"),
@@ -83,38 +69,22 @@ func (s *List) Table() []option.Option {
 
 // Table implements Settings.
 func (s *MakeDir) Table() []option.Option {
-	return s.Places.with(
+	return s.Places.With(
 		option.WithLetter("p", option.Switch(option.AddedFlags, "parents", &s.Parents,
 			"Create missing directories above it, too; one that exists is no failure")),
-		option.Output(&s.Output, outputOfChanges),
+		option.Output(&s.Output, contact.OutputOfChanges),
 	)
 }
 
 // Table implements Settings.
 func (s *Remove) Table() []option.Option {
-	return s.Places.with(
+	return s.Places.With(
 		option.WithLetter("r", option.Switch(option.AddedFlags, "recursive", &s.Recursive,
 			"Remove directories with all that is in them")),
 		option.WithLetter("f", option.Switch(option.AddedFlags, "force", &s.Force,
 			"Do not ask, and take what does not exist for removed")),
-		option.Output(&s.Output, outputOfChanges),
+		option.Output(&s.Output, contact.OutputOfChanges),
 	)
-}
-
-const outputOfChanges = "text prints failures only; json is a line for each change or failure on stdout"
-
-// with returns the options of a command in shares. Where one of its own has the letter of a common one, as users of the
-// command of that name expect, the common one has none.
-func (s *Places) with(own ...option.Option) []option.Option {
-	common := append(commonOptions(&s.Logging, &s.Driver), s.Reach.Table()...)
-	for i := range common {
-		for _, opt := range own {
-			if opt.Short == common[i].Short {
-				common[i].Short = ""
-			}
-		}
-	}
-	return slices.Concat(common, own, []option.Option{s.Network.trafficClassOption()}, s.Contact.Table())
 }
 
 // shareOptions select what is served, and to whom.
@@ -124,21 +94,17 @@ func (s *Serve) shareOptions() []option.Option {
 			Assign: option.Appending(&s.Shares, option.ParseAs("a share", share.Parse)),
 			Help: "Directory that peers may use, with ro (the default), wo or rw, nooverwrite, max-bytes=SIZE and " +
 				"max-entries=COUNT; may be repeated"},
-		representorsOption(&s.Representors),
-		listenOption(&s.Listen,
+		device.Representors(&s.Representors),
+		contact.ListenOption(&s.Listen,
 			"Serve other machines at this address, or at all with :PORT; the default port is 7483. Without -p and -r "+
 				"no device is served then"),
-		{Group: option.ServeFlags, Name: "path", Value: "LIST", Default: string(PathAuto), JSON: option.JSONText,
-			Assign: option.Into(&s.Paths, parsePathList), Words: option.Texts(withAuto(everyPath())...), Several: true,
+		{Group: option.ServeFlags, Name: "path", Value: "LIST", Default: string(device.PathAuto), JSON: option.JSONText,
+			Assign: option.Into(&s.Paths, device.ParsePathList),
+			Words:  option.Texts(device.WithAuto(device.EveryPath())...), Several: true,
 			Help: "Permitted paths of file data, with commas: dma and fast of a device; tls, tcp, am and rma to " +
 				"other machines. auto, and a list without any of a kind, is dma, fast and tls; tcp does not encrypt, " +
 				"and am and rma are for machines that trust each other"},
 	}
-}
-
-func listenOption(listen *netip.AddrPort, help string) option.Option {
-	return option.Text(option.ServeFlags, "listen", "ADDRESS:PORT", listen,
-		option.ParseAs("an address", share.ParseListen), help)
 }
 
 func (s *Serve) limitOptions() []option.Option {
@@ -174,11 +140,12 @@ func (s *Serve) watchOptions() []option.Option {
 
 // Table implements Settings.
 func (s *Serve) Table() []option.Option {
-	return slices.Concat(generalOptions(&s.Logging, &s.Driver), s.engineOptions(), []option.Option{
-		roleOption(&s.Role),
+	return slices.Concat(device.GeneralOptions(&s.Logging, &s.Driver), s.EngineOptions(), []option.Option{
+		device.RoleOption(&s.Role),
 		option.Quiet(&s.Quiet, "Print neither the ready line nor texts of pings"),
-		bandwidthOption(&s.Options.Bandwidth,
+		option.Rate(option.NativeFlags, "bwlimit", &s.Options.Bandwidth, "0",
 			"Bandwidth limit of all copies together in bytes per second, such as 100MiB; 0 is no limit"),
-	}, s.demandOptions(), s.shareOptions(), s.Network.Table(), identityOptions(&s.Keys, &s.Auth), s.limitOptions(),
+	}, s.DemandOptions(), s.shareOptions(), s.Network.Table(), contact.IdentityOptions(&s.Keys, &s.Auth),
+		s.limitOptions(),
 		s.watchOptions())
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -54,7 +55,7 @@ func TestLongValuesAreCut(t *testing.T) {
 // everySettings returns the settings of all commands by the command's name.
 func everySettings() map[string]option.Settings {
 	return map[string]option.Settings{
-		"": &Copy{}, "devices": &Devices{}, "doctor": &Doctor{},
+		"": &copying.Settings{}, "devices": &Devices{}, "doctor": &Doctor{},
 		"local": &Local{}, "ping": &Ping{}, "verify": &Verify{}, "version": &Version{},
 		"config": &Config{}, "ls": &List{}, "serve": &Serve{},
 		"push": &Transfer{Kind: Push}, "pull": &Transfer{Kind: Pull}, "sync": &Transfer{Kind: Sync},

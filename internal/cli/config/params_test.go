@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -26,43 +28,45 @@ const configs = "../../../configs"
 func TestAcceptedParameterFiles(t *testing.T) {
 	cases := []struct {
 		name, text string
-		want       func(*Copy)
+		want       func(*copying.Settings)
 	}{
 		{"DOCA's own keys", `{ "doca_general_flags": { "log-level": 50 },
 			"doca_program_flags": { "file": "x", "pci-addr": "03:00.0", "rep-pci": "b1:00.0" } }`,
-			func(s *Copy) { s.LogLevel, s.Device, s.Representor = 50, "03:00.0", "b1:00.0" }},
+			func(s *copying.Settings) { s.LogLevel, s.Device, s.Representor = 50, "03:00.0", "b1:00.0" }},
 		{"comments and trailing commas", `// first
 			{ /* second */ "doca_program_flags": { "file": "x", // third
 			}, }`,
-			func(*Copy) {}},
+			func(*copying.Settings) {}},
 		{"device under the old key", `{"doca_program_flags": {"file": "x", "dev-pci": "b1:00.1"}}`,
-			func(s *Copy) { s.Device = "b1:00.1" }},
+			func(s *copying.Settings) { s.Device = "b1:00.1" }},
 		{"device under both keys, the same", `{"doca_program_flags": {"file": "x", "dev-pci": "a", "pci-addr": "a"}}`,
-			func(s *Copy) { s.Device = "a" }},
+			func(s *copying.Settings) { s.Device = "a" }},
 		{"levels by name", `{"doca_general_flags": {"log-level": "trace", "sdk-log-level": "10"},
 			"doca_program_flags": {"file": "x"}}`,
-			func(s *Copy) { s.LogLevel, s.Driver.LogLevel = option.LevelTrace, option.LevelDisable }},
+			func(s *copying.Settings) { s.LogLevel, s.Driver.LogLevel = option.LevelTrace, option.LevelDisable }},
 		{"numbers as numbers", `{"doca_program_flags": {"file": "x", "chunk": 65536, "depth": 16}}`,
-			func(s *Copy) { s.Options.Chunk, s.Options.Depth = 65536, 16 }},
+			func(s *copying.Settings) { s.Options.Chunk, s.Options.Depth = 65536, 16 }},
 		{"numbers as text", `{"doca_program_flags": {"file": "x", "chunk": "256KiB", "depth": "16"}}`,
-			func(s *Copy) { s.Options.Chunk, s.Options.Depth = 256<<10, 16 }},
+			func(s *copying.Settings) { s.Options.Chunk, s.Options.Depth = 256<<10, 16 }},
 		{"switches", `{"doca_program_flags": {"file": "x", "overwrite": true, "quiet": false, "require-hw": true}}`,
-			func(s *Copy) { s.Options.Overwrite, s.Driver.RequireHW = true, true }},
+			func(s *copying.Settings) { s.Options.Overwrite, s.Driver.RequireHW = true, true }},
 		{"choices and durations", `{"doca_program_flags": {"file": "x", "driver": "soft", "role": "host",
 			"wait": "1m", "timeout": "1h", "idle-timeout": "5s"}}`,
-			func(s *Copy) {
-				s.Driver.Name, s.Role = DriverSoft, inventory.RoleHost
+			func(s *copying.Settings) {
+				s.Driver.Name, s.Role = device.DriverSoft, inventory.RoleHost
 				s.Wait, s.Timeout, s.IdleTimeout = time.Minute, time.Hour, 5*time.Second
 			}},
 		{"patterns in the order of the file", `{"doca_program_flags": {"file": "x",
 			"include": ["keep.o", "*.c"], "exclude-from": "ignore", "exclude": ["*.o", "tmp/"]}}`,
-			func(s *Copy) {
-				s.Filters = []FilterRule{{FilterInclude, "keep.o"}, {FilterInclude, "*.c"},
-					{FilterExcludeFrom, "ignore"}, {FilterExclude, "*.o"}, {FilterExclude, "tmp/"}}
+			func(s *copying.Settings) {
+				s.Filters = []copying.FilterRule{{Kind: copying.FilterInclude, Text: "keep.o"},
+					{Kind: copying.FilterInclude, Text: "*.c"},
+					{Kind: copying.FilterExcludeFrom, Text: "ignore"}, {Kind: copying.FilterExclude, Text: "*.o"},
+					{Kind: copying.FilterExclude, Text: "tmp/"}}
 			}},
-		{"no pattern", `{"doca_program_flags": {"file": "x", "exclude": []}}`, func(*Copy) {}},
-		{"escaped text", `{"doca_program_flags": {"file": "\u0078"}}`, func(*Copy) {}},
-		{"escaped key", `{"doca_program_flags": {"\u0066ile": "x"}}`, func(*Copy) {}},
+		{"no pattern", `{"doca_program_flags": {"file": "x", "exclude": []}}`, func(*copying.Settings) {}},
+		{"escaped text", `{"doca_program_flags": {"file": "\u0078"}}`, func(*copying.Settings) {}},
+		{"escaped key", `{"doca_program_flags": {"\u0066ile": "x"}}`, func(*copying.Settings) {}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -278,7 +282,7 @@ func FuzzParameterFile(f *testing.F) {
 				t.Errorf("peer %q got through", name)
 			}
 		}
-		for _, s := range []option.Settings{new(Copy), new(Serve)} {
+		for _, s := range []option.Settings{new(copying.Settings), new(Serve)} {
 			checkAgain(t, path, s)
 		}
 	})

@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 )
 
 func TestPingSettings(t *testing.T) {
@@ -11,7 +13,7 @@ func TestPingSettings(t *testing.T) {
 	if err := load(s, nil, "--text", longest, "--count", "1000000", "--size", "4MiB", "--path", "fast"); err != nil {
 		t.Fatal(err)
 	}
-	if s.Text != longest || s.Count != 1_000_000 || s.Size != 4<<20 || s.Path != PathFast {
+	if s.Text != longest || s.Count != 1_000_000 || s.Size != 4<<20 || s.Path != device.PathFast {
 		t.Errorf("count %d, size %d, path %s", s.Count, s.Size, s.Path)
 	}
 	s = &Ping{}

@@ -1,6 +1,10 @@
 package config
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
+)
 
 // A flag with one value is refused where it is given twice: one of the values would have no effect.
 func TestRepeatedFlags(t *testing.T) {
@@ -15,7 +19,7 @@ func TestRepeatedFlags(t *testing.T) {
 		"-f a --include b --include c":            "",
 		"-f a --exclude b --exclude-from c -l 50": "",
 	} {
-		err := load(&Copy{}, nil, words(line)...)
+		err := load(&copying.Settings{}, nil, words(line)...)
 		if err == nil && want != "" || err != nil && err.Error() != want {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
@@ -132,7 +133,8 @@ func TestTransferOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !s.Delete || s.MaxDelete != 10 || !s.DryRun || len(s.Filters) != 1 || s.Auth != AuthNone || s.Keys != "k" ||
+	if !s.Delete || s.MaxDelete != 10 || !s.DryRun || len(s.Filters) != 1 || s.Auth != contact.AuthNone ||
+		s.Keys != "k" ||
 		!s.TrustFirst || s.Options.Digest != digest.SHA256 || s.Options.Durability != wire.DurabilityFull ||
 		s.File != "a" {
 		t.Errorf("%+v", s)
@@ -250,7 +252,8 @@ func TestServeDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []share.Share{{Name: "in", Path: "/srv/in", Access: share.ReadWrite, NoOverwrite: true, MaxBytes: 1 << 30}}
-	if !slices.Equal(s.Shares, want) || s.Auth != AuthKeys || s.MaxConnections != 64 || s.MaxKeyConnections != 16 ||
+	if !slices.Equal(s.Shares, want) || s.Auth != contact.AuthKeys || s.MaxConnections != 64 ||
+		s.MaxKeyConnections != 16 ||
 		s.MaxTransfers != 4 || s.MaxMemory != 1<<30 || s.DrainTimeout != 30*time.Second ||
 		s.IdleTimeout != 30*time.Second || s.Options.Bandwidth != 0 || s.Metrics != "" || s.StatusPage ||
 		s.AuditLog != "" {
@@ -268,7 +271,8 @@ func TestServeFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Shares) != 2 || s.Shares[1].Access != share.Write || s.Auth != AuthNone || s.Options.Bandwidth != 1<<20 ||
+	if len(s.Shares) != 2 || s.Shares[1].Access != share.Write || s.Auth != contact.AuthNone ||
+		s.Options.Bandwidth != 1<<20 ||
 		s.Device != "03:00.1" || !slices.Equal(s.Representors, []string{"b1:00.0", "b1:00.1"}) {
 		t.Errorf("%+v", s)
 	}

@@ -4,22 +4,12 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
-
-// Contact holds how a command finds a daemon, and how the two prove who they are.
-type Contact struct {
-	Keys       string // directory of this side's key and of the trusted keys; empty: the default one
-	Auth       AuthChoice
-	TrustFirst bool         // trust the key of a daemon while none is trusted
-	Peers      option.Peers // by the parameter files
-	Network
-
-	WaitGiven bool // --wait is not the default: a daemon may be started later
-
-	deviceByFlag, representorByFlag bool // these were named on the command line
-}
 
 // TransferKind is which of the commands that copy between this side and a share is meant.
 type TransferKind uint8
@@ -37,8 +27,8 @@ func (k TransferKind) String() string { return [...]string{"push", "pull", "sync
 // Transfer holds the settings of push, pull and sync: those of a copy that they have. All others of a copy are zero,
 // except for File and Target, which are for one source.
 type Transfer struct {
-	Copy
-	Contact
+	copying.Settings
+	contact.Contact
 	Kind      TransferKind // decides which options there are, so it is set before they are loaded
 	Sends     bool         // this side has the sources
 	Local     []string     // the sources of this side, or the only target; Stream is a standard stream
@@ -56,31 +46,22 @@ type Fleet struct {
 	Parallel int    // copies of this side at once, 1 to MaxParallel
 }
 
-// Places holds what the commands have that do something in shares, other than copies: ls, mkdir and rm.
-type Places struct {
-	Contact
-	option.Logging
-	Reach
-	Output option.OutputForm
-	Remote []share.Remote // the arguments, at least one after SetPaths, all at one daemon
-}
-
 // List holds the settings of ls.
 type List struct {
-	Places
+	contact.Places
 	Long      bool
 	Recursive bool
 }
 
 // MakeDir holds the settings of mkdir.
 type MakeDir struct {
-	Places
+	contact.Places
 	Parents bool // those above a directory are created, too, and it may exist
 }
 
 // Remove holds the settings of rm.
 type Remove struct {
-	Places
+	contact.Places
 	Recursive bool
 	Force     bool // what does not exist is no failure, and nothing is asked
 }
@@ -88,14 +69,14 @@ type Remove struct {
 // Serve holds the settings of serve: those of a copy that it has, for the daemon's side of each copy. All others of a
 // copy are zero.
 type Serve struct {
-	Copy
-	Network
+	copying.Settings
+	contact.Network
 	Listen            netip.AddrPort // for other machines; not valid: not given
-	Paths             []PathChoice   // that are permitted; nil: auto
+	Paths             []device.Path  // that are permitted; nil: auto
 	Shares            []share.Share  // at least one after Validate, with names that differ
 	Representors      []string       // DPU side; empty: not given
 	Keys              string         // as for a Contact
-	Auth              AuthChoice
+	Auth              contact.AuthChoice
 	MaxConnections    int   // at once; at least one
 	MaxKeyConnections int   // at once of one key; at least one
 	MaxTransfers      int   // at once; at least one
@@ -137,11 +118,3 @@ type Config struct {
 	option.Logging
 	Output option.OutputForm
 }
-
-// AuthChoice is how the peer of a service session is authenticated.
-type AuthChoice string
-
-const (
-	AuthKeys AuthChoice = "keys" // its key must be trusted
-	AuthNone AuthChoice = "none" // not at all
-)

@@ -6,34 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
-
-// place is an argument that names a file on this side or in a share.
-type place struct {
-	local  string
-	remote share.Remote
-	isPeer bool // remote holds it
-}
-
-func parsePlace(name, text string) (place, error) {
-	remote, isPeer, err := share.ParseRemote(text)
-	if err != nil {
-		return place{}, exit.Usagef("%s %w", name, err) // it names the text
-	}
-	if isPeer {
-		return place{remote: remote, isPeer: true}, nil
-	}
-	local, err := option.ParsePath(text)
-	if err != nil {
-		return place{}, exit.Usagef("%s %s: %w", name, quote.Text(text), err)
-	}
-	return place{local: local}, nil
-}
 
 // SetPaths sets sources and target from the arguments of the command.
 func (s *Transfer) SetPaths(args []string) error {
@@ -48,17 +27,17 @@ func (s *Transfer) SetPaths(args []string) error {
 		if isTarget {
 			name = "DST"
 		}
-		at, err := parsePlace(name, arg)
+		at, err := contact.ParsePlace(name, arg)
 		if err == nil {
 			err = s.checkPlace(name, arg, isTarget, at)
 		}
 		if err != nil {
 			return err
 		}
-		if at.isPeer {
-			s.Remote = append(s.Remote, at.remote)
+		if at.IsPeer {
+			s.Remote = append(s.Remote, at.Remote)
 		} else {
-			s.Local = append(s.Local, at.local)
+			s.Local = append(s.Local, at.Local)
 		}
 	}
 	s.File = s.Local[0]
@@ -87,18 +66,18 @@ func (k TransferKind) takes() string {
 }
 
 // checkPlace refuses an argument that is on the wrong side.
-func (s *Transfer) checkPlace(name, text string, isTarget bool, at place) error {
+func (s *Transfer) checkPlace(name, text string, isTarget bool, at contact.Place) error {
 	if s.Kind == Sync && !isTarget {
-		s.Sends = !at.isPeer
+		s.Sends = !at.IsPeer
 	}
 	if s.Kind == Push {
 		s.Sends = true
 	}
 	switch wantsPeer := isTarget == s.Sends; {
-	case at.isPeer && at.remote.Share == "":
+	case at.IsPeer && at.Remote.Share == "":
 		return exit.Usagef("%s %s: the share is missing; write %sSHARE/PATH, and see dma-copy ls %[3]s", name,
-			quote.Text(text), at.remote.Daemon())
-	case at.isPeer == wantsPeer:
+			quote.Text(text), at.Remote.Daemon())
+	case at.IsPeer == wantsPeer:
 		return nil
 	case s.Kind == Sync:
 		return exit.Usagef("SRC and DST are on the same side: write :SHARE/PATH for the one that is in a share")
@@ -150,11 +129,11 @@ func (s *Transfer) Validate() error {
 	case s.MaxDelete > 0 && !s.Delete:
 		return exit.Usagef("--max-delete limits what --delete deletes: give that too, or leave --max-delete out")
 	}
-	if err := validateSide(s.Role, s.Representor); err != nil {
+	if err := device.ValidateSide(s.Role, s.Representor); err != nil {
 		return err
 	}
-	s.chooseDigest(s.Auth)
-	if err := s.validateCommon(s.StreamArgument()); err != nil || s.ToPeers() {
+	s.ChooseDigest(s.Auth)
+	if err := s.ValidateCommon(s.StreamArgument()); err != nil || s.ToPeers() {
 		return err
 	}
 	_, err := s.Ends()
@@ -176,14 +155,14 @@ func (s *Transfer) StreamArgument() string {
 
 // SetPaths sets what to list from the arguments of the command.
 func (s *List) SetPaths(args []string) error {
-	return s.setPaths(args, "list", "ls takes :, which lists the shares, or :SHARE/PATH")
+	return s.SetPlaces(args, "list", "ls takes :, which lists the shares, or :SHARE/PATH")
 }
 
 // SetPaths sets what to create from the arguments of the command.
 func (s *MakeDir) SetPaths(args []string) error {
-	err := s.setPaths(args, "create", "mkdir takes :SHARE/PATH")
+	err := s.SetPlaces(args, "create", "mkdir takes :SHARE/PATH")
 	for _, at := range s.Remote {
-		if err == nil && isShare(at) {
+		if err == nil && contact.IsShare(at) {
 			err = exit.Usagef("PATH %s is a share itself: name a directory in it, as in :SHARE/PATH",
 				quote.Text(at.String()))
 		}
@@ -193,11 +172,11 @@ func (s *MakeDir) SetPaths(args []string) error {
 
 // SetPaths sets what to remove from the arguments of the command.
 func (s *Remove) SetPaths(args []string) error {
-	err := s.setPaths(args, "remove", "rm takes :SHARE/PATH")
+	err := s.SetPlaces(args, "remove", "rm takes :SHARE/PATH")
 	for _, at := range s.Remote {
 		switch {
 		case err != nil:
-		case isShare(at):
+		case contact.IsShare(at):
 			err = exit.Usagef("PATH %s is a share itself: to remove all that is in it, write %s",
 				quote.Text(at.String()), quote.Text(at.Daemon()+at.Share+"/*"))
 		case strings.HasSuffix(at.Path, "/."):
@@ -208,27 +187,6 @@ func (s *Remove) SetPaths(args []string) error {
 	return err
 }
 
-// setPaths sets the arguments of a command, which does that with each; takes describes its arguments.
-func (s *Places) setPaths(args []string, does, takes string) error {
-	if len(args) == 0 {
-		return exit.Usagef("PEER is missing: dma-copy %s", takes)
-	}
-	for _, arg := range args {
-		at, err := parsePlace("PATH", arg)
-		switch {
-		case err != nil:
-			return err
-		case !at.isPeer:
-			return exit.Usagef("PATH %s is on this side: dma-copy %s", quote.Text(arg), takes)
-		case len(s.Remote) > 0 && at.remote.Daemon() != s.Remote[0].Daemon():
-			return exit.Usagef("the paths have different peers (%s and %s): %s each with a command of its own",
-				quote.Text(s.Remote[0].Daemon()), quote.Text(at.remote.Daemon()), does)
-		}
-		s.Remote = append(s.Remote, at.remote)
-	}
-	return validateSide(s.Role, s.Representor)
-}
-
 // SetPeer sets the daemon from the arguments of the command. Without one, the peer is another ping.
 func (s *Ping) SetPeer(args []string) error {
 	switch {
@@ -236,66 +194,45 @@ func (s *Ping) SetPeer(args []string) error {
 		return nil
 	case len(args) > 1:
 		return exit.Usagef("unexpected argument %s: dma-copy ping takes one PEER or none", quote.Text(args[1]))
-	case s.Path == PathFast:
+	case s.Path == device.PathFast:
 		return exit.Usagef("--path fast conflicts with PEER: a daemon answers over the control channel, " +
 			"so leave one of them out")
 	}
-	peer, err := parsePeer(args[0])
+	peer, err := contact.ParsePeer(args[0])
 	if err != nil {
 		return err
 	}
 	s.Daemon, s.Remote = true, peer
-	return validateSide(s.Role, s.Representor)
+	return device.ValidateSide(s.Role, s.Representor)
 }
 
 // SetPeer sets the daemon from the arguments of the command. Without one, the peer is another bench.
 func (s *Bench) SetPeer(args []string) error {
 	switch {
 	case len(args) == 0:
-		return s.Path.validateForDevice()
+		return s.Path.ValidateForDevice()
 	case len(args) > 1:
 		return exit.Usagef("unexpected argument %s: dma-copy bench takes one PEER or none", quote.Text(args[1]))
 	}
 	s.Daemon = true
 	var err error
 	if s.File == "" {
-		s.Remote, err = parsePeer(args[0])
+		s.Remote, err = contact.ParsePeer(args[0])
 	} else if s.Remote, _, err = share.ParseRemote(args[0]); err == nil && s.Remote.Share == "" {
 		err = exit.Usagef("--file needs the directory of a share for the copy: give PEER as :SHARE or :SHARE/PATH")
 	}
 	if err != nil {
 		return err
 	}
-	return validateSide(s.Role, s.Representor)
+	return device.ValidateSide(s.Role, s.Representor)
 }
 
 // ValidateFor checks the settings against the kind of connection, as Transfer.ValidateFor does.
 func (s *Bench) ValidateFor(network bool) error {
 	if network {
-		return s.Network.validatePath(s.Path)
+		return s.Network.ValidatePath(s.Path)
 	}
-	return s.Path.validateForDevice()
-}
-
-// parsePeer parses the name of a daemon, with or without a colon, or the address of one on another machine.
-func parsePeer(text string) (share.Remote, error) {
-	if strings.HasPrefix(text, share.Scheme) {
-		peer, _, err := share.ParseRemote(text)
-		switch {
-		case err != nil:
-			return peer, exit.Usagef("PEER %w", err)
-		case peer.Share != "":
-			return peer, exit.Usagef("PEER %s: a daemon has no share here; write %s", quote.Text(text), peer.Daemon())
-		}
-		return peer, nil
-	}
-	name := strings.TrimSuffix(text, ":")
-	if name != "" && share.CheckName(name) != nil {
-		return share.Remote{}, exit.Usagef(
-			"PEER %s: not a peer; give its name in the configuration, : for the only one, or ucx://HOST:PORT",
-			quote.Text(text))
-	}
-	return share.Remote{Peer: name}, nil
+	return s.Path.ValidateForDevice()
 }
 
 // Validate checks the settings of serve against each other.
@@ -315,7 +252,7 @@ func (s *Serve) Validate() error {
 		return exit.Usagef("--share is missing: name a directory that peers may use, as in --share inbox=/srv/inbox,rw")
 	}
 	for _, representor := range s.Representors {
-		if err := validateSide(s.Role, representor); err != nil {
+		if err := device.ValidateSide(s.Role, representor); err != nil {
 			return err
 		}
 	}
@@ -325,16 +262,8 @@ func (s *Serve) Validate() error {
 	if err := s.validateNetwork(); err != nil {
 		return err
 	}
-	s.chooseDigest(s.Auth)
-	return ValidatePlacement(s.Placement)
-}
-
-// chooseDigest decides which digest auto is. Data travel by DMA, outside of TLS, and only a digest that nobody can
-// forge lets an authenticated peer answer for them. An expected digest decides by itself.
-func (s *Copy) chooseDigest(auth AuthChoice) {
-	if s.autoDigest && auth == AuthKeys && s.Options.Expect == nil {
-		s.Options.Digest = digest.BLAKE3
-	}
+	s.ChooseDigest(s.Auth)
+	return device.ValidatePlacement(s.Placement)
 }
 
 // unixAddress is how the address of a socket begins.
@@ -355,6 +284,3 @@ func parseMetrics(text string) (string, error) {
 	}
 	return text, nil
 }
-
-// isShare reports whether a place is a share itself.
-func isShare(at share.Remote) bool { return at.Path == "" || at.Path == "." }

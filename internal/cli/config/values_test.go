@@ -4,17 +4,21 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
 )
 
 // Fractions of sizes and days mean the same in a flag, a variable and a parameter file.
 func TestQuantitiesOfEveryOrigin(t *testing.T) {
-	want := defaults(func(s *Copy) { s.Options.MaxBytes, s.Options.Bandwidth, s.Timeout = 3<<29, 1<<19, 60*time.Hour })
+	want := defaults(func(s *copying.Settings) {
+		s.Options.MaxBytes, s.Options.Bandwidth, s.Timeout = 3<<29, 1<<19, 60*time.Hour
+	})
 	inNewDir(t, "params.json", `{"doca_program_flags": {
 		"max-bytes": "1.5GiB", "bwlimit": 524288, "timeout": "2d12h"}}`)
 	variables := map[string]string{
 		"DMA_COPY_MAX_BYTES": "1.5GiB", "DMA_COPY_BWLIMIT": "0.5M", "DMA_COPY_TIMEOUT": "2d12h",
 	}
-	for origin, got := range map[string]Copy{
+	for origin, got := range map[string]copying.Settings{
 		"flags":       mustLoad(t, nil, "-f", "x", "--max-bytes", "1.5GiB", "--bwlimit", "0.5M", "--timeout", "2.5d"),
 		"environment": mustLoad(t, variables, "-f", "x"),
 		"file":        mustLoad(t, nil, "-f", "x", "-j", "params.json"),

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -33,11 +34,11 @@ func checkInstall(found doca.Installation, err error, s config.Doctor) finding {
 		return warn("if copies fail, install a newer dma-copy", "%s: libraries in %s", found.Caution, libraries)
 	case err == nil:
 		return ok("DOCA %s: libraries in %s", found.Version, libraries)
-	case s.Driver.Name == config.DriverSoft && !s.Driver.RequireHW:
+	case s.Driver.Name == device.DriverSoft && !s.Driver.RequireHW:
 		return ok("DOCA is not needed for --driver soft (%s)", err)
-	case s.Driver.RequireHW && s.Driver.Name != config.DriverDOCA:
+	case s.Driver.RequireHW && s.Driver.Name != device.DriverDOCA:
 		return fail(install, "%s", err).exitingWith(exit.NotHardware)
-	case s.Driver.Name == config.DriverDOCA:
+	case s.Driver.Name == device.DriverDOCA:
 		return fail(install, "%s", err)
 	default:
 		return warn(install+"; not needed for the software device", "%s", err)
@@ -51,9 +52,9 @@ func checkDriver(driver inventory.Driver, err, installErr error, s config.Doctor
 	switch {
 	case err != nil:
 		return fail(adviceFor(err), "driver: %s", without(err.Error(), installErr)).exitingWith(output.ExitCode(err))
-	case driver.Hardware || s.Driver.Name == config.DriverSoft:
+	case driver.Hardware || s.Driver.Name == device.DriverSoft:
 		return ok("driver: %s, because %s", title, driver.Reason)
-	case driver.Name == config.DriverDOCA:
+	case driver.Name == device.DriverDOCA:
 		return warn("to use a card, take the development kit out of the loader's path (LD_LIBRARY_PATH), or name the "+
 			"directory of DOCA's libraries with --doca-libdir",
 			"driver: %s: the libraries are the development kit's", title)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -100,7 +101,7 @@ func checkRDMA(found inventory.Network) finding {
 }
 
 // checkGID judges --gid-index for the ports that may be used.
-func checkGID(found inventory.Network, s config.Network) finding {
+func checkGID(found inventory.Network, s contact.Network) finding {
 	if s.GIDIndex == nil {
 		return ok("GID index: chosen by UCX")
 	}

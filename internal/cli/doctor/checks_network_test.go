@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -52,7 +53,7 @@ func networkMachine() machine {
 
 func networkSettings() config.Doctor {
 	return config.Doctor{
-		Driver: config.Driver{Name: config.DriverUCX},
+		Driver: device.Driver{Name: device.DriverUCX},
 		Listen: netip.MustParseAddrPort("[::]:7483"), IdleTimeout: 30 * time.Second,
 	}
 }
@@ -161,7 +162,7 @@ func withKeys(k keys, err error) func(*machine, *config.Doctor) {
 // --listen alone checks neither a device nor UCX, which a daemon for other machines can do without.
 func TestListenIsCheckedWithoutUCX(t *testing.T) {
 	m, s := networkMachine(), networkSettings()
-	m.network, s.Driver.Name = nil, config.DriverAuto
+	m.network, s.Driver.Name = nil, device.DriverAuto
 	var out bytes.Buffer
 	const want = `ok    traffic class: the default of the system
 ok    pacing: the kernel can limit the rate of a TCP connection, for --bwlimit
@@ -182,7 +183,7 @@ func TestListenIsCheckedBesideADevice(t *testing.T) {
 	m.leftovers = func() ([]string, error) { return nil, nil }
 	m.partials = func() ([]disk.Leftover, error) { return nil, nil }
 	m.root = fstest.MapFS{}
-	s.Driver.Name, s.Device = config.DriverDOCA, "b1:00.1"
+	s.Driver.Name, s.Device = device.DriverDOCA, "b1:00.1"
 	var out bytes.Buffer
 	err := writeFindings(&out, examine(m, s), nil, nil, s)
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -15,7 +16,7 @@ import (
 // checkPlacement reports on which CPUs a copy would run, unless the system decides. Devices with the same result share
 // a line.
 func checkPlacement(m machine, found inventory.Inventory, s config.Doctor) []finding {
-	if err := config.ValidatePlacement(s.Placement); err != nil {
+	if err := device.ValidatePlacement(s.Placement); err != nil {
 		return []finding{failPlacement(err)}
 	}
 	var decisions []placement.Decision

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/probe"
@@ -60,46 +61,46 @@ var (
 )
 
 // withDriver returns the settings of --driver.
-func withDriver(name string) config.Doctor { return config.Doctor{Driver: config.Driver{Name: name}} }
+func withDriver(name string) config.Doctor { return config.Doctor{Driver: device.Driver{Name: name}} }
 
 // withHardware returns the settings of --driver with --require-hw.
 func withHardware(name string) config.Doctor {
-	return config.Doctor{Driver: config.Driver{Name: name, RequireHW: true}}
+	return config.Doctor{Driver: device.Driver{Name: name, RequireHW: true}}
 }
 
 func TestCheckInstall(t *testing.T) {
 	absent := doca.Installation{}
 	runCheckCases(t, []checkCase{
-		{"installed", checkInstall(installation, nil, withDriver(config.DriverAuto)),
+		{"installed", checkInstall(installation, nil, withDriver(device.DriverAuto)),
 			verdictOK, 0,
 			[]string{"DOCA 3.0.0058", "/opt/d: libdoca_common.so.3.0.0058, libdoca_dma.so.3.0.0058"}},
-		{"absent, not wanted", checkInstall(absent, notInstalled, withDriver(config.DriverSoft)), verdictOK, 0,
+		{"absent, not wanted", checkInstall(absent, notInstalled, withDriver(device.DriverSoft)), verdictOK, 0,
 			[]string{"not needed"}},
-		{"absent, auto", checkInstall(absent, notInstalled, withDriver(config.DriverAuto)), verdictWarn, 0,
+		{"absent, auto", checkInstall(absent, notInstalled, withDriver(device.DriverAuto)), verdictWarn, 0,
 			[]string{"were not found  -- install DOCA's", "--doca-libdir"}},
-		{"absent, asked for", checkInstall(absent, notInstalled, withDriver(config.DriverDOCA)), verdictFail, 6,
+		{"absent, asked for", checkInstall(absent, notInstalled, withDriver(device.DriverDOCA)), verdictFail, 6,
 			[]string{"-- install"}},
-		{"absent, hardware required", checkInstall(absent, notInstalled, withHardware(config.DriverAuto)),
+		{"absent, hardware required", checkInstall(absent, notInstalled, withHardware(device.DriverAuto)),
 			verdictFail, 13, nil},
-		{"absent, hardware required of soft", checkInstall(absent, notInstalled, withHardware(config.DriverSoft)),
+		{"absent, hardware required of soft", checkInstall(absent, notInstalled, withHardware(device.DriverSoft)),
 			verdictFail, 13, nil},
 	})
 }
 
 func TestCheckDriver(t *testing.T) {
 	refused := fmt.Errorf("%w, but %s", doca.ErrHardwareRequired, software.Reason)
-	kit := inventory.Driver{Name: config.DriverDOCA, Version: "3.0.0999", Reason: "DOCA's libraries find a device"}
+	kit := inventory.Driver{Name: device.DriverDOCA, Version: "3.0.0999", Reason: "DOCA's libraries find a device"}
 	runCheckCases(t, []checkCase{
 		{"hardware", checkDriver(hardware, nil, nil, config.Doctor{}), verdictOK, 0,
 			[]string{"doca 3.0.0058 (DMA engine), because it was requested"}},
-		{"soft, asked for", checkDriver(software, nil, notInstalled, withDriver(config.DriverSoft)), verdictOK, 0,
+		{"soft, asked for", checkDriver(software, nil, notInstalled, withDriver(device.DriverSoft)), verdictOK, 0,
 			[]string{"soft 1"}},
-		{"soft, fallen back to", checkDriver(software, nil, notInstalled, withDriver(config.DriverAuto)), verdictWarn,
+		{"soft, fallen back to", checkDriver(software, nil, notInstalled, withDriver(device.DriverAuto)), verdictWarn,
 			0,
 			[]string{"because DOCA cannot be loaded (see above)  -- fix that"}},
-		{"the kit", checkDriver(kit, nil, nil, withDriver(config.DriverAuto)), verdictWarn, 0,
+		{"the kit", checkDriver(kit, nil, nil, withDriver(device.DriverAuto)), verdictWarn, 0,
 			[]string{"3.0.0999 (software device, no hardware): the libraries are the development kit's  -- to use a"}},
-		{"the kit, asked for", checkDriver(kit, nil, nil, withDriver(config.DriverDOCA)), verdictWarn, 0,
+		{"the kit, asked for", checkDriver(kit, nil, nil, withDriver(device.DriverDOCA)), verdictWarn, 0,
 			[]string{"the libraries are the development kit's"}},
 		{"hardware required", checkDriver(inventory.Driver{}, refused, notInstalled, config.Doctor{}), verdictFail, 13,
 			[]string{"DOCA cannot be loaded (see above)  -- leave out --require-hw"}},

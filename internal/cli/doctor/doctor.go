@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/probe"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -29,7 +30,7 @@ func Run(w io.Writer, s config.Doctor, probes func() ([]probe.Result, error)) er
 // examine runs every check, in the order in which problems are best fixed.
 func examine(m machine, s config.Doctor) []finding {
 	switch {
-	case s.Driver.Name == config.DriverUCX:
+	case s.Driver.Name == device.DriverUCX:
 		return examineNetwork(m, s)
 	case s.Listen.IsValid() && s.Device == "" && s.Representor == "":
 		return append(examineListen(m, s), checkUser(m))
@@ -58,7 +59,7 @@ func examineDevices(m machine, s config.Doctor) []finding {
 		findings = append(findings, checkPlacement(m, found, s)...)
 	}
 	findings = append(findings, checkUser(m))
-	if s.Driver.Name != config.DriverDOCA && !found.Driver.Hardware && !errors.Is(driverErr, doca.ErrNoCgo) {
+	if s.Driver.Name != device.DriverDOCA && !found.Driver.Hardware && !errors.Is(driverErr, doca.ErrNoCgo) {
 		dir, err := m.softDir()
 		findings = append(findings, checkSoftDir(dir, err, m.user().id))
 	}

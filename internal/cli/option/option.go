@@ -141,6 +141,13 @@ func Size(group Group, name string, size *int64, fallback, help string) Option {
 	}
 }
 
+// Rate is an option whose value is a number of bytes per second.
+func Rate(group Group, name string, rate *int64, fallback, help string) Option {
+	opt := Size(group, name, rate, fallback, help)
+	opt.Value, opt.Assign = "RATE", Into(rate, ParseRate)
+	return opt
+}
+
 // Duration is an option whose value is a duration that a parser accepts.
 func Duration(
 	group Group, name string, duration *time.Duration, fallback string,

@@ -2,11 +2,14 @@ package option
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // Value is the value of one option with its origin.
@@ -107,4 +110,18 @@ func DefaultFile(env Environment) string {
 		return path
 	}
 	return siteFile
+}
+
+// FormatValues returns the values as columns.
+func FormatValues(values []Value) string {
+	nameWidth, textWidth := 0, 0
+	for _, v := range values {
+		nameWidth = max(nameWidth, len(v.Name))
+		textWidth = max(textWidth, min(len(quote.Printable(v.Text)), 40))
+	}
+	var out strings.Builder
+	for _, v := range values {
+		fmt.Fprintf(&out, "%-*s  %-*s  %s\n", nameWidth, v.Name, textWidth, quote.Printable(v.Text), v.Origin)
+	}
+	return out.String()
 }

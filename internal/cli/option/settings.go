@@ -45,3 +45,11 @@ func Output(form *OutputForm, help string) Option {
 func Quiet(quiet *bool, help string) Option {
 	return WithLetter("q", Switch(AddedFlags, quietName, quiet, help))
 }
+
+// General holds the settings of commands that have no others.
+type General struct {
+	Logging
+}
+
+// Table implements Settings.
+func (s *General) Table() []Option { return append(s.LogOptions(), ParameterFile()) }

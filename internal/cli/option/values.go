@@ -12,8 +12,10 @@ import (
 	"unicode"
 
 	"github.com/dma-copy/dma-copy/internal/cli/phrase"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 // ParseDevice parses the name of a device.
@@ -193,4 +195,25 @@ func ParseAs[T any](what string, parse func(string) (T, error)) func(string) (T,
 		}
 		return value, err
 	}
+}
+
+// ParseFile parses the name of a file of this machine, which is not the address of one on another.
+func ParseFile(text string) (string, error) {
+	if strings.HasPrefix(text, share.Scheme) {
+		return "", errOtherMachine
+	}
+	return ParsePath(text)
+}
+
+var errOtherMachine = errors.New("a file on another machine: copy it with dma-copy push, pull or sync " +
+	"(a file of this machine with such a name is written with ./ before it)")
+
+// RefuseOtherMachines refuses arguments of a command that only knows files of this machine.
+func RefuseOtherMachines(args []string) error {
+	for _, arg := range args {
+		if strings.HasPrefix(arg, share.Scheme) {
+			return exit.Usagef("%s: %w", quote.Text(arg), errOtherMachine)
+		}
+	}
+	return nil
 }

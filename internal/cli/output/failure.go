@@ -160,3 +160,23 @@ func LogReworded(log zerolog.Logger, err error) {
 		log.Debug().Err(err).Msg("full error")
 	}
 }
+
+// Ended reports the error of a command, if there is one, and returns it.
+func Ended(to interface{ Fail(error) }, log zerolog.Logger, err error) error {
+	if err != nil {
+		to.Fail(err)
+	}
+	LogReworded(log, err)
+	return err
+}
+
+// WithSide returns the error with its side, unless it has one.
+func WithSide(side wire.Side, err error) error {
+	if sided, is := errors.AsType[*SideError](err); err == nil || is && sided != nil {
+		return err
+	}
+	if coded, is := errors.AsType[exit.Coder](err); is && coded.ExitCode() == exit.Usage {
+		return err
+	}
+	return &SideError{Side: side, Err: err}
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -464,3 +465,13 @@ func stagesOf(shares pump.Shares) map[string]float64 {
 
 // StageKey returns the stage's name in the events.
 func StageKey(stage pump.Stage) string { return strings.ReplaceAll(stage.String(), " ", "_") }
+
+// WriteJSON prints a value; what names it in an error.
+func WriteJSON(w io.Writer, what string, value any) error {
+	encoder := json.NewEncoder(quote.JSONWriter{To: w})
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return exit.Errorf(exit.Failure, "", "print the %s: %w", what, err)
+	}
+	return nil
+}

@@ -32,7 +32,7 @@ func Run(
 	log zerolog.Logger,
 ) error {
 	named := append([]string{s.Manifest, s.NewManifest, s.RelativeTo}, args...)
-	if err := config.RefuseOtherMachines(named); err != nil {
+	if err := option.RefuseOtherMachines(named); err != nil {
 		return err
 	}
 	v := verifier{

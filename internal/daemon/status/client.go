@@ -9,12 +9,15 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dma-copy/dma-copy/internal/daemon/runtimedir"
 	"github.com/dma-copy/dma-copy/internal/daemon/unixsocket"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quantity"
@@ -209,4 +212,23 @@ func code(n int) string {
 		return ""
 	}
 	return fmt.Sprintf(" (exit code %d)", n)
+}
+
+// Timeout is how long a daemon may take to answer. It answers at once, unless it hangs or is stopped.
+const Timeout = 10 * time.Second
+
+// Sockets returns the sockets on which a daemon may listen, in the order in which they are tried: the one that is
+// given, or that in the given runtime directory, or those in the directories by the environment.
+func Sockets(socket, directory string, getenv func(string) string) []string {
+	switch {
+	case socket != "":
+		return []string{socket}
+	case directory != "":
+		return []string{filepath.Join(directory, SocketName)}
+	}
+	var sockets []string
+	for _, each := range runtimedir.Candidates(getenv, os.Geteuid()) {
+		sockets = append(sockets, filepath.Join(each, SocketName))
+	}
+	return sockets
 }

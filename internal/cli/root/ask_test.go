@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"context"
@@ -14,7 +14,7 @@ func TestAsk(t *testing.T) {
 		"y\n": true, " YES \n": true, "yes": true, "n\n": false, "\n": false, "": false, "yesterday\n": false,
 	} {
 		var out strings.Builder
-		yes, err := ask(t.Context(), strings.NewReader(answer), &out, "remove it?", alive)
+		yes, err := Ask(t.Context(), strings.NewReader(answer), &out, "remove it?", alive)
 		if yes != want || err != nil || out.String() != "dma-copy: remove it? [y/N] " {
 			t.Errorf("%q: %t, %v, asked %q", answer, yes, err, out.String())
 		}
@@ -24,7 +24,7 @@ func TestAsk(t *testing.T) {
 	stopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stopped)
-	if yes, err := ask(ctx, silent, io.Discard, "remove it?", alive); yes || !errors.Is(err, stopped) {
+	if yes, err := Ask(ctx, silent, io.Discard, "remove it?", alive); yes || !errors.Is(err, stopped) {
 		t.Errorf("without an answer: %t, %v", yes, err)
 	}
 }

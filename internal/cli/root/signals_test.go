@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"bufio"
@@ -33,7 +33,7 @@ func TestFirstSignalCancelsWithItsName(t *testing.T) {
 		t.Run(tc.sentence, func(t *testing.T) {
 			defer goleak.VerifyNone(t)
 			defaultHangup(t)
-			ctx, stop := withSignals(t.Context())
+			ctx, stop := WithSignals(t.Context())
 			defer stop()
 			if err := syscall.Kill(os.Getpid(), tc.signal); err != nil {
 				t.Fatal(err)
@@ -60,7 +60,7 @@ func defaultHangup(t *testing.T) {
 
 func TestStopWithoutSignal(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	ctx, stop := withSignals(t.Context())
+	ctx, stop := WithSignals(t.Context())
 	if ctx.Err() != nil {
 		t.Fatalf("cancelled from the start: %v", context.Cause(ctx))
 	}
@@ -75,7 +75,7 @@ func TestParentContextEnds(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	reason := errors.New("the parent's reason")
 	parent, cancel := context.WithCancelCause(t.Context())
-	ctx, stop := withSignals(parent)
+	ctx, stop := WithSignals(parent)
 	cancel(reason)
 	<-ctx.Done()
 	stop()
@@ -91,7 +91,7 @@ func TestDrainWithoutEnd(t *testing.T) {
 	if os.Getenv(drainingVariable) == "" {
 		t.Skip("runs as the child of TestSecondSignalKills and TestSecondHangupDoesNotKill")
 	}
-	ctx, stop := withSignals(t.Context())
+	ctx, stop := WithSignals(t.Context())
 	defer stop()
 	fmt.Println("ready")
 	<-ctx.Done()
@@ -148,9 +148,9 @@ func drain(t *testing.T, first syscall.Signal, others ...syscall.Signal) {
 func TestDivertedHangups(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	defaultHangup(t)
-	ctx, stop := withSignals(t.Context())
+	ctx, stop := WithSignals(t.Context())
 	defer stop()
-	hangups := divertHangups(ctx)
+	hangups := DivertHangups(ctx)
 	for range 2 {
 		must(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
 		<-hangups
@@ -164,7 +164,7 @@ func TestDivertedHangups(t *testing.T) {
 	if !ok || interrupted.Signal != syscall.SIGTERM {
 		t.Errorf("cause %v", context.Cause(ctx))
 	}
-	if divertHangups(t.Context()) != nil {
+	if DivertHangups(t.Context()) != nil {
 		t.Error("a context without signals has hangups")
 	}
 }
@@ -206,4 +206,11 @@ func openTerminal(t *testing.T) (control, device *os.File) {
 	device, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	must(t, err)
 	return control, device
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

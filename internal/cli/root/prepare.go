@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"errors"
@@ -18,11 +18,11 @@ import (
 
 // prepare fills in the settings of a command and returns its logger. With an error the settings hold those values that
 // are valid.
-func (p *program) prepare(flags *pflag.FlagSet, streams streams, s option.Settings) (zerolog.Logger, error) {
-	notes, err := p.settings().Load(flags, streams.env, s)
+func (p *Program) prepare(flags *pflag.FlagSet, streams Streams, s option.Settings) (zerolog.Logger, error) {
+	notes, err := p.Settings().Load(flags, streams.Env, s)
 	log := newLogger(streams, *s.Log())
-	if streams.environ != nil { // warned of also where the settings are refused: a variable may be the reason
-		for _, note := range p.settings().MistakenVariables(streams.environ()) {
+	if streams.Environ != nil { // warned of also where the settings are refused: a variable may be the reason
+		for _, note := range p.Settings().MistakenVariables(streams.Environ()) {
 			log.Warn().Msg(note)
 		}
 	}
@@ -66,22 +66,22 @@ func tooFewDescriptors(free int, err error) error {
 
 // newLogger returns the program's logger, always on stderr. Lines of text are readable on a terminal, where they have
 // colours, and elsewhere, where they have the date, too.
-func newLogger(streams streams, s option.Logging) zerolog.Logger {
-	out := io.Writer(quote.JSONWriter{To: streams.stderr})
-	if s.LogFormat == option.LogText || s.LogFormat != option.LogJSON && streams.terminal {
+func newLogger(streams Streams, s option.Logging) zerolog.Logger {
+	out := io.Writer(quote.JSONWriter{To: streams.Stderr})
+	if s.LogFormat == option.LogText || s.LogFormat != option.LogJSON && streams.Terminal {
 		out = newTextLog(streams)
 	}
 	return zerolog.New(out).Level(zerologLevel(s.LogLevel)).With().Timestamp().Logger()
 }
 
-func newTextLog(streams streams) zerolog.ConsoleWriter {
+func newTextLog(streams Streams) zerolog.ConsoleWriter {
 	text := zerolog.ConsoleWriter{
-		Out: streams.stderr, NoColor: true, TimeFormat: time.RFC3339,
+		Out: streams.Stderr, NoColor: true, TimeFormat: time.RFC3339,
 		FormatFieldValue: func(value any) string { return quote.Printable(fmt.Sprintf("%s", value)) }, // lists are JSON
 		FormatPrepare:    escapeMessage,
 	}
-	if streams.terminal {
-		_, plain := streams.env.Variable("NO_COLOR")
+	if streams.Terminal {
+		_, plain := streams.Env.Variable("NO_COLOR")
 		text.NoColor, text.TimeFormat = plain, time.TimeOnly
 	}
 	return text

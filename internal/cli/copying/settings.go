@@ -1,42 +1,194 @@
-package config
+package copying
 
 import (
+	"fmt"
+	"math"
 	"slices"
 
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/phrase"
+	"github.com/dma-copy/dma-copy/internal/cli/placement"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// sides is how the help speaks of a copy.
-type sides bool
+// ChooseDigest decides which digest auto is. Data travel by DMA, outside of TLS, and only a digest that nobody can
+// forge lets an authenticated peer answer for them. An expected digest decides by itself.
+func (s *Settings) ChooseDigest(auth contact.AuthChoice) {
+	if s.AutoDigest && auth == contact.AuthKeys && s.Options.Expect == nil {
+		s.Options.Digest = digest.BLAKE3
+	}
+}
+
+func (s *Settings) assignDigest(text string) error {
+	if s.AutoDigest = text == digestAuto; s.AutoDigest {
+		s.Options.Digest = defaultDigest
+		return nil
+	}
+	a, err := digest.ParseAlgorithm(text)
+	if err != nil {
+		return fmt.Errorf("not a digest; give %s", phrase.Or(digestChoices()))
+	}
+	s.Options.Digest = a
+	return nil
+}
+
+func (s *Settings) assignPreserved(text string) error {
+	words, err := option.ParseList(option.ParseOneOf(preservable...))(text)
+	s.Options.Owner, s.Options.Xattrs = slices.Contains(words, "owner"), slices.Contains(words, "xattr")
+	s.Options.HardLinks = slices.Contains(words, "links")
+	return err
+}
+
+// Validate checks the settings of a copy against each other: mandatory ones must be given, and none may conflict.
+func (s Settings) Validate() error {
+	if s.File == "" {
+		return exit.Usagef("--file is missing: name the file to send or to create with -f FILE")
+	}
+	if err := device.ValidateSide(s.Role, s.Representor); err != nil {
+		return err
+	}
+	stream := ""
+	if s.IsStream() {
+		stream = "-f -"
+	}
+	if err := s.ValidateCommon(stream); err != nil {
+		return err
+	}
+	if err := s.Path.ValidateForDevice(); err != nil {
+		return err
+	}
+	return s.validateProtocol()
+}
+
+// ValidateCommon checks what any copy has. stream is how a stream was asked for, empty for files.
+func (s Settings) ValidateCommon(stream string) error {
+	o := s.Options
+	if o.Expect != nil && o.Digest > o.Expect.Algorithm() {
+		return exit.Usagef("--expect %s conflicts with --digest %s: the expected digest must be a %s", o.Expect,
+			o.Digest, o.Digest)
+	}
+	if o.Overwrite && o.IgnoreExisting {
+		return exit.Usagef("--overwrite conflicts with --ignore-existing: " +
+			"what exists is replaced or left as it is, so leave one of them out")
+	}
+	if err := device.ValidatePlacement(s.Placement); err != nil {
+		return err
+	}
+	return s.validateTree(stream)
+}
+
+// validateTree refuses settings for trees beside those for a single file. Patterns are not refused, because they may be
+// the machine's defaults.
+func (s Settings) validateTree(stream string) error {
+	switch {
+	case s.Null && s.FilesFrom == "":
+		return exit.Usagef(
+			"--null is for the list of --files-from: name that with --files-from FILE, or leave --null out")
+	case stream != "" && s.FilesFrom != "":
+		return exit.Usagef("%s conflicts with --files-from: a stream is not a tree, so leave one of them out", stream)
+	case stream != "" && s.DryRun:
+		return exit.Usagef("%s conflicts with --dry-run: a stream has no plan, so leave one of them out", stream)
+	case s.Options.Expect != nil && s.FilesFrom != "":
+		return exit.Usagef("--expect %s conflicts with --files-from: a tree has no digest, so leave one of them out",
+			s.Options.Expect)
+	}
+	return nil
+}
+
+// validateProtocol refuses what the reference protocol cannot do, if the user insists on that protocol.
+func (s Settings) validateProtocol() error {
+	if !s.Options.ReferenceOnly {
+		return nil
+	}
+	for _, each := range []struct {
+		given bool
+		flag  string
+	}{
+		{s.IsStream(), "-f -"}, {s.Options.Expect != nil, "--expect"}, {s.With != "", "--with"},
+		{s.DryRun, "--dry-run"}, {s.Options.IgnoreExisting, "--ignore-existing"}, {s.FilesFrom != "", "--files-from"},
+	} {
+		if each.given {
+			return exit.Usagef("%s conflicts with --protocol reference: that protocol does not support it, "+
+				"so leave one of them out", each.flag)
+		}
+	}
+	return nil
+}
+
+// IsStream reports whether this side copies from stdin or to stdout.
+func (s Settings) IsStream() bool { return s.File == option.Stream }
+
+// Asked returns what the copy is asked for that may have no effect.
+func (s Settings) Asked() output.Asked {
+	var names []string
+	o := s.Options
+	for name, asked := range map[string]bool{
+		"--verify readback": o.Readback,
+		"--preserve":        o.Owner || o.Xattrs || o.HardLinks,
+		"--bwlimit":         o.Bandwidth > 0,
+		"--digest":          o.Digest > defaultDigest,
+		"--checksum":        o.Checksum,
+		"--ignore-existing": o.IgnoreExisting,
+	} {
+		if asked {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return output.Asked{BeyondReference: names, Readback: o.Readback, List: s.FilesFrom != ""}
+}
+
+// Settings holds the settings of a copy, which is what the program does without a command.
+type Settings struct {
+	option.Logging
+	device.Reach
+	output.Form
+	Options    dmaxfer.Options // as far as they are settings of their own; the limits of devices are not checked here
+	AutoDigest bool            // Options.Digest was not chosen
+	File       string          // the file to send or to create; never empty
+	Path       device.Path
+	Placement  placement.Wish // CPUs or NUMA node to run on; not both
+	With       string         // what both sides must be given; empty: nothing
+	Filters    []FilterRule   // which entries of a tree this side sends; first match wins
+	FilesFrom  string         // file with the paths that this side sends of a tree, Stream for stdin; empty: all
+	Null       bool           // the paths in FilesFrom end with NUL bytes
+	CPUProfile string         // file; empty: none
+}
+
+// FilterKind is what a FilterRule does with what it matches.
+type FilterKind int
 
 const (
-	twoCommands sides = false // each side has one, and its options are about this side
-	oneCommand  sides = true
+	FilterInclude     FilterKind = iota // the entries that match Text are sent
+	FilterExclude                       // they are not sent
+	FilterExcludeFrom                   // Text is a file of patterns in the form of .gitignore
 )
 
-// help returns one of two texts.
-func (s sides) help(ofThisSide, ofTheCopy string) string {
-	if s == oneCommand {
-		return ofTheCopy
-	}
-	return ofThisSide
+// FilterRule is one --include, --exclude or --exclude-from.
+type FilterRule struct {
+	Kind FilterKind
+	Text string
 }
 
 // Table implements Settings.
-func (s *Copy) Table() []option.Option {
+func (s *Settings) Table() []option.Option {
 	return slices.Concat(
-		generalOptions(&s.Logging, &s.Driver),
-		s.engineOptions(),
-		s.peerOptions(pathOption(option.NativeFlags, &s.Path,
+		device.GeneralOptions(&s.Logging, &s.Driver),
+		s.EngineOptions(),
+		s.PeerOptions(device.PathOption(option.NativeFlags, &s.Path,
 			"How file data is copied: by DMA, or over Comch producers and consumers (fast); auto is dma if both "+
-				"sides support it", devicePaths)),
+				"sides support it", device.DevicePaths)),
 		[]option.Option{
 			{Group: option.ProgramFlags, Name: "file", Short: "f", Value: "FILE", Offers: option.FileValues,
 				JSON:   option.JSONText,
-				Assign: option.Into(&s.File, parseFile),
+				Assign: option.Into(&s.File, option.ParseFile),
 				Help: "File or directory to send, or to create; mandatory; - is stdin, or stdout if the other side " +
 					"has a file"},
 			option.Either(option.AddedFlags, "protocol", &s.Options.ReferenceOnly, "auto", "reference",
@@ -44,7 +196,7 @@ func (s *Copy) Table() []option.Option {
 			option.Text(option.NativeFlags, "with", "WORD", &s.With, parseWord,
 				"Copy only with a side that was given the same WORD, and not with somebody else's"),
 		},
-		s.demandOptions(), s.commandOptions(twoCommands), s.existingOptions(twoCommands),
+		s.DemandOptions(), s.CommandOptions(twoCommands), s.ExistingOptions(twoCommands),
 		[]option.Option{
 			{Group: option.AddedFlags, Name: "cpuprofile", Value: "FILE", Offers: option.FileValues,
 				JSON: option.JSONText, Hidden: true,
@@ -53,14 +205,11 @@ func (s *Copy) Table() []option.Option {
 		})
 }
 
-// MostLanes is how many lanes a side may be given: each has memory of its own.
-const MostLanes = 16
-
-// engineOptions are about what copies on this side.
-func (s *Copy) engineOptions() []option.Option {
+// EngineOptions are about what copies on this side.
+func (s *Settings) EngineOptions() []option.Option {
 	o := &s.Options
-	return slices.Concat(driverOptions(&s.Driver), []option.Option{deviceOption(&s.Device)},
-		placementOptions(&s.Placement),
+	return slices.Concat(device.DriverOptions(&s.Driver), []option.Option{device.Option(&s.Device)},
+		device.PlacementOptions(&s.Placement),
 		[]option.Option{
 			option.Size(option.AddedFlags, "chunk", &o.Chunk, "0",
 				"Bytes per DMA task, such as 65536, 256KiB or 1M (1024 to the K); 0 is automatic. Between two "+
@@ -72,29 +221,30 @@ func (s *Copy) engineOptions() []option.Option {
 		})
 }
 
-// peerOptions are about the other side.
-func (s *Copy) peerOptions(path option.Option) []option.Option {
+// PeerOptions are about the other side.
+func (s *Settings) PeerOptions(path option.Option) []option.Option {
 	o := &s.Options
 	return []option.Option{
-		representorOption(&s.Representor),
-		roleOption(&s.Role),
+		device.Representor(&s.Representor),
+		device.RoleOption(&s.Role),
 		path,
-		waitOption(&s.Wait),
+		device.Wait(&s.Wait),
 		option.Duration(option.AddedFlags, "max-duration", &o.MaxDuration, "0", option.ParseLimit,
 			"Timeout for the copy of each source, from when both sides are connected; 0 is none"),
 	}
 }
 
-// demandOptions are what a side demands of every copy.
-func (s *Copy) demandOptions() []option.Option {
+// DemandOptions are what a side demands of every copy.
+func (s *Settings) DemandOptions() []option.Option {
 	o := &s.Options
 	return []option.Option{
 		option.Size(option.AddedFlags, "max-bytes", &o.MaxBytes, "0", "Refuse a larger file or tree; 0 is no limit"),
 		option.Size(option.AddedFlags, "max-holes", &o.MaxHoles, "256GiB",
 			"Refuse a file with more holes, which take as long as data with a digest other than crc32c or with a "+
 				"readback; 0 is no limit"),
-		maxEntriesOption(&o.MaxEntries, "Refuse a tree with more entries; 0 is no limit"),
-		idleTimeoutOption(&s.IdleTimeout, idleTimeoutHelp),
+		option.Count(option.NativeFlags, "max-entries", &o.MaxEntries, "0", 0, math.MaxInt64,
+			"Refuse a tree with more entries; 0 is no limit"),
+		device.IdleTimeout(&s.IdleTimeout, device.IdleTimeoutHelp),
 		{Group: option.NativeFlags, Name: "digest", Default: digestAuto, JSON: option.JSONText, Assign: s.assignDigest,
 			Words: digestChoices(),
 			Help: "Digest that both sides compare; the stronger choice of both sides is used. auto is crc32c, with " +
@@ -111,14 +261,11 @@ func (s *Copy) demandOptions() []option.Option {
 	}
 }
 
-// filterList is the list to which --include, --exclude and --exclude-from append: their order matters.
-const filterList = "filters"
-
-// commandOptions are those of every command that copies.
-func (s *Copy) commandOptions(of sides) []option.Option {
+// CommandOptions are those of every command that copies.
+func (s *Settings) CommandOptions(of Sides) []option.Option {
 	o := &s.Options
 	return []option.Option{
-		timeoutOption(&s.Timeout),
+		device.Timeout(&s.Timeout),
 		option.Switch(option.AddedFlags, "backup", &o.Backup, "Keep a file that is replaced as FILE~"),
 		option.Output(&s.Output, "Report as text on stderr, or as JSON lines on stdout (on stderr if a file is -)"),
 		option.Choice(option.AddedFlags, "progress", &s.Progress, output.ProgressAuto,
@@ -128,10 +275,11 @@ func (s *Copy) commandOptions(of sides) []option.Option {
 			"With -o json: entries of a tree with an event",
 			output.EventsAll, output.EventsFailures),
 		option.Quiet(&s.Quiet, "Print errors only: no summary, no progress, and unless -l is given no warnings"),
-		bandwidthOption(&o.Bandwidth, "Bandwidth limit in bytes per second, such as 100MiB; 0 is no limit"),
+		option.Rate(option.NativeFlags, "bwlimit", &o.Bandwidth, "0",
+			"Bandwidth limit in bytes per second, such as 100MiB; 0 is no limit"),
 		{Group: option.NativeFlags, Name: "expect", Value: "ALGORITHM:HEX", JSON: option.JSONText,
 			Words:  digestPrefixes(),
-			Assign: option.Into(&o.Expect, parseExpected), Excludes: []string{"files-from"},
+			Assign: option.Into(&o.Expect, ParseExpected), Excludes: []string{"files-from"},
 			Help: "Expected digest of a file, such as crc32c:1f0e22c4, else fail; implies its --digest"},
 		option.Switch(option.NativeFlags, "allow-changing", &o.AllowChanging, of.help(
 			"Sender: the file may change during the copy; its size at the start is sent",
@@ -171,8 +319,8 @@ func (s *Copy) commandOptions(of sides) []option.Option {
 	}
 }
 
-// existingOptions are about a target that exists, for commands that do not always replace it.
-func (s *Copy) existingOptions(of sides) []option.Option {
+// ExistingOptions are about a target that exists, for commands that do not always replace it.
+func (s *Settings) ExistingOptions(of Sides) []option.Option {
 	o := &s.Options
 	return []option.Option{
 		option.Switch(option.AddedFlags, "overwrite", &o.Overwrite,
@@ -185,11 +333,4 @@ func (s *Copy) existingOptions(of sides) []option.Option {
 		option.Either(option.NativeFlags, "if-same", &o.RefuseSame, "skip", "error",
 			"If the target is the same already: succeed, or fail as for files that differ"),
 	}
-}
-
-// Table implements Settings. A local copy has no other side, and names what it copies in its arguments.
-func (s *Local) Table() []option.Option {
-	return slices.Concat(generalOptions(&s.Logging, &s.Driver), s.engineOptions(), s.demandOptions(),
-		s.commandOptions(oneCommand), s.existingOptions(oneCommand),
-		[]option.Option{makePathOption(&s.Options.MakePath)})
 }

@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"fmt"
@@ -90,19 +90,19 @@ exit codes are listed there.
 `
 
 // newHelpCommand returns `help` and `help COMMAND`, which print what --help prints.
-func (p *program) newHelpCommand(root *cobra.Command, commands []command) *cobra.Command {
+func (p *Program) newHelpCommand(root *cobra.Command, commands []Command) *cobra.Command {
 	return &cobra.Command{
 		Use:       "help [COMMAND]",
 		Short:     "Print the help of a command",
 		Hidden:    true,
-		ValidArgs: names(commands),
+		ValidArgs: Names(commands),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return root.Help()
 			}
 			about, _, err := root.Find(args)
 			if err != nil || about == root {
-				return refuseTopic(args[0], names(commands))
+				return refuseTopic(args[0], Names(commands))
 			}
 			return about.Help()
 		},
@@ -117,10 +117,10 @@ func refuseTopic(topic string, known []string) error {
 }
 
 // writeCommandHelp prints the help of the command of this name, or else that of the program.
-func (p *program) writeCommandHelp(w io.Writer, name string, commands []command) error {
+func (p *Program) writeCommandHelp(w io.Writer, name string, commands []Command) error {
 	text := p.programHelp(commands)
 	for _, c := range commands {
-		if c.name == name {
+		if c.Name == name {
 			text = commandHelp(c)
 		}
 	}
@@ -131,8 +131,8 @@ func (p *program) writeCommandHelp(w io.Writer, name string, commands []command)
 }
 
 // programHelp returns the help of the program, in the layout of DOCA programs.
-func (p *program) programHelp(commands []command) string {
-	s := p.copy.settings
+func (p *Program) programHelp(commands []Command) string {
+	s := p.Copy.Settings
 	var text strings.Builder
 	text.WriteString(helpIntroduction + "\nDOCA Flags:\n")
 	writeFlags(&text, helpFlag, versionFlag)
@@ -143,9 +143,9 @@ func (p *program) programHelp(commands []command) string {
 	}
 	text.WriteString("\nCommands (see \"dma-copy COMMAND --help\"):\n")
 	for _, c := range commands {
-		writeRow(&text, "  "+c.name, helpColumn, c.summary, "")
+		writeRow(&text, "  "+c.Name, helpColumn, c.Summary, "")
 	}
-	text.WriteString("\nExamples:\n" + indented(p.copy.examples) + "\n" + helpValues)
+	text.WriteString("\nExamples:\n" + indented(p.Copy.Examples) + "\n" + helpValues)
 	text.WriteString("\nEnvironment:\n")
 	writeRows(&text, "  ", helpEnvironment)
 	text.WriteString("\nSignals:\n")
@@ -155,27 +155,27 @@ func (p *program) programHelp(commands []command) string {
 	return text.String()
 }
 
-func commandHelp(c command) string {
+func commandHelp(c Command) string {
 	var text strings.Builder
-	text.WriteString(commandUsage(c) + "\n" + c.about)
-	if c.list != nil {
+	text.WriteString(commandUsage(c) + "\n" + c.About)
+	if c.List != nil {
 		text.WriteString("\n")
-		writeRows(&text, "", c.list)
+		writeRows(&text, "", c.List)
 	}
-	if c.notes != "" {
-		text.WriteString("\n" + c.notes)
+	if c.Notes != "" {
+		text.WriteString("\n" + c.Notes)
 	}
 	text.WriteString("\nFlags:\n")
 	writeFlags(&text, helpFlag)
-	writeFlags(&text, option.Describe(c.settings)...)
-	text.WriteString("\nExamples:\n" + indented(c.examples))
+	writeFlags(&text, option.Describe(c.Settings)...)
+	text.WriteString("\nExamples:\n" + indented(c.Examples))
 	text.WriteString(helpCommandClosing)
 	return text.String()
 }
 
 // The layout of the help.
 const (
-	helpWidth  = 80
+	HelpWidth  = 80
 	helpColumn = 33 // where the descriptions of flags begin
 )
 
@@ -210,10 +210,10 @@ func writeRow(text *strings.Builder, term string, column int, description, note 
 		text.WriteString(term + "\n")
 		term = ""
 	}
-	lines := phrase.Wrap(description, helpWidth-column)
+	lines := phrase.Wrap(description, HelpWidth-column)
 	switch last := &lines[len(lines)-1]; {
 	case note == "":
-	case column+len(*last+" "+note) <= helpWidth:
+	case column+len(*last+" "+note) <= HelpWidth:
 		*last += " " + note
 	default:
 		lines = append(lines, note)
@@ -234,11 +234,11 @@ func indented(lines string) string {
 }
 
 // commandUsage returns a line for each form of the command.
-func commandUsage(c command) string {
-	start := "dma-copy " + c.name + " [Flags]"
-	if len(c.takes) == 0 {
+func commandUsage(c Command) string {
+	start := "dma-copy " + c.Name + " [Flags]"
+	if len(c.Takes) == 0 {
 		return "Usage: " + start + "\n"
 	}
 	between := "\n       " + start + " "
-	return "Usage: " + start + " " + strings.Join(c.takes, between) + "\n"
+	return "Usage: " + start + " " + strings.Join(c.Takes, between) + "\n"
 }

@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -22,19 +21,20 @@ import (
 // when it is asked for.
 const manName = "man"
 
-func (p *program) manCommand() command {
-	return command{
-		name:     manName,
-		summary:  "Write the manual pages",
-		takes:    []string{"DIR"},
-		about:    "Writes the manual pages into DIR/man1 and DIR/man5.\n",
-		examples: "$ dma-copy man build/man\n",
-		settings: new(config.General),
-		run: func(_ context.Context, streams streams, args []string, _ zerolog.Logger) error {
+// ManCommand returns the command that writes the manual pages.
+func (p *Program) ManCommand() Command {
+	return Command{
+		Name:     manName,
+		Summary:  "Write the manual pages",
+		Takes:    []string{"DIR"},
+		About:    "Writes the manual pages into DIR/man1 and DIR/man5.\n",
+		Examples: "$ dma-copy man build/man\n",
+		Settings: new(option.General),
+		Run: func(_ context.Context, streams Streams, args []string, _ zerolog.Logger) error {
 			if len(args) != 1 {
 				return exit.Usagef("man takes one directory, as in dma-copy man build/man")
 			}
-			date, err := releaseDate(streams.env)
+			date, err := releaseDate(streams.Env)
 			if err != nil {
 				return err
 			}
@@ -88,25 +88,25 @@ var manualFiles = []manpage.Row{
 }
 
 // manualPages returns the text of all pages by their file's path.
-func (p *program) manualPages(date time.Time) map[string]string {
-	list := p.commands
+func (p *Program) manualPages(date time.Time) map[string]string {
+	list := p.Commands
 	pages := map[string]string{
 		"man1/dma-copy.1":         p.programPage(date, list),
-		"man5/" + filePage + ".5": p.parameterFilePage(date),
+		"man5/" + filePage + ".5": p.ParameterFilePage(date),
 	}
 	for _, c := range list {
-		pages["man1/dma-copy-"+c.name+".1"] = commandPage(date, c)
+		pages["man1/dma-copy-"+c.Name+".1"] = commandPage(date, c)
 	}
 	return pages
 }
 
 func newPage(name string, section int, summary string, date time.Time) *manpage.Page {
 	return manpage.New(manpage.Header{
-		Name: name, Section: section, Summary: summary, Version: softwareName(), Date: date,
+		Name: name, Section: section, Summary: summary, Version: SoftwareName(), Date: date,
 	})
 }
 
-func (p *program) programPage(date time.Time, list []command) string {
+func (p *Program) programPage(date time.Time, list []Command) string {
 	page := newPage("dma-copy", 1, "copy files between a host and its BlueField DPU", date)
 	usage, about, _ := strings.Cut(helpIntroduction, "\n\n")
 	writeSynopsis(page, usage)
@@ -115,43 +115,43 @@ func (p *program) programPage(date time.Time, list []command) string {
 	page.Section("OPTIONS")
 	page.Subsection("DOCA Flags")
 	writeOptions(page, slices.Concat(
-		[]option.Described{helpFlag, versionFlag}, option.Describe(p.copy.settings, option.DOCAFlags)))
+		[]option.Described{helpFlag, versionFlag}, option.Describe(p.Copy.Settings, option.DOCAFlags)))
 	for _, g := range flagGroups {
 		page.Subsection(g.title)
-		writeOptions(page, option.Describe(p.copy.settings, g.group))
+		writeOptions(page, option.Describe(p.Copy.Settings, g.group))
 	}
 	page.Section("COMMANDS")
 	see := []string{}
 	var rows []manpage.Row
 	for _, c := range list {
-		rows = append(rows, manpage.Row{Term: c.name, Text: c.summary + "."})
-		see = append(see, "dma-copy-"+c.name+" 1")
+		rows = append(rows, manpage.Row{Term: c.Name, Text: c.Summary + "."})
+		see = append(see, "dma-copy-"+c.Name+" 1")
 	}
 	page.Rows(rows)
-	writeClosing(page, p.copy.examples)
+	writeClosing(page, p.Copy.Examples)
 	page.See(append(see, seeFilePage)...)
 	return page.String()
 }
 
-func commandPage(date time.Time, c command) string {
-	p := newPage("dma-copy-"+c.name, 1, c.summary, date)
+func commandPage(date time.Time, c Command) string {
+	p := newPage("dma-copy-"+c.Name, 1, c.Summary, date)
 	writeSynopsis(p, strings.TrimSpace(commandUsage(c)))
 	p.Section("DESCRIPTION")
-	p.Paragraphs(c.about)
-	p.Rows(c.list)
-	if c.notes != "" {
+	p.Paragraphs(c.About)
+	p.Rows(c.List)
+	if c.Notes != "" {
 		p.Break()
-		p.Paragraphs(c.notes)
+		p.Paragraphs(c.Notes)
 	}
 	p.Section("OPTIONS")
-	writeOptions(p, append([]option.Described{helpFlag}, option.Describe(c.settings)...))
-	writeClosing(p, c.examples)
+	writeOptions(p, append([]option.Described{helpFlag}, option.Describe(c.Settings)...))
+	writeClosing(p, c.Examples)
 	p.See(seeProgram, seeFilePage)
 	return p.String()
 }
 
-// parameterFileExample sets defaults, a daemon's options and a peer.
-const parameterFileExample = `{
+// ParameterFileExample sets defaults, a daemon's options and a peer.
+const ParameterFileExample = `{
     // for all commands
     "doca_general_flags": {"log-level": "INFO"},
     "doca_program_flags": {
@@ -169,7 +169,8 @@ const parameterFileExample = `{
 }
 `
 
-func (p *program) parameterFilePage(date time.Time) string {
+// ParameterFilePage returns the page of the parameter file.
+func (p *Program) ParameterFilePage(date time.Time) string {
 	page := newPage(filePage, 5, "parameter file of dma-copy", date)
 	page.Section("DESCRIPTION")
 	page.Paragraphs(`A parameter file holds flags of dma-copy(1) and its commands in the JSON form of
@@ -182,7 +183,7 @@ that the flag would refuse, is an error, also of a command that does not use it.
 A list has one value for each time that the flag would be given.
 
 ` + helpValues)
-	for _, group := range p.settings().DescribeFile() {
+	for _, group := range p.Settings().DescribeFile() {
 		page.Section(strings.ToUpper(strings.ReplaceAll(group.Name, "_", " ")))
 		page.Paragraphs("Group \"" + group.Name + "\". " + group.About)
 		page.Rows(group.Keys)
@@ -190,7 +191,7 @@ A list has one value for each time that the flag would be given.
 	page.Section("FILES")
 	page.Rows(manualFiles)
 	page.Section("EXAMPLES")
-	page.Literal(parameterFileExample)
+	page.Literal(ParameterFileExample)
 	page.Section("SEE ALSO")
 	page.See(seeProgram, "dma-copy-config 1", "dma-copy-serve 1")
 	return page.String()

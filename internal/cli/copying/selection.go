@@ -1,4 +1,4 @@
-package main
+package copying
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/fileio"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
@@ -21,10 +20,10 @@ import (
 // maxListSize bounds what is read of a file of patterns or paths, in bytes: it is kept in memory.
 const maxListSize = 256 << 20
 
-// selectEntries sets which entries of a tree are sent, and returns the rules of the filter. It reads the files of
+// Select sets which entries of a tree are sent, and returns the rules of the filter. It reads the files of
 // patterns and paths, which may be pipes, until the end of ctx.
-func selectEntries(
-	ctx context.Context, s config.Copy, stdin io.Reader, o *dmaxfer.Options,
+func Select(
+	ctx context.Context, s Settings, stdin io.Reader, o *dmaxfer.Options,
 ) ([]tree.Rule, error) {
 	var rules []tree.Rule
 	var filter *tree.Filter
@@ -49,14 +48,14 @@ func selectEntries(
 }
 
 // rulesOf returns the rules in their order, with those of the files among them.
-func rulesOf(given []config.FilterRule, grace time.Duration) ([]tree.Rule, error) {
+func rulesOf(given []FilterRule, grace time.Duration) ([]tree.Rule, error) {
 	var rules []tree.Rule
 	for _, rule := range given {
-		if rule.Kind != config.FilterExcludeFrom {
-			rules = append(rules, tree.Rule{Include: rule.Kind == config.FilterInclude, Pattern: rule.Text})
+		if rule.Kind != FilterExcludeFrom {
+			rules = append(rules, tree.Rule{Include: rule.Kind == FilterInclude, Pattern: rule.Text})
 			continue
 		}
-		more, err := readList("--exclude-from", rule.Text, nil, grace, tree.ParsePatterns)
+		more, err := ReadList("--exclude-from", rule.Text, nil, grace, tree.ParsePatterns)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +65,7 @@ func rulesOf(given []config.FilterRule, grace time.Duration) ([]tree.Rule, error
 }
 
 // pathsOf returns the paths of --files-from, nil without that flag.
-func pathsOf(s config.Copy, stdin io.Reader) ([]string, error) {
+func pathsOf(s Settings, stdin io.Reader) ([]string, error) {
 	if s.FilesFrom == "" {
 		return nil, nil
 	}
@@ -75,7 +74,7 @@ func pathsOf(s config.Copy, stdin io.Reader) ([]string, error) {
 		separator = 0
 	}
 	parse := func(from io.Reader) ([]string, error) { return tree.ParsePaths(from, separator) }
-	paths, err := readList("--files-from", s.FilesFrom, stdin, s.IdleTimeout, parse)
+	paths, err := ReadList("--files-from", s.FilesFrom, stdin, s.IdleTimeout, parse)
 	if err == nil && len(paths) == 0 {
 		err = exit.Usagef("--files-from %s: the list names no entry; leave --files-from out to send all",
 			quote.Text(s.FilesFrom))
@@ -83,9 +82,9 @@ func pathsOf(s config.Copy, stdin io.Reader) ([]string, error) {
 	return paths, err
 }
 
-// readList parses the file that a flag names, or stdin if that is not nil and the name stands for it. Patience is how
+// ReadList parses the file that a flag names, or stdin if that is not nil and the name stands for it. Patience is how
 // long the writer of a FIFO may take to begin.
-func readList[T any](
+func ReadList[T any](
 	flag, path string, stdin io.Reader, grace time.Duration, parse func(io.Reader) ([]T, error),
 ) ([]T, error) {
 	from := stdin

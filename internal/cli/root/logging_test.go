@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ var logged = []zerolog.Level{
 // logAtAllLevels returns what arrives on stderr of one message per level.
 func logAtAllLevels(s option.Logging, terminal bool, variables map[string]string) string {
 	var stderr bytes.Buffer
-	log := newLogger(streams{stderr: &stderr, terminal: terminal, env: func(name string) (string, bool) {
+	log := newLogger(Streams{Stderr: &stderr, Terminal: terminal, Env: func(name string) (string, bool) {
 		value, ok := variables[name]
 		return value, ok
 	}}, s)
@@ -75,7 +75,7 @@ func TestPeerTextInTheLog(t *testing.T) {
 	const hostile = "a\nERR forged \x1b[2J\r\u009b2J\u202e"
 	for _, format := range []option.LogFormat{option.LogText, option.LogJSON} {
 		var stderr bytes.Buffer
-		log := newLogger(streams{stderr: &stderr}, option.Logging{LogLevel: option.LevelError, LogFormat: format})
+		log := newLogger(Streams{Stderr: &stderr}, option.Logging{LogLevel: option.LevelError, LogFormat: format})
 		log.Error().Str("path", hostile).Strs("names", []string{hostile}).Err(errors.New(hostile)).Msg(hostile)
 		if out := stderr.String(); strings.Count(out, "\n") != 1 || strings.ContainsAny(out, "\x1b\r\u009b\u202e") {
 			t.Errorf("%s: %q", format, out)

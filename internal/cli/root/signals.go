@@ -1,7 +1,8 @@
-package main
+package root
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"sync"
@@ -14,12 +15,12 @@ import (
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
-// withSignals returns a context that the first SIGINT, SIGTERM or SIGHUP cancels with an exit.Interrupted as its
+// WithSignals returns a context that the first SIGINT, SIGTERM or SIGHUP cancels with an exit.Interrupted as its
 // cause. From then on SIGINT and SIGTERM have their default effect again, so that a second one kills a run that does
 // not drain, and SIGHUP is ignored: a terminal that is closed may send it twice. A SIGHUP that was ignored at the
-// start, as under nohup, stays ignored. A command may divert SIGHUP before. SIGUSR1 is for progressRequests. stop
+// start, as under nohup, stays ignored. A command may divert SIGHUP before. SIGUSR1 is for ProgressRequests. stop
 // releases the signals and waits until it has; calling it twice is harmless.
-func withSignals(parent context.Context) (ctx context.Context, stop func()) {
+func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	arrivals := make(chan os.Signal, 1)
 	signal.Notify(arrivals, syscall.SIGINT, syscall.SIGTERM)
@@ -65,9 +66,9 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 
 type askedKey struct{}
 
-// progressRequests returns the channel of the SIGUSR1s of withSignals, each of which asks for one line of progress. Of
+// ProgressRequests returns the channel of the SIGUSR1s of WithSignals, each of which asks for one line of progress. Of
 // several receivers one gets it. It is nil, which never delivers, for another context.
-func progressRequests(ctx context.Context) <-chan os.Signal {
+func ProgressRequests(ctx context.Context) <-chan os.Signal {
 	asked, _ := ctx.Value(askedKey{}).(chan os.Signal)
 	return asked
 }
@@ -80,25 +81,25 @@ func passRequest(to chan<- os.Signal) {
 	}
 }
 
-// answerBefore returns a context whose requests for progress are those of ctx for which answer returns false, until
+// AnswerBefore returns a context whose requests for progress are those of ctx for which answer returns false, until
 // stop is called.
-func answerBefore(ctx context.Context, answer func() bool) (rest context.Context, stop func()) {
+func AnswerBefore(ctx context.Context, answer func() bool) (rest context.Context, stop func()) {
 	others := make(chan os.Signal, 1)
-	return context.WithValue(ctx, askedKey{}, others), background.Answer(progressRequests(ctx), func() {
+	return context.WithValue(ctx, askedKey{}, others), background.Answer(ProgressRequests(ctx), func() {
 		if !answer() {
 			passRequest(others)
 		}
 	})
 }
 
-// peerRequests pass requests on to copies that run at the same time. Safe for concurrent use.
-type peerRequests struct {
+// PeerRequests pass requests on to copies that run at the same time. Safe for concurrent use.
+type PeerRequests struct {
 	mu     sync.Mutex
 	copies map[chan os.Signal]bool
 }
 
-// pass has each copy answer.
-func (p *peerRequests) pass() {
+// Pass has each copy answer.
+func (p *PeerRequests) Pass() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for each := range p.copies {
@@ -106,8 +107,8 @@ func (p *peerRequests) pass() {
 	}
 }
 
-// passTo returns a context whose progressRequests are those of one more copy, until end is called.
-func (p *peerRequests) passTo(ctx context.Context) (copying context.Context, end func()) {
+// PassTo returns a context whose ProgressRequests are those of one more copy, until end is called.
+func (p *PeerRequests) PassTo(ctx context.Context) (copying context.Context, end func()) {
 	added := make(chan os.Signal, 1)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,10 +123,10 @@ func (p *peerRequests) passTo(ctx context.Context) (copying context.Context, end
 	}
 }
 
-// ignoreSIGPIPE lets a copy, whose result is a file, continue when the reader of its events or messages is gone.
+// IgnoreSIGPIPE lets a copy, whose result is a file, continue when the reader of its events or messages is gone.
 // Commands whose result is their output keep the default, which ends them. The data of a stream are written to a
 // descriptor of their own, where the error fails the copy.
-func ignoreSIGPIPE() { signal.Ignore(syscall.SIGPIPE) }
+func IgnoreSIGPIPE() { signal.Ignore(syscall.SIGPIPE) }
 
 // hangups takes the SIGHUPs of a command that does not end by them, unless they are those of its terminal: the kernel
 // and shells send SIGHUP when the controlling terminal is gone, and the sender of a signal is not known here.
@@ -149,9 +150,9 @@ const (
 
 type hangupsKey struct{}
 
-// divertHangups lets SIGHUP be delivered by the channel, and not end the context of withSignals any more, unless the
+// DivertHangups lets SIGHUP be delivered by the channel, and not end the context of WithSignals any more, unless the
 // controlling terminal is gone. It returns nil for another context.
-func divertHangups(ctx context.Context) <-chan struct{} {
+func DivertHangups(ctx context.Context) <-chan struct{} {
 	h, is := ctx.Value(hangupsKey{}).(*hangups)
 	if !is {
 		return nil
@@ -217,4 +218,15 @@ func (h *hangups) hasLostTerminal() (lost bool) {
 		_ = raw.Control(func(fd uintptr) { lost = isHungUp(fd) }) // it is closed when the run ends
 	}
 	return lost
+}
+
+// errTimeLimit is the cause of a context that --timeout has ended.
+var errTimeLimit = exit.Errorf(exit.Limit, "raise --timeout", "stopped by --timeout")
+
+// LimitTime returns a context that --timeout ends; 0 is no limit.
+func LimitTime(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w after %s", errTimeLimit, limit))
 }

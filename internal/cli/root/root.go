@@ -1,4 +1,6 @@
-package main
+// Package root is what all commands share: the command tree, help and manual, completion in a shell, signals, logging
+// and the standard streams. It knows no command: the program is a list of them.
+package root
 
 import (
 	"context"
@@ -14,36 +16,36 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// program is the program: what it does without the name of a command, which is a copy, and its commands.
-type program struct {
-	copy     command
-	commands []command // in the order of the help
+// Program is the program: what it does without the name of a command, which is a copy, and its commands.
+type Program struct {
+	Copy     Command
+	Commands []Command // in the order of the help
 
-	// version prints the versions for --version.
-	version func(w io.Writer, libraryDir string, form option.OutputForm) error
+	// Version prints the versions for --version.
+	Version func(w io.Writer, libraryDir string, form option.OutputForm) error
 }
 
-// settings returns the settings of all commands.
-func (p *program) settings() option.Commands {
-	all := option.Commands{p.copy.settings}
-	for _, c := range p.commands {
-		all = append(all, c.settings)
+// Settings returns the settings of all commands.
+func (p *Program) Settings() option.Commands {
+	all := option.Commands{p.Copy.Settings}
+	for _, c := range p.Commands {
+		all = append(all, c.Settings)
 	}
 	return all
 }
 
-// execute carries out a command line. It returns its error and does not print it.
-func (p *program) execute(ctx context.Context, streams streams, args []string) (err error) {
+// Execute carries out a command line. It returns its error and does not print it.
+func (p *Program) Execute(ctx context.Context, streams Streams, args []string) (err error) {
 	defer job.Recover(&err)
-	list := p.commands
+	list := p.Commands
 	if len(args) > 0 && args[0] == manName { // which is not in the help
-		list = append(slices.Clip(list), p.manCommand())
+		list = append(slices.Clip(list), p.ManCommand())
 	}
 	before, completes := wordToComplete(args)
 	if shown, flagsOnly := p.stoodFor(before); shown != nil {
 		before, list = shown, flagsOnly
 	}
-	root := p.newRootCommand(streams, args, list)
+	root := p.NewRootCommand(streams, args, list)
 	if completes {
 		before = option.WithoutSeparators(root.Flags(), before)
 		root.SetArgs(slices.Concat(args[:1], before, args[len(args)-1:]))
@@ -51,7 +53,7 @@ func (p *program) execute(ctx context.Context, streams streams, args []string) (
 	}
 	var unprinted error // cobra's functions that print help return none
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		unprinted = p.writeCommandHelp(streams.stdout, cmd.Name(), list)
+		unprinted = p.writeCommandHelp(streams.Stdout, cmd.Name(), list)
 	})
 	if err := root.ExecuteContext(ctx); err != nil {
 		return err
@@ -59,29 +61,29 @@ func (p *program) execute(ctx context.Context, streams streams, args []string) (
 	return unprinted
 }
 
-// copyName is how commands call a copy, which has no name as a command.
-const copyName = "copy"
+// CopyName is how commands call a copy, which has no name as a command.
+const CopyName = "copy"
 
 // stoodFor returns the words that are completed where those before are of a command that stands for another one, and
 // the commands that complete them: with a copy, and without arguments.
-func (p *program) stoodFor(before []string) (words []string, flagsOnly []command) {
+func (p *Program) stoodFor(before []string) (words []string, flagsOnly []Command) {
 	if len(before) == 0 {
 		return nil, nil
 	}
-	for _, c := range p.commands {
-		if c.standsFor != nil && c.name == before[0] {
-			words = c.standsFor(before[1:])
+	for _, c := range p.Commands {
+		if c.StandsFor != nil && c.Name == before[0] {
+			words = c.StandsFor(before[1:])
 		}
-		c.complete = nil
+		c.Complete = nil
 		flagsOnly = append(flagsOnly, c)
 	}
-	return words, append(flagsOnly, command{name: copyName, settings: p.copy.settings})
+	return words, append(flagsOnly, Command{Name: CopyName, Settings: p.Copy.Settings})
 }
 
-// newRootCommand returns the command of the program, which copies, with all others below it. It prints no error, except
+// NewRootCommand returns the command of the program, which copies, with all others below it. It prints no error, except
 // for the event of command.refused.
-func (p *program) newRootCommand(streams streams, args []string, list []command) *cobra.Command {
-	self := p.copy
+func (p *Program) NewRootCommand(streams Streams, args []string, list []Command) *cobra.Command {
+	self := p.Copy
 	root := &cobra.Command{
 		Use:               "dma-copy [DOCA Flags] [Program Flags]",
 		SilenceErrors:     true, // main prints the error, once
@@ -95,31 +97,31 @@ func (p *program) newRootCommand(streams streams, args []string, list []command)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wanted, err := cmd.Flags().GetBool("version"); err == nil && wanted {
-				form := option.OutputForm(option.TextOf("output", cmd.Flags(), streams.env))
-				return p.version(streams.stdout, option.TextOf("doca-libdir", cmd.Flags(), streams.env), form)
+				form := option.OutputForm(option.TextOf("output", cmd.Flags(), streams.Env))
+				return p.Version(streams.Stdout, option.TextOf("doca-libdir", cmd.Flags(), streams.Env), form)
 			}
 			return p.run(cmd, self, streams, nil)
 		},
 	}
-	root.SetOut(streams.stdout)
-	root.SetErr(streams.stderr)
+	root.SetOut(streams.Stdout)
+	root.SetErr(streams.Stderr)
 	root.SetFlagErrorFunc(p.refuseFlags(self, streams, args))
 	root.SetHelpCommand(p.newHelpCommand(root, list))
 	root.Flags().BoolP("help", "h", false, helpFlag.Help)
 	root.Flags().BoolP("version", "v", false, versionFlag.Help)
-	option.Declare(root.Flags(), self.settings)
+	option.Declare(root.Flags(), self.Settings)
 	for _, c := range list {
-		root.AddCommand(p.newSubcommand(c, streams, args))
+		root.AddCommand(p.NewSubcommand(c, streams, args))
 	}
 	root.SetArgs(option.WithoutSeparators(root.Flags(), args))
 	return root
 }
 
-func (p *program) refuseArguments(args []string) error {
+func (p *Program) refuseArguments(args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if guess := phrase.Nearest(args[0], append(names(p.commands), "help")); guess != "" {
+	if guess := phrase.Nearest(args[0], append(Names(p.Commands), "help")); guess != "" {
 		return exit.Usagef("unknown command %s: did you mean %q?", quote.Text(args[0]), guess)
 	}
 	return exit.Usagef("unexpected argument %s: name the file with -f FILE, and write long flags with two dashes",

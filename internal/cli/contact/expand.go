@@ -1,4 +1,4 @@
-package main
+package contact
 
 import (
 	"context"
@@ -22,20 +22,20 @@ const entryMemory = 200
 
 // expansion has the entries that an argument names.
 type expansion struct {
-	base    share.Remote  // of the directory that the entries are below; the argument itself if it is no pattern
-	entries []share.Entry // with paths below base; nil if the argument is no pattern
+	Base    share.Remote  // of the directory that the entries are below; the argument itself if it is no pattern
+	Entries []share.Entry // with paths below base; nil if the argument is no pattern
 	mounted []share.Entry // the mount points below base, with service.ListAll
 }
 
-// remote returns the place of an entry.
-func (x *expansion) remote(e share.Entry) share.Remote {
-	at := x.base
+// Remote returns the place of an entry.
+func (x *expansion) Remote(e share.Entry) share.Remote {
+	at := x.Base
 	at.Path = path.Join(at.Path, e.Path)
 	return at
 }
 
-// outermost returns the first mount point on the path of an entry, which may be the entry itself, or else the entry.
-func (x *expansion) outermost(e share.Entry) share.Entry {
+// Outermost returns the first mount point on the path of an entry, which may be the entry itself, or else the entry.
+func (x *expansion) Outermost(e share.Entry) share.Entry {
 	for _, m := range x.mounted {
 		if e.Path == m.Path || strings.HasPrefix(e.Path, m.Path+"/") {
 			return m
@@ -44,30 +44,30 @@ func (x *expansion) outermost(e share.Entry) share.Entry {
 	return e
 }
 
-// expand returns the entries that an argument names. A place that exists under the name as it is written is no pattern.
+// Expand returns the entries that an argument names. A place that exists under the name as it is written is no pattern.
 // kinds is service.ListAll if it may name any kind of file, and 0 for those that can be copied.
-func (c *contact) expand(ctx context.Context, at share.Remote, kinds service.ListFlags) (expansion, error) {
+func (c *Conn) Expand(ctx context.Context, at share.Remote, kinds service.ListFlags) (expansion, error) {
 	p, err := share.ParsePattern(at.Path)
 	if err != nil && share.IsPattern(at.Path) {
 		return expansion{}, exit.Usagef("%s: %w", quote.Text(at.String()), err)
 	}
-	if !p.Several() && p.Base == placeOf(at).Path {
-		return expansion{base: at}, nil
+	if !p.Several() && p.Base == PlaceOf(at).Path {
+		return expansion{Base: at}, nil
 	}
-	_, err = c.client.List(ctx, placeOf(at), service.ListItself|kinds, func(share.Entry) error { return nil })
+	_, err = c.Client.List(ctx, PlaceOf(at), service.ListItself|kinds, func(share.Entry) error { return nil })
 	if err == nil {
-		return expansion{base: at}, nil
+		return expansion{Base: at}, nil
 	}
 	if refused, is := errors.AsType[*service.Refusal](err); !is || refused.Code != wire.AbortSource {
 		return expansion{}, err
 	}
-	x := expansion{base: at}
-	x.base.Path = p.Base
+	x := expansion{Base: at}
+	x.Base.Path = p.Base
 	if !p.Several() {
 		return x, nil
 	}
 	err = c.match(ctx, &x, p, kinds)
-	if err == nil && len(x.entries) == 0 {
+	if err == nil && len(x.Entries) == 0 {
 		err = exit.Errorf(exit.Source, "see what dma-copy ls lists there", "nothing matches %s",
 			quote.Text(at.String()))
 	}
@@ -75,18 +75,18 @@ func (c *contact) expand(ctx context.Context, at share.Remote, kinds service.Lis
 }
 
 // match finds the entries below the base of an expansion that a pattern names.
-func (c *contact) match(ctx context.Context, x *expansion, p share.Pattern, flags service.ListFlags) error {
+func (c *Conn) match(ctx context.Context, x *expansion, p share.Pattern, flags service.ListFlags) error {
 	if p.Recursive {
 		flags |= service.ListRecursive
 	}
 	bytes := 0
-	end, err := c.client.List(ctx, placeOf(x.base), flags, func(e share.Entry) error {
+	end, err := c.Client.List(ctx, PlaceOf(x.Base), flags, func(e share.Entry) error {
 		matches := e.Path != "" && p.Matches(e.Path, e.Kind == wire.EntryDirectory)
 		if !matches && !e.Mounted {
 			return nil
 		}
 		if matches {
-			x.entries = append(x.entries, e)
+			x.Entries = append(x.Entries, e)
 		}
 		if e.Mounted {
 			x.mounted = append(x.mounted, e)
@@ -99,11 +99,11 @@ func (c *contact) match(ctx context.Context, x *expansion, p share.Pattern, flag
 	if refused, is := errors.AsType[*service.Refusal](err); is && refused.Code == wire.AbortSource {
 		return nil
 	}
-	return errors.Join(err, incomplete(end))
+	return errors.Join(err, Incomplete(end))
 }
 
-// incomplete returns the error for a list that does not have everything, nil for a complete one.
-func incomplete(end service.ListEnd) error {
+// Incomplete returns the error for a list that does not have everything, nil for a complete one.
+func Incomplete(end service.ListEnd) error {
 	if end.Code == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package config
+package device
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ type located struct {
 
 // Table implements option.Settings.
 func (s *located) Table() []option.Option {
-	return append(commonOptions(&s.Logging, &s.driver), deviceOption(&s.device))
+	return append(CommonOptions(&s.Logging, &s.driver), Option(&s.device))
 }
 
 // findDevices returns the names of the driver's devices with this beginning.

@@ -1,0 +1,101 @@
+package contact
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/cli/device"
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/network"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/service"
+	"github.com/dma-copy/dma-copy/internal/ucx"
+)
+
+// networkPaths are the paths of network connections by their names.
+var networkPaths = map[device.Path]wire.Path{
+	device.PathTLS: wire.PathTLS, device.PathMessages: wire.PathMessages, device.PathRMA: wire.PathRMA,
+	device.PathTCP: wire.PathTCP,
+}
+
+// NetworkSettings returns the settings of network connections that permit some paths; none: tls, or the one that a
+// copy asks for. As a device gives up within half of the idle timeout, so does the first read of a window.
+func NetworkSettings(n Network, idleTimeout time.Duration, permitted []device.Path) network.Settings {
+	s := network.Settings{
+		TrafficClass: n.TrafficClass, UCX: UcxSettings(n, idleTimeout), ReachTime: idleTimeout / 2,
+	}
+	for _, path := range permitted {
+		s.Paths |= job.PathsOf(networkPaths[path])
+	}
+	return s
+}
+
+// UcxSettings returns the settings of UCX. What the user has not chosen of acknowledgements follows from the idle
+// timeout: an RDMA device gives up before it, so that the copy ends with a reason.
+func UcxSettings(n Network, idleTimeout time.Duration) ucx.Settings {
+	s := n.Settings
+	timeout, retries := ucx.AckFor(idleTimeout)
+	s.AckTimeout, s.AckRetries = cmp.Or(s.AckTimeout, timeout), cmp.Or(s.AckRetries, retries)
+	return s
+}
+
+// InsistOnUCX fails unless UCX loads, if the user insists on it.
+func InsistOnUCX(s device.Driver) error {
+	if s.Name != device.DriverUCX {
+		return nil
+	}
+	context, err := ucx.Open(ucx.Settings{Transports: []string{"self"}})
+	if err != nil {
+		return err
+	}
+	return context.Close()
+}
+
+// WarnOfDeviceMemory warns of --device-memory on a machine with these RDMA ports, if none is of a device with memory.
+func WarnOfDeviceMemory(n Network, ports []ucx.Port, log zerolog.Logger) {
+	if n.DeviceMemory > 0 && !slices.ContainsFunc(ports, func(p ucx.Port) bool { return !p.Software }) {
+		log.Warn().Msg("--device-memory has no effect: this machine has no RDMA device with memory of its own")
+	}
+}
+
+// Dial connects to a daemon on another machine, and authenticates both sides.
+func Dial(ctx context.Context, address string, r Reach, c service.ClientConfig) (*service.Client, error) {
+	if err := InsistOnUCX(r.Driver); err != nil {
+		return nil, err
+	}
+	if !r.Warned {
+		WarnOfDeviceMemory(r.Network, ucx.RDMAPorts(), c.Log)
+	}
+	var permitted []device.Path
+	if r.Encrypt {
+		permitted = []device.Path{device.PathTLS}
+	}
+	settings := NetworkSettings(r.Network, r.IdleTimeout, permitted)
+	settings.Bandwidth, settings.OnlyLoopback = r.Bandwidth, r.Auth == AuthNone
+	settings.RefusedAtOnce = !r.WaitGiven
+	client, err := service.DialNetwork(ctx, service.NetworkMeeting{
+		Address: address, Wait: r.Wait, Settings: settings,
+	}, c)
+	return client, unreachable(address, err)
+}
+
+// unreachable says what to do about a name that does not exist, or that is not the one of this machine.
+func unreachable(address string, err error) error {
+	if errors.Is(err, network.ErrNotLoopback) {
+		return exit.Usagef("--auth none with ucx://%s: the name has an address of another machine, where anybody "+
+			"could be the daemon: give 127.0.0.1 or [::1], or use keys", quote.Bare(address))
+	}
+	if _, unknown := errors.AsType[*net.DNSError](err); !unknown || errors.Is(err, comch.ErrPeerAbsent) {
+		return err
+	}
+	return exit.Errorf(exit.Peer, "check the name in ucx://"+address, "no daemon: %w", err)
+}

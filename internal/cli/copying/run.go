@@ -1,0 +1,131 @@
+// Package copying is what the commands that copy share: their settings and options, which entries they send, and how a
+// transfer is run, limited and reported.
+package copying
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/pprof"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/cli/device"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/placement"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// ErrDurationLimit is the cause of a context that --max-duration has ended.
+var ErrDurationLimit = exit.Errorf(exit.Limit, "raise --max-duration", "stopped by --max-duration")
+
+// Refused returns the command.refused of a command that copies. With -o json it writes the error as an event.
+func Refused(s *Settings) func(root.Streams, error) error {
+	return func(streams root.Streams, err error) error {
+		root.IgnoreSIGPIPE()
+		if s.Output == option.OutputJSON {
+			output.New(streams.Stdout, streams.Stderr, streams.Screen, s.Form, s.IsStream(), zerolog.Nop()).Fail(err)
+		}
+		return err
+	}
+}
+
+// Run carries out one copy or several, within --timeout, and reports on them. refused is why the settings are
+// refused, or nil.
+func Run(
+	ctx context.Context, streams root.Streams, s Settings, refused error, uses StreamUses, log zerolog.Logger,
+	run func(context.Context, output.Reporter) error,
+) error {
+	r := output.New(streams.Stdout, streams.Stderr, streams.Screen, s.Form, s.IsStream(), log)
+	err := cmp.Or(refused, CheckStreams(streams.Closed, s, uses))
+	if err == nil {
+		err = WithCPUProfile(s.CPUProfile, func() error {
+			ctx, cancel := root.LimitTime(ctx, s.Timeout)
+			defer cancel()
+			return run(ctx, r)
+		})
+	}
+	return output.Ended(r, log, err)
+}
+
+// Transfer makes the copy, within --max-duration, and lets the monitor sample its progress.
+func Transfer(
+	ctx context.Context, r *output.Monitor, o dmaxfer.Options,
+	run func(context.Context, dmaxfer.Options) (job.Summary, error),
+) (job.Summary, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	o.Progress = &r.Progress
+	o.Notify = func(e job.Event) {
+		if _, met := e.(job.PeerKnown); met {
+			startLimit(ctx, cancel, o.MaxDuration)
+		}
+		r.Event(e)
+	}
+	stop := r.Watch(root.ProgressRequests(ctx))
+	defer stop()
+	return run(ctx, o)
+}
+
+// startLimit cancels the copy after limit; 0 is no limit.
+func startLimit(ctx context.Context, cancel context.CancelCauseFunc, limit time.Duration) {
+	if limit == 0 {
+		return
+	}
+	timer := time.AfterFunc(limit, func() { cancel(fmt.Errorf("%w after %s", ErrDurationLimit, limit)) })
+	context.AfterFunc(ctx, func() { timer.Stop() })
+}
+
+// PathChoices are the choices of --path as a transfer knows them.
+var PathChoices = map[device.Path]job.PathChoice{
+	device.PathAuto: job.AnyPath, device.PathDMA: job.OnlyDMA, device.PathFast: job.OnlyFast,
+	device.PathTLS: job.OnlyTLS, device.PathMessages: job.OnlyMessages, device.PathRMA: job.OnlyRMA,
+	device.PathTCP: job.OnlyTCP,
+}
+
+// Options returns the options of a transfer by the settings of a copy.
+func Options(
+	s Settings, device *doca.Device, side wire.Side, data root.DataStreams, log zerolog.Logger,
+) dmaxfer.Options {
+	o := s.Options
+	o.Side, o.Device, o.Representor, o.File, o.Path = side, device, s.Representor, s.File, PathChoices[s.Path]
+	o.Wait, o.IdleTimeout, o.DryRun, o.Placement = s.Wait, s.IdleTimeout, s.DryRun, placement.Lanes{}
+	o.Stdin, o.Stdout, o.Software, o.ExitCode, o.Log = data.Stdin, data.Stdout, root.SoftwareName(), output.ExitCode,
+		log
+	return o
+}
+
+// WithCPUProfile runs work and writes its CPU profile to a file. If path is empty it only runs work.
+func WithCPUProfile(path string, work func() error) error {
+	if path == "" {
+		return work()
+	}
+	file, err := os.Create(path)
+	if err == nil {
+		err = pprof.StartCPUProfile(file)
+	}
+	if err != nil {
+		return &job.Error{
+			Kind:  job.ErrTarget,
+			Cause: fmt.Sprintf("cannot write the profile %s: %s", quote.Bare(path), disk.Reason(err)),
+			Next:  "name another file with --cpuprofile",
+		}
+	}
+	err = work()
+	pprof.StopCPUProfile()
+	if closeErr := file.Close(); closeErr != nil {
+		err = errors.Join(err, fmt.Errorf("write the profile: %w", closeErr))
+	}
+	return err
+}
