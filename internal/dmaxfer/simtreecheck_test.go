@@ -74,12 +74,18 @@ func (c *treeChecker) look(disks [2]*disktest.Memory) {
 		return
 	}
 	for _, e := range c.model.entries {
-		switch {
-		case e.unsent:
-		case e.action != job.Failed:
+		if e.unsent {
+			continue
+		}
+		if e.action != job.Failed {
 			c.accept(e.path, e.want)
-		case e.first != "" && c.fault.Kind == diskFails: // which may hide the first name: then this is not a link
+		}
+		if e.first != "" && c.fault.Kind == diskFails { // which may hide the first name: then this is a file, not a link
 			c.accept(e.path, e.is)
+			alone := *e
+			if was, existed := c.model.found(e); existed && c.model.unchanged(&alone, was) {
+				c.accept(e.path, was)
+			}
 		}
 	}
 }
