@@ -309,6 +309,6 @@ func entryAt(t *testing.T, in disk.Dir, name string) treeEntry {
 		attributes, err = file.Xattrs()
 		must(t, err)
 	}
-	e.xattr = slices.ContainsFunc(attributes, func(a disk.Xattr) bool { return a.Name == "user.kind" })
+	e.xattr = len(attributes) == 1 && attributes[0].Name == "user.kind" && string(attributes[0].Value) == "test"
 	return e
 }

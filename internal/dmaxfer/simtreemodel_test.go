@@ -271,7 +271,8 @@ func (m *treeModel) copies(needed bool) job.Action {
 
 // unchanged reports whether a file is taken for what the target has.
 func (m *treeModel) unchanged(e *modelEntry, was treeEntry) bool {
-	quick := was.mode == 0 && len(was.text) == len(e.is.text) && was.modified == e.is.modified && was.perm == e.is.perm
+	quick := was.mode == 0 && len(was.text) == len(e.is.text) && was.modified == e.is.modified &&
+		was.perm == e.is.perm && (!m.Xattrs || was.xattr == e.is.xattr)
 	if m.Checksum || m.compares && !quick {
 		return was.same(e.is)
 	}
