@@ -80,7 +80,7 @@ func (c *treeChecker) look(disks [2]*disktest.Memory) {
 		if e.action != job.Failed {
 			c.accept(e.path, e.want)
 		}
-		if e.first != "" && c.fault.Kind == diskFails { // which may hide the first name: then this is a file, not a link
+		if e.first != "" && c.fault.Kind == diskFails { // which may hide the first name of a file
 			c.accept(e.path, e.is)
 			alone := *e
 			if was, existed := c.model.found(e); existed && c.model.unchanged(&alone, was) {

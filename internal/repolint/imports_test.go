@@ -43,6 +43,8 @@ var layers = []layer{
 	{packages: []string{"internal/service"}},
 	{packages: []string{"internal/dmaxfer", "internal/ping"}, independent: true},
 	{packages: []string{"internal/dmaxfer/native", "internal/dmaxfer/reference"}, independent: true},
+	{packages: []string{"internal/dmaxfer/native/send", "internal/dmaxfer/native/receive"}, independent: true},
+	{packages: []string{"internal/dmaxfer/native/role"}},
 	{packages: []string{"internal/network"}},
 	{packages: []string{"internal/dmaxfer/window"}},
 	{packages: []string{"internal/secure"}},
@@ -50,7 +52,7 @@ var layers = []layer{
 	{packages: []string{"internal/share"}},
 	{packages: []string{
 		"internal/dmaxfer/job", "internal/dmaxfer/pump", "internal/dmaxfer/tree", "internal/dmaxfer/disk",
-		"internal/dmaxfer/digest",
+		"internal/dmaxfer/digest", "internal/dmaxfer/target",
 	}},
 	{packages: []string{negotiatePackage}},
 	{packages: []string{negotiatePackage + "/service"}},

@@ -10,6 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/quantity"
@@ -168,7 +169,7 @@ func checkDeviceMemory(found inventory.Network, size int64) finding {
 
 // lockedByRDMA is what a copy over RDMA locks at most, in bytes: a window, buffers of that size, and a worker for each
 // lane.
-const lockedByRDMA = 2*role.DefaultWindow + role.MaxLanes*ucx.WorkerMemoryRDMA
+const lockedByRDMA = 2*window.DefaultWindow + role.MaxLanes*ucx.WorkerMemoryRDMA
 
 // The parts of a ToS byte.
 const (

@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/probe"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -53,7 +53,7 @@ func examineDevices(m machine, s config.Doctor) []finding {
 		findings = append(findings, checkEachDevice(selected(found.Devices, s.Device))...)
 		findings = append(findings, checkRepresentors(found.Devices, s))
 		if found.Driver.Hardware {
-			findings = append(findings, checkMemlock(m, role.DefaultWindow,
+			findings = append(findings, checkMemlock(m, window.DefaultWindow,
 				"enough for a DPU; a host locks the whole file"), checkVerbs(m))
 		}
 		findings = append(findings, checkPlacement(m, found, s)...)

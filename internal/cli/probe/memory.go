@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
@@ -250,9 +250,9 @@ func memoryInUse(t *trial) string {
 	return "refused until the copy has completed"
 }
 
-// window registers as much memory as a copy does at most by default, and exports it.
-func window(t *trial) string {
-	region, err := t.Device.Alloc(role.DefaultWindow, doca.LocalWrite|doca.RemoteWrite)
+// wholeWindow registers as much memory as a copy does at most by default, and exports it.
+func wholeWindow(t *trial) string {
+	region, err := t.Device.Alloc(window.DefaultWindow, doca.LocalWrite|doca.RemoteWrite)
 	t.check(err)
 	t.use(region.Close)
 	descriptor, err := region.Export()
@@ -263,7 +263,7 @@ func window(t *trial) string {
 	if limit := int(t.Device.Info().MaxMessage) - 24; len(descriptor) > limit {
 		t.differs("the descriptor has %d bytes, and a message space for %d", len(descriptor), limit)
 	}
-	return fmt.Sprintf("%s; descriptor of %d bytes", quantity.Bytes(role.DefaultWindow), len(descriptor))
+	return fmt.Sprintf("%s; descriptor of %d bytes", quantity.Bytes(window.DefaultWindow), len(descriptor))
 }
 
 // severalEngines has four engines copy at the same time.

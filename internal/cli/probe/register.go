@@ -70,7 +70,7 @@ var register = [...]assumption{
 	{"memory-in-use", either, memoryInUse, "doca", guideCore,
 		"a registration cannot end while a task uses it",
 		"an error in a copy could touch memory that is used for something else; please report it"},
-	{"window", host, window, "dmaxfer/native, negotiate", guideCore,
+	{"window", host, wholeWindow, "dmaxfer/native, negotiate", guideCore,
 		"the default window can be registered, and its descriptor fits in a message",
 		"copies by DMA fail: raise the limit on locked memory, or give a smaller --chunk and --depth"},
 	{"several-engines", either, severalEngines, "dmaxfer/native", guideDMA,

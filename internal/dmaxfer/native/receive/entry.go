@@ -10,6 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/target"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
@@ -69,12 +70,12 @@ type entry struct {
 
 	mu         sync.Mutex
 	state      state
-	own        *tree.Entry // in a comparison of trees: what this side has in its place; nil: nothing
-	target     target      // nil where in is
-	prefix     int64       // bytes from the beginning that are stored
-	end        *end        // nil until the sender has read all of it
-	permits    int64       // of limits.files
-	attributed int64       // permits of limits.fileAttributes or otherAttributes
+	own        *tree.Entry   // in a comparison of trees: what this side has in its place; nil: nothing
+	target     target.Target // nil where in is
+	prefix     int64         // bytes from the beginning that are stored
+	end        *end          // nil until the sender has read all of it
+	permits    int64         // of limits.files
+	attributed int64         // permits of limits.fileAttributes or otherAttributes
 }
 
 // end is what the sender has read of a file.
@@ -186,14 +187,14 @@ func (e *entry) keepPermits(from *weighted.Weighted, permits int64, of *int64) (
 }
 
 // open sets what the content in chunks is written to.
-func (e *entry) open(t target, in *pump.Incoming) {
+func (e *entry) open(t target.Target, in *pump.Incoming) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.target, e.in = t, in
 }
 
 // opened returns the target; nil if there is none. It may be called while another goroutine opens it.
-func (e *entry) opened() target {
+func (e *entry) opened() target.Target {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.target

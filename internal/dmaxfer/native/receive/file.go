@@ -4,10 +4,13 @@ import (
 	"context"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/target"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // files stores the files that come in chunks, and gives them their final names. This file is the life of one of them,
@@ -64,21 +67,52 @@ func (f *files) need(ctx context.Context, e *entry, change native.Change) error 
 
 // prepare opens and preallocates the target of a file, and finds what an earlier transfer has left of it.
 func (f *files) prepare(ctx context.Context, e *entry) error {
-	t, err := openTarget(ctx, f.t.Params, e)
+	t, err := f.open(ctx, e)
 	if err != nil {
 		return err
 	}
-	e.resume, e.dropped = t.resumable()
+	e.resume, e.dropped = t.Resumable()
 	in := pump.NewIncoming(t, f.t.Params.Plan.Digest, int(f.t.Params.Plan.Depth))
 	in.Moved = func(chunk pump.Chunk, prefix int64) error { return f.stored(e, chunk, prefix) }
 	in.Failed = func(err error) error { return f.results.fail(e, err) }
 	e.open(t, in)
-	err = t.allocate(ctx)
-	for _, sentence := range t.warnings() {
+	err = t.Allocate(ctx)
+	for _, sentence := range t.Warnings() {
 		f.t.Stats.Notify(job.Warned{Text: sentence})
 	}
-	in.SerialWrites = !t.concurrent()
+	in.SerialWrites = !t.Concurrent()
 	return err
+}
+
+// open opens what the plan wants written.
+func (f *files) open(ctx context.Context, e *entry) (target.Target, error) {
+	c, plan, known := f.t.Params.Config, &f.t.Params.Plan, e.size != job.Unknown
+	switch {
+	case c.File.Discards:
+		return target.Discarding{}, nil
+	case c.File.Stream:
+		return target.OpenStream(ctx, c.File.OpenOutput, c.Progress)
+	}
+	wanted := disk.Wanted{
+		Size: max(e.size, 0), Known: known,
+		Modified: e.meta.Modified, Identity: e.identity,
+		Digest:    byte(plan.Digest),
+		Overwrite: plan.Overwrite, Backup: c.Backup, Resume: !c.NoResume, Sparse: plan.Sparse,
+		Fill:        f.t.Params.Layout().Lanes > 1,
+		WriteBehind: plan.Durability != wire.DurabilityNone,
+		Preserve:    disk.Preserve{Mode: known, Times: known, Owner: known && plan.Owner, Xattrs: plan.XAttr},
+	}
+	var partial *disk.Partial
+	var err error
+	if e.directory != nil {
+		partial, err = e.directory.of.Partial(e.name, wanted)
+	} else {
+		partial, err = disk.OpenPartial(c.File.FS, c.File.Name, wanted)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return target.OfFile(partial, plan, known, c.Progress), nil
 }
 
 // stored follows a chunk, one at a time for each file. The length of a stream shows only here.
@@ -87,7 +121,7 @@ func (f *files) stored(e *entry, chunk pump.Chunk, prefix int64) error {
 		return job.OverLimit(f.t.Params.Config.File.Path, prefix, limit)
 	}
 	f.t.Stats.ChunkMoved(e.resume, chunk)
-	if err := e.target.advance(prefix); err != nil {
+	if err := e.target.Advance(prefix); err != nil {
 		return f.results.fail(e, err)
 	}
 	if e.stores(prefix) {
@@ -121,7 +155,7 @@ func (f *files) verify(ctx context.Context, e *entry) role.Call {
 	sum := e.in.Sum()
 	err := f.compare(e, sum)
 	if err == nil {
-		err = e.target.finish(ctx, sum, e.meta)
+		err = e.target.Finish(ctx, sum, e.meta)
 	}
 	return func(ctx context.Context) error {
 		if err != nil {
@@ -158,7 +192,7 @@ func (f *files) rename(ctx context.Context, e *entry) error {
 	e.enter(committing)
 	f.renames++
 	f.t.Link.Run(ctx, func(context.Context) role.Call {
-		err := e.target.commit()
+		err := e.target.Commit()
 		if err == nil {
 			f.results.commit(e)
 		}

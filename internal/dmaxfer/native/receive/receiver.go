@@ -366,7 +366,7 @@ func (r *Receiver) Close(failed error) (kept job.Kept, err error) {
 		switch {
 		case t == nil:
 		case failed != nil && !worthless(failed):
-			bytes, lost := t.keep()
+			bytes, lost := t.Keep()
 			kept = job.Kept{Bytes: kept.Bytes + bytes, Lost: lost}
 		default:
 			errs = append(errs, endTarget(r.t.Params, t, failed))
@@ -381,7 +381,7 @@ func (r *Receiver) Close(failed error) (kept job.Kept, err error) {
 func (r *Receiver) Abandon(failed error) (kept job.Kept) {
 	for e := range r.unfinished {
 		if t := e.opened(); t != nil {
-			kept.Bytes += t.abandon(!worthless(failed))
+			kept.Bytes += t.Abandon(!worthless(failed))
 		}
 	}
 	return kept

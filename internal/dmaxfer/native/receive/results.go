@@ -9,6 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/target"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
@@ -138,10 +139,10 @@ func (r *results) decided(e *entry, action job.Action, err error) {
 }
 
 // endTarget ends a target that is not committed.
-func endTarget(p *role.Params, of target, failed error) error {
+func endTarget(p *role.Params, of target.Target, failed error) error {
 	if worthless(failed) || p.Config.NoResume {
-		return of.discard()
+		return of.Discard()
 	}
-	_, _ = of.keep()
+	_, _ = of.Keep()
 	return nil
 }

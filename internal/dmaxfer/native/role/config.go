@@ -2,6 +2,7 @@ package role
 
 import (
 	"crypto/rand"
+	"math"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -93,7 +94,7 @@ type Placement interface {
 
 // Hello returns what this side has and wishes.
 func (c *Config) Hello() native.Hello {
-	chunk, depth := c.window(0, c.sizing())
+	chunk, depth := c.choice().For(0)
 	h := native.Hello{
 		Digest: c.digest(), Durability: c.Durability, Flags: c.flags(),
 		Chunk: chunk, Depth: depth, Software: c.Software, Word: c.Word, Location: c.Location,
@@ -168,4 +169,42 @@ func PathsOf(flags native.Flags) job.Paths {
 		}
 	}
 	return p
+}
+
+// Proposal returns the chunk, in bytes, and the depth of the window that a side proposes which does not initiate, such
+// as the DPU, whose engine copies. It depends on the size of the file: hostSize is what the DPU knows of the host's.
+func (c *Config) Proposal(hostSize uint64) (chunk, depth uint32) {
+	size, choice := int64(min(hostSize, math.MaxInt64)), c.choice()
+	if c.Kept {
+		return choice.For(0)
+	}
+	if c.File.Stream || c.digest().Ordered() {
+		choice.Shared = false // its only lane does not share a CPU with the host's
+	}
+	if c.File.Source != nil {
+		size = c.File.Source.Info().Size
+	}
+	return choice.For(size)
+}
+
+func (c *Config) choice() window.Choice {
+	traits := c.traits()
+	return window.Choice{
+		Chunk: c.Chunk, Depth: int64(c.Depth), Initiates: c.Side.Initiates(), Traits: traits, Limit: c.slowestLimit(),
+		Shared: !traits.Distant && c.Placement != nil && c.Placement.Lanes(MaxLanes) != nil,
+	}
+}
+
+// slowestLimit returns the lowest of the bandwidth limits, in bytes per second; 0 if there is none.
+func (c *Config) slowestLimit() int64 {
+	limit := max(c.Bandwidth, 0)
+	for _, l := range c.Limiters {
+		if l.Limit() == rate.Inf {
+			continue
+		}
+		if own := max(int64(l.Limit()), 1); limit == 0 || own < limit {
+			limit = own
+		}
+	}
+	return limit
 }

@@ -17,6 +17,26 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
+// The sizes of a transfer apart from its window, in bytes.
+const (
+	// maxBatch is how many bytes of chunks one message announces or acknowledges at most.
+	maxBatch = 4 << 20
+
+	// smallFile is the size below which a file is transferred before pinning its lanes could pay.
+	smallFile = 16 << 20
+
+	// smallestHole is the size below which a sparse file is sent without its holes.
+	smallestHole = 64 << 10
+
+	// MaxAttributes is how many bytes of extended attributes a receiver holds of needed files, and of directories and
+	// symlinks that it has not planned yet, each; and how many a sender holds of entries that it has found.
+	MaxAttributes = 16 << 20
+)
+
+// MaxLanes is how many goroutines move units, unless Config.Lanes says otherwise. A third one finds nothing that
+// the two others leave idle.
+const MaxLanes = 2
+
 // Params are what follows for this side from its Config and from the plan that both sides have agreed upon. They do not
 // change during the transfer.
 type Params struct {

@@ -2,7 +2,6 @@ package send
 
 import (
 	"context"
-	"io"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -29,7 +28,9 @@ func sumOf(ctx context.Context, p *role.Params, e *entry) (digest.Sum, error) {
 }
 
 func sumOfSource(ctx context.Context, p *role.Params, s *disk.Source, by digest.Algorithm) (digest.Sum, error) {
-	sum, _, err := digest.Of(ctx, by, &sourceReader{source: s, progress: p.Config.Progress})
+	sum, _, err := digest.Of(ctx, by, job.NewReader(s, s.Info().Size, func(int64) {
+		p.Config.Progress.Touch()
+	}))
 	return sum, err
 }
 
@@ -42,25 +43,4 @@ func verifySource(ctx context.Context, p *role.Params, s *disk.Source, sum diges
 		again, err := sumOfSource(ctx, p, s, sum.Algorithm())
 		return again == sum, err
 	})
-}
-
-// sourceReader reads a source from its beginning, and reports its progress.
-type sourceReader struct {
-	source   *disk.Source
-	progress *job.Progress
-	offset   int64
-}
-
-// Read implements io.Reader.
-func (r *sourceReader) Read(p []byte) (int, error) {
-	n := min(int64(len(p)), r.source.Info().Size-r.offset)
-	if n == 0 {
-		return 0, io.EOF
-	}
-	if err := r.source.ReadAt(p[:n], r.offset); err != nil {
-		return 0, err
-	}
-	r.offset += n
-	r.progress.Touch()
-	return int(n), nil
 }

@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/target"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
-	"github.com/rs/zerolog"
 )
 
 // Sender is the role of the side that has the file or the tree. The owner of the transfer uses it.
@@ -245,7 +247,7 @@ func (s *Sender) Flush(ctx context.Context) error {
 func (s *Sender) Grace() time.Duration {
 	plan, grace := &s.t.Params.Plan, s.t.Params.ChunkGrace()
 	if plan.StreamTarget { // which may stall for an idle timeout between any two steps
-		grace = max(grace, s.t.Params.Config.IdleTimeout*time.Duration(plan.Chunk/role.StreamStep))
+		grace = max(grace, s.t.Params.Config.IdleTimeout*time.Duration(plan.Chunk/target.Step))
 	}
 	unflushed := s.unflushed()
 	if open := s.t.Session.Undecided(); open > 0 && plan.Tree || unflushed > 0 {

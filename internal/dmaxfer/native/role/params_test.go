@@ -1,7 +1,6 @@
 package role
 
 import (
-	"math"
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -13,76 +12,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"golang.org/x/time/rate"
 )
-
-// With a bandwidth limit chunks are so small that the peer sees progress, unless they could not be smaller.
-func TestPacedChunksAreSmall(t *testing.T) {
-	for bandwidth, want := range map[int64]uint32{
-		0: 512 << 10, 1 << 30: 512 << 10, 2 << 20: 256 << 10, 100_000: 8192, 1: wire.MinChunk,
-	} {
-		c := Config{Side: wire.DPU, Bandwidth: bandwidth}
-		if got, _ := c.window(0, sizing{}); got != want {
-			t.Errorf("at %d bytes per second chunks have %d bytes, not %d", bandwidth, got, want)
-		}
-	}
-}
-
-// The DPU has small windows for small files. A side that was given a chunk or a depth proposes that, and the host
-// leaves the choice to the DPU.
-func TestSmallFilesGetSmallWindows(t *testing.T) {
-	const unknown = 0
-	dpu, host := Config{Side: wire.DPU}, Config{Side: wire.Host}
-	for _, c := range []struct {
-		config       Config
-		size         int64
-		chunk, depth uint32
-	}{
-		{dpu, unknown, 512 << 10, 16},
-		{dpu, 1, 64 << 10, 8},
-		{dpu, 2 << 20, 64 << 10, 8},
-		{dpu, 60 << 20, 128 << 10, 8},
-		{dpu, 64 << 20, 256 << 10, 8},
-		{dpu, 1 << 30, 512 << 10, 8},
-		{dpu, 2 << 30, 512 << 10, 16},
-		{dpu, math.MaxInt64, 512 << 10, 16},
-		{host, 2 << 20, 2 << 20, 32},
-		{Config{Side: wire.DPU, Chunk: 1 << 20}, 64 << 20, 1 << 20, 8},
-		{Config{Side: wire.DPU, Depth: 4}, 1 << 30, 512 << 10, 4},
-		{Config{Side: wire.DPU, Depth: 1 << 20}, 1 << 30, 512 << 10, wire.MaxDepth},
-	} {
-		if chunk, depth := c.config.window(c.size, sizing{}); chunk != c.chunk || depth != c.depth {
-			t.Errorf("%s, chunk %d and depth %d asked for, %d bytes: %d slots of %d bytes",
-				c.config.Side, c.config.Chunk, c.config.Depth, c.size, depth, chunk)
-		}
-	}
-	distant := sizing{Traits: window.Traits{Distant: true}}
-	for size, want := range map[int64][2]uint32{
-		unknown: {1 << 20, 32}, 2 << 20: {64 << 10, 8}, 1 << 30: {1 << 20, 32},
-	} {
-		if chunk, depth := dpu.window(size, distant); chunk != want[0] || depth != want[1] {
-			t.Errorf("a distant device and %d bytes: %d slots of %d bytes", size, depth, chunk)
-		}
-	}
-	connected := sizing{Traits: window.Traits{
-		Sizes: window.Sizes{Smallest: 512 << 10, Largest: 2 << 20, Chunks: 32, Depth: 4},
-	}}
-	for size, want := range map[int64][2]uint32{
-		unknown: {2 << 20, 4}, 1: {512 << 10, 4}, 32 << 20: {1 << 20, 4}, math.MaxInt64: {2 << 20, 4},
-	} {
-		if chunk, depth := dpu.window(size, connected); chunk != want[0] || depth != want[1] {
-			t.Errorf("a network connection and %d bytes: %d slots of %d bytes", size, depth, chunk)
-		}
-	}
-	for size, want := range map[int64][2]uint32{
-		2 << 20: {64 << 10, 4}, 64 << 20: {512 << 10, 4}, 4 << 30: {1 << 20, 4},
-	} {
-		if chunk, depth := dpu.window(size, sizing{shared: true}); chunk != want[0] || depth != want[1] {
-			t.Errorf("lanes that share CPUs and %d bytes: %d slots of %d bytes", size, depth, chunk)
-		}
-	}
-	if got, _ := dpu.window(unknown, sizing{Traits: window.Traits{Largest: 100_000}}); got != 64<<10 {
-		t.Errorf("a device that copies 100,000 bytes at once gets slots of %d", got)
-	}
-}
 
 // Where a chunk may take long each has a message of its own, and elsewhere a message stands for at most maxBatch.
 func TestBatches(t *testing.T) {
@@ -201,7 +130,7 @@ func TestPinning(t *testing.T) {
 		if got := agreed.Pinning(c.size); (got != nil) != c.pinned {
 			t.Errorf("%s: pinned by %v", name, got)
 		}
-		if got := agreed.Config.sizing().shared; got != (c.placement != nil && !c.distant) {
+		if got := agreed.Config.choice().Shared; got != (c.placement != nil && !c.distant) {
 			t.Errorf("%s: CPUs are shared: %t", name, got)
 		}
 	}
@@ -216,20 +145,6 @@ func TestLanesOfAConnection(t *testing.T) {
 		}
 		if got := agreed.Layout().Lanes; got != want {
 			t.Errorf("%d per connection: %d lanes, not %d", limit, got, want)
-		}
-	}
-}
-
-// The window keeps to what the device can have in flight, whatever was asked for.
-func TestDepthOfADevice(t *testing.T) {
-	for _, asked := range []int{0, 3, 64} {
-		c := Config{Side: wire.Host, Depth: asked}
-		want := uint32(5)
-		if asked == 3 {
-			want = 3
-		}
-		if got := c.depth(0, 4096, sizing{Traits: window.Traits{Deepest: 5}}); got != want {
-			t.Errorf("%d slots were asked for: got %d", asked, got)
 		}
 	}
 }
@@ -269,14 +184,14 @@ func TestChunkOfLimitedTransfer(t *testing.T) {
 		limiters  []*rate.Limiter
 		want      uint32
 	}{
-		{0, nil, hostChunk},
-		{0, []*rate.Limiter{rate.NewLimiter(rate.Inf, 0)}, hostChunk},
+		{0, nil, 2 << 20},
+		{0, []*rate.Limiter{rate.NewLimiter(rate.Inf, 0)}, 2 << 20},
 		{0, []*rate.Limiter{rate.NewLimiter(1<<20, 1<<20)}, 128 << 10},
 		{1 << 19, []*rate.Limiter{rate.NewLimiter(1<<20, 1<<20)}, 64 << 10},
 		{1 << 30, []*rate.Limiter{rate.NewLimiter(1<<20, 1<<20), rate.NewLimiter(1<<18, 1<<18)}, 32 << 10},
 	} {
-		c := Config{Bandwidth: test.bandwidth, Limiters: test.limiters}
-		if got := c.chunk(0, sizing{}); got != test.want {
+		c := Config{Bandwidth: test.bandwidth, Limiters: test.limiters, Memory: device{}}
+		if got, _ := c.choice().For(0); got != test.want {
 			t.Errorf("%d and %d limiters: chunks of %d bytes, want %d",
 				test.bandwidth, len(test.limiters), got, test.want)
 		}
