@@ -26,8 +26,6 @@
 //   - A sleeping Consumer or Producer has one that watches for the end of the connection. It ends with the sleep, uses
 //     channels only, and is not waited for.
 //
-// An Engine has none.
-//
 // Memory: a Close that cannot be sure that the device has released memory returns an error and keeps the memory. A leak
 // is better than a device that writes into memory that is reused.
 //

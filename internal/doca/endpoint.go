@@ -72,10 +72,10 @@ func newEndpoint(abi cabi.ABI, channel cabi.Channel, waiter *waiter, config Chan
 	e := &endpoint{
 		abi: abi, channel: channel, config: config, commands: commands{waiter: waiter}, finished: make(chan struct{}),
 		connections: connections{open: map[cabi.Connection]*Connection{}},
-		sending:     sendQueue{limit: config.sendLimit(), inFlight: map[uint64]*send{}},
-	}
-	e.sending.submit = func(to cabi.Connection, message []byte, tag uint64) error {
-		return e.abi.ChannelSend(e.channel, to, message, tag)
+		sending: sendQueue{limit: config.sendLimit(), inFlight: map[uint64]*send{},
+			submit: func(to cabi.Connection, message []byte, tag uint64) error {
+				return abi.ChannelSend(channel, to, message, tag)
+			}},
 	}
 	if config.Polled {
 		e.pollers = &pollers{e}
@@ -123,17 +123,18 @@ func (e *endpoint) run() {
 
 // progress executes commands and polls DOCA. It reports whether there were commands or events.
 func (e *endpoint) progress() bool {
-	commands := e.commands.take()
-	e.execute(commands)
-	return e.poll() || len(commands) > 0
+	executed := e.execute()
+	return e.poll() || executed
 }
 
-func (e *endpoint) execute(commands []func()) {
+func (e *endpoint) execute() bool {
+	commands := e.commands.take()
 	for _, command := range commands {
 		if err := protect(func() error { command(); return nil }); err != nil {
 			e.fail(err)
 		}
 	}
+	return len(commands) > 0
 }
 
 // poll handles events of DOCA unless an inbox is full: then messages stay in DOCA's queue, which slows the peer down.
@@ -173,39 +174,34 @@ func (e *endpoint) handle(event *cabi.Event) {
 }
 
 func (e *endpoint) dispatch(event *cabi.Event) error {
-	c := e.connections.open[event.Connection]
 	switch event.Kind {
 	case cabi.Connected:
 		return e.connected(event)
 	case cabi.Disconnected:
 		e.disconnected(event.Connection, ErrDisconnected)
 	case cabi.StateChanged:
-		e.stateChanged(event.State)
+		if event.State == cabi.Stopping || event.State == cabi.Idle {
+			e.disconnectAll(ErrDisconnected)
+		}
+		if event.State == cabi.Idle {
+			e.owner.idle()
+		}
 	case cabi.Sent:
 		e.sending.sent(event)
 	case cabi.Message:
-		if c != nil {
+		if c := e.connections.open[event.Connection]; c != nil {
 			return e.deliver(c, append([]byte(nil), e.abi.ChannelBytes(e.channel, event)...))
 		}
 	case cabi.NewConsumer:
-		if c != nil {
+		if c := e.connections.open[event.Connection]; c != nil {
 			c.peers.add(uint32(event.Tag))
 		}
 	case cabi.ExpiredConsumer:
-		if c != nil {
+		if c := e.connections.open[event.Connection]; c != nil {
 			c.peers.remove(uint32(event.Tag))
 		}
 	}
 	return nil
-}
-
-func (e *endpoint) stateChanged(state cabi.ContextState) {
-	if state == cabi.Stopping || state == cabi.Idle {
-		e.disconnectAll(ErrDisconnected)
-	}
-	if state == cabi.Idle {
-		e.owner.idle()
-	}
 }
 
 // sleep waits for DOCA or a command. Events that arrived before DOCA was armed are found by another poll.
@@ -233,7 +229,8 @@ func (e *endpoint) sleep() error {
 
 // sleepUntil sleeps until a wakeup, or until a time; zero: without limit.
 func (e *endpoint) sleepUntil(until time.Time) error {
-	defer e.pollers.lend()()
+	e.pollers.lend()
+	defer e.pollers.takeBack()
 	return e.commands.waiter.wait(until)
 }
 

@@ -77,7 +77,7 @@ func (e *endpoint) tryEnd() bool {
 	e.disconnectAll(ErrClosed)
 	e.sending.failAll(ErrClosed)
 	e.commands.close()
-	e.execute(e.commands.take())
+	e.execute()
 	return true
 }
 

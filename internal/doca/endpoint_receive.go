@@ -21,10 +21,8 @@ func newInbox(config ChannelConfig) inbox {
 	if config.Clients > 0 {
 		limit = min(unreadBeforeAnswer, limit)
 	}
-	return inbox{
-		messages: make(chan []byte, config.unread+pollBatch+config.ReceiveQueue), arrived: make(chan struct{}, 1),
-		limit: limit,
-	}
+	space := config.unread + pollBatch + config.ReceiveQueue
+	return inbox{messages: make(chan []byte, space), arrived: make(chan struct{}, 1), limit: limit}
 }
 
 func (i *inbox) full() bool { return len(i.messages) >= i.limit }

@@ -5,13 +5,17 @@ package doca
 // its lock for as long as it sleeps. On a nil *pollers all methods leave the work to run.
 type pollers struct{ endpoint *endpoint }
 
-// lend is called by run before it sleeps. It returns what run calls when it wakes.
-func (p *pollers) lend() (takeBack func()) {
-	if p == nil {
-		return func() {}
+// lend is called by run before it sleeps, and takeBack when it wakes.
+func (p *pollers) lend() {
+	if p != nil {
+		p.endpoint.running.Unlock()
 	}
-	p.endpoint.running.Unlock()
-	return p.endpoint.running.Lock
+}
+
+func (p *pollers) takeBack() {
+	if p != nil {
+		p.endpoint.running.Lock()
+	}
 }
 
 // try does work of run. It reports false, and does nothing, if run or another poller works, which may not have seen

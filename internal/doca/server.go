@@ -52,11 +52,9 @@ func (s *Server) connected(c *Connection) {
 	}
 }
 
-// notConnected implements owner. A server is connected whenever DOCA says so.
+// notConnected implements owner, as idle does. Both are about the start of a client.
 func (*Server) notConnected(err error) error { return err }
-
-// idle implements owner.
-func (*Server) idle() {}
+func (*Server) idle()                        {}
 
 // offer queues the connection for Accept. If the queue is full, it drops those that have ended: clients that come and
 // go must not keep others out.
