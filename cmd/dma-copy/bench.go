@@ -348,7 +348,7 @@ func (b *benchRun) measurer(c *contact.Conn, path wire.Path, direction protocol.
 		refused, isRefused := errors.AsType[*protocol.Refusal](err)
 		lacking := errors.Is(err, job.ErrCapability) || errors.Is(err, wire.ErrNoPath)
 		switch {
-		case err != nil && ctx.Err() == nil && output.ExitCode(err) == exit.Limit:
+		case err != nil && ctx.Err() == nil && exit.Code(err) == exit.Limit:
 			cases := fmt.Sprintf("%s x %d, lanes %d: ", quantity.Bytes(uint64(of.Chunk)), of.Depth, of.Lanes)
 			b.limit = b.skip(c, of.From, path, cases, err)
 			err = bench.ErrSkipped
@@ -364,7 +364,7 @@ func (b *benchRun) options(of wire.Side) dmaxfer.Options {
 	return dmaxfer.Options{
 		Side: of, Path: copying.PathChoices[b.settings.Path], Placement: placement.Lanes{},
 		Software:    root.SoftwareName(),
-		IdleTimeout: b.settings.IdleTimeout, ExitCode: output.ExitCode, Log: b.log,
+		IdleTimeout: b.settings.IdleTimeout, Log: b.log,
 	}
 }
 

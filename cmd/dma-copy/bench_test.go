@@ -17,7 +17,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
@@ -58,7 +57,7 @@ func TestBenchRemovesItsCopy(t *testing.T) {
 	keep, in, file := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, []byte("content"), 0o600))
 	server, err := service.NewServer(service.ServerConfig{
-		Key: key, AuthNone: true, Copy: dmaxfer.Options{Software: "test 1", ExitCode: output.ExitCode},
+		Key: key, AuthNone: true, Copy: dmaxfer.Options{Software: "test 1"},
 		Shares: []share.Share{
 			{Name: "keep", Path: keep, Access: share.Write, NoOverwrite: true},
 			{Name: "in", Path: in, Access: share.Write},
@@ -82,7 +81,7 @@ func TestBenchRemovesItsCopy(t *testing.T) {
 		at: protocol.Place{Share: "keep"}, report: &bench.Report{},
 	}
 	c := &contact.Conn{Client: client, Side: &device.Side{Is: wire.Host}}
-	if err := b.wholeCopy(t.Context(), c); output.ExitCode(err) != exit.Refused {
+	if err := b.wholeCopy(t.Context(), c); exit.Code(err) != exit.Refused {
 		t.Errorf("got %v", err)
 	}
 	b.at.Share = "in"
@@ -114,7 +113,7 @@ func TestBenchShare(t *testing.T) {
 	if s := shares[0]; filepath.Dir(s.Path) != dir || s.Access != share.Write {
 		t.Errorf("serves %s", s)
 	}
-	if _, err = temporaryShare(filepath.Join(dir, "none")); output.ExitCode(err) != exit.Target {
+	if _, err = temporaryShare(filepath.Join(dir, "none")); exit.Code(err) != exit.Target {
 		t.Errorf("got %v", err)
 	}
 }
@@ -132,7 +131,7 @@ func TestBenchIsRefused(t *testing.T) {
 		"bench -p 03:00.1 -r b1:00.1 --driver soft --plot x": "--plot is for the side that measures",
 	} {
 		got := invoke(nil, words(line)...)
-		if output.ExitCode(got.err) != 3 || !strings.Contains(fmt.Sprint(got.err), want) {
+		if exit.Code(got.err) != 3 || !strings.Contains(fmt.Sprint(got.err), want) {
 			t.Errorf("%s: %v", line, got.err)
 		}
 	}

@@ -275,7 +275,7 @@ func (b *collection) peers(ctx context.Context, own []bundle.Part) []bundle.Part
 	var absent error
 	findings := part("doctor-peer.json", "findings of doctor --probe --peer", func(w io.Writer) error {
 		err := b.examineDevice(ctx, w, true)
-		if output.ExitCode(err) == exit.Peer {
+		if exit.Code(err) == exit.Peer {
 			absent = err
 		}
 		return err

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 // bundleOf returns the parts of an archive by the last element of their names, below the only directory.
@@ -128,7 +128,7 @@ func TestBundleReplacesNothing(t *testing.T) {
 	variables := inBundleDirectory(t)
 	writeTestFile(t, "report.tar.gz", "the user's own")
 	got := invoke(variables, "bundle", "report.tar.gz")
-	if code := output.ExitCode(got.err); code != 5 {
+	if code := exit.Code(got.err); code != 5 {
 		t.Errorf("exit code %d, want 5: %v", code, got.err)
 	}
 	if content, err := os.ReadFile("report.tar.gz"); err != nil || string(content) != "the user's own" {
@@ -154,7 +154,7 @@ func TestBundleIsListedOnly(t *testing.T) {
 func TestBundleWithoutTheNamedLog(t *testing.T) {
 	variables := inBundleDirectory(t)
 	got := invoke(variables, "bundle", "--log-file", "absent")
-	if code := output.ExitCode(got.err); code != 4 || !strings.Contains(got.err.Error(), "absent") {
+	if code := exit.Code(got.err); code != 4 || !strings.Contains(got.err.Error(), "absent") {
 		t.Errorf("exit code %d, want 4: %v", code, got.err)
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {

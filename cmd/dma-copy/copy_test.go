@@ -43,13 +43,11 @@ func TestOptionsOfTrees(t *testing.T) {
 	}
 }
 
-// optionsOf returns the options of a transfer for a command line, without functions, which cannot be compared.
+// optionsOf returns the options of a transfer for a command line.
 func optionsOf(t *testing.T, line string) dmaxfer.Options {
 	t.Helper()
 	s := mustRun(t, nil, words(line)...)
-	o := copying.Options(s, nil, wire.Host, root.DataStreams{}, zerolog.Nop())
-	o.ExitCode = nil
-	return o
+	return copying.Options(s, nil, wire.Host, root.DataStreams{}, zerolog.Nop())
 }
 
 // The time of --max-duration starts when both sides know each other, however long one has waited for the other.

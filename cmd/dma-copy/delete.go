@@ -28,7 +28,7 @@ func (t *transfers) mirrorDirectory(ctx context.Context, e config.Ends) error {
 	}
 	t.newMirror()
 	err := t.copyAll(ctx, []config.Ends{e})
-	if output.ExitCode(err) == exit.SomeFailed && !t.settings.DryRun {
+	if exit.Code(err) == exit.SomeFailed && !t.settings.DryRun {
 		err = t.clearAndCopyAgain(ctx, e, err)
 	}
 	if err == nil {

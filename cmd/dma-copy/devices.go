@@ -9,7 +9,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -48,7 +47,7 @@ func listDevices(streams root.Streams, s config.Devices, driver *doca.Driver) er
 		return err
 	}
 	if len(found.Devices) == 0 {
-		return exit.Errorf(exit.Device, output.HintDoctor, "no device found: %s",
+		return exit.Errorf(exit.Device, doca.HintDoctor, "no device found: %s",
 			inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version()))
 	}
 	if err := inventory.Write(streams.Stdout, found, s.Output); err != nil {

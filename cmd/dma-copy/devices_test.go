@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
@@ -201,7 +200,7 @@ func TestCommandsWithoutDOCA(t *testing.T) {
 	}
 	for _, tc := range cases {
 		got := invoke(nil, words(tc.line+" --doca-libdir "+nowhere)...)
-		if code := output.ExitCode(got.err); code != tc.code || got.ran {
+		if code := exit.Code(got.err); code != tc.code || got.ran {
 			t.Errorf("%s: exit code %d (%v), want %d", tc.line, code, got.err, tc.code)
 		}
 		if all := got.stdout + got.stderr; got.err == nil && !strings.Contains(all, "in "+nowhere) &&
@@ -213,7 +212,7 @@ func TestCommandsWithoutDOCA(t *testing.T) {
 
 func TestDevicesWithBadSide(t *testing.T) {
 	useSoftDevice(t, "middle")
-	if got := invoke(nil, "devices", "--driver", "soft"); output.ExitCode(got.err) != exit.Device {
+	if got := invoke(nil, "devices", "--driver", "soft"); exit.Code(got.err) != exit.Device {
 		t.Errorf("error %v", got.err)
 	}
 }
@@ -222,7 +221,7 @@ func TestDevicesWithBadLimits(t *testing.T) {
 	useSoftDevice(t, "all")
 	t.Setenv("DMA_COPY_SOFT_LIMITS", "max_msg_size=none")
 	got := invoke(nil, "devices", "--driver", "soft")
-	if output.ExitCode(got.err) != exit.Usage || !strings.Contains(got.err.Error(), "max_msg_size") {
+	if exit.Code(got.err) != exit.Usage || !strings.Contains(got.err.Error(), "max_msg_size") {
 		t.Errorf("error %v", got.err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 // invocation is the result of executing the command with a copy that only records its settings.
@@ -84,7 +84,7 @@ func checkRefusal(t *testing.T, got invocation, sentence string) {
 	if got.err.Error() != sentence {
 		t.Errorf("error\n %s\nwant\n %s", got.err, sentence)
 	}
-	if code := output.ExitCode(got.err); code != 3 {
+	if code := exit.Code(got.err); code != 3 {
 		t.Errorf("exit code %d, want 3", code)
 	}
 	if got.ran || got.stdout != "" || got.stderr != "" {

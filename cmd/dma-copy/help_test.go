@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
@@ -100,7 +99,7 @@ func TestHelpReportsAFullDisk(t *testing.T) {
 		Env: func(string) (string, bool) { return "", false }}
 	for _, line := range []string{"--help", "-h", "help", "doctor --help", "help devices"} {
 		if err := newProgram().Execute(t.Context(), stdio, words(line)); !errors.Is(err, syscall.ENOSPC) ||
-			output.ExitCode(err) != exit.Failure {
+			exit.Code(err) != exit.Failure {
 			t.Errorf("%s: error %v", line, err)
 		}
 	}

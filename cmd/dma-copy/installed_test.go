@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 // cardlessSource replaces DOCA on a machine without a card: every function succeeds and finds nothing.
@@ -90,7 +90,7 @@ func runInstalled(t *testing.T, directory string, cases []installedCase) {
 		if got.err != nil {
 			all += got.err.Error()
 		}
-		if code := output.ExitCode(got.err); code != tc.code {
+		if code := exit.Code(got.err); code != tc.code {
 			t.Errorf("%s: exit code %d (%v), want %d", tc.line, code, got.err, tc.code)
 		}
 		for _, part := range tc.parts {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 func TestVersionAsJSON(t *testing.T) {
@@ -49,8 +49,8 @@ func TestDoctorAsJSON(t *testing.T) {
 	} {
 		got := invoke(nil, words(line)...)
 		document := checkDocument(t, "doctor.schema.json", got.stdout)
-		if output.ExitCode(got.err) != code || fmt.Sprint(document["code"]) != fmt.Sprint(code) {
-			t.Errorf("%s: exit code %d, document %v, want %d", line, output.ExitCode(got.err), document["code"], code)
+		if exit.Code(got.err) != code || fmt.Sprint(document["code"]) != fmt.Sprint(code) {
+			t.Errorf("%s: exit code %d, document %v, want %d", line, exit.Code(got.err), document["code"], code)
 		}
 		if _, probed := document["probes"]; probed != strings.Contains(line, "--probe") {
 			t.Errorf("%s: probes: %t", line, probed)

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 )
 
 // docs is the directory of the schemas, also after a test has changed the working directory.
@@ -106,8 +105,8 @@ func TestVerifyAsJSON(t *testing.T) {
 	for _, tc := range cases {
 		got := invoke(nil, words(tc.line)...)
 		lines := slices.Collect(strings.Lines(got.stdout))
-		if output.ExitCode(got.err) != tc.code || len(lines) != len(tc.lines) {
-			t.Errorf("%s: exit code %d, want %d; printed\n%s", tc.line, output.ExitCode(got.err), tc.code, got.stdout)
+		if exit.Code(got.err) != tc.code || len(lines) != len(tc.lines) {
+			t.Errorf("%s: exit code %d, want %d; printed\n%s", tc.line, exit.Code(got.err), tc.code, got.stdout)
 			continue
 		}
 		for i, line := range lines {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
@@ -82,8 +81,8 @@ func TestKeysExitCodeOfTheSystem(t *testing.T) {
 		"keys trust dpu file/key --keys keys":         exit.Source,
 		"keys trust dpu " + someKey + " --keys file/": exit.Target,
 	} {
-		if got := invoke(nil, words(line)...); output.ExitCode(got.err) != want {
-			t.Errorf("%s: exit code %d, want %d: %v", line, output.ExitCode(got.err), want, got.err)
+		if got := invoke(nil, words(line)...); exit.Code(got.err) != want {
+			t.Errorf("%s: exit code %d, want %d: %v", line, exit.Code(got.err), want, got.err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 // The kernel delivers a signal for the process to its first thread unless that blocks it, even while that thread hangs
@@ -33,5 +34,5 @@ func run() int {
 	if err != nil {
 		output.WriteError(streams.Stderr, err)
 	}
-	return output.ExitCode(err)
+	return exit.Code(err)
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
@@ -76,7 +75,7 @@ func TestAuthNoneStaysOnThisMachine(t *testing.T) {
 	_, err := contact.Dial(t.Context(), "192.0.2.1:7483", contact.Reach{
 		Contact: contact.Contact{Auth: contact.AuthNone}, Reach: device.Reach{Wait: time.Minute},
 	}, service.ClientConfig{Log: zerolog.Nop()})
-	if output.ExitCode(err) != exit.Usage || !strings.Contains(err.Error(), "address of another machine") {
+	if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "address of another machine") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -144,7 +143,7 @@ func TestEveryCommandSaysThatItWaits(t *testing.T) {
 				stdio := root.Streams{Stdout: &out, Stderr: &out, Env: func(string) (string, bool) { return "", false }}
 				args := append(strings.Fields(line), "--auth", "none", "--wait", "15s", "-o", form)
 				err := newProgram().Execute(t.Context(), stdio, args)
-				if got := strings.Count(out.String(), want); got != 1 || output.ExitCode(err) != exit.Peer {
+				if got := strings.Count(out.String(), want); got != 1 || exit.Code(err) != exit.Peer {
 					t.Errorf("%s -o %s: %v\n%s", line, form, err, out.String())
 				}
 			})

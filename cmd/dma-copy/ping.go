@@ -67,7 +67,7 @@ func runPing(
 	r.Begin(on.Path(s.Driver))
 	summary, err := ping.Run(ctx, ping.Options{
 		Side: on.Side.Is, Device: on.Device, Representor: s.Representor, Text: s.Text, Count: s.Count, Size: s.Size,
-		Path: pingPaths[s.Path], Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log, ExitCode: output.ExitCode,
+		Path: pingPaths[s.Path], Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log,
 		Notify: func(e ping.Event) { on.Met(); r.Event(e) },
 	})
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 // A variable that is mistyped is a warning, also where the command line is refused, and changes no exit code.
@@ -20,7 +20,7 @@ func TestMistypedVariableIsAWarning(t *testing.T) {
 			Environ: func() []string { return []string{"DMA_COPY_DIGSET=xxh3"} },
 		}
 		err := withCopy(func(copying.Settings) error { return nil }).Execute(t.Context(), stdio, words(line))
-		if got := output.ExitCode(err); got != code {
+		if got := exit.Code(err); got != code {
 			t.Errorf("%s: exit code %d, want %d", line, got, code)
 		}
 		const note = "unknown environment variable DMA_COPY_DIGSET (did you mean DMA_COPY_DIGEST?)"

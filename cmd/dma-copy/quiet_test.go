@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 // With --quiet a command that succeeds prints nothing, and one that fails its error.
@@ -34,7 +34,7 @@ func TestQuietCommands(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		stdio := root.Streams{Stdout: &stdout, Stderr: &stderr, Env: func(string) (string, bool) { return "", false }}
 		err := newProgram().Execute(t.Context(), stdio, words(tc.line))
-		if got := output.ExitCode(err); got != tc.code {
+		if got := exit.Code(err); got != tc.code {
 			t.Errorf("%s: exit code %d (%v), want %d", tc.line, got, err, tc.code)
 		}
 		printed := stdout.String() + stderr.String()

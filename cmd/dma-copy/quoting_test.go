@@ -42,7 +42,7 @@ func TestLongArgumentsAreCut(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%.20q", args), func(t *testing.T) {
 			got := invoke(nil, args...)
-			if got.err == nil || output.ExitCode(got.err) != exit.Usage {
+			if got.err == nil || exit.Code(got.err) != exit.Usage {
 				t.Fatalf("error %v", got.err)
 			}
 			checkShort(t, output.Sentence(got.err), 2) // two devices; a list, and what is wrong in it

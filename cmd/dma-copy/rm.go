@@ -237,7 +237,7 @@ func (r *removal) failed(at share.Remote, err error) error {
 	if output.Unfinished(err) || errors.Is(err, job.ErrLimit) {
 		return err
 	}
-	if err := output.WithSide(r.Side.Is, err); output.ExitCode(err) != exit.Source || !r.settings.Force {
+	if err := output.WithSide(r.Side.Is, err); exit.Code(err) != exit.Source || !r.settings.Force {
 		r.report.Changed(at, err)
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
@@ -115,7 +114,7 @@ func TestRefusedLists(t *testing.T) {
 	} {
 		var o dmaxfer.Options
 		_, err := copying.Select(t.Context(), tc.s, strings.NewReader(tc.stdin), &o)
-		if err == nil || err.Error() != tc.sentence || output.ExitCode(err) != exit.Usage {
+		if err == nil || err.Error() != tc.sentence || exit.Code(err) != exit.Usage {
 			t.Errorf("error\n %v\nwant\n %s", err, tc.sentence)
 		}
 	}
@@ -129,7 +128,7 @@ func TestWaitingForAListIsInterrupted(t *testing.T) {
 	cancel(exit.Interrupted{Signal: syscall.SIGINT})
 	var o dmaxfer.Options
 	_, err := copying.Select(ctx, copying.Settings{FilesFrom: "-"}, reader, &o)
-	if output.ExitCode(err) != exit.Signal+int(syscall.SIGINT) {
+	if exit.Code(err) != exit.Signal+int(syscall.SIGINT) {
 		t.Errorf("error %v", err)
 	}
 }

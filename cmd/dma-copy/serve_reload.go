@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
@@ -23,7 +23,7 @@ func (d *daemon) reload(store *identity.Store) {
 		d.reloadKeys(store)
 	}
 	if err := d.reloadShares(); err != nil {
-		d.log.Error().Err(err).Int("exit_code", output.ExitCode(err)).Msg("the shares stay as they are")
+		d.log.Error().Err(err).Int("exit_code", exit.Code(err)).Msg("the shares stay as they are")
 		return
 	}
 	fmt.Fprintf(d.streams.Stderr, "reloaded: %s\n", quantity.Count(len(d.settings.Shares), "share"))
@@ -35,7 +35,7 @@ func (d *daemon) reloadKeys(store *identity.Store) {
 	trusted, err := d.loadTrust(store)
 	if err != nil {
 		d.server.ReloadKeys(nil)
-		d.log.Error().Err(err).Int("exit_code", output.ExitCode(err)).
+		d.log.Error().Err(err).Int("exit_code", exit.Code(err)).
 			Msg("no key is trusted until the directory of keys can be read (correct it, and send SIGHUP again)")
 		return
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/daemon/status"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/service"
@@ -54,7 +53,7 @@ func TestStatus(t *testing.T) {
 
 func TestStatusWithoutDaemon(t *testing.T) {
 	got := invoke(nil, "status", "--socket", filepath.Join(t.TempDir(), "absent"))
-	if got.err == nil || output.ExitCode(got.err) != exit.Peer || got.stdout != "" {
+	if got.err == nil || exit.Code(got.err) != exit.Peer || got.stdout != "" {
 		t.Errorf("got %v, printed %s", got.err, got.stdout)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
@@ -24,7 +23,7 @@ func TestStreamsAreNoTerminals(t *testing.T) {
 	}
 	s := copying.Settings{File: "-"}
 	err = runCopy(t.Context(), root.Streams{Data: root.DataStreams{Nowhere: true}}, s, zerolog.Nop())
-	if output.ExitCode(err) != exit.Usage {
+	if exit.Code(err) != exit.Usage {
 		t.Errorf("error %v", err)
 	}
 }

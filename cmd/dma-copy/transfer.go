@@ -198,7 +198,7 @@ func (t *transfers) runPrepared(ctx context.Context) error {
 		err = t.copyAll(ctx, all)
 	}
 	t.total.Elapsed = time.Since(began)
-	if !t.total.Worthy() || err != nil && output.ExitCode(err) != exit.SomeFailed {
+	if !t.total.Worthy() || err != nil && exit.Code(err) != exit.SomeFailed {
 		return err
 	}
 	return errors.Join(err, t.reporter.Total(t.total))

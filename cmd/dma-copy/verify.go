@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/cli/verify"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 func verifyCommand() root.Command {
@@ -62,7 +63,7 @@ func concludeVerify(streams root.Streams, s config.Verify, err error) error {
 	if err != nil {
 		message = output.Sentence(err)
 	}
-	if unwritten := verify.WriteEnd(streams.Stdout, output.ExitCode(err), message); unwritten != nil {
+	if unwritten := verify.WriteEnd(streams.Stdout, exit.Code(err), message); unwritten != nil {
 		return errors.Join(err, unwritten)
 	}
 	return err

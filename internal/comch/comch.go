@@ -14,24 +14,32 @@ import (
 	"errors"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 var (
 	// ErrPeerAbsent means that no peer appeared in time.
-	ErrPeerAbsent = errors.New("timeout: the peer did not connect")
+	ErrPeerAbsent = exit.NewReason(exit.Peer, "start the other side, or raise --wait",
+		"timeout: the peer did not connect")
 
 	// ErrRefused means that the other side was there all the time and did not take this one.
-	ErrRefused = errors.New("the peer refused the connection")
+	ErrRefused = exit.NewPeerReason(exit.Peer, "its limit of connections may be reached; check it and try again",
+		"the peer refused the connection", "timeout: the %s refused the connection until the end of --wait")
 
 	// ErrTurnedAway means that the server took this host's connections only to end them before it had sent
 	// anything.
-	ErrTurnedAway = errors.New("the DPU closed the connection without sending anything")
+	ErrTurnedAway = exit.NewReason(exit.Peer, "it may be serving another host: raise --wait, or check the DPU",
+		"the DPU closed the connection without sending anything")
 
 	// ErrMessageSize means that it never will: its messages have another maximum size.
-	ErrMessageSize = errors.New("the peer refused the connection: the maximum message sizes differ")
+	ErrMessageSize = exit.NewPeerReason(exit.Protocol,
+		"give both sides the same max_msg_size in DMA_COPY_SOFT_LIMITS",
+		"the peer refused the connection: the maximum message sizes differ",
+		"the %s refused the connection: the maximum message sizes differ")
 
 	// ErrPeerLost means that the peer ended the connection, or died.
-	ErrPeerLost = errors.New("the connection to the peer is lost")
+	ErrPeerLost = exit.NewPeerReason(exit.Peer, "check the other side and copy again",
+		"the connection to the peer is lost", "the connection to the %s was lost before the copy ended")
 
 	// ErrClosed means that this side has closed the connection or the listener.
 	ErrClosed = errors.New("the control channel is closed")

@@ -85,7 +85,6 @@ type Options struct {
 	Location      native.Location           // of File, for the peer's user
 	Progress      *job.Progress             // updated during the transfer; may be nil
 	Notify        func(job.Event)           // called by one goroutine at a time, which waits for it; may be nil
-	ExitCode      func(error) int           // of this program after an error, for the peer; nil: 1
 
 	paths job.Paths // that follow from Path and Device
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
@@ -106,8 +107,8 @@ func mustAgreeAfterInterruption(t *testing.T, c *checker, e results) {
 		return
 	}
 	for side, err := range e.errs {
-		if code(err) != int(wire.AbortInterrupted) {
-			t.Errorf("the %s says %d: %v", wire.Side(side), code(err), err)
+		if exit.Code(err) != int(wire.AbortInterrupted) {
+			t.Errorf("the %s says %d: %v", wire.Side(side), exit.Code(err), err)
 		}
 	}
 	c.finalName(e)
@@ -210,7 +211,6 @@ func interruptFirst(t *testing.T, side wire.Side) {
 	on := disktest.NewMemory("/files")
 	o := Options{
 		Side: side, FS: on, File: simPath, IdleTimeout: time.Minute,
-		ExitCode: func(error) int { return int(wire.AbortTerminated) },
 	}
 	host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
 	own, other := host, dpu
@@ -234,7 +234,7 @@ func interruptFirst(t *testing.T, side wire.Side) {
 	session := meetNative(t, side.Other(), other)
 	word, err := other.Recv(t.Context())
 	must(t, err)
-	if _, err := session.Receive(word); code(err) != int(wire.AbortTerminated) {
+	if _, err := session.Receive(word); exit.Code(err) != int(wire.AbortTerminated) {
 		t.Errorf("the %s receives %v", side.Other(), err)
 	}
 	must(t, other.Close())
@@ -280,8 +280,8 @@ func TestLostAfterTheEnd(t *testing.T) {
 func mustBeInDoubt(t *testing.T, c *checker, e results) {
 	t.Helper()
 	mustBe(t, e.errs[c.Sender], wire.ErrOutcomeUnknown)
-	if code(e.errs[c.Sender]) != int(wire.AbortPeer) {
-		t.Errorf("the sender says %d", code(e.errs[c.Sender]))
+	if exit.Code(e.errs[c.Sender]) != int(wire.AbortPeer) {
+		t.Errorf("the sender says %d", exit.Code(e.errs[c.Sender]))
 	}
 	must(t, e.errs[c.Sender.Other()])
 	c.finalName(e)
@@ -301,8 +301,8 @@ func TestDigestsThatDiffer(t *testing.T) {
 			return dmaxfertest.Delivery{Message: message}
 		})
 		for side, err := range e.errs {
-			if code(err) != int(wire.AbortDigest) {
-				t.Errorf("the %s says %d: %v", wire.Side(side), code(err), err)
+			if exit.Code(err) != int(wire.AbortDigest) {
+				t.Errorf("the %s says %d: %v", wire.Side(side), exit.Code(err), err)
 			}
 		}
 		c.finalName(e)
@@ -416,8 +416,8 @@ func TestOutputThatCannotBeClosed(t *testing.T) {
 			}
 		}})
 		for side, err := range e.errs {
-			if code(err) != int(wire.AbortTarget) {
-				t.Errorf("the %s says %d: %v", wire.Side(side), code(err), err)
+			if exit.Code(err) != int(wire.AbortTarget) {
+				t.Errorf("the %s says %d: %v", wire.Side(side), exit.Code(err), err)
 			}
 		}
 	})

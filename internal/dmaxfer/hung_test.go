@@ -13,6 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
@@ -112,8 +113,8 @@ func (c *checker) runHanging(h *hanging, with injection, held func(a *attempt)) 
 func (c *checker) mustEndWith(e results, since time.Time, limit time.Duration, want wire.AbortCode) {
 	c.t.Helper()
 	for side, err := range e.errs {
-		if err != nil && code(err) != int(want) {
-			c.t.Errorf("the %s says %d: %v", wire.Side(side), code(err), err)
+		if err != nil && exit.Code(err) != int(want) {
+			c.t.Errorf("the %s says %d: %v", wire.Side(side), exit.Code(err), err)
 		}
 		if took := e.ended[side].Sub(since); took > limit {
 			c.t.Errorf("the %s ended after %s, and %s are allowed: %v", wire.Side(side), took, limit, err)

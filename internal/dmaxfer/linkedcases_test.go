@@ -18,6 +18,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
@@ -26,8 +27,8 @@ func (l *linkedPair) mustRefuse(t *testing.T, sender wire.Side, want wire.AbortC
 	t.Helper()
 	both := l.copy(t.Context(), sender)
 	for side, err := range both.errs {
-		if code(err) != int(want) || !strings.Contains(err.Error(), text) {
-			t.Errorf("the %s says %d: %v; want %d with %q", side, code(err), err, want, text)
+		if exit.Code(err) != int(want) || !strings.Contains(err.Error(), text) {
+			t.Errorf("the %s says %d: %v; want %d with %q", side, exit.Code(err), err, want, text)
 		}
 	}
 }

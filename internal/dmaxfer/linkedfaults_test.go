@@ -135,7 +135,6 @@ func TestLinkedOnlyRMAOutOfReach(t *testing.T) {
 	over.outOfReach()
 	bothWays(t, over, func(t *testing.T, l *linkedPair, sender wire.Side) {
 		l.host.Log, l.dpu.Log = lenientLogs(t)
-		l.host.ExitCode, l.dpu.ExitCode = jobtest.ExitCode, jobtest.ExitCode
 		from, _ := l.files(sender)
 		jobtest.WriteFile(t, from.File, content(3*testChunk))
 		errs := l.copy(t.Context(), sender).errs

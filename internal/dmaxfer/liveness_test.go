@@ -140,7 +140,6 @@ func TestOverlappingChunksAreThePeersFault(t *testing.T) {
 		on := disktest.NewMemory("/files")
 		o := Options{
 			Side: wire.DPU, FS: on, File: simPath, IdleTimeout: time.Second, Chunk: 4096, Depth: 4,
-			ExitCode: exitClass,
 		}
 		b := dmaxfertest.NewBus(dmaxfertest.NoDeviceFaults())
 		host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)

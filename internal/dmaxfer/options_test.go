@@ -14,6 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
@@ -81,8 +82,8 @@ func wishes(t *testing.T, sc scenario, side wire.Side, set func(*Options), want 
 		return
 	}
 	for at, err := range e.errs {
-		if code(err) != want {
-			t.Errorf("the %s says %d: %v", wire.Side(at), code(err), err)
+		if exit.Code(err) != want {
+			t.Errorf("the %s says %d: %v", wire.Side(at), exit.Code(err), err)
 		}
 	}
 	c.finalName(e)
@@ -111,8 +112,8 @@ func TestStreamBeyondTheLimit(t *testing.T) {
 		}
 	}})
 	for side, err := range e.errs {
-		if code(err) != int(wire.AbortLimit) {
-			t.Errorf("the %s says %d: %v", wire.Side(side), code(err), err)
+		if exit.Code(err) != int(wire.AbortLimit) {
+			t.Errorf("the %s says %d: %v", wire.Side(side), exit.Code(err), err)
 		}
 	}
 }
@@ -153,8 +154,8 @@ func TestMalformedExtendedAttributes(t *testing.T) {
 	}
 	e := c.run(sc.newDisks(), fault{}, injection{message: lengthen})
 	for side, err := range e.errs {
-		if code(err) != int(wire.AbortProtocol) {
-			t.Errorf("the %s says %d: %v", wire.Side(side), code(err), err)
+		if exit.Code(err) != int(wire.AbortProtocol) {
+			t.Errorf("the %s says %d: %v", wire.Side(side), exit.Code(err), err)
 		}
 	}
 	c.finalName(e)

@@ -75,6 +75,6 @@ func (o *Options) native(file *job.LocalFile, conn comch.Conn, memory window.Mem
 		IdleTimeout: o.IdleTimeout, Bandwidth: o.Bandwidth, Limiters: o.Limiters, MaxBytes: o.MaxBytes,
 		MaxHoles: o.MaxHoles, SkipLeftovers: o.SkipLeftovers,
 		Software: o.Software, Word: o.Word, Location: o.Location,
-		Log: o.Log, StallLog: o.Log, Progress: o.Progress, Notify: o.Notify, ExitCode: o.ExitCode,
+		Log: o.Log, StallLog: o.Log, Progress: o.Progress, Notify: o.Notify,
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
@@ -163,11 +164,10 @@ func TestRunReplacesOnlyOnRequest(t *testing.T) {
 			sender, receiver := way[0], way[1]
 			jobtest.WriteFile(t, sender.File, "new")
 			jobtest.WriteFile(t, receiver.File, "old content")
-			setup.host.ExitCode, setup.dpu.ExitCode = exitClass, exitClass
 			both := setup.run(t.Context())
 			for side, err := range both.errs {
-				if code(err) != int(wire.AbortSource) {
-					t.Errorf("the %s says %d: %v", side, code(err), err)
+				if exit.Code(err) != int(wire.AbortSource) {
+					t.Errorf("the %s says %d: %v", side, exit.Code(err), err)
 				}
 			}
 			jobtest.MustContain(t, sender.File, "new")
@@ -254,7 +254,6 @@ func TestFailedStartIsReported(t *testing.T) {
 			waiting, failing := *way[0], *way[1]
 			jobtest.WriteFile(t, waiting.File, "content")
 			failing.File = notAFile
-			failing.ExitCode = func(error) int { return int(wire.AbortSource) }
 			waited := make(chan error, 1)
 			go func() {
 				_, err := Run(t.Context(), waiting)

@@ -13,7 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
@@ -126,11 +126,11 @@ func (c *treeChecker) mustSucceed(when string, e results) {
 	c.t.Helper()
 	allowed := c.model.codes()
 	for side, err := range e.errs {
-		if !slices.Contains(allowed, code(err)) {
-			c.t.Errorf("%s the %s says %d (%v), not %v", when, wire.Side(side), code(err), err, allowed)
+		if !slices.Contains(allowed, exit.Code(err)) {
+			c.t.Errorf("%s the %s says %d (%v), not %v", when, wire.Side(side), exit.Code(err), err, allowed)
 		}
 	}
-	if allowed[0] != 0 && allowed[0] != int(jobtest.SomeFailed) {
+	if allowed[0] != 0 && allowed[0] != exit.SomeFailed {
 		c.entries(e)
 		return
 	}
@@ -364,16 +364,16 @@ func (c *treeChecker) isTold(side wire.Side, told outcomes, got fileTree) {
 func (c *treeChecker) agreement(e results) {
 	c.t.Helper()
 	sender := c.model.Sender
-	sent, received := code(e.errs[sender]), code(e.errs[sender.Other()])
-	complete := received == 0 || received == int(jobtest.SomeFailed)
+	sent, received := exit.Code(e.errs[sender]), exit.Code(e.errs[sender.Other()])
+	complete := received == 0 || received == exit.SomeFailed
 	foretold := slices.Contains(c.model.codes(), received)
 	if (sent == 0) == (received == 0) && !e.native {
 		return
 	}
 	switch c.fault.Kind {
 	case crashed:
-		switch survivor := code(e.errs[c.fault.Side.Other()]); {
-		case survivor == int(jobtest.SomeFailed): // it has finished, as entries has seen
+		switch survivor := exit.Code(e.errs[c.fault.Side.Other()]); {
+		case survivor == exit.SomeFailed: // it has finished, as entries has seen
 		case slices.Contains(c.model.codes(), survivor): // or found a difference before it lost its peer
 		default:
 			c.survivor(e)

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
@@ -326,7 +326,7 @@ func (m *treeModel) codes() []int {
 	case len(codes) > 0:
 		return codes
 	case failed:
-		return []int{int(jobtest.SomeFailed)}
+		return []int{exit.SomeFailed}
 	default:
 		return []int{0}
 	}

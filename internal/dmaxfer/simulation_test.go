@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
@@ -171,7 +172,7 @@ func (c *checker) judge(e results) {
 	for _, err := range e.errs {
 		may = may || err != nil
 	}
-	switch code(e.errs[c.Sender]) {
+	switch exit.Code(e.errs[c.Sender]) {
 	case int(wire.AbortSourceChanged):
 		may = may && c.last.dead[c.Sender.Other()].Load() // it would be of no use
 	}
@@ -228,10 +229,10 @@ func (c *checker) agreement(e results) {
 		c.survivor(e)
 		return
 	case messageCut, messageGarbled:
-		if unknown && (received == nil || code(received) == int(wire.AbortProtocol)) {
+		if unknown && (received == nil || exit.Code(received) == int(wire.AbortProtocol)) {
 			return // a sender that no longer understands the receiver does not learn the outcome
 		}
-		if code(sent) == int(wire.AbortProtocol) && received == nil {
+		if exit.Code(sent) == int(wire.AbortProtocol) && received == nil {
 			return // or does not trust what it has learnt
 		}
 	case connectionLost, peerSilent, cancelled:
@@ -239,8 +240,9 @@ func (c *checker) agreement(e results) {
 			return
 		}
 	}
-	if code(sent) != code(received) {
-		c.t.Errorf("the sender says %d (%v), and the receiver %d (%v)", code(sent), sent, code(received), received)
+	if exit.Code(sent) != exit.Code(received) {
+		c.t.Errorf("the sender says %d (%v), and the receiver %d (%v)", exit.Code(sent), sent, exit.Code(received),
+			received)
 	}
 }
 
@@ -255,16 +257,9 @@ func (c *checker) survivor(e results) {
 	if err == nil {
 		return // finalName has seen that this is true
 	}
-	if code(err) != int(wire.AbortPeer) {
-		c.t.Errorf("the %s, whose peer crashed, says %d: %v", side, code(err), err)
+	if exit.Code(err) != int(wire.AbortPeer) {
+		c.t.Errorf("the %s, whose peer crashed, says %d: %v", side, exit.Code(err), err)
 	}
-}
-
-func code(err error) int {
-	if err == nil {
-		return 0
-	}
-	return exitClass(err)
 }
 
 // names looks for what should not be in the receiver's directory. A partial file and its journal may only be kept

@@ -2,7 +2,6 @@ package dmaxfer
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
@@ -20,9 +19,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
@@ -94,7 +93,7 @@ type results struct {
 }
 
 // errInterrupted is what Ctrl-C is here.
-var errInterrupted = errors.New("interrupted")
+var errInterrupted = error(exit.Interrupted{Signal: syscall.SIGINT})
 
 func newAttempt(sc scenario, disks [2]*disktest.Memory, what fault) *attempt {
 	a := &attempt{scenario: sc, fault: what, disks: disks}
@@ -413,7 +412,7 @@ func (a *attempt) options(side wire.Side) (o Options) {
 	o = Options{
 		Side: side, FS: a.files(side), File: simPath, Log: zerolog.Nop(),
 		Chunk: a.Chunk, Depth: a.Depth, IdleTimeout: a.Idle, Digest: a.Digest, Durability: a.Durability,
-		Software: "simulation", ExitCode: exitClass,
+		Software: "simulation",
 	}
 	if a.Tree != nil {
 		a.addTreeOptions(&o, side)
@@ -499,12 +498,4 @@ func (a *attempt) holdsStream() bool {
 	}
 	a.moved()
 	return false
-}
-
-// exitClass returns the code with which the program ends.
-func exitClass(err error) int {
-	if _, aborted := errors.AsType[*native.PeerAborted](err); !aborted && errors.Is(err, errInterrupted) {
-		return int(wire.AbortInterrupted)
-	}
-	return jobtest.ExitCode(err)
 }

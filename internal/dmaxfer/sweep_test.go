@@ -12,8 +12,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
@@ -150,8 +150,8 @@ func sweep(
 func (c *checker) mustEndAs(e results, want func(code int) bool) {
 	c.t.Helper()
 	for side, err := range e.errs {
-		if err != nil && e.native && !want(code(err)) {
-			c.t.Errorf("the %s says %d: %v", wire.Side(side), code(err), err)
+		if err != nil && e.native && !want(exit.Code(err)) {
+			c.t.Errorf("the %s says %d: %v", wire.Side(side), exit.Code(err), err)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func TestEveryFileCallFails(t *testing.T) {
 				codes[0] = wire.AbortSource
 			}
 			if sc.Tree != nil {
-				codes = append(codes, jobtest.SomeFailed)
+				codes = append(codes, exit.SomeFailed)
 			}
 			want := oneOf(codes...)
 			for _, done := range []bool{false, true} {

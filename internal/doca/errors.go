@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/softdoca/abi"
 )
 
@@ -25,6 +26,22 @@ type SoftError struct {
 }
 
 func (e *SoftError) Error() string { return e.Reason }
+
+// ExitCode implements exit.Coder.
+func (e *SoftError) ExitCode() int {
+	if e.NoProc {
+		return exit.Device
+	}
+	return exit.Usage
+}
+
+// Hint implements exit.Coder.
+func (e *SoftError) Hint() string {
+	if e.NoProc {
+		return "mount it (mount -t proc proc /proc)"
+	}
+	return "see DMA_COPY_SOFT_DIR and DMA_COPY_SOFT_LIMITS in the help"
+}
 
 // Codes that callers handle.
 const (
@@ -58,10 +75,11 @@ var (
 	ErrClosed = errors.New("already closed")
 
 	// ErrBadAddress means that a text is not a PCI address.
-	ErrBadAddress = errors.New("not a PCI address")
+	ErrBadAddress = exit.NewReason(exit.Usage, "", "not a PCI address")
 
 	// ErrHardwareRequired means that only the software device was available and the caller refused it.
-	ErrHardwareRequired = errors.New("hardware required")
+	ErrHardwareRequired = exit.NewReason(exit.NotHardware, "leave out --require-hw to use the software device",
+		"hardware required")
 
 	// ErrNoServer means that no server answers under that name yet.
 	ErrNoServer = errors.New("no server of that name answers")
@@ -90,6 +108,23 @@ func (e *NotFoundError) Error() string {
 		return fmt.Sprintf("no %s %s: there are none", e.Kind, e.Name)
 	}
 	return fmt.Sprintf("no %s %s: there are %s", e.Kind, e.Name, joinWords(e.Available))
+}
+
+// ExitCode implements exit.Coder.
+func (e *NotFoundError) ExitCode() int { return exit.Device }
+
+// HintDoctor is the hint where there is no device.
+const HintDoctor = "run \"dma-copy doctor\" to find the cause"
+
+// Hint implements exit.Coder.
+func (e *NotFoundError) Hint() string {
+	switch {
+	case len(e.Available) == 0:
+		return HintDoctor
+	case e.Kind == "device":
+		return "choose one of them with -p"
+	}
+	return "choose one of them with -r"
 }
 
 func joinWords(words []string) string {

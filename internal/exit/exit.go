@@ -1,10 +1,11 @@
 // Package exit defines the exit codes of the program, and errors that carry one together with a hint.
 //
-// An error of a command says itself with which code the program ends and what the user can do next. This package must
-// not know commands, nor the errors of libraries; those are mapped to codes by package report. Only main exits.
+// An error says itself with which code the program ends and what the user can do next. This package must know neither
+// commands nor the errors of other packages. Only main exits.
 package exit
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
 
@@ -41,6 +42,95 @@ type Coder interface {
 
 	// Hint returns the next step for the user; empty if the error's text has it, or if there is none.
 	Hint() string
+}
+
+// Reworder is a Coder whose text is for logs, and that has other words for the user of a side.
+type Reworder interface {
+	Coder
+
+	// Reword returns the failure in the user's words. text is what an error says that wraps this one, and peer is the
+	// other side.
+	Reword(text, peer string) string
+}
+
+// Find returns the error that determines the exit code of a run that ended with err: a signal, or else the outermost
+// Coder, the first of several. It returns nil if there is none.
+func Find(err error) Coder {
+	if stopped, is := errors.AsType[Interrupted](err); is {
+		return stopped
+	}
+	if coder, is := errors.AsType[Coder](err); is {
+		return coder
+	}
+	switch {
+	case errors.Is(err, unix.EMFILE):
+		return &Error{Usage, HintProcessFiles, err}
+	case errors.Is(err, unix.ENFILE):
+		return &Error{Usage, HintSystemFiles, err}
+	}
+	return nil
+}
+
+// The hints where this process, or the whole system, has used up its file descriptors.
+const (
+	HintProcessFiles = "raise the limit on open files (ulimit -n 1024)"
+	HintSystemFiles  = "raise the system's limit on open files (sysctl fs.file-max), or close some"
+)
+
+// Code returns the exit code of a run that ended with err, which may be nil.
+func Code(err error) int {
+	if err == nil {
+		return OK
+	}
+	if coder := Find(err); coder != nil {
+		return coder.ExitCode()
+	}
+	return Failure
+}
+
+// Hint returns the next step after err, empty if the error's own text has it or if there is none.
+func Hint(err error) string {
+	if coder := Find(err); coder != nil {
+		return coder.Hint()
+	}
+	return ""
+}
+
+// Reason is an error that others wrap: one reason for failures, which errors.Is finds, with the exit code and hint that
+// all of them have.
+type Reason struct {
+	code            int
+	hint            string
+	text, userWords string
+}
+
+var _ Reworder = (*Reason)(nil)
+
+// NewReason returns a Reason with the text for logs and, unless it is reworded, for the user.
+func NewReason(code int, hint, text string) *Reason {
+	return &Reason{code: code, hint: hint, text: text}
+}
+
+// NewPeerReason is NewReason for a failure of the other side. words are for the user, with %s for the other side.
+func NewPeerReason(code int, hint, text, words string) *Reason {
+	return &Reason{code, hint, text, words}
+}
+
+// Error returns the text.
+func (r *Reason) Error() string { return r.text }
+
+// ExitCode implements Coder.
+func (r *Reason) ExitCode() int { return r.code }
+
+// Hint implements Coder.
+func (r *Reason) Hint() string { return r.hint }
+
+// Reword implements Reworder.
+func (r *Reason) Reword(text, peer string) string {
+	if r.userWords == "" {
+		return text
+	}
+	return fmt.Sprintf(r.userWords, peer)
 }
 
 // Error is a failure with its exit code and hint.

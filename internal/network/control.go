@@ -161,7 +161,7 @@ func (c *Control) lost() error {
 	if c.closed.Load() {
 		return comch.ErrClosed
 	}
-	return cmp.Or(c.Failed(), comch.ErrPeerLost)
+	return cmp.Or[error](c.Failed(), comch.ErrPeerLost)
 }
 
 func (c *Control) end() { c.endOnce.Do(func() { close(c.ended) }) }

@@ -9,6 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
@@ -390,7 +391,7 @@ func (c *conversation) tell(reason error) {
 	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
 	defer cancel()
 	message, err := c.answers.session.Refuse(nil, service.Refusal{
-		Code: wire.AbortCode(c.options.ExitCode(reason)), Text: reason.Error(), Final: true,
+		Code: wire.AbortCode(exit.Code(reason)), Text: reason.Error(), Final: true,
 	})
 	if err == nil { // else this session has failed, and has told the peer
 		err = c.transmit(ctx, &c.answers, message)

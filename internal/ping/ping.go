@@ -11,6 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
@@ -38,8 +39,7 @@ type Options struct {
 	Wait        time.Duration // for the peer to appear and be free
 	IdleTimeout time.Duration // without a message of the peer
 	Log         zerolog.Logger
-	Notify      func(Event)     // called by one goroutine at a time, which waits for it
-	ExitCode    func(error) int // of this program after an error, for the peer
+	Notify      func(Event) // called by one goroutine at a time, which waits for it
 }
 
 // Event is something that the user may want to know when it happens: a Connected or a Text.
@@ -164,7 +164,9 @@ func largestPayload(device doca.DeviceInfo) uint32 {
 }
 
 // ErrLost is the end of the connection before that of the round trips.
-var ErrLost = errors.New("the connection was lost before the last round trip")
+var ErrLost = exit.NewPeerReason(exit.Peer, "check the other side and try again",
+	"the connection was lost before the last round trip",
+	"the connection to the %s was lost before the last round trip")
 
 func noPath(side wire.Side) error {
 	return job.NewError(job.ErrCapability, wire.ErrNoPath,

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,14 +20,12 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
 	"github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
-
-// abortCode is what a side of these tests tells its peer.
-const abortCode = wire.AbortDevice
 
 // outcome is what Run has returned, and what it has reported.
 type outcome struct {
@@ -49,7 +48,6 @@ func newPair(t *testing.T, limits string) *pair {
 		p.options[side] = Options{
 			Side: side, Device: p.sides.Host, Text: "from the " + side.String(), Count: 20, Size: 64,
 			Wait: 30 * time.Second, IdleTimeout: 30 * time.Second, Log: zerolog.Nop(),
-			ExitCode: func(error) int { return int(abortCode) },
 		}
 	}
 	dpu := &p.options[wire.DPU]
@@ -146,15 +144,18 @@ func TestNoAgreement(t *testing.T) {
 		change func(host, dpu *Options)
 		finds  wire.Side
 		want   error
+		code   wire.AbortCode
 		detail string
 	}{
 		"no fast path": {"", func(h, d *Options) { h.Path, d.Path = OnlyFast, OnlyControl }, wire.DPU,
-			wire.ErrNoPath, "the DPU cannot or will not use producers and consumers"},
+			wire.ErrNoPath, wire.AbortDevice, "the DPU cannot or will not use producers and consumers"},
 		"too large for the channel": {"", func(h, _ *Options) { h.Size = 4080 - service.PingHeader + 1 },
-			wire.Host, job.ErrSettings, "the host wants 4065 bytes, limit 4064 over the control channel"},
+			wire.Host, job.ErrSettings, wire.AbortSettings,
+			"the host wants 4065 bytes, limit 4064 over the control channel"},
 		"too large for a consumer": {"max_fast_buf_size=8192",
 			func(_, d *Options) { d.Path, d.Size = OnlyFast, 8192-service.PingHeader+1 }, wire.DPU,
-			job.ErrSettings, "the DPU wants 8177 bytes, limit 8176 over producers and consumers"},
+			job.ErrSettings, wire.AbortSettings,
+			"the DPU wants 8177 bytes, limit 8176 over producers and consumers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, test.limits)
@@ -165,7 +166,7 @@ func TestNoAgreement(t *testing.T) {
 				t.Errorf("%s: %v", test.finds, err)
 			}
 			told, is := errors.AsType[*native.PeerAborted](results[test.finds.Other()].err)
-			if !is || told.Code != abortCode || !strings.Contains(told.Text, test.detail) {
+			if !is || told.Code != test.code || !strings.Contains(told.Text, test.detail) {
 				t.Errorf("%s: %v", test.finds.Other(), results[test.finds.Other()].err)
 			}
 		})
@@ -184,7 +185,7 @@ func TestPeerAbsent(t *testing.T) {
 
 // A side that is interrupted tells the other one, on either path and in the middle of the round trips.
 func TestInterrupted(t *testing.T) {
-	interrupted := errors.New("interrupted")
+	interrupted := exit.Interrupted{Signal: syscall.SIGINT}
 	for _, path := range []PathChoice{OnlyControl, OnlyFast} {
 		for _, side := range []wire.Side{wire.Host, wire.DPU} {
 			t.Run(fmt.Sprintf("path %d, %s", path, side), func(t *testing.T) {
@@ -210,7 +211,7 @@ func TestInterrupted(t *testing.T) {
 					t.Errorf("%s: %v", side, err)
 				}
 				told, is := errors.AsType[*native.PeerAborted](results[side.Other()].err)
-				if !is || told.Code != abortCode || told.Text != interrupted.Error() {
+				if !is || told.Code != wire.AbortInterrupted || told.Text != interrupted.Error() {
 					t.Errorf("%s: %v", side.Other(), results[side.Other()].err)
 				}
 			})

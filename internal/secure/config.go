@@ -1,13 +1,13 @@
 package secure
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
 )
 
@@ -67,22 +67,29 @@ const MaxMessage = maxRecord + Overhead
 
 var (
 	// ErrRefused means that the peer does not accept the key of this side.
-	ErrRefused = errors.New("the peer does not trust the key of this side")
+	ErrRefused = exit.NewReason(exit.Refused,
+		"run dma-copy keys trust there with the key that dma-copy keys show prints here",
+		"the peer does not trust the key of this side")
 
 	// ErrHandshake means that the peer sent what no handshake has, or more than the limits of this package.
-	ErrHandshake = errors.New("the peer did not authenticate")
+	ErrHandshake = exit.NewReason(exit.Protocol, "run dma-copy of the same release on both sides",
+		"the peer did not authenticate")
 
 	// ErrTimeout means that the peer did not complete the handshake in time.
-	ErrTimeout = errors.New("timeout: the peer did not authenticate")
+	ErrTimeout = exit.NewReason(exit.Peer, "check the other side", "timeout: the peer did not authenticate")
 
 	// ErrPacketsLost means that the connection was made, by small packets, and that larger ones do not arrive.
-	ErrPacketsLost = errors.New("timeout: the connection was made, but larger packets do not arrive")
+	ErrPacketsLost = exit.NewReason(exit.Peer,
+		"check the MTU on the way to the other side, also of tunnels, and that ICMP is let through",
+		"timeout: the connection was made, but larger packets do not arrive")
 
 	// ErrSilent means that the connection was made, and that no byte of the peer has arrived.
-	ErrSilent = errors.New("timeout: the connection was made, but nothing arrives from the peer")
+	ErrSilent = exit.NewReason(exit.Peer, "check what listens there, and the MTU on the way, also of tunnels",
+		"timeout: the connection was made, but nothing arrives from the peer")
 
 	// ErrRecord means that a message is not authentic, or not one record of data.
-	ErrRecord = errors.New("a message of the peer is not authentic")
+	ErrRecord = exit.NewReason(exit.Protocol, "check the device and the other side",
+		"a message of the peer is not authentic")
 
 	// ErrPeerClosed means that the peer has closed the connection and nothing that it sent is missing. It is a
 	// comch.ErrPeerLost. A connection that was cut ends with a comch.ErrPeerLost that is not ErrPeerClosed.
@@ -91,8 +98,8 @@ var (
 
 type peerClosed struct{}
 
-func (peerClosed) Error() string        { return "the peer closed the connection" }
-func (peerClosed) Is(target error) bool { return target == comch.ErrPeerLost }
+func (peerClosed) Error() string { return "the peer closed the connection" }
+func (peerClosed) Unwrap() error { return comch.ErrPeerLost }
 
 // UntrustedError means that Config.Verify refused the key that the peer has shown. The peer may not have the private
 // key.
@@ -104,6 +111,14 @@ type UntrustedError struct {
 // Error names the fingerprint words of the key, and the reason.
 func (e *UntrustedError) Error() string {
 	return fmt.Sprintf("the key of the peer is refused: %v (its words: %s)", e.Err, e.Key.Words())
+}
+
+// ExitCode implements exit.Coder.
+func (e *UntrustedError) ExitCode() int { return exit.Refused }
+
+// Hint implements exit.Coder.
+func (e *UntrustedError) Hint() string {
+	return "compare the words with those of dma-copy keys show on the other side, then run dma-copy keys trust here"
 }
 
 // Unwrap returns the error of Config.Verify.

@@ -44,7 +44,7 @@ type ServerConfig struct {
 	Text string // the answer to the text of a ping: UTF-8, at most protocol.MaxPingText bytes; may be empty
 
 	// Copy has the daemon's part of every copy: Path, Chunk, Depth, Digest, Durability, Placement,
-	// Readback, NoSparse, MaxHoles, Software and ExitCode. The rest is set for each copy.
+	// Readback, NoSparse, MaxHoles and Software. The rest is set for each copy.
 	Copy dmaxfer.Options
 
 	Observer Observer // nil: none

@@ -13,6 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
@@ -107,7 +108,7 @@ func (c *connection) end(reason error) {
 	c.server.dismiss(c)
 	if !c.greeted {
 		c.server.count(func(t *Totals) { t.Refused++ })
-		c.server.config.Observer.Refused(c.session(), int(c.server.code(reason)), reason)
+		c.server.config.Observer.Refused(c.session(), exit.Code(reason), reason)
 	}
 	c.server.config.Observer.Disconnected(c.session(), reason)
 }
@@ -251,7 +252,7 @@ func (c *connection) greet(ctx context.Context) error {
 func (c *connection) part(reason error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
 	defer cancel()
-	refusal := protocol.Refusal{Code: c.server.code(reason), Text: reason.Error(), Final: true}
+	refusal := protocol.Refusal{Code: codeOf(reason), Text: reason.Error(), Final: true}
 	err := c.exchange.send(ctx, func(s *protocol.Session, dst []byte) ([]byte, error) {
 		return s.Refuse(dst, refusal)
 	})

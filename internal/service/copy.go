@@ -179,7 +179,6 @@ func (c *connection) setCommon(o *dmaxfer.Options) {
 	}
 	o.Log = c.log.With().Uint64("request", c.requests).Logger()
 	o.IdleTimeout = c.server.config.Limits.IdleTimeout
-	o.ExitCode = func(err error) int { return int(c.server.code(err)) }
 }
 
 // prepare finds out what the daemon's side of a copy has to do. What it returns is to be closed.

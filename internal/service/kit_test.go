@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
@@ -170,7 +172,7 @@ type world struct {
 const testMessage = 4096
 
 // errStopped is the cause of the end of a drain.
-var errStopped = errors.New("stopped")
+var errStopped = error(exit.Interrupted{Signal: syscall.SIGTERM})
 
 // inWorld runs a test in virtual time, with a server that alter has configured. At its end nothing is left open.
 func inWorld(t *testing.T, alter func(*world), test func(*world)) {
@@ -219,7 +221,7 @@ func newWorldWith(t *testing.T, sides docatest.Sides) *world {
 		},
 		Copy: dmaxfer.Options{
 			Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C,
-			Software: "test 1", Log: daemonLog, ExitCode: testExitCode,
+			Software: "test 1", Log: daemonLog,
 		},
 	}
 	return w
@@ -238,27 +240,6 @@ func (w *world) plan(_ int, op, name string) *disktest.Fault {
 		panic(errPanic)
 	}
 	return fault
-}
-
-// testExitCode is that of the program, as far as the tests need it.
-func testExitCode(err error) int {
-	if refused, is := errors.AsType[*protocol.Refusal](err); is {
-		return int(refused.Code)
-	}
-	if aborted, is := errors.AsType[*native.PeerAborted](err); is {
-		return int(aborted.Code)
-	}
-	for code, kind := range map[int]error{
-		int(wire.AbortSource): job.ErrSource, int(wire.AbortTarget): job.ErrTarget,
-		int(wire.AbortLimit): job.ErrLimit, int(wire.AbortPeer): job.ErrIdle,
-		int(wire.AbortTerminated): errStopped, int(wire.AbortSourceChanged): job.ErrSourceChanged,
-		int(wire.AbortDigest): job.ErrDigest,
-	} {
-		if errors.Is(err, kind) {
-			return code
-		}
-	}
-	return int(wire.AbortFailure)
 }
 
 func newKey(t *testing.T) *identity.Key {
@@ -333,7 +314,7 @@ func (w *world) copyOf(name, remote string) CopyRequest {
 		Options: dmaxfer.Options{
 			Side: wire.Host, File: "/home/" + name, FS: w.local, Path: job.OnlyDMA,
 			Chunk: 4096, Depth: 4, Digest: digest.CRC32C, IdleTimeout: 30 * time.Second, Log: w.log,
-			ExitCode: testExitCode, Software: "test 1",
+			Software: "test 1",
 		},
 		Place: protocol.Place{Share: at, Path: path}, Local: "/home/" + name,
 	}

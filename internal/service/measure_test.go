@@ -9,6 +9,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -91,7 +92,7 @@ func TestLongMeasurement(t *testing.T) {
 		defer c.Close()
 		long := measurement(protocol.CopyPush)
 		long.Size = 64 << 20
-		if _, err := w.measure(c, long); err == nil || testExitCode(err) != int(wire.AbortLimit) {
+		if _, err := w.measure(c, long); err == nil || exit.Code(err) != exit.Limit {
 			w.Errorf("got %v", err)
 		}
 		if r := w.records()[0]; r.Duration < longestMeasurement || !errors.Is(r.Err, job.ErrLimit) {
@@ -106,7 +107,7 @@ func TestLongMeasurement(t *testing.T) {
 func TestMeasuresOnly(t *testing.T) {
 	alone := func(w *world) {
 		w.config.AuthNone, w.config.Trust, w.config.Shares, w.config.MeasuresOnly = true, nil, nil, true
-		w.config.Copy = dmaxfer.Options{Software: "test 1", Log: w.config.Log, ExitCode: testExitCode}
+		w.config.Copy = dmaxfer.Options{Software: "test 1", Log: w.config.Log}
 	}
 	inWorld(t, alone, func(w *world) {
 		raw, shared := w.dial("b1:00.1")

@@ -51,7 +51,7 @@ func openMachines(t *testing.T, alter func(*machines)) *machines {
 	m.config.FS = disk.OS
 	m.config.Shares = []share.Share{{Name: "box", Path: m.box, Access: share.ReadWrite}}
 	m.config.Copy = dmaxfer.Options{
-		Digest: digest.BLAKE3, Software: "test 1", Log: m.config.Log, ExitCode: testExitCode, Path: job.OnlyDMA,
+		Digest: digest.BLAKE3, Software: "test 1", Log: m.config.Log, Path: job.OnlyDMA,
 	}
 	m.daemonLog = m.config.Log
 	if alter != nil {
@@ -88,7 +88,7 @@ func (m *machines) dial() *Client {
 func (m *machines) request(name string) CopyRequest {
 	return CopyRequest{
 		Options: dmaxfer.Options{
-			Side: wire.Client, File: filepath.Join(m.here, name), Digest: digest.BLAKE3, ExitCode: testExitCode,
+			Side: wire.Client, File: filepath.Join(m.here, name), Digest: digest.BLAKE3,
 			IdleTimeout: 30 * time.Second, Log: m.log, Software: "test 1", Path: m.choice,
 		},
 		Place: protocol.Place{Share: "box", Path: name},

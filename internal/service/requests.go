@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
@@ -50,7 +51,7 @@ func (c *connection) performed(record Record, err error) {
 		record.Err = said // without the state in which it came
 	}
 	if err != nil {
-		record.Code = int(c.server.code(err))
+		record.Code = exit.Code(err)
 	}
 	c.server.count(func(t *Totals) {
 		t.Requests++
@@ -70,7 +71,7 @@ func (c *connection) refuse(reason error) (failed, fatal error) {
 	if errors.Is(reason, job.ErrHung) {
 		return reason, reason
 	}
-	refusal := protocol.Refusal{Code: c.server.code(reason), Text: reason.Error()}
+	refusal := protocol.Refusal{Code: codeOf(reason), Text: reason.Error()}
 	return reason, c.send(func(s *protocol.Session, dst []byte) ([]byte, error) { return s.Refuse(dst, refusal) })
 }
 
@@ -169,7 +170,7 @@ func (c *connection) list(r protocol.ListRequest) error {
 		}
 		code, text := wire.AbortCode(0), ""
 		if err != nil {
-			code, text = c.server.code(err), err.Error()
+			code, text = codeOf(err), err.Error()
 		}
 		return err, c.send(func(s *protocol.Session, dst []byte) ([]byte, error) { return s.ListEnd(dst, code, text) })
 	})
@@ -370,7 +371,7 @@ func (d *removals) paths() []string {
 }
 
 // add appends the result for a path, which is a success if nothing was there.
-func (d *removals) add(path string, err error, code func(error) wire.AbortCode) {
+func (d *removals) add(path string, err error) {
 	switch {
 	case err == nil:
 		d.mu.Lock()
@@ -378,7 +379,7 @@ func (d *removals) add(path string, err error, code func(error) wire.AbortCode) 
 		d.mu.Unlock()
 	case !errors.Is(err, fs.ErrNotExist):
 		d.failed = cmp.Or(d.failed, err)
-		d.results = append(d.results, protocol.Removal{Code: code(err), Text: err.Error()})
+		d.results = append(d.results, protocol.Removal{Code: codeOf(err), Text: err.Error()})
 		return
 	}
 	d.results = append(d.results, protocol.Removal{})
@@ -419,7 +420,7 @@ func (c *connection) removeAll(
 		default:
 			err = remover.Remove(at)
 		}
-		done.add(each, err, c.server.code)
+		done.add(each, err)
 		progress.Touch()
 	}
 	return nil

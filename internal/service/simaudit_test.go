@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
@@ -139,9 +140,9 @@ func (a *auditor) compare(d *simDaemon, made *simConnection) {
 			d.Errorf("%s: the record of %s %s/%s is %+v", made.function, r.operation, r.share, r.path, record)
 		}
 		unknown := errors.Is(r.err, wire.ErrOutcomeUnknown) && errors.Is(record.Err, job.ErrHung)
-		if record.Code != simCode(r.err) && !unknown && !(len(left) == 0 && made.lost()) {
+		if record.Code != exit.Code(r.err) && !unknown && !(len(left) == 0 && made.lost()) {
 			d.Errorf("%s: %s %s/%s: the client has %d (%v), the record %d (%v)", made.function, r.operation, r.share,
-				r.path, simCode(r.err), r.err, record.Code, record.Err)
+				r.path, exit.Code(r.err), r.err, record.Code, record.Err)
 		}
 	}
 	if len(left) > 0 {

@@ -19,6 +19,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
@@ -75,7 +76,7 @@ type simRequest struct {
 
 // String is for the report of a failed seed.
 func (r simRequest) String() string {
-	return fmt.Sprintf("%s %s/%s: %d", r.operation, r.share, r.path, simCode(r.err))
+	return fmt.Sprintf("%s %s/%s: %d", r.operation, r.share, r.path, exit.Code(r.err))
 }
 
 // simFaultKind is what goes wrong once with a connection.
@@ -178,7 +179,7 @@ func (c *simClient) isFine(m *simConnection) bool {
 func (c *simClient) mayBeLimited(err error) bool {
 	limits := c.limits
 	connections := limits.Connections > 0 || c.grant.connections > 0 && len(c.clientsOf(c.key)) > c.grant.connections
-	return simCode(err) == int(wire.AbortLimit) && (limits.Memory > 0 || connections && !c.finished)
+	return exit.Code(err) == int(wire.AbortLimit) && (limits.Memory > 0 || connections && !c.finished)
 }
 
 // promptly checks that a call which waits for no other client did not, if the client is fine.
@@ -319,7 +320,7 @@ func (c *simClient) options(file string, overwrite bool) dmaxfer.Options {
 	return dmaxfer.Options{
 		Side: wire.Host, File: file, FS: disktest.NewFaulty(c.disk, c.plan),
 		Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C, Durability: wire.DurabilityFull,
-		IdleTimeout: simIdle, Overwrite: overwrite, Log: zerolog.Nop(), ExitCode: simCode, Software: "simulation",
+		IdleTimeout: simIdle, Overwrite: overwrite, Log: zerolog.Nop(), Software: "simulation",
 	}
 }
 

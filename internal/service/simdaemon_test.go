@@ -4,7 +4,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,11 +18,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
-	"github.com/dma-copy/dma-copy/internal/negotiate/native"
-	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
-	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -52,7 +48,7 @@ func (s *simulation) startDaemon() *simDaemon {
 		Limits: s.limits, Shares: s.shares(), Observer: d.audit, Log: zerolog.Nop(),
 		Copy: dmaxfer.Options{
 			Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C,
-			Durability: wire.DurabilityFull, Software: "simulation", Log: zerolog.Nop(), ExitCode: simCode,
+			Durability: wire.DurabilityFull, Software: "simulation", Log: zerolog.Nop(),
 		},
 	}
 	var err error
@@ -166,33 +162,4 @@ func (s *simulation) shares() []share.Share {
 func privateShare(client int) string { return fmt.Sprintf("p%d", client) }
 
 // errSimInterrupted is what Ctrl-C is here.
-var errSimInterrupted = errors.New("interrupted")
-
-// simCode returns the exit code for an error on either side.
-func simCode(err error) int {
-	if err == nil {
-		return 0
-	}
-	if _, aborted := errors.AsType[*native.PeerAborted](err); aborted {
-		return jobtest.ExitCode(err)
-	}
-	if refusal, is := errors.AsType[*protocol.Refusal](err); is {
-		return int(refusal.Code)
-	}
-	for _, class := range []struct {
-		is   error
-		code wire.AbortCode
-	}{
-		{errSimInterrupted, wire.AbortInterrupted},
-		{errStopped, wire.AbortTerminated},
-		{ErrRefused, wire.AbortRefused},
-		{secure.ErrRefused, wire.AbortRefused},
-		{secure.ErrHandshake, wire.AbortProtocol},
-		{secure.ErrRecord, wire.AbortProtocol},
-	} {
-		if errors.Is(err, class.is) {
-			return int(class.code)
-		}
-	}
-	return jobtest.ExitCode(err)
-}
+var errSimInterrupted = error(exit.Interrupted{Signal: syscall.SIGINT})

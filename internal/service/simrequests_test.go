@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/exit"
 	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -114,9 +115,9 @@ func (c *simClient) judge(o Operation, at protocol.Place, began time.Time, err e
 	} else {
 		c.promptly(m, string(o), began, err)
 	}
-	c.outcomes.note(o, simCode(err))
-	if c.isFine(m) && !slices.Contains(codes, simCode(err)) && !c.mayBeLimited(err) {
-		c.Errorf("client %d: %s %s/%s gives %d in place of %v: %v", c.number, o, at.Share, at.Path, simCode(err),
+	c.outcomes.note(o, exit.Code(err))
+	if c.isFine(m) && !slices.Contains(codes, exit.Code(err)) && !c.mayBeLimited(err) {
+		c.Errorf("client %d: %s %s/%s gives %d in place of %v: %v", c.number, o, at.Share, at.Path, exit.Code(err),
 			codes, err)
 	}
 }

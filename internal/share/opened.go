@@ -6,10 +6,11 @@ import (
 	"io/fs"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 // ErrDenied is the error for what the access to a share does not allow.
-var ErrDenied = errors.New("not allowed")
+var ErrDenied = exit.NewReason(exit.Refused, "", "not allowed")
 
 // Opened is a share whose directory is open, so that later changes of its path have no effect. Its methods may be
 // called concurrently, except for Close.

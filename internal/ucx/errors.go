@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 var (
@@ -21,10 +23,10 @@ var (
 
 	// ErrTooManyDevices means that UCX would end the process, because the machine has more network devices than UCX can
 	// have.
-	ErrTooManyDevices = errors.New("more network devices than UCX can use")
+	ErrTooManyDevices = exit.NewReason(exit.Device, "", "more network devices than UCX can use")
 
 	// ErrUnavailable is wrapped by every error of Open that means that this program or this machine has no UCX.
-	ErrUnavailable = errors.New("UCX is not available")
+	ErrUnavailable = exit.NewReason(exit.Device, "", "UCX is not available")
 )
 
 // Status is a result code of UCX. Source: ucs_status_t.

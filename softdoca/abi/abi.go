@@ -7,11 +7,12 @@ package abi
 
 import (
 	"embed"
-	"errors"
+
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 // ErrNoCgo is returned by every Open of a program built with CGO_ENABLED=0.
-var ErrNoCgo = errors.New("this dma-copy was built without cgo and has no device layer: " +
+var ErrNoCgo = exit.NewReason(exit.Device, "", "this dma-copy was built without cgo and has no device layer: "+
 	"rebuild it with CGO_ENABLED=1 and a C compiler")
 
 // Declarations are the files that C code includes.

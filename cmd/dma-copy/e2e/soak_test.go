@@ -81,7 +81,6 @@ func newSoak(t *testing.T) *soak {
 	both := dmaxfer.Options{
 		Chunk: soakChunk, Depth: 4, Wait: time.Minute, IdleTimeout: time.Minute, Log: zerolog.Nop(),
 		Digest: digest.CRC32C, Durability: wire.DurabilityFull,
-		ExitCode: func(error) int { return exitFailure },
 	}
 	s.host, s.dpu = both, both
 	s.host.Side, s.host.File = wire.Host, filepath.Join(t.TempDir(), "file")

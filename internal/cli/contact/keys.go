@@ -29,7 +29,7 @@ func OpenKeys(env option.Environment, path string) (*identity.Store, error) {
 
 // KeysError gives an error of package identity its exit code; system is that of an error of the system.
 func KeysError(err error, system int) error {
-	_, coded := errors.AsType[exit.Coder](err)
+	_, coded := errors.AsType[*exit.Error](err)
 	_, ofSystem := errors.AsType[*fs.PathError](err)
 	switch {
 	case err == nil || coded:

@@ -101,8 +101,7 @@ func Options(
 	o := s.Options
 	o.Side, o.Device, o.Representor, o.File, o.Path = side, device, s.Representor, s.File, PathChoices[s.Path]
 	o.Wait, o.IdleTimeout, o.DryRun, o.Placement = s.Wait, s.IdleTimeout, s.DryRun, placement.Lanes{}
-	o.Stdin, o.Stdout, o.Software, o.ExitCode, o.Log = data.Stdin, data.Stdout, root.SoftwareName(), output.ExitCode,
-		log
+	o.Stdin, o.Stdout, o.Software, o.Log = data.Stdin, data.Stdout, root.SoftwareName(), log
 	return o
 }
 

@@ -12,8 +12,8 @@ import (
 // A card in NIC mode, or a user without access to the representors, has none to choose from.
 func TestDPUWithoutRepresentors(t *testing.T) {
 	err := &output.SideError{Side: wire.DPU, Err: representorNotNamed("0000:03:00.0", nil)}
-	if output.ExitCode(err) != exit.Device || output.Hint(err) != "run dma-copy doctor" ||
+	if exit.Code(err) != exit.Device || exit.Hint(err) != "run dma-copy doctor" ||
 		!strings.HasSuffix(err.Error(), "0000:03:00.0 represents no host function") {
-		t.Errorf("error %v with hint %q", err, output.Hint(err))
+		t.Errorf("error %v with hint %q", err, exit.Hint(err))
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -51,7 +50,7 @@ func checkDriver(driver inventory.Driver, err, installErr error, s config.Doctor
 	title := inventory.DriverTitle(driver.Name, driver.Hardware, driver.Version)
 	switch {
 	case err != nil:
-		return fail(adviceFor(err), "driver: %s", without(err.Error(), installErr)).exitingWith(output.ExitCode(err))
+		return fail(adviceFor(err), "driver: %s", without(err.Error(), installErr)).exitingWith(exit.Code(err))
 	case driver.Hardware || s.Driver.Name == device.DriverSoft:
 		return ok("driver: %s, because %s", title, driver.Reason)
 	case driver.Name == device.DriverDOCA:
@@ -73,7 +72,7 @@ func without(text string, said error) string {
 }
 
 // adviceFor returns the hint that a copy would print.
-func adviceFor(err error) string { return cmp.Or(output.Hint(err), "fix what the message names") }
+func adviceFor(err error) string { return cmp.Or(exit.Hint(err), "fix what the message names") }
 
 func checkDevices(devices []*inventory.Device, s config.Doctor) finding {
 	switch {

@@ -17,7 +17,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -138,7 +137,7 @@ func TestNetworkChecks(t *testing.T) {
 		tc.change(&m, &s)
 		var out bytes.Buffer
 		err := writeFindings(&out, examine(m, s), nil, nil, s)
-		if output.ExitCode(err) != tc.code || !strings.Contains(out.String(), tc.line) {
+		if exit.Code(err) != tc.code || !strings.Contains(out.String(), tc.line) {
 			t.Errorf("%s: %v, printed\n%s\nlacks %q", name, err, out.String(), tc.line)
 		}
 		if tc.line == "" && strings.Contains(out.String(), "warn") {

@@ -52,7 +52,7 @@ func nearAddresses(found inventory.Inventory, s config.Doctor) []string {
 
 // failPlacement is a failure only if a copy would be refused, too.
 func failPlacement(err error) finding {
-	if _, is := errors.AsType[exit.Coder](err); is {
+	if _, is := errors.AsType[*exit.Error](err); is {
 		return fail("", "placement: %s", err).exitingWith(exit.Usage) // the message has the fix
 	}
 	return warn("", "placement: %s", err)

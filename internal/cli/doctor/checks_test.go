@@ -16,7 +16,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/probe"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -409,8 +408,8 @@ func TestExitCodeOfFirstFailure(t *testing.T) {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
 	if err == nil || err.Error() != "2 of 4 checks failed: see the lines with FAIL" ||
-		output.ExitCode(err) != exit.Peer {
-		t.Errorf("error %v, exit code %d", err, output.ExitCode(err))
+		exit.Code(err) != exit.Peer {
+		t.Errorf("error %v, exit code %d", err, exit.Code(err))
 	}
 	if err := writeFindings(&out, []finding{ok("a"), warn("b", "b")}, nil, nil, config.Doctor{}); err != nil {
 		t.Errorf("warnings end with %v", err)
@@ -430,14 +429,14 @@ as assumed          a: yes
 differs             b: no; assumed: b holds (a guide)  -- do c
 could not be tried  d: no time
 `
-	if out.String() != want || output.ExitCode(err) != exit.Device ||
+	if out.String() != want || exit.Code(err) != exit.Device ||
 		err.Error() != "the device is not as assumed in 1 of 3 probes: see the lines with differs" {
 		t.Errorf("printed\n%s\nerror %v", out.String(), err)
 	}
 	out.Reset()
 	absent := fail("", "x").exitingWith(exit.Peer)
 	err = writeFindings(&out, []finding{absent}, probes, nil, config.Doctor{Quiet: true})
-	if output.ExitCode(err) != exit.Peer || out.String() != "FAIL  x\n"+strings.SplitAfter(want, "\n")[2] {
+	if exit.Code(err) != exit.Peer || out.String() != "FAIL  x\n"+strings.SplitAfter(want, "\n")[2] {
 		t.Errorf("quiet: printed\n%s\nerror %v", out.String(), err)
 	}
 	for _, want := range []error{nil, errors.New("nobody came")} {

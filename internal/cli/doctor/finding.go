@@ -9,7 +9,6 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/probe"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -90,7 +89,7 @@ func writeFindings(w io.Writer, findings []finding, probes []probe.Result, failu
 			"the device is not as assumed in %d of %d probes: see the lines with differs", len(differing),
 			len(probes))
 	}
-	shown := document{1, output.ExitCode(failure), append([]finding{}, findings...), probes}
+	shown := document{1, exit.Code(failure), append([]finding{}, findings...), probes}
 	if s.Quiet {
 		shown.Findings, shown.Probes = append([]finding{}, failed...), differing
 	}

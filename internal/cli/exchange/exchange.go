@@ -25,6 +25,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -35,6 +36,9 @@ const (
 	MaxQuestion = 900
 	MaxAnswer   = 256 << 10
 )
+
+// SameRelease is the hint where the other side's command has sent what this release does not send.
+const SameRelease = "run the same release of dma-copy on both sides"
 
 // Limit is the time that a conversation takes at most, once the peer is there.
 const Limit = time.Minute
@@ -246,8 +250,9 @@ func (c *Conversation) Ask(ctx context.Context, question string) ([]byte, error)
 		announced, err := strconv.Atoi(string(head))
 		if err != nil || announced < 0 || announced > MaxAnswer || total >= 0 && announced != total ||
 			len(text) > announced-len(answer) || len(text) < min(leastPiece, announced-len(answer)) {
-			return nil, fmt.Errorf("a piece of %d bytes at %d of an answer that has %s: %w", len(text), len(answer),
-				quote.Text(string(head)), wire.ErrMalformed)
+			return nil, exit.Errorf(exit.Protocol, SameRelease,
+				"a piece of %d bytes at %d of an answer that has %s: %w",
+				len(text), len(answer), quote.Text(string(head)), wire.ErrMalformed)
 		}
 		total, answer = announced, append(answer, text...)
 	}

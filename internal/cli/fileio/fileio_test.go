@@ -13,7 +13,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
@@ -40,7 +39,7 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := file.Unchanged(); !errors.Is(err, job.ErrSourceChanged) ||
-			output.ExitCode(err) != exit.SourceChanged {
+			exit.Code(err) != exit.SourceChanged {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -59,7 +58,7 @@ func TestReplacementKeepsNewFile(t *testing.T) {
 		return errors.Join(err, w.Commit(t.Context()))
 	}
 	err := write(false)
-	if !errors.Is(err, job.ErrTarget) || output.ExitCode(err) != exit.Target || readFile(t, "sums") != "theirs" {
+	if !errors.Is(err, job.ErrTarget) || exit.Code(err) != exit.Target || readFile(t, "sums") != "theirs" {
 		t.Errorf("error %v, content %q", err, readFile(t, "sums"))
 	}
 	if left, _ := os.ReadDir("."); len(left) != 1 {
@@ -117,7 +116,7 @@ func TestJobThatBlocksIsLeftBehind(t *testing.T) {
 		<-release
 		return nil
 	})
-	if output.ExitCode(err) != exit.Signal+int(syscall.SIGINT) {
+	if exit.Code(err) != exit.Signal+int(syscall.SIGINT) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -53,7 +53,7 @@ func (c *Changes) Changed(at share.Remote, err error) {
 	case c.events != nil:
 		event := changeEvent{fileName: nameInEvent(at.Path), Remote: at.String(), Action: c.action}
 		if err != nil {
-			event.Action, event.Code, event.Message = "failed", ExitCode(err), Sentence(err)
+			event.Action, event.Code, event.Message = "failed", exit.Code(err), Sentence(err)
 		}
 		c.events.write("change", event)
 	case err != nil && c.tried > 1:

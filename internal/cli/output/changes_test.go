@@ -51,7 +51,7 @@ func TestChanges(t *testing.T) {
 		c := NewChanges(io.Discard, &stderr, "removed", option.OutputText, zerolog.Nop())
 		test.change(c)
 		err := c.End()
-		if code := ExitCode(err); code != test.code || err != nil && !strings.Contains(err.Error(), test.text) {
+		if code := exit.Code(err); code != test.code || err != nil && !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s: %v (code %d)", test.name, err, code)
 		}
 		if lines := strings.Count(stderr.String(), "\n"); lines != test.lines {

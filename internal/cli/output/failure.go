@@ -35,23 +35,6 @@ type SideError struct {
 // protocol or aborted its native session is the same for the user.
 type unbegun struct{ error }
 
-// requestError is the failure of a request to a daemon other than a copy.
-type requestError struct {
-	error
-	request string
-}
-
-// Unwrap returns the error itself.
-func (e *requestError) Unwrap() error { return e.error }
-
-// InRequest names the request in an error that has a side, so that it does not speak of a copy: "list" or "ping".
-func InRequest(request string, err error) error {
-	if sided, is := errors.AsType[*SideError](err); is {
-		sided.Err = &requestError{sided.Err, request}
-	}
-	return err
-}
-
 // Unwrap returns the error itself.
 func (u unbegun) Unwrap() error { return u.error }
 
@@ -98,7 +81,7 @@ func entrySentence(side wire.Side, path string, err error) string {
 
 // entryReason returns why an entry of a tree failed, and the next step.
 func entryReason(side wire.Side, err error) string {
-	text, hint := err.Error(), classify(err).hint
+	text, hint := err.Error(), exit.Hint(err)
 	if said, is := errors.AsType[*native.PeerAborted](err); is {
 		text = fmt.Sprintf("the %s reports: %s", side.Other(), said.Text)
 	}
@@ -110,12 +93,14 @@ func entryName(path string) string { return quote.Path(cmp.Or(path, ".")) }
 
 // Sentence returns that line without the name of the program.
 func Sentence(err error) string {
-	found, text := classify(err), err.Error()
+	found, hint, text := exit.Find(err), exit.Hint(err), err.Error()
 	failed, sided := errors.AsType[*SideError](err)
-	if sided && found.reword != nil {
-		text = failed.prefix() + found.reword(failed.Side, failed.Err)
-		if hung := job.ErrHung; errors.Is(err, hung) && !strings.Contains(text, hung.Error()) {
-			text += "; " + hung.Error()
+	if sided {
+		if words, is := failed.reword(found); is {
+			text = failed.prefix() + words
+			if hung := job.ErrHung; errors.Is(err, hung) && !strings.Contains(text, hung.Error()) {
+				text += "; " + hung.Error()
+			}
 		}
 	}
 	if sided && failed.Tree != nil {
@@ -126,13 +111,13 @@ func Sentence(err error) string {
 	case sided && failed.Tree != nil && failed.Undirected:
 		text += ": remove the causes and run the same commands, with --ignore-existing or --overwrite on the side " +
 			"that receives"
-	case sided && failed.Local && found.hint == hintDevice:
-		text += ": check the device"
-	case found.hint != "":
-		text += ": " + found.hint
+	case sided && failed.Local && hint != "":
+		text += ": " + strings.TrimSuffix(hint, " and the other side's error message")
+	case hint != "":
+		text += ": " + hint
 	}
 	if sided {
-		text += whatIsKept(failed, found.code)
+		text += whatIsKept(failed, exit.Code(err))
 	}
 	return quote.Printable(strings.ReplaceAll(text, "\n", "; "))
 }
@@ -156,7 +141,11 @@ func whatIsKept(failed *SideError, code int) string {
 
 // LogReworded logs the full error if the line about the failure rewords it.
 func LogReworded(log zerolog.Logger, err error) {
-	if err != nil && classify(err).reword != nil {
+	failed, sided := errors.AsType[*SideError](err)
+	if !sided {
+		return
+	}
+	if _, reworded := failed.reword(exit.Find(err)); reworded {
 		log.Debug().Err(err).Msg("full error")
 	}
 }
@@ -175,7 +164,7 @@ func WithSide(side wire.Side, err error) error {
 	if sided, is := errors.AsType[*SideError](err); err == nil || is && sided != nil {
 		return err
 	}
-	if coded, is := errors.AsType[exit.Coder](err); is && coded.ExitCode() == exit.Usage {
+	if coded, is := errors.AsType[*exit.Error](err); is && coded.ExitCode() == exit.Usage {
 		return err
 	}
 	return &SideError{Side: side, Err: err}

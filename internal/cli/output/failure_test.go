@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
+	"github.com/dma-copy/dma-copy/internal/cli/exchange"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -49,7 +50,8 @@ func TestReportedLines(t *testing.T) {
 		{"and something more", errors.Join(onDPU(peerFailed), errors.New("close")), 1,
 			"DPU: the host reported a failure: see its error message"},
 		{"the host fails last",
-			onDPU(fmt.Errorf("%w, so it does not have the file: %w", job.ErrHostFailed, peerFailed)), 1,
+			onDPU(job.NewError(job.ErrHostFailed, peerFailed, "see its error message",
+				"the host failed after the copy, so it does not have the file")), 1,
 			"DPU: the host failed after the copy, so it does not have the file: see its error message"},
 		{"the DPU is lost", onHost(lost), 7,
 			"host: the connection to the DPU was lost before the copy ended: check the other side and copy again"},
@@ -65,7 +67,8 @@ func TestReportedLines(t *testing.T) {
 				"may be connecting, or it is shutting down: raise --wait, or see its log"},
 		{"misbehaviour keeps its details", onHost(strange), 11, "host: negotiation in state await-status at STATUS: " +
 			"malformed message: run a supported release of dma-copy or doca_dma_copy on the other side"},
-		{"misbehaviour between commands", onHost(fmt.Errorf("the results of the DPU: %w", wire.ErrMalformed)), 11,
+		{"misbehaviour between commands", onHost(exit.Errorf(exit.Protocol, exchange.SameRelease,
+			"the results of the DPU: %w", wire.ErrMalformed)), 11,
 			"host: the results of the DPU: malformed message: run the same release of dma-copy on both sides"},
 		{"the name is taken", onDPU(fmt.Errorf("another dma-copy serves: %w", taken)), 6,
 			"DPU: another dma-copy serves: raise --wait, or stop it"},
@@ -119,7 +122,7 @@ func TestReportedLines(t *testing.T) {
 			if got, want := said.String(), "dma-copy: "+tc.line+"\n"; got != want {
 				t.Errorf("said\n %swant\n %s", got, want)
 			}
-			if code := ExitCode(tc.err); code != tc.code {
+			if code := exit.Code(tc.err); code != tc.code {
 				t.Errorf("exit code %d, want %d", code, tc.code)
 			}
 		})
@@ -137,7 +140,7 @@ func TestDefectIsPrintedWithItsStack(t *testing.T) {
 	if said.String() != want {
 		t.Errorf("said\n %swant\n %s", said.String(), want)
 	}
-	if code := ExitCode(err); code != exit.Failure {
+	if code := exit.Code(err); code != exit.Failure {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -315,7 +315,7 @@ type (
 func eventOf(r PeerResult) peerEvent {
 	line := peerEvent{
 		Peer: r.Name, Line: r.Line, Sources: r.Total.Sources, Failed: r.Total.Failed, Files: r.Total.Files,
-		Bytes: r.Total.Bytes, Elapsed: r.Total.Elapsed.Seconds(), Code: ExitCode(r.Err), DryRun: r.Total.DryRun,
+		Bytes: r.Total.Bytes, Elapsed: r.Total.Elapsed.Seconds(), Code: exit.Code(r.Err), DryRun: r.Total.DryRun,
 	}
 	if r.Sum.Algorithm() != digest.None {
 		line.Digest = r.Sum.String()

@@ -62,8 +62,8 @@ total 4 peers (1 failed, 1 not started), 3 files copied, 6.0 MiB in 3s
 	if stdout != "" || stderr != want {
 		t.Errorf("stdout %q, stderr\n%s", stdout, stderr)
 	}
-	if ExitCode(err) != exit.SomeFailed || err.Error() != "1 of 4 peers failed" {
-		t.Errorf("%v has the code %d", err, ExitCode(err))
+	if exit.Code(err) != exit.SomeFailed || err.Error() != "1 of 4 peers failed" {
+		t.Errorf("%v has the code %d", err, exit.Code(err))
 	}
 	if _, stderr, _ = reportFleet(Form{Quiet: true}); strings.Count(stderr, "\n") != 1 ||
 		!strings.HasPrefix(stderr, "fail  two:in/: ") {
@@ -116,8 +116,8 @@ func TestFleetCode(t *testing.T) {
 			}
 			f.Ended(r)
 		}
-		if err := f.Total(time.Second); ExitCode(err) != tc.want {
-			t.Errorf("%v: %v has the code %d, want %d", tc.codes, err, ExitCode(err), tc.want)
+		if err := f.Total(time.Second); exit.Code(err) != tc.want {
+			t.Errorf("%v: %v has the code %d, want %d", tc.codes, err, exit.Code(err), tc.want)
 		}
 	}
 }

@@ -303,7 +303,7 @@ func (r *jsonReporter) entry(e job.FileDone) fileEvent {
 		line.Verified = e.Kind == wire.EntryFile && r.planned.Digest != digest.None
 		line.Durability = r.planned.Durability.String()
 	case job.Failed:
-		line.Code, line.Message = ExitCode(e.Err), entryReason(r.path.Side, e.Err)
+		line.Code, line.Message = exit.Code(e.Err), entryReason(r.path.Side, e.Err)
 	}
 	return line
 }
@@ -407,7 +407,7 @@ func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 
 // Fail writes the error of a run as an event.
 func (w *eventWriter) Fail(err error) {
-	line := errorEvent{Code: ExitCode(err), Message: Sentence(err)}
+	line := errorEvent{Code: exit.Code(err), Message: Sentence(err)}
 	if failed, is := errors.AsType[*SideError](err); is {
 		line.Kept = failed.Kept
 	}

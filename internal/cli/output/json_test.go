@@ -129,7 +129,7 @@ func TestEventsLeaveOutUnknownValues(t *testing.T) {
 func TestEventsOnAFullDisk(t *testing.T) {
 	p := newJSON(fullDisk{}, Form{}, zerolog.Nop())
 	p.Event(job.Warned{Text: "beware"})
-	if err := p.Result(job.Summary{}); !errors.Is(err, syscall.ENOSPC) || ExitCode(err) != exit.Failure {
+	if err := p.Result(job.Summary{}); !errors.Is(err, syscall.ENOSPC) || exit.Code(err) != exit.Failure {
 		t.Errorf("error %v", err)
 	}
 }

@@ -84,8 +84,8 @@ func TestLocalFailures(t *testing.T) {
 	want := "dma-copy: b: cannot read b: check the disk\n" +
 		"dma-copy: c: cannot create c: free some\n" +
 		"dma-copy: 2 of 3 entries failed: remove the causes and run the same command to copy these entries\n"
-	if said.String() != want || ExitCode(err) != exit.SomeFailed {
-		t.Errorf("code %d, printed\n%swant\n%s", ExitCode(err), said.String(), want)
+	if said.String() != want || exit.Code(err) != exit.SomeFailed {
+		t.Errorf("code %d, printed\n%swant\n%s", exit.Code(err), said.String(), want)
 	}
 	failed := &SideError{Local: true, Err: fmt.Errorf("reading: %w", doca.CodeDriver), Kept: 1 << 20}
 	want = "reading: DOCA_ERROR_DRIVER; 1.0 MiB are kept: run the same command to resume"

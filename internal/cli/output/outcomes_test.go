@@ -39,7 +39,7 @@ var failures = []error{
 	inSession(&native.PeerAborted{Code: wire.AbortOtherPath}, ""),
 	&protocol.Refusal{Code: wire.AbortSource, Text: "none"},
 	inSession(&protocol.Refusal{Code: wire.AbortSource}, ""),
-	exit.Errorf(exit.Limit, "raise it", "too long"),
+	exit.Errorf(exit.Limit, "", "stopped by --max-duration after 1s"),
 	service.ErrRefused,
 	&secure.UntrustedError{Key: identity.Public{}, Err: errors.New("not trusted")},
 	secure.ErrRefused,
@@ -85,7 +85,7 @@ var failures = []error{
 	inSession(wire.ErrOutcomeUnknown, ""),
 	job.Hung(inSession(wire.ErrOutcomeUnknown, "")),
 	job.NewError(wire.ErrNeedsNative, nil, "run dma-copy there", "a directory"),
-	inSession(wire.ErrNeedsNative, ""),
+	(&job.LocalFile{Stream: true}).Explain(wire.Host, inSession(wire.ErrNeedsNative, "")),
 	job.NewError(wire.ErrEmptyFile, inSession(wire.ErrEmptyFile, ""), "run dma-copy there", "empty"),
 	inSession(wire.ErrEmptyFile, ""),
 	inSession(wire.ErrVersion, "1 and 2"),
@@ -123,7 +123,6 @@ var failures = []error{
 	inSession(wire.ErrDisagreement, ""),
 	inSession(wire.ErrAborted, ""),
 	inSession(wire.ErrKindMismatch, ""),
-	fmt.Errorf("the results of the DPU: %w", wire.ErrMalformed),
 	&os.PathError{Op: "open", Path: "x", Err: syscall.EMFILE},
 	&os.PathError{Op: "open", Path: "x", Err: syscall.ENFILE},
 	&doca.Error{Op: "doca_mmap_start", Code: doca.CodeDriver, Detail: "pin"},
@@ -139,16 +138,16 @@ func TestFailures(t *testing.T) {
 			err = sided.Err
 		}
 		if err == nil {
-			fmt.Fprintf(&lines, "%v\n  %d\n", err, ExitCode(err))
+			fmt.Fprintf(&lines, "%v\n  %d\n", err, exit.Code(err))
 			continue
 		}
-		fmt.Fprintf(&lines, "%q\n  %d %s\n", err, ExitCode(err), Sentence(err))
+		fmt.Fprintf(&lines, "%q\n  %d %s\n", err, exit.Code(err), Sentence(err))
 		for _, sided := range []*SideError{
 			{Side: wire.Host, Err: err}, {Side: wire.Client, Err: err},
 			{Side: wire.DPU, Local: true, Err: err}, {Side: wire.DPU, Err: unbegun{err}},
 		} {
-			if ExitCode(sided) != ExitCode(err) || Sentence(sided) != sided.prefix()+Sentence(err) {
-				fmt.Fprintf(&lines, "  %d %s\n", ExitCode(sided), Sentence(sided))
+			if exit.Code(sided) != exit.Code(err) || Sentence(sided) != sided.prefix()+Sentence(err) {
+				fmt.Fprintf(&lines, "  %d %s\n", exit.Code(sided), Sentence(sided))
 			}
 		}
 	}

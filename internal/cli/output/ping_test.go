@@ -73,7 +73,7 @@ func TestPingOnAFullDisk(t *testing.T) {
 		r := NewPing(fullDisk{}, output, false, zerolog.Nop())
 		r.Event(ping.Text{Text: "x"})
 		err := r.Result(somePings)
-		if !errors.Is(err, syscall.ENOSPC) || ExitCode(err) != exit.Failure {
+		if !errors.Is(err, syscall.ENOSPC) || exit.Code(err) != exit.Failure {
 			t.Errorf("%s: %v", output, err)
 		}
 		if reason := syscall.ENOSPC.Error(); strings.Count(err.Error(), reason) != 1 {
@@ -94,21 +94,21 @@ func TestPingFailures(t *testing.T) {
 		{wire.ErrNoPath, exit.Device, noPath},
 	} {
 		err := &SideError{Side: wire.Host, Err: &wire.Error{Err: test.err, Detail: "the detail"}}
-		if code := ExitCode(err); code != test.code || !strings.HasPrefix(Sentence(err), test.sentence) {
+		if code := exit.Code(err); code != test.code || !strings.HasPrefix(Sentence(err), test.sentence) {
 			t.Errorf("%v: code %d, %s", test.err, code, Sentence(err))
 		}
 	}
 	lost := &SideError{Side: wire.Host, Err: ping.ErrLost}
 	const sentence = "host: the connection to the DPU was lost before the last round trip: "
-	if code := ExitCode(lost); code != exit.Peer || !strings.HasPrefix(Sentence(lost), sentence) {
+	if code := exit.Code(lost); code != exit.Peer || !strings.HasPrefix(Sentence(lost), sentence) {
 		t.Errorf("code %d, %s", code, Sentence(lost))
 	}
 	refused := &SideError{Side: wire.Host, Err: comch.ErrRefused}
-	if code := ExitCode(refused); code != exit.Peer || strings.Contains(Sentence(refused), "copy") {
+	if code := exit.Code(refused); code != exit.Peer || strings.Contains(Sentence(refused), "copy") {
 		t.Errorf("code %d, %s", code, Sentence(refused))
 	}
 	err := &wire.Error{State: service.Pinging, Err: wire.ErrOutOfOrder}
-	if ExitCode(err) != exit.Protocol || strings.Contains(Sentence(err), "doca_dma_copy") {
-		t.Errorf("code %d, %s", ExitCode(err), Sentence(err))
+	if exit.Code(err) != exit.Protocol || strings.Contains(Sentence(err), "doca_dma_copy") {
+		t.Errorf("code %d, %s", exit.Code(err), Sentence(err))
 	}
 }

@@ -1,10 +1,9 @@
 // Package output tells the user about a copy: progress and results as text or as JSON events, and failures with exit
 // code and hint.
 //
-// A Reporter writes one form; a Monitor feeds it from the events and the progress of a copy. The exit codes of library
-// errors are in one table; errors of commands carry their own (package exit). The JSON events are an interface for
-// other programs, described by docs/events.schema.json: fields are only ever added. This package must not start, stop
-// or influence a copy.
+// A Reporter writes one form; a Monitor feeds it from the events and the progress of a copy. Errors carry exit codes
+// and hints (package exit). The JSON events are an interface for other programs, described by docs/events.schema.json:
+// fields are only ever added. This package must not start, stop or influence a copy.
 package output
 
 import (

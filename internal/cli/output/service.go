@@ -115,8 +115,8 @@ func SomeSources(tried int, failures []error) error {
 // commonCode returns the exit code of a command that has tried several things, of which some failed: theirs if all
 // failed with the same code.
 func commonCode(tried int, failures []error) int {
-	code := ExitCode(failures[0])
-	another := func(err error) bool { return ExitCode(err) != code }
+	code := exit.Code(failures[0])
+	another := func(err error) bool { return exit.Code(err) != code }
 	if len(failures) < tried || slices.ContainsFunc(failures, another) {
 		return exit.SomeFailed
 	}
@@ -228,7 +228,7 @@ func (r *jsonReporter) Deleted(d Deletion) {
 	}
 	switch {
 	case d.Err != nil:
-		line.Action, line.Code, line.Message = job.Failed.String(), ExitCode(d.Err), entryReason(r.path.Side, d.Err)
+		line.Action, line.Code, line.Message = job.Failed.String(), exit.Code(d.Err), entryReason(r.path.Side, d.Err)
 	case d.DryRun:
 		line.Action = "would-delete"
 	}
@@ -255,7 +255,7 @@ func WriteTrusted(w io.Writer, name, words string) {
 
 // Unfinished reports whether the error of one source ends the command: the daemon, the device or the user is gone.
 func Unfinished(err error) bool {
-	code := ExitCode(err)
+	code := exit.Code(err)
 	return code == exit.Peer || code == exit.Device || code == exit.Protocol || code > exit.Signal ||
 		errors.Is(err, job.ErrHung)
 }

@@ -132,7 +132,7 @@ func TestSomeSources(t *testing.T) {
 		"all, mixed":  {2, []error{job.ErrTarget, job.ErrSource}, exit.SomeFailed},
 		"all but one": {3, []error{job.ErrTarget, job.ErrTarget}, exit.SomeFailed},
 	} {
-		if got := ExitCode(SomeSources(tc.tried, tc.failures)); got != tc.code {
+		if got := exit.Code(SomeSources(tc.tried, tc.failures)); got != tc.code {
 			t.Errorf("%s: exit code %d, want %d", name, got, tc.code)
 		}
 	}
@@ -173,7 +173,7 @@ func TestOutcomesOfTheService(t *testing.T) {
 		{service.ErrBusy, exit.Peer, "host: timeout: the daemon served other commands until the end of --wait: raise"},
 	} {
 		err := &SideError{Side: wire.Host, Err: fmt.Errorf("%w", tc.err)}
-		if got := ExitCode(err); got != tc.code {
+		if got := exit.Code(err); got != tc.code {
 			t.Errorf("%v: exit code %d, want %d", tc.err, got, tc.code)
 		}
 		if got := Sentence(err); !strings.HasPrefix(got, tc.want) {
@@ -193,8 +193,8 @@ func TestLostDuringARequest(t *testing.T) {
 		{service.ErrDraining, "host: the daemon is shutting down; close: start it again"},
 	} {
 		err := InRequest("list", errors.Join(onHost(tc.err), errors.New("close")))
-		if got := Sentence(err); !strings.HasPrefix(got, tc.want) || ExitCode(err) != exit.Peer {
-			t.Errorf("%v: %q (exit code %d), want %q", tc.err, got, ExitCode(err), tc.want)
+		if got := Sentence(err); !strings.HasPrefix(got, tc.want) || exit.Code(err) != exit.Peer {
+			t.Errorf("%v: %q (exit code %d), want %q", tc.err, got, exit.Code(err), tc.want)
 		}
 	}
 	if err := InRequest("list", nil); err != nil {
@@ -218,8 +218,8 @@ func TestAbortByADaemon(t *testing.T) {
 		m.Begin(tc.path)
 		m.Progress.ChunkMoved(tc.moved)
 		err := m.Conclude(job.Summary{}, aborted)
-		if got := Sentence(err); got != tc.want || ExitCode(err) != exit.Source {
-			t.Errorf("moved %d: %q (exit code %d), want %q", tc.moved, got, ExitCode(err), tc.want)
+		if got := Sentence(err); got != tc.want || exit.Code(err) != exit.Source {
+			t.Errorf("moved %d: %q (exit code %d), want %q", tc.moved, got, exit.Code(err), tc.want)
 		}
 	}
 }

@@ -251,7 +251,7 @@ func TestFailedEntries(t *testing.T) {
 		}
 	})
 	err := m.Conclude(summary, fmt.Errorf("the copy: %w", job.ErrSomeFailed))
-	if code := ExitCode(err); code != exit.SomeFailed || len(reporter.results) != 1 {
+	if code := exit.Code(err); code != exit.SomeFailed || len(reporter.results) != 1 {
 		t.Errorf("exit code %d, results %+v", code, reporter.results)
 	}
 	var said strings.Builder
@@ -313,7 +313,7 @@ func TestFailedTree(t *testing.T) {
 	m := NewMonitor(reporter, Asked{})
 	m.Event(treePlan)
 	err := m.Conclude(treeResult(func(*job.TreeSummary) {}), job.ErrIdle)
-	if code := ExitCode(err); code != exit.Peer || len(reporter.results) > 0 {
+	if code := exit.Code(err); code != exit.Peer || len(reporter.results) > 0 {
 		t.Errorf("exit code %d, results %+v", code, reporter.results)
 	}
 	if got, want := Sentence(err), "host: no progress"; got != want {

@@ -13,6 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/exchange"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
@@ -71,7 +72,8 @@ func (r *run) probeBoth(ctx context.Context) error {
 func (r *run) take(answer []byte) error {
 	var theirs []Result
 	if err := json.Unmarshal(answer, &theirs); err != nil {
-		return fmt.Errorf("the results of the DPU: %w: %w", wire.ErrMalformed, err)
+		return exit.Errorf(exit.Protocol, exchange.SameRelease, "the results of the DPU: %w: %w", wire.ErrMalformed,
+			err)
 	}
 	own := len(r.results)
 	found := map[string]Result{}
@@ -88,7 +90,9 @@ func (r *run) take(answer []byte) error {
 		}
 	}
 	if len(r.results) == own {
-		return fmt.Errorf("the results of the DPU: %w: no probe that this side knows", wire.ErrMalformed)
+		return exit.Errorf(exit.Protocol, exchange.SameRelease,
+			"the results of the DPU: %w: no probe that this side knows",
+			wire.ErrMalformed)
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -56,9 +55,9 @@ func checkDescriptors() error {
 }
 
 func tooFewDescriptors(free int, err error) error {
-	hint := output.HintProcessFiles
+	hint := exit.HintProcessFiles
 	if errors.Is(err, unix.ENFILE) {
-		hint = output.HintSystemFiles
+		hint = exit.HintSystemFiles
 	}
 	return exit.Errorf(exit.Usage, hint, "cannot open enough files: %d of %d file descriptors are free (%w)",
 		free, minDescriptors, err)

@@ -15,7 +15,6 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
@@ -44,7 +43,7 @@ func TestFirstSignalCancelsWithItsName(t *testing.T) {
 			if !ok || interrupted.Signal != tc.signal || cause.Error() != tc.sentence {
 				t.Errorf("cause %v, want %s", cause, tc.sentence)
 			}
-			if code := output.ExitCode(fmt.Errorf("copy: %w", cause)); code != tc.code {
+			if code := exit.Code(fmt.Errorf("copy: %w", cause)); code != tc.code {
 				t.Errorf("exit code %d, want %d", code, tc.code)
 			}
 		})

@@ -12,7 +12,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dma-copy/dma-copy/internal/cli/config"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
@@ -31,7 +30,7 @@ func TestVerifyReportsAFullDisk(t *testing.T) {
 		{toStdout, []string{"a"}},
 	} {
 		err := Run(t.Context(), fullDisk{}, io.Discard, tc.s, tc.args, nil, zerolog.Nop())
-		if !errors.Is(err, syscall.ENOSPC) || output.ExitCode(err) != exit.Failure {
+		if !errors.Is(err, syscall.ENOSPC) || exit.Code(err) != exit.Failure {
 			t.Errorf("%q: error %v", tc.args, err)
 		}
 	}

@@ -8,19 +8,20 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // The kinds of an Error, found by errors.Is. ErrExists, ErrNoSpace, ErrBusy and ErrChanged are also an ErrTarget.
 var (
 	// ErrSource is a source that is missing, unreadable or not a regular file.
-	ErrSource = errors.New("source")
+	ErrSource = exit.NewReason(exit.Source, "", "source")
 
 	// ErrSourceChanged is a source that changed or was removed during the transfer.
-	ErrSourceChanged = errors.New("source changed")
+	ErrSourceChanged = exit.NewReason(exit.SourceChanged, "", "source changed")
 
 	// ErrTarget is a target that cannot be created, written or made durable.
-	ErrTarget = errors.New("target")
+	ErrTarget = exit.NewReason(exit.Target, "", "target")
 
 	// ErrExists is a target whose name already exists.
 	ErrExists = fmt.Errorf("%w exists", ErrTarget)

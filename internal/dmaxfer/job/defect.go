@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
 // Defect is a panic that has been recovered, so that it ends a transfer or a connection and not the process. It is an
@@ -15,6 +17,12 @@ type Defect struct {
 
 // Error implements error.
 func (d *Defect) Error() string { return fmt.Sprintf("internal error: %v", d.Value) }
+
+// ExitCode implements exit.Coder.
+func (d *Defect) ExitCode() int { return exit.Failure }
+
+// Hint implements exit.Coder.
+func (d *Defect) Hint() string { return "report it, with what follows" }
 
 // Is implements the interface of errors.Is.
 func (d *Defect) Is(target error) bool { return target == ErrHung }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
@@ -19,33 +20,33 @@ var (
 	ErrTarget = disk.ErrTarget
 
 	// ErrIdle means that the transfer, or the peer, made no progress for the idle timeout.
-	ErrIdle = errors.New("no progress")
+	ErrIdle = exit.NewReason(exit.Peer, "", "no progress")
 
 	// ErrPeerIdle means, in an ErrIdle, that it is the peer that was silent or made no progress.
 	ErrPeerIdle = errors.New("no progress of the peer")
 
 	// ErrSettings means that an option, such as chunk or depth, is beyond the device or contradicts another one.
-	ErrSettings = errors.New("settings")
+	ErrSettings = exit.NewReason(exit.Usage, "", "settings")
 
 	// ErrCapability means that the device lacks a capability that its side needs.
-	ErrCapability = errors.New("capability")
+	ErrCapability = exit.NewReason(exit.Device, "", "capability")
 
 	// ErrOtherPath means that the window of the planned path is not within reach, as that of a host whose memory the
 	// DPU may not import, and that both sides can use another path instead.
 	ErrOtherPath = errors.New("another path")
 
 	// ErrCopy means that the DMA engine failed during the transfer, most likely because the host's memory is gone.
-	ErrCopy = errors.New("copy")
+	ErrCopy = exit.NewReason(exit.Failure, "", "copy")
 
 	// ErrHostFailed means that the host failed after the DPU had reported success: it could not save what it
 	// received, or its source had changed.
-	ErrHostFailed = errors.New("the host failed after the copy")
+	ErrHostFailed = exit.NewReason(exit.Failure, "", "the host failed after the copy")
 
 	// ErrDigest means a digest mismatch between source and target, or with the digest that was expected.
-	ErrDigest = errors.New("digest")
+	ErrDigest = exit.NewReason(exit.Digest, "", "digest")
 
 	// ErrLimit means that the file or the transfer exceeds a limit that the user has set.
-	ErrLimit = errors.New("limit")
+	ErrLimit = exit.NewReason(exit.Limit, "", "limit")
 )
 
 // Error is a failed transfer: its kind, its cause in one sentence, and what to do about it.

@@ -8,13 +8,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // ErrHung is in an error beside its cause if a call into the device or the file system had not returned when the
 // transfer ended. What the call may use stays open, registered and mapped, and is released if it returns after all.
 // Until then the device must not be closed.
-var ErrHung = errors.New("a call into the device or the file system did not return, so its resources stay open")
+var ErrHung = exit.NewReason(exit.Peer, "check the device and the disk",
+	"a call into the device or the file system did not return, so its resources stay open")
 
 // Hung adds ErrHung to the cause of a failure, which may be nil, unless it is one.
 func Hung(cause error) error {

@@ -355,7 +355,10 @@ func (f *LocalFile) Explain(side wire.Side, err error) error {
 	case errors.Is(err, wire.ErrNeedsNative) && f.Directory:
 		return NewError(wire.ErrNeedsNative, nil, "run dma-copy on the other side too, or name a file",
 			"%s is a directory, and the %s uses the reference protocol, which copies single files only", path, peer)
-	case errors.Is(err, wire.ErrNeedsNative) && !f.Stream:
+	case errors.Is(err, wire.ErrNeedsNative) && f.Stream:
+		return NewError(wire.ErrNeedsNative, nil, "run dma-copy on the other side too",
+			"the %s uses the reference protocol, which does not support streams", peer)
+	case errors.Is(err, wire.ErrNeedsNative):
 		return NewError(wire.ErrNeedsNative, nil, "run dma-copy on the other side too, or leave out --path fast",
 			"the %s uses the reference protocol, which copies by DMA, and this side cannot or may not use DMA", peer)
 	case errors.Is(err, wire.ErrNoPath) && (peer == wire.Client || peer == wire.Server):

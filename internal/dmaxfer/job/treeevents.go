@@ -1,14 +1,14 @@
 package job
 
 import (
-	"errors"
-
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // ErrSomeFailed means that a tree was transferred, except for entries that failed; the Summary counts them.
-var ErrSomeFailed = errors.New("some entries failed")
+var ErrSomeFailed = exit.NewReason(exit.SomeFailed,
+	"remove the causes and run the same command to copy these entries", "some entries failed")
 
 // Action is what a transfer has done with an entry of a tree.
 type Action int

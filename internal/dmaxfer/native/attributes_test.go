@@ -68,7 +68,7 @@ func TestRootWithTooManyAttributes(t *testing.T) {
 	m.sender.config.Xattrs, m.receiver.config.Xattrs = true, true
 	m.run()
 	mustBe(t, m.sender.err, disk.ErrSource)
-	if !abortedWith(m.receiver.err, wire.AbortTarget) {
+	if !abortedWith(m.receiver.err, wire.AbortSource) {
 		t.Errorf("the receiver ended with %v", m.receiver.err)
 	}
 }

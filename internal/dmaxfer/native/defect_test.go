@@ -53,7 +53,7 @@ func (m *meeting) mustHaveDefect(within string) {
 		m.t.Errorf("the receiver ended with %v, want a defect within %s", m.receiver.err, within)
 	}
 	mustBe(m.t, m.receiver.err, job.ErrHung)
-	if !abortedWith(m.sender.err, wire.AbortTarget) || !strings.Contains(m.sender.err.Error(), "internal error") {
+	if !abortedWith(m.sender.err, wire.AbortFailure) || !strings.Contains(m.sender.err.Error(), "internal error") {
 		m.t.Errorf("the sender ended with %v", m.sender.err)
 	}
 	if got := m.closed.Load(); got != 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	protocol "github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
@@ -265,10 +266,7 @@ func (t *transfer) Code(err error) wire.AbortCode {
 	if errors.Is(err, job.ErrOtherPath) {
 		return wire.AbortOtherPath
 	}
-	if t.config.ExitCode == nil {
-		return wire.AbortFailure
-	}
-	return wire.AbortCode(t.config.ExitCode(err))
+	return wire.AbortCode(exit.Code(err))
 }
 
 // released is what a transfer ends with once all that it held has been released.

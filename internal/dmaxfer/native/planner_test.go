@@ -198,7 +198,7 @@ func (m *meeting) mustHaveDecided(p *party, path string, want decision) {
 	m.t.Helper()
 	switch {
 	case want.differs:
-		if !errors.Is(p.err, wire.ErrBothHaveFile) && !abortedWith(p.err, wire.AbortTarget) {
+		if !errors.Is(p.err, wire.ErrBothHaveFile) && !abortedWith(p.err, wire.AbortSource) {
 			m.t.Errorf("got %v, want that both sides have it", p.err)
 		}
 		return

@@ -83,7 +83,7 @@ func TestLimits(t *testing.T) {
 			limit(&limited.config)
 			m.run()
 			mustBe(t, limited.err, job.ErrLimit)
-			if !abortedWith(other.err, wire.AbortTarget) {
+			if !abortedWith(other.err, wire.AbortLimit) {
 				t.Errorf("%s, sender: %t: the other side ended with %v", name, sender, other.err)
 			}
 		}

@@ -81,7 +81,7 @@ func TestUnchangedFileWithoutWindow(t *testing.T) {
 		t.Errorf("receiver: %v", m.receiver.err)
 	}
 	aborted, is := errors.AsType[*protocol.PeerAborted](m.sender.err)
-	if !is || aborted.Code != wire.AbortTarget {
+	if !is || aborted.Code != wire.AbortFailure {
 		t.Errorf("sender: %v", m.sender.err)
 	}
 }

@@ -60,10 +60,12 @@ func (t *Transfer) sourceChange(ctx context.Context) error {
 
 // explainHostFailure tells the DPU's user whether there is a file that got its final name too early.
 func (t *Transfer) explainHostFailure(err error) error {
+	const next = "see its error message"
 	if t.sends() {
-		return fmt.Errorf("%w, so it does not have the file: %w", job.ErrHostFailed, err)
+		return job.NewError(job.ErrHostFailed, err, next, "%s, so it does not have the file", job.ErrHostFailed)
 	}
-	return fmt.Errorf("%w, so %s may differ from the host's file: %w", job.ErrHostFailed, t.config.File.Path, err)
+	return job.NewError(job.ErrHostFailed, err, next, "%s, so %s may differ from the host's file", job.ErrHostFailed,
+		t.config.File.Path)
 }
 
 // explainEmptyFile names the side that has the file. The peer would fail without a reason, since a DMA task cannot be

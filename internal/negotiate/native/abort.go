@@ -20,6 +20,12 @@ func (a *PeerAborted) Error() string {
 	return fmt.Sprintf("the peer aborted with code %d: %s", a.Code, strconv.QuoteToASCII(a.Text))
 }
 
+// ExitCode returns the code with which the program ends.
+func (a *PeerAborted) ExitCode() int { return int(a.Code) }
+
+// Hint returns nothing: the text has the next step.
+func (a *PeerAborted) Hint() string { return "" }
+
 // AppendAbort appends an ABORT. It truncates text to MaxAbortText bytes and replaces invalid UTF-8.
 func AppendAbort(dst []byte, code wire.AbortCode, text string) []byte {
 	a := PeerAborted{code.Known(), wire.TruncateText(text, wire.MaxAbortText)}

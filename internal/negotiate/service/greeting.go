@@ -107,6 +107,12 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("the daemon refused with code %d: %s", r.Code, strconv.QuoteToASCII(r.Text))
 }
 
+// ExitCode returns the code with which the program ends.
+func (r *Refusal) ExitCode() int { return int(r.Code) }
+
+// Hint returns nothing: the text has the next step.
+func (r *Refusal) Hint() string { return "" }
+
 // appendRefused appends a REFUSED. It truncates the text to limit bytes and replaces invalid UTF-8.
 func appendRefused(dst []byte, r Refusal, limit int) []byte {
 	r.Text = wire.TruncateText(r.Text, limit)
@@ -157,7 +163,9 @@ func DecodeWorking(msg []byte) (ahead uint32, err error) {
 // The reasons for the end of a Session, besides those of the other sessions and a *Refusal.
 var (
 	// ErrVersion is a command and a daemon that have no version of the service protocol in common.
-	ErrVersion = errors.New("no common version of the service protocol")
+	ErrVersion = wire.DetailedReason(wire.AbortProtocol,
+		"run releases of dma-copy with a common version of it on both sides",
+		"no common version of the service protocol")
 	// ErrLost is the end of the connection before that of a request, or before the daemon's GREETING.
 	ErrLost = errors.New("the connection was lost before the request ended")
 )

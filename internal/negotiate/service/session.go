@@ -2,14 +2,14 @@ package service
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // ErrPayload is a PONG that does not have the payload of its PING.
-var ErrPayload = errors.New("a payload came back changed")
+var ErrPayload = wire.DetailedReason(wire.AbortDigest, "check the memory of both sides and the device",
+	"a payload came back changed")
 
 // ServerName is the Comch server name of a daemon on the DPU, for commands on the host.
 const ServerName = "dma copy service"

@@ -43,6 +43,14 @@ var stateNames = []string{
 // String returns the state's name in docs/PROTOCOL.md.
 func (s State) String() string { return wire.NameOf(stateNames, s, "state") }
 
+// Hint returns the user's next step after a violation by a peer that must be dma-copy; empty: the peer may be another.
+func (s State) Hint() string {
+	if s == AwaitGreeting || s == Pinging {
+		return "run the same release of dma-copy on both sides"
+	}
+	return ""
+}
+
 // Event is the meaning of a received message for the caller.
 type Event int
 

@@ -9,7 +9,7 @@ import (
 // *PeerAborted.
 var (
 	// ErrWordsDiffer is a pair of sides with different Words, of which one may have none.
-	ErrWordsDiffer    = errors.New("the other side was given another word, or none")
+	ErrWordsDiffer    = &Reason{code: AbortRefused, text: "the other side was given another word, or none"}
 	ErrBothHaveFile   = errors.New("both the host and the DPU have the file")
 	ErrNeitherHasFile = errors.New("neither the host nor the DPU has the file")
 	// ErrKindMismatch is a file on one side and a directory on the other.
@@ -17,7 +17,9 @@ var (
 	// ErrTreeStream is a directory on one side and a stream on the other.
 	ErrTreeStream = errors.New("a directory cannot be copied from or to a stream")
 	// ErrNoPath is a pair of sides of which one cannot or will not use DMA, and one not producers and consumers.
-	ErrNoPath     = errors.New("the two sides have no data path in common")
+	ErrNoPath = DetailedReason(AbortDevice,
+		"leave out --path on both sides, and see what dma-copy devices lists there",
+		"the two sides have no data path in common")
 	ErrTooLarge   = errors.New("too large")
 	ErrMalformed  = errors.New("malformed message")
 	ErrOutOfOrder = errors.New("out of order")
@@ -27,9 +29,16 @@ var (
 	ErrPeerRefused = errors.New(
 		"the DPU refused: both or neither side has the file, or its size is more than the DPU takes")
 	// ErrPeerFailed is a STATUS(0) at any other time.
-	ErrPeerFailed = errors.New("the peer reported a failure")
+	ErrPeerFailed = &Reason{
+		code: AbortFailure, hint: "see its error message",
+		text: "the peer reported a failure", ofPeer: "the %s reported a failure",
+	}
 	// ErrPeerLost is the end of the connection before that of the transfer.
-	ErrPeerLost = errors.New("the connection was lost before the copy ended")
+	ErrPeerLost = &Reason{
+		code: AbortPeer, hint: "check the other side and copy again",
+		text:   "the connection was lost before the copy ended",
+		ofPeer: "the connection to the %s was lost before the copy ended",
+	}
 	// ErrDisagreement is a DPU's answer that contradicts the host's knowledge of which side has the file.
 	ErrDisagreement = errors.New("host and DPU disagree about who has the file")
 	// ErrAborted is this side's own Finish(false) or Abort. In Cancelling it becomes the error of the sender when the
@@ -37,15 +46,23 @@ var (
 	ErrAborted = errors.New("aborted on this side")
 
 	// ErrVersion is a peer that speaks the native protocol, but no common version of it.
-	ErrVersion = errors.New("no common version of the native protocol")
+	ErrVersion = DetailedReason(AbortProtocol,
+		"run releases of dma-copy with a common protocol version on both sides",
+		"no common version of the native protocol")
 	// ErrNeedsNative is a directory, a stream, whose length is not known in advance, or a side without DMA, with a peer
 	// that speaks the reference protocol only.
-	ErrNeedsNative = errors.New(
-		"a directory, a stream or a copy without DMA needs the native protocol, which the peer does not support")
+	ErrNeedsNative = &Reason{
+		code: AbortProtocol,
+		text: "a directory, a stream or a copy without DMA needs the native protocol, which the peer does not support",
+	}
 	// ErrEmptyFile is an empty file with a peer that is not known to be a dma-copy.
-	ErrEmptyFile = errors.New("the file is empty, which doca_dma_copy cannot copy")
+	ErrEmptyFile = &Reason{code: AbortProtocol, text: "the file is empty, which doca_dma_copy cannot copy"}
 	// ErrOutcomeUnknown is a sender that lost the receiver before the results of entries that it had sent completely.
-	ErrOutcomeUnknown = errors.New("transfer outcome unknown: the receiver did not confirm the commit")
+	ErrOutcomeUnknown = &Reason{
+		code: AbortPeer, hint: "compare both files (dma-copy verify)",
+		text:   "transfer outcome unknown: the receiver did not confirm the commit",
+		ofPeer: "transfer outcome unknown: the %s did not confirm the commit",
+	}
 )
 
 // Error is a failure of a session or a codec.

@@ -82,7 +82,6 @@ type Config struct {
 	StallLog zerolog.Logger // of what the transfer waited for when it was given up because of a timeout
 	Progress *job.Progress
 	Notify   func(job.Event) // called by one goroutine at a time, which waits for it; may be nil
-	ExitCode func(error) int // of this program after an error, for the peer; nil: 1
 }
 
 // Placement gives lanes the CPUs of the process.

@@ -1,6 +1,11 @@
 package cabi
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dma-copy/dma-copy/internal/exit"
+)
 
 // Status is a doca_error_t.
 type Status int32
@@ -77,7 +82,32 @@ func (e *Error) Error() string {
 // Unwrap returns the code, so that errors.Is finds it.
 func (e *Error) Unwrap() error { return e.Code }
 
+// ExitCode implements exit.Coder.
+func (e *Error) ExitCode() int { return exit.Device }
+
+// Hint implements exit.Coder.
+func (e *Error) Hint() string {
+	if e.Code == AlreadyExist {
+		return "raise --wait, or stop it"
+	}
+	return "check the device and the other side's error message"
+}
+
+// Reword implements exit.Reworder: an error around AlreadyExist names what exists.
+func (e *Error) Reword(text, _ string) string {
+	if e.Code == AlreadyExist {
+		return strings.Replace(text, ": "+e.Error(), "", 1)
+	}
+	return text
+}
+
 // LoadError reports in one sentence why DOCA's libraries could not be loaded.
 type LoadError struct{ Reason string }
 
 func (e *LoadError) Error() string { return e.Reason }
+
+// ExitCode implements exit.Coder.
+func (e *LoadError) ExitCode() int { return exit.Device }
+
+// Hint implements exit.Coder.
+func (e *LoadError) Hint() string { return "install DOCA's runtime libraries, or use --driver soft" }
