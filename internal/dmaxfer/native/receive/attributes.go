@@ -63,7 +63,7 @@ func (p *planner) sameXattrs(e *entry) bool {
 	}
 	defer file.Close()
 	attributes, err := file.Xattrs()
-	return err != nil || role.SumAttributes(role.EncodeAttributes(attributes)) == e.attributesSum
+	return err != nil || native.SumXattrs(role.EncodeAttributes(attributes)) == e.attributesSum
 }
 
 // sameLinkAttributes is compareAttributes for a symlink, which has no mode.

@@ -3,7 +3,7 @@ package receive
 import (
 	"sync"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
@@ -12,8 +12,8 @@ import (
 type links struct {
 	mu     sync.Mutex
 	files  map[string]*entry // planned and not decided, by path; nil: no hard links are announced
-	failed role.PathSet      // what hard links cannot be made to
-	needed role.PathSet      // in a dry run: what hard links would be made to again
+	failed tree.PathSet      // what hard links cannot be made to
+	needed tree.PathSet      // in a dry run: what hard links would be made to again
 }
 
 // fate is what becomes of a file for hard links to it.
@@ -29,7 +29,7 @@ func newLinks(announced bool) *links {
 	if !announced {
 		return &links{}
 	}
-	return &links{files: make(map[string]*entry), failed: role.NewPathSet(), needed: role.NewPathSet()}
+	return &links{files: make(map[string]*entry), failed: tree.NewPathSet(), needed: tree.NewPathSet()}
 }
 
 // plan notes a file that hard links may wait for.

@@ -1,28 +1,13 @@
 package role
 
 import (
-	"encoding/binary"
-	"hash/crc32"
 	"iter"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
-	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
-
-// Extended attributes are sent as one blob: for each the length of its name and of its value, 4 bytes each and
-// big-endian, the name, and the value.
-
-const attributeHeader = 8
-
-// errAttributes blames the sender.
-var errAttributes = &wire.Error{
-	State: native.Transferring, Message: wire.TypeMetadata, Err: wire.ErrMalformed,
-	Detail: "malformed extended attributes from the peer",
-}
 
 // ReadAttributes returns the extended attributes of a file, as they are sent; path is for messages.
 func ReadAttributes(file disk.File, path string) ([]byte, error) {
@@ -52,47 +37,22 @@ func EncodeAttributes(attributes []disk.Xattr) []byte {
 		if !disk.MayPreserve(a.Name) {
 			continue
 		}
-		blob = binary.BigEndian.AppendUint32(blob, uint32(len(a.Name)))
-		blob = binary.BigEndian.AppendUint32(blob, uint32(len(a.Value)))
-		blob = append(append(blob, a.Name...), a.Value...)
+		blob = native.AppendXattr(blob, a.Name, a.Value)
 	}
 	return blob
 }
 
-// SumAttributes returns the sum by which the attributes of two files are compared; 0 for none.
-func SumAttributes(blob []byte) uint32 { return crc32.Checksum(blob, castagnoli()) }
-
-var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
-
-// DecodeAttributes checks the lengths, and returns the attributes. They are decoded one by one when they are set, since
-// all of them can take many times the memory of the blob. Package disk checks the names then.
+// DecodeAttributes returns the extended attributes of a peer's entry. Package disk checks the names when they are set.
 func DecodeAttributes(blob []byte) (iter.Seq[disk.Xattr], error) {
-	for rest := blob; len(rest) > 0; {
-		var valid bool
-		if _, _, rest, valid = cutAttribute(rest); !valid {
-			return nil, errAttributes
-		}
+	attributes, err := native.Xattrs(blob)
+	if err != nil {
+		return nil, err
 	}
 	return func(yield func(disk.Xattr) bool) {
-		for rest := blob; len(rest) > 0; {
-			var name, value []byte
-			if name, value, rest, _ = cutAttribute(rest); !yield(disk.Xattr{Name: string(name), Value: value}) {
+		for name, value := range attributes {
+			if !yield(disk.Xattr{Name: string(name), Value: value}) {
 				return
 			}
 		}
 	}, nil
-}
-
-// cutAttribute returns the first attribute of a blob, and what follows it. It trusts no length.
-func cutAttribute(blob []byte) (name, value, rest []byte, valid bool) {
-	if len(blob) < attributeHeader {
-		return nil, nil, nil, false
-	}
-	nameLength := uint64(binary.BigEndian.Uint32(blob))
-	end := nameLength + uint64(binary.BigEndian.Uint32(blob[4:]))
-	blob = blob[attributeHeader:]
-	if nameLength == 0 || end > uint64(len(blob)) {
-		return nil, nil, nil, false
-	}
-	return blob[:nameLength], blob[nameLength:end], blob[end:], true
 }

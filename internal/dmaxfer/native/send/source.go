@@ -10,6 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
@@ -118,7 +119,7 @@ func newSourceEntry(e *entry, described wire.Entry) sourceEntry {
 	if len(e.attributes) > 0 {
 		described.Flags |= wire.EntryHasMetadata
 		if e.kind == wire.EntryFile {
-			described.Xattrs = role.SumAttributes(e.attributes)
+			described.Xattrs = native.SumXattrs(e.attributes)
 		}
 	}
 	return sourceEntry{entry: e, described: described}

@@ -21,7 +21,7 @@ type treeSource struct {
 	t       *role.Transfer
 	walk    *tree.Walk
 	omitted int          // depth of a directory that cannot be sent, nor what is below it; 0: none
-	unsent  role.PathSet // files that are not announced, nor hard links to them
+	unsent  tree.PathSet // files that are not announced, nor hard links to them
 
 	attributes *weighted.Weighted // has role.MaxAttributes permits, one for each byte of those that were passed on
 	waiting    *sourceEntry       // for permits; nil: none
@@ -42,7 +42,7 @@ func openTreeSource(t *role.Transfer) (source, error) {
 	}
 	c.Mirror.Sends(walk)
 	return &treeSource{
-		t: t, walk: walk, unsent: role.NewPathSet(), attributes: weighted.NewWeighted(role.MaxAttributes),
+		t: t, walk: walk, unsent: tree.NewPathSet(), attributes: weighted.NewWeighted(role.MaxAttributes),
 	}, nil
 }
 

@@ -1,4 +1,4 @@
-package role
+package tree
 
 import "hash/maphash"
 
