@@ -2,7 +2,6 @@ package main
 
 import (
 	"archive/tar"
-	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
@@ -159,18 +157,5 @@ func TestBundleWithoutTheNamedLog(t *testing.T) {
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
-	}
-}
-
-func TestBundleHasVariables(t *testing.T) {
-	var out bytes.Buffer
-	environ := func() []string {
-		return []string{"UCX_TLS=tcp", "HOME=/root", "DMA_COPY_WITH=sesame", "DMA_COPY_WAIT=3s", "AWS_SECRET=x"}
-	}
-	if err := writeVariables(&out, root.Streams{Environ: environ}); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := out.String(), "DMA_COPY_WAIT=3s\nDMA_COPY_WITH=(left out)\nUCX_TLS=tcp\n"; got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
@@ -45,26 +42,6 @@ func TestEveryFlagIsOffered(t *testing.T) {
 				t.Errorf("dma-copy %s --%s: offered %t, with %q", c.Name, flag.Name, is, about)
 			}
 		})
-	}
-}
-
-// Of a huge directory only some names are offered, but all with the same beginning if these are few.
-func TestFilesHereAreLimited(t *testing.T) {
-	t.Chdir(t.TempDir())
-	for i := range contact.MaxOffered + 2*contact.ReadTogether {
-		name := fmt.Sprintf("a%d", i)
-		if i == 0 {
-			name = "begins-otherwise"
-		}
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := len(contact.FilesHere("a")); got < contact.MaxOffered || got >= contact.MaxOffered+contact.ReadTogether {
-		t.Errorf("%d of %d names", got, contact.MaxOffered+2*contact.ReadTogether-1)
-	}
-	if got := contact.FilesHere("b"); len(got) != 1 || got[0] != "begins-otherwise" {
-		t.Errorf("got %q", got)
 	}
 }
 

@@ -1,20 +1,14 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"reflect"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
@@ -49,29 +43,3 @@ func optionsOf(t *testing.T, line string) dmaxfer.Options {
 	s := mustRun(t, nil, words(line)...)
 	return copying.Options(s, nil, wire.Host, root.DataStreams{}, zerolog.Nop())
 }
-
-// The time of --max-duration starts when both sides know each other, however long one has waited for the other.
-func TestMaxDuration(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const limit = 3 * time.Second
-		var began time.Time
-		monitor := output.NewMonitor(silent{}, output.Asked{})
-		_, err := copying.Transfer(t.Context(), monitor, dmaxfer.Options{MaxDuration: limit},
-			func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {
-				time.Sleep(time.Hour)
-				began = time.Now()
-				o.Notify(job.PeerKnown{Protocol: wire.Native})
-				<-ctx.Done()
-				return job.Summary{}, context.Cause(ctx)
-			})
-		if took := time.Since(began); took != limit || !errors.Is(err, copying.ErrDurationLimit) {
-			t.Errorf("it ended after %s: %v", took, err)
-		}
-	})
-}
-
-// silent reports nothing.
-type silent struct{ output.Reporter }
-
-func (silent) Interval() time.Duration { return 0 }
-func (silent) Event(job.Event)         {}

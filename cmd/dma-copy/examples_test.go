@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/internal/cli/copy"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
@@ -16,7 +17,7 @@ var (
 
 // Each example of the help is a command line that the program accepts, and each command has one of itself.
 func TestExamplesAreAccepted(t *testing.T) {
-	checkExamples(t, "", copyExamples)
+	checkExamples(t, "", copy.CopyExamples)
 	p := newProgram()
 	for _, c := range append(p.Commands, p.ManCommand()) {
 		checkExamples(t, c.Name, c.Examples)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
@@ -111,7 +112,7 @@ func TestVersionReportsAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	if err := versionsOf("").print(full, "text"); err == nil {
+	if err := inventory.VersionsOf("").Print(full, "text"); err == nil {
 		t.Error("no error from a version that could not be printed")
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
@@ -99,7 +98,7 @@ func TestManualPagesAreComplete(t *testing.T) {
 
 func TestParameterFilePage(t *testing.T) {
 	inNewDir(t, "example.json", root.ParameterFileExample)
-	checked, err := newProgram().Settings().CheckFile("example.json", new(config.Serve))
+	checked, err := newProgram().Settings().CheckFile("example.json")
 	if err != nil || checked.Shares != 2 || len(checked.Peers) != 2 {
 		t.Errorf("the example of the page: %+v, %v", checked, err)
 	}

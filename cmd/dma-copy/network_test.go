@@ -12,11 +12,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/cli/serve"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/service"
@@ -154,9 +154,9 @@ func TestEveryCommandSaysThatItWaits(t *testing.T) {
 // validateServe returns the error of a daemon's command line before the daemon starts.
 func validateServe(args []string) error {
 	stdio := root.Streams{Stdout: io.Discard, Stderr: io.Discard, Env: func(string) (string, bool) { return "", false }}
-	p, serve := newProgram(), serveCommand()
-	serve.Run = func(context.Context, root.Streams, []string, zerolog.Logger) error {
-		return serve.Settings.(*config.Serve).Validate()
+	p, daemon := newProgram(), serve.Command()
+	daemon.Run = func(context.Context, root.Streams, []string, zerolog.Logger) error {
+		return daemon.Settings.(*serve.Settings).Validate()
 	}
-	return p.NewRootCommand(stdio, args, []root.Command{serve}).Execute()
+	return p.NewRootCommand(stdio, args, []root.Command{daemon}).Execute()
 }

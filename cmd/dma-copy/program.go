@@ -1,16 +1,35 @@
 package main
 
-import "github.com/dma-copy/dma-copy/internal/cli/root"
+import (
+	"github.com/dma-copy/dma-copy/internal/cli/bench"
+	"github.com/dma-copy/dma-copy/internal/cli/bundle"
+	"github.com/dma-copy/dma-copy/internal/cli/completion"
+	"github.com/dma-copy/dma-copy/internal/cli/config"
+	"github.com/dma-copy/dma-copy/internal/cli/copy"
+	"github.com/dma-copy/dma-copy/internal/cli/devices"
+	"github.com/dma-copy/dma-copy/internal/cli/doctor"
+	"github.com/dma-copy/dma-copy/internal/cli/keys"
+	"github.com/dma-copy/dma-copy/internal/cli/local"
+	"github.com/dma-copy/dma-copy/internal/cli/ls"
+	"github.com/dma-copy/dma-copy/internal/cli/mkdir"
+	"github.com/dma-copy/dma-copy/internal/cli/ping"
+	"github.com/dma-copy/dma-copy/internal/cli/rm"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/cli/serve"
+	"github.com/dma-copy/dma-copy/internal/cli/status"
+	"github.com/dma-copy/dma-copy/internal/cli/transfer"
+	"github.com/dma-copy/dma-copy/internal/cli/verify"
+	"github.com/dma-copy/dma-copy/internal/cli/version"
+)
 
 // newProgram returns the program with all its commands, in the order of the help.
 func newProgram() *root.Program {
-	p := &root.Program{Copy: copyCommand(), Version: printVersions}
+	p := &root.Program{Copy: copy.Command(), Version: version.Print}
 	p.Commands = []root.Command{
-		benchCommand(), bundleCommand(p, examineDevice), completionCommand(), configCommand(p), devicesCommand(),
-		doctorCommand(),
-		keysCommand(),
-		localCommand(), lsCommand(), mkdirCommand(), pingCommand(), pullCommand(), pushCommand(), rmCommand(),
-		serveCommand(), statusCommand(), syncCommand(), verifyCommand(), versionCommand(),
+		bench.Command(), bundle.Command(p, doctor.Examine), completion.Command(), config.Command(p), devices.Command(),
+		doctor.Command(), keys.Command(), local.Command(), ls.Command(), mkdir.Command(), ping.Command(),
+		transfer.PullCommand(), transfer.PushCommand(), rm.Command(), serve.Command(), status.Command(),
+		transfer.SyncCommand(), verify.Command(), version.Command(),
 	}
 	return p
 }

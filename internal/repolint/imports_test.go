@@ -38,6 +38,16 @@ type layer struct {
 var layers = []layer{
 	{packages: []string{"internal/repolint"}},
 	{packages: []string{programPackage}},
+	{
+		packages: []string{ // the commands
+			cliPackage + "/bench", cliPackage + "/bundle", cliPackage + "/completion", cliPackage + "/config",
+			cliPackage + "/copy", cliPackage + "/devices", cliPackage + "/doctor", cliPackage + "/keys",
+			cliPackage + "/local", cliPackage + "/ls", cliPackage + "/mkdir", cliPackage + "/ping",
+			cliPackage + "/rm", cliPackage + "/serve", cliPackage + "/status", cliPackage + "/transfer",
+			cliPackage + "/verify", cliPackage + "/version",
+		},
+		independent: true,
+	},
 	{packages: []string{cliPackage}},
 	{packages: []string{daemonPackage}},
 	{packages: []string{"internal/service"}},

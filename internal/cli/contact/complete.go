@@ -63,21 +63,21 @@ func CompleteEither(c root.Completer, word string) ([]string, root.Directive) {
 	if len(offered) == 0 {
 		return nil, root.Files
 	}
-	return append(offered, root.Within(c.Patience(), func() []string { return FilesHere(word) })...),
+	return append(offered, root.Within(c.Patience(), func() []string { return filesHere(word) })...),
 		root.MoreFollows
 }
 
-// FilesHere returns the names in the working directory with this beginning, those of directories with a slash: all, or
-// at least MaxOffered of them. Hidden files need a beginning.
-func FilesHere(word string) (offered []string) {
+// filesHere returns the names in the working directory with this beginning, those of directories with a slash: all, or
+// at least maxOffered of them. Hidden files need a beginning.
+func filesHere(word string) (offered []string) {
 	here, err := os.Open(".")
 	if err != nil {
 		return nil
 	}
 	defer here.Close()
-	for err == nil && len(offered) < MaxOffered {
+	for err == nil && len(offered) < maxOffered {
 		var entries []os.DirEntry
-		entries, err = here.ReadDir(ReadTogether)
+		entries, err = here.ReadDir(readTogether)
 		for _, entry := range entries {
 			name := entry.Name()
 			if !strings.HasPrefix(name, word) || word == "" && strings.HasPrefix(name, ".") || !canOffer(name) {
@@ -92,8 +92,8 @@ func FilesHere(word string) (offered []string) {
 	return offered
 }
 
-// ReadTogether is how many entries of a directory are read at a time.
-const ReadTogether = 256
+// readTogether is how many entries of a directory are read at a time.
+const readTogether = 256
 
 // completePeers returns the names of the peers with this beginning, followed by what separates them from a share, and
 // their addresses if the word has begun with one.
@@ -156,8 +156,8 @@ func directoryOf(word string) string {
 	return word[:max(strings.LastIndexByte(word, '/'), strings.IndexByte(word, ':'))+1]
 }
 
-// MaxOffered is as many names as a shell handles without a pause; a daemon may send, and a directory have, any number.
-const MaxOffered = 5000
+// maxOffered is as many names as a shell handles without a pause; a daemon may send, and a directory have, any number.
+const maxOffered = 5000
 
 var errTooMany = errors.New("more names than can be offered")
 
@@ -178,7 +178,7 @@ func completeInDirectory(c root.Completer, at share.Remote, base, word string) (
 		if e.Path == "" || !strings.HasPrefix(name, word) || !canOffer(name) {
 			return nil
 		}
-		if len(offered) == MaxOffered {
+		if len(offered) == maxOffered {
 			return errTooMany
 		}
 		about := quantity.Bytes(uint64(e.Size))

@@ -27,8 +27,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// ErrDurationLimit is the cause of a context that --max-duration has ended.
-var ErrDurationLimit = exit.Errorf(exit.Limit, "raise --max-duration", "stopped by --max-duration")
+// errDurationLimit is the cause of a context that --max-duration has ended.
+var errDurationLimit = exit.Errorf(exit.Limit, "raise --max-duration", "stopped by --max-duration")
 
 // Refused returns the command.refused of a command that copies. With -o json it writes the error as an event.
 func Refused(s *Settings) func(root.Streams, error) error {
@@ -83,7 +83,7 @@ func startLimit(ctx context.Context, cancel context.CancelCauseFunc, limit time.
 	if limit == 0 {
 		return
 	}
-	timer := time.AfterFunc(limit, func() { cancel(fmt.Errorf("%w after %s", ErrDurationLimit, limit)) })
+	timer := time.AfterFunc(limit, func() { cancel(fmt.Errorf("%w after %s", errDurationLimit, limit)) })
 	context.AfterFunc(ctx, func() { timer.Stop() })
 }
 

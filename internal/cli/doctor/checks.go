@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -25,7 +24,7 @@ import (
 // The checks of hardware and driver. Each judges what it is given, and asks nothing but the machine.
 
 // checkInstall judges DOCA's libraries, which may be absent unless they are asked for.
-func checkInstall(found doca.Installation, err error, s config.Doctor) finding {
+func checkInstall(found doca.Installation, err error, s Settings) finding {
 	const install = "install DOCA's runtime libraries (2.7 or newer), or name their directory with --doca-libdir"
 	libraries := inventory.Libraries(found.Directory, found.Files)
 	switch {
@@ -46,7 +45,7 @@ func checkInstall(found doca.Installation, err error, s config.Doctor) finding {
 
 // checkDriver judges the choice of the driver. The software device is a warning unless it was asked for. What
 // checkInstall has said about installErr is not repeated.
-func checkDriver(driver inventory.Driver, err, installErr error, s config.Doctor) finding {
+func checkDriver(driver inventory.Driver, err, installErr error, s Settings) finding {
 	title := inventory.DriverTitle(driver.Name, driver.Hardware, driver.Version)
 	switch {
 	case err != nil:
@@ -74,7 +73,7 @@ func without(text string, said error) string {
 // adviceFor returns the hint that a copy would print.
 func adviceFor(err error) string { return cmp.Or(exit.Hint(err), "fix what the message names") }
 
-func checkDevices(devices []*inventory.Device, s config.Doctor) finding {
+func checkDevices(devices []*inventory.Device, s Settings) finding {
 	switch {
 	case s.Device != "" && len(devices) > 0 && len(selected(devices, s.Device)) == 0:
 		return fail(`choose one that "dma-copy devices" lists`, "devices: %s not found", s.Device)
@@ -122,7 +121,7 @@ func checkDataPaths(device doca.DeviceInfo) []finding {
 }
 
 // checkRepresentors judges what the DPU needs to serve a host function. A host needs no representors.
-func checkRepresentors(devices []*inventory.Device, s config.Doctor) finding {
+func checkRepresentors(devices []*inventory.Device, s Settings) finding {
 	const remedy = "run as root or in group mlnx, and check that the card is in DPU mode (not NIC mode)"
 	served, dpu := representors(selected(devices, s.Device))
 	switch {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
@@ -22,7 +21,7 @@ import (
 
 // examineNetwork runs them in the order in which problems are best fixed. Without UCX, copies go over TLS all the same,
 // but the user has asked for it.
-func examineNetwork(m machine, s config.Doctor) []finding {
+func examineNetwork(m machine, s Settings) []finding {
 	found, err := m.network()
 	findings := []finding{checkUCX(found, err)}
 	if err == nil {
@@ -38,7 +37,7 @@ func examineNetwork(m machine, s config.Doctor) []finding {
 }
 
 // examineListen runs the checks of what every connection with another machine needs, with or without UCX.
-func examineListen(m machine, s config.Doctor) []finding {
+func examineListen(m machine, s Settings) []finding {
 	findings := []finding{checkTrafficClass(s.TrafficClass), checkPacing(m.pacing())}
 	if s.Listen.IsValid() {
 		findings = append(findings, checkListen(m, s))
@@ -123,7 +122,7 @@ func checkGID(found inventory.Network, s contact.Network) finding {
 
 // checkAcknowledgements judges --ack-timeout and --ack-retries: an RDMA device that gives up after the idle timeout
 // leaves a copy that ends without the device's reason.
-func checkAcknowledgements(found inventory.Network, s config.Doctor) finding {
+func checkAcknowledgements(found inventory.Network, s Settings) finding {
 	derived := s.AckTimeout == 0 && s.AckRetries == 0
 	switch {
 	case found.HasRDMA():
@@ -197,7 +196,7 @@ func checkPacing(err error) finding {
 	return ok("pacing: the kernel can limit the rate of a TCP connection, for --bwlimit")
 }
 
-func checkListen(m machine, s config.Doctor) finding {
+func checkListen(m machine, s Settings) finding {
 	if owner, taken := m.listener(s.Listen); taken {
 		return fail("stop it, or choose another port", "port: %s is in use by %s", s.Listen, owner)
 	}

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -50,8 +49,8 @@ func networkMachine() machine {
 	}
 }
 
-func networkSettings() config.Doctor {
-	return config.Doctor{
+func networkSettings() Settings {
+	return Settings{
 		Driver: device.Driver{Name: device.DriverUCX},
 		Listen: netip.MustParseAddrPort("[::]:7483"), IdleTimeout: 30 * time.Second,
 	}
@@ -60,12 +59,12 @@ func networkSettings() config.Doctor {
 // A machine that has everything has no warning, and each lack has its line, its next step and its exit code.
 func TestNetworkChecks(t *testing.T) {
 	for name, tc := range map[string]struct {
-		change func(*machine, *config.Doctor)
+		change func(*machine, *Settings)
 		line   string // empty: no warning
 		code   int
 	}{
-		"everything": {func(*machine, *config.Doctor) {}, "", exit.OK},
-		"without UCX": {func(m *machine, _ *config.Doctor) {
+		"everything": {func(*machine, *Settings) {}, "", exit.OK},
+		"without UCX": {func(m *machine, _ *Settings) {
 			m.network = func() (inventory.Network, error) {
 				return inventory.Network{}, fmt.Errorf("%w: libucp.so.0", ucx.ErrUnavailable)
 			}
@@ -85,42 +84,42 @@ func TestNetworkChecks(t *testing.T) {
 		"without its port": {withDevices("mlx5_0"), "ok    network devices: mlx5_0", exit.OK},
 		"unknown net device": {withDevices("eth1"),
 			"FAIL  network devices: UCX knows no eth1  -- give some of: eth0, mlx5_0:1, rxe0:1", exit.Device},
-		"GID": {func(_ *machine, s *config.Doctor) { s.GIDIndex = new(3) },
+		"GID": {func(_ *machine, s *Settings) { s.GIDIndex = new(3) },
 			"ok    GID index: 3: mlx5_0:1 has fe80::2 (RoCE v2)", exit.OK},
-		"unknown GID": {func(_ *machine, s *config.Doctor) { s.GIDIndex = new(int) },
+		"unknown GID": {func(_ *machine, s *Settings) { s.GIDIndex = new(int) },
 			"FAIL  GID index: no port has an entry 0", exit.Device},
-		"GID of another device": {func(_ *machine, s *config.Doctor) {
+		"GID of another device": {func(_ *machine, s *Settings) {
 			s.NetDevices, s.GIDIndex = []string{"rxe0"}, new(3)
 		}, "FAIL  GID index: no port has an entry 3", exit.Device},
-		"derived acknowledgements": {func(*machine, *config.Doctor) {}, "ok    acknowledgements: an RDMA device " +
+		"derived acknowledgements": {func(*machine, *Settings) {}, "ok    acknowledgements: an RDMA device " +
 			"sends again after 937.5ms, 3 times, as follows from --idle-timeout 30s", exit.OK},
-		"chosen acknowledgements": {func(_ *machine, s *config.Doctor) {
+		"chosen acknowledgements": {func(_ *machine, s *Settings) {
 			s.AckTimeout, s.AckRetries = 100*time.Millisecond, 1
 		}, "ok    acknowledgements: an RDMA device sends again after 100ms, 1 time\n", exit.OK},
-		"late acknowledgements": {func(_ *machine, s *config.Doctor) { s.AckTimeout = 2 * time.Second },
+		"late acknowledgements": {func(_ *machine, s *Settings) { s.AckTimeout = 2 * time.Second },
 			"warn  acknowledgements: an RDMA device sends again after 2s, 3 times, and so may give up as late as " +
 				"32s, after --idle-timeout 30s  -- lower them, or raise --idle-timeout", exit.OK},
-		"acknowledgements without RDMA": {func(_ *machine, s *config.Doctor) {
+		"acknowledgements without RDMA": {func(_ *machine, s *Settings) {
 			s.NetDevices, s.AckRetries = []string{"eth0"}, 2
 		}, "warn  acknowledgements: without RDMA devices, these settings have no effect", exit.OK},
-		"device memory": {func(_ *machine, s *config.Doctor) { s.DeviceMemory = 8 << 10 },
+		"device memory": {func(_ *machine, s *Settings) { s.DeviceMemory = 8 << 10 },
 			"ok    device memory: 8.0 KiB for each buffer of rc_mlx5/mlx5_0:1\n", exit.OK},
-		"device without memory": {func(_ *machine, s *config.Doctor) {
+		"device without memory": {func(_ *machine, s *Settings) {
 			s.NetDevices, s.DeviceMemory = []string{"rxe0:1"}, 8<<10
 		}, "warn  device memory: no transport here uses it", exit.OK},
-		"no pacing": {func(m *machine, _ *config.Doctor) { m.pacing = func() error { return unix.ENOPROTOOPT } },
+		"no pacing": {func(m *machine, _ *Settings) { m.pacing = func() error { return unix.ENOPROTOOPT } },
 			"FAIL  pacing: the kernel cannot limit the rate of a TCP connection: protocol not available", exit.Device},
-		"locked memory": {func(m *machine, _ *config.Doctor) {
+		"locked memory": {func(m *machine, _ *Settings) {
 			m.memlock = func() (uint64, error) { return 1 << 16, nil }
 		}, "FAIL  locked memory: the limit is 64 KiB", exit.Device},
-		"locked memory for the window only": {func(m *machine, _ *config.Doctor) {
+		"locked memory for the window only": {func(m *machine, _ *Settings) {
 			m.memlock = func() (uint64, error) { return 100 << 20, nil }
 		}, "FAIL  locked memory: the limit is 100 MiB", exit.Device},
-		"DSCP": {func(_ *machine, s *config.Doctor) { s.TrafficClass = 104 },
+		"DSCP": {func(_ *machine, s *Settings) { s.TrafficClass = 104 },
 			"ok    traffic class: 104, which is the DSCP 26", exit.OK},
-		"ECN": {func(_ *machine, s *config.Doctor) { s.TrafficClass = 105 },
+		"ECN": {func(_ *machine, s *Settings) { s.TrafficClass = 105 },
 			"warn  traffic class: 105 has the bits of ECN set", exit.OK},
-		"port in use": {func(m *machine, _ *config.Doctor) {
+		"port in use": {func(m *machine, _ *Settings) {
 			owner := tcpport.Owner{PID: 12, Command: "nginx"}
 			m.listener = func(netip.AddrPort) (tcpport.Owner, bool) { return owner, true }
 		}, "FAIL  port: [::]:7483 is in use by process 12 (nginx)", exit.Device},
@@ -146,16 +145,16 @@ func TestNetworkChecks(t *testing.T) {
 	}
 }
 
-func withNetwork(n inventory.Network) func(*machine, *config.Doctor) {
-	return func(m *machine, _ *config.Doctor) { m.network = func() (inventory.Network, error) { return n, nil } }
+func withNetwork(n inventory.Network) func(*machine, *Settings) {
+	return func(m *machine, _ *Settings) { m.network = func() (inventory.Network, error) { return n, nil } }
 }
 
-func withDevices(names ...string) func(*machine, *config.Doctor) {
-	return func(_ *machine, s *config.Doctor) { s.NetDevices = names }
+func withDevices(names ...string) func(*machine, *Settings) {
+	return func(_ *machine, s *Settings) { s.NetDevices = names }
 }
 
-func withKeys(k keys, err error) func(*machine, *config.Doctor) {
-	return func(m *machine, _ *config.Doctor) { m.keys = func() (keys, error) { return k, err } }
+func withKeys(k keys, err error) func(*machine, *Settings) {
+	return func(m *machine, _ *Settings) { m.keys = func() (keys, error) { return k, err } }
 }
 
 // --listen alone checks neither a device nor UCX, which a daemon for other machines can do without.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
@@ -15,7 +14,7 @@ import (
 
 // checkPlacement reports on which CPUs a copy would run, unless the system decides. Devices with the same result share
 // a line.
-func checkPlacement(m machine, found inventory.Inventory, s config.Doctor) []finding {
+func checkPlacement(m machine, found inventory.Inventory, s Settings) []finding {
 	if err := device.ValidatePlacement(s.Placement); err != nil {
 		return []finding{failPlacement(err)}
 	}
@@ -39,7 +38,7 @@ func checkPlacement(m machine, found inventory.Inventory, s config.Doctor) []fin
 }
 
 // nearAddresses lists the addresses for which the CPUs of a copy are decided separately.
-func nearAddresses(found inventory.Inventory, s config.Doctor) []string {
+func nearAddresses(found inventory.Inventory, s Settings) []string {
 	if !s.Placement.IsAuto() || !found.Driver.Hardware {
 		return []string{placement.NearAddress(false, "")}
 	}
@@ -59,7 +58,7 @@ func failPlacement(err error) finding {
 }
 
 // describePlacement returns nothing for a device on no NUMA node, or if there is one node only.
-func describePlacement(decision placement.Decision, devices []string, s config.Doctor) []finding {
+func describePlacement(decision placement.Decision, devices []string, s Settings) []finding {
 	on := fmt.Sprintf("%s on NUMA node %d", strings.Join(devices, ", "), decision.Node)
 	switch {
 	case decision.CPUs.Empty() && decision.HasNode():

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
 )
@@ -39,8 +38,8 @@ func wishFor(node, cores string) placement.Wish {
 }
 
 // withPlacement returns the settings of --numa and --cores.
-func withPlacement(node, cores string) config.Doctor {
-	return config.Doctor{Placement: wishFor(node, cores)}
+func withPlacement(node, cores string) Settings {
+	return Settings{Placement: wishFor(node, cores)}
 }
 
 func TestCheckPlacement(t *testing.T) {
@@ -48,11 +47,11 @@ func TestCheckPlacement(t *testing.T) {
 	all := inventory.Inventory{Driver: hardware, Devices: []*inventory.Device{hostDevice(), dpuDevice()}}
 	far := inventory.Inventory{Driver: hardware, Devices: []*inventory.Device{{PCIAddress: "0000:b1:00.0"}}}
 	runCheckCases(t, []checkCase{
-		{"near", checkPlacement(m, all, config.Doctor{})[0], verdictOK, 0,
+		{"near", checkPlacement(m, all, Settings{})[0], verdictOK, 0,
 			[]string{"0000:b1:00.1, 0000:03:00.0 on NUMA node 1; a copy runs on its CPUs 2-3"}},
-		{"one of two", checkPlacement(m, all, config.Doctor{Device: "mlx5_1"})[0], verdictOK, 0,
+		{"one of two", checkPlacement(m, all, Settings{Device: "mlx5_1"})[0], verdictOK, 0,
 			[]string{"placement: 0000:b1:00.1 on NUMA node 1"}},
-		{"far", checkPlacement(m, far, config.Doctor{})[0], verdictWarn, 0,
+		{"far", checkPlacement(m, far, Settings{})[0], verdictWarn, 0,
 			[]string{"0000:b1:00.0 on NUMA node 0, but this process may not use any", "taskset"}},
 		{"named CPUs", checkPlacement(m, far, withPlacement("auto", "1-2"))[0], verdictOK, 0,
 			[]string{"runs on CPUs 2, because of --cores 1-2"}},
@@ -65,18 +64,18 @@ func TestCheckPlacement(t *testing.T) {
 		{"unknown", checkPlacement(machine{placement: func() (placement.Machine, error) {
 			return placement.Machine{},
 				syscall.EPERM
-		}}, all, config.Doctor{})[0],
+		}}, all, Settings{})[0],
 			verdictWarn, 0, []string{"placement: operation not permitted"}},
 	})
 	if several := checkPlacement(m, inventory.Inventory{Driver: hardware, Devices: append(far.Devices, all.Devices...)},
-		config.Doctor{}); len(several) != 2 {
+		Settings{}); len(several) != 2 {
 		t.Errorf("devices on two nodes: %+v", several)
 	}
 	for name, silent := range map[string][]finding{
-		"software device": checkPlacement(m, softInventory(), config.Doctor{}),
+		"software device": checkPlacement(m, softInventory(), Settings{}),
 		"off":             checkPlacement(m, all, withPlacement("off", "")),
 		"device of no node": checkPlacement(m, inventory.Inventory{Driver: hardware,
-			Devices: []*inventory.Device{{PCIAddress: "0000:99:00.0"}}}, config.Doctor{}),
+			Devices: []*inventory.Device{{PCIAddress: "0000:99:00.0"}}}, Settings{}),
 	} {
 		if len(silent) != 0 {
 			t.Errorf("%s: %+v", name, silent)

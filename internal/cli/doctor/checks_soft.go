@@ -3,7 +3,6 @@ package doctor
 import (
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -39,7 +38,7 @@ func checkSoftDir(dir doca.SoftDir, err error, user int) finding {
 
 // checkPeer looks for the other side without connecting: a waiting dma-copy serves one session, and the connection
 // would use it up. Servers of the software device are sockets; connecting to one without a HELLO has no effect.
-func checkPeer(m machine, found inventory.Inventory, s config.Doctor) finding {
+func checkPeer(m machine, found inventory.Inventory, s Settings) finding {
 	if found.Driver.Hardware {
 		return warn("start the copy: it waits for the other side (--wait)",
 			"peer: not checked on hardware, where a probe would use up the peer's waiting session")
@@ -59,7 +58,7 @@ func checkPeer(m machine, found inventory.Inventory, s config.Doctor) finding {
 }
 
 // peerDevice returns the device whose peer is looked for.
-func peerDevice(devices []*inventory.Device, s config.Doctor) (*inventory.Device, finding) {
+func peerDevice(devices []*inventory.Device, s Settings) (*inventory.Device, finding) {
 	var infos []doca.DeviceInfo
 	for _, d := range selected(devices, s.Device) {
 		if s.Device != "" {
@@ -75,7 +74,7 @@ func peerDevice(devices []*inventory.Device, s config.Doctor) (*inventory.Device
 		return nil, fail(inventory.HintNameDevice, "peer: %s",
 			strings.TrimSuffix(err.Error(), ": "+inventory.HintNameDevice))
 	}
-	return peerDevice(devices, config.Doctor{Device: name})
+	return peerDevice(devices, Settings{Device: name})
 }
 
 // checkServerIsThere looks for the DPU, on the host.
@@ -98,7 +97,7 @@ func checkServerIsThere(dir doca.SoftDir, device *inventory.Device) finding {
 
 // checkServerIsFree checks on the DPU that no other process has the server name. A waiting host cannot be detected: it
 // retries until a server answers.
-func checkServerIsFree(dir doca.SoftDir, device *inventory.Device, s config.Doctor) finding {
+func checkServerIsFree(dir doca.SoftDir, device *inventory.Device, s Settings) finding {
 	if s.Representor == "" {
 		return fail("name the host function with -r", "peer: on the DPU it depends on the host function that is served")
 	}

@@ -13,7 +13,6 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/probe"
@@ -60,11 +59,11 @@ var (
 )
 
 // withDriver returns the settings of --driver.
-func withDriver(name string) config.Doctor { return config.Doctor{Driver: device.Driver{Name: name}} }
+func withDriver(name string) Settings { return Settings{Driver: device.Driver{Name: name}} }
 
 // withHardware returns the settings of --driver with --require-hw.
-func withHardware(name string) config.Doctor {
-	return config.Doctor{Driver: device.Driver{Name: name, RequireHW: true}}
+func withHardware(name string) Settings {
+	return Settings{Driver: device.Driver{Name: name, RequireHW: true}}
 }
 
 func TestCheckInstall(t *testing.T) {
@@ -90,7 +89,7 @@ func TestCheckDriver(t *testing.T) {
 	refused := fmt.Errorf("%w, but %s", doca.ErrHardwareRequired, software.Reason)
 	kit := inventory.Driver{Name: device.DriverDOCA, Version: "3.0.0999", Reason: "DOCA's libraries find a device"}
 	runCheckCases(t, []checkCase{
-		{"hardware", checkDriver(hardware, nil, nil, config.Doctor{}), verdictOK, 0,
+		{"hardware", checkDriver(hardware, nil, nil, Settings{}), verdictOK, 0,
 			[]string{"doca 3.0.0058 (DMA engine), because it was requested"}},
 		{"soft, asked for", checkDriver(software, nil, notInstalled, withDriver(device.DriverSoft)), verdictOK, 0,
 			[]string{"soft 1"}},
@@ -101,14 +100,14 @@ func TestCheckDriver(t *testing.T) {
 			[]string{"3.0.0999 (software device, no hardware): the libraries are the development kit's  -- to use a"}},
 		{"the kit, asked for", checkDriver(kit, nil, nil, withDriver(device.DriverDOCA)), verdictWarn, 0,
 			[]string{"the libraries are the development kit's"}},
-		{"hardware required", checkDriver(inventory.Driver{}, refused, notInstalled, config.Doctor{}), verdictFail, 13,
+		{"hardware required", checkDriver(inventory.Driver{}, refused, notInstalled, Settings{}), verdictFail, 13,
 			[]string{"DOCA cannot be loaded (see above)  -- leave out --require-hw"}},
-		{"not loaded", checkDriver(inventory.Driver{}, notInstalled, notInstalled, config.Doctor{}), verdictFail, 6,
+		{"not loaded", checkDriver(inventory.Driver{}, notInstalled, notInstalled, Settings{}), verdictFail, 6,
 			[]string{"driver: DOCA cannot be loaded (see above)  -- install"}},
 		{"soft refused", checkDriver(inventory.Driver{}, &doca.SoftError{Reason: "limit x is not known"}, nil,
-			config.Doctor{}), verdictFail, 3,
+			Settings{}), verdictFail, 3,
 			[]string{"limit x is not known"}},
-		{"no cgo", checkDriver(inventory.Driver{}, doca.ErrNoCgo, nil, config.Doctor{}), verdictFail, 6,
+		{"no cgo", checkDriver(inventory.Driver{}, doca.ErrNoCgo, nil, Settings{}), verdictFail, 6,
 			[]string{"without cgo"}},
 	})
 }
@@ -130,14 +129,14 @@ func dpuDevice(functions ...string) *inventory.Device {
 func TestCheckDevices(t *testing.T) {
 	both := []*inventory.Device{hostDevice(), dpuDevice()}
 	runCheckCases(t, []checkCase{
-		{"none", checkDevices(nil, config.Doctor{}), verdictFail, 6, []string{"none found", "lspci"}},
-		{"two", checkDevices(both, config.Doctor{}), verdictOK, 0,
+		{"none", checkDevices(nil, Settings{}), verdictFail, 6, []string{"none found", "lspci"}},
+		{"two", checkDevices(both, Settings{}), verdictOK, 0,
 			[]string{"0000:b1:00.1 (host side), 0000:03:00.0 (DPU side)"}},
-		{"an SF", checkDevices(withSF().Devices, config.Doctor{}), verdictOK, 0,
+		{"an SF", checkDevices(withSF().Devices, Settings{}), verdictOK, 0,
 			[]string{"0000:b1:00.1 (host side), 0000:03:00.0 (DPU side), mlx5_5 (host side)"}},
-		{"named by address", checkDevices(both, config.Doctor{Device: "B1:00.1"}), verdictOK, 0, nil},
-		{"named by RDMA device", checkDevices(both, config.Doctor{Device: "mlx5_2"}), verdictOK, 0, nil},
-		{"named and absent", checkDevices(both, config.Doctor{Device: "b1:00.0"}), verdictFail, 6,
+		{"named by address", checkDevices(both, Settings{Device: "B1:00.1"}), verdictOK, 0, nil},
+		{"named by RDMA device", checkDevices(both, Settings{Device: "mlx5_2"}), verdictOK, 0, nil},
+		{"named and absent", checkDevices(both, Settings{Device: "b1:00.0"}), verdictFail, 6,
 			[]string{"b1:00.0 not found"}},
 	})
 }
@@ -208,20 +207,20 @@ func TestCheckRepresentors(t *testing.T) {
 	host, dpu := []*inventory.Device{hostDevice()}, []*inventory.Device{dpuDevice("0000:b1:00.0", "0000:b1:00.1")}
 	all := append(dpu, hostDevice())
 	runCheckCases(t, []checkCase{
-		{"host", checkRepresentors(host, config.Doctor{}), verdictOK, 0, []string{"none needed"}},
-		{"host among both", checkRepresentors(all, config.Doctor{Device: "b1:00.1"}), verdictOK, 0,
+		{"host", checkRepresentors(host, Settings{}), verdictOK, 0, []string{"none needed"}},
+		{"host among both", checkRepresentors(all, Settings{Device: "b1:00.1"}), verdictOK, 0,
 			[]string{"none needed"}},
-		{"asked for on a host", checkRepresentors(host, config.Doctor{Representor: "b1:00.0"}), verdictFail, 6,
+		{"asked for on a host", checkRepresentors(host, Settings{Representor: "b1:00.0"}), verdictFail, 6,
 			[]string{"leave out -r"}},
-		{"DPU", checkRepresentors(dpu, config.Doctor{}), verdictOK, 0, []string{"0000:b1:00.0, 0000:b1:00.1"}},
-		{"there", checkRepresentors(all, config.Doctor{Representor: "B1:00.1"}), verdictOK, 0, nil},
-		{"not there", checkRepresentors(dpu, config.Doctor{Representor: "b2:00.0"}), verdictFail, 6,
+		{"DPU", checkRepresentors(dpu, Settings{}), verdictOK, 0, []string{"0000:b1:00.0, 0000:b1:00.1"}},
+		{"there", checkRepresentors(all, Settings{Representor: "B1:00.1"}), verdictOK, 0, nil},
+		{"not there", checkRepresentors(dpu, Settings{Representor: "b2:00.0"}), verdictFail, 6,
 			[]string{"none for host function b2:00.0  -- choose one of: 0000:b1:00.0, 0000:b1:00.1"}},
-		{"SF", checkRepresentors(withSF().Devices, config.Doctor{Representor: "en3f0c1pf0sf4"}), verdictOK, 0,
+		{"SF", checkRepresentors(withSF().Devices, Settings{Representor: "en3f0c1pf0sf4"}), verdictOK, 0,
 			[]string{"0000:b1:00.1, en3f0c1pf0sf4"}},
-		{"SF by VUID", checkRepresentors(withSF().Devices, config.Doctor{Representor: "CSF32768"}), verdictOK, 0, nil},
-		{"no address", checkRepresentors(dpu, config.Doctor{Representor: "mlx5_0"}), verdictFail, 6, nil},
-		{"DPU without", checkRepresentors([]*inventory.Device{dpuDevice()}, config.Doctor{}), verdictFail, 6,
+		{"SF by VUID", checkRepresentors(withSF().Devices, Settings{Representor: "CSF32768"}), verdictOK, 0, nil},
+		{"no address", checkRepresentors(dpu, Settings{Representor: "mlx5_0"}), verdictFail, 6, nil},
+		{"DPU without", checkRepresentors([]*inventory.Device{dpuDevice()}, Settings{}), verdictFail, 6,
 			[]string{"group mlnx", "NIC mode"}},
 	})
 }
@@ -372,7 +371,7 @@ func TestCheckPeer(t *testing.T) {
 	broken := machine{softDir: func() (doca.SoftDir, error) { return doca.SoftDir{}, syscall.EACCES }}
 	soft := softInventory()
 	oneDevice := inventory.Inventory{Driver: software, Devices: []*inventory.Device{hostDevice()}}
-	host, dpu := config.Doctor{Device: "b1:00.1"}, config.Doctor{Device: "03:00.0", Representor: "b1:00.1"}
+	host, dpu := Settings{Device: "b1:00.1"}, Settings{Device: "03:00.0", Representor: "b1:00.1"}
 	cases := []checkCase{
 		{"hardware", checkPeer(withSockets(), inventory.Inventory{Driver: hardware}, host), verdictWarn, 0,
 			[]string{"not checked on hardware"}},
@@ -381,19 +380,19 @@ func TestCheckPeer(t *testing.T) {
 		{"a dead DPU", checkPeer(withSockets(doca.SoftSocket{File: servingSocket, Stale: true}), soft, host),
 			verdictFail, 7,
 			nil},
-		{"unknown device", checkPeer(withSockets(), soft, config.Doctor{Device: "mlx5_9"}), verdictFail, 6,
+		{"unknown device", checkPeer(withSockets(), soft, Settings{Device: "mlx5_9"}), verdictFail, 6,
 			[]string{"device mlx5_9 not found"}},
-		{"several devices", checkPeer(withSockets(), soft, config.Doctor{}), verdictFail, 6,
+		{"several devices", checkPeer(withSockets(), soft, Settings{}), verdictFail, 6,
 			[]string{"several devices fit (0000:b1:00.1, 0000:03:00.0)  -- name one with -p"}},
-		{"only one fits", checkPeer(withSockets(), oneDevice, config.Doctor{}), verdictFail, 7, nil},
+		{"only one fits", checkPeer(withSockets(), oneDevice, Settings{}), verdictFail, 7, nil},
 		{"directory unreadable", checkPeer(broken, soft, host), verdictFail, 6, nil},
-		{"DPU, representor missing", checkPeer(withSockets(), soft, config.Doctor{Device: "03:00.0"}), verdictFail, 6,
+		{"DPU, representor missing", checkPeer(withSockets(), soft, Settings{Device: "03:00.0"}), verdictFail, 6,
 			[]string{"with -r"}},
-		{"DPU, bad representor", checkPeer(withSockets(), soft, config.Doctor{Device: "03:00.0", Representor: "x"}),
+		{"DPU, bad representor", checkPeer(withSockets(), soft, Settings{Device: "03:00.0", Representor: "x"}),
 			verdictFail, 6,
 			[]string{"0000:03:00.0 does not represent host function x  -- choose one of: 0000:b1:00.1"}},
 		{"SF, no server", checkPeer(withSockets(doca.SoftSocket{File: servingSocket}), withSF(),
-			config.Doctor{Device: "mlx5_5"}), verdictFail, 7,
+			Settings{Device: "mlx5_5"}), verdictFail, 7,
 			[]string{"no DPU serves host function mlx5_5 in /run/d", "-r REPRESENTOR -f FILE"}},
 		{"DPU, free", checkPeer(withSockets(), soft, dpu), verdictOK, 0, []string{"free to serve"}},
 	}
@@ -403,7 +402,7 @@ func TestCheckPeer(t *testing.T) {
 func TestExitCodeOfFirstFailure(t *testing.T) {
 	var out strings.Builder
 	all := []finding{ok("a"), warn("b", "b"), fail("", "c").exitingWith(exit.Peer), fail("", "d")}
-	err := writeFindings(&out, all, nil, nil, config.Doctor{})
+	err := writeFindings(&out, all, nil, nil, Settings{})
 	if want := "ok    a\nwarn  b  -- b\nFAIL  c\nFAIL  d\n"; out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
@@ -411,7 +410,7 @@ func TestExitCodeOfFirstFailure(t *testing.T) {
 		exit.Code(err) != exit.Peer {
 		t.Errorf("error %v, exit code %d", err, exit.Code(err))
 	}
-	if err := writeFindings(&out, []finding{ok("a"), warn("b", "b")}, nil, nil, config.Doctor{}); err != nil {
+	if err := writeFindings(&out, []finding{ok("a"), warn("b", "b")}, nil, nil, Settings{}); err != nil {
 		t.Errorf("warnings end with %v", err)
 	}
 }
@@ -423,7 +422,7 @@ func TestResultsOfProbes(t *testing.T) {
 		{Name: "d", Verdict: probe.NotTried, Found: "no time"},
 	}
 	var out strings.Builder
-	err := writeFindings(&out, []finding{ok("x")}, probes, nil, config.Doctor{})
+	err := writeFindings(&out, []finding{ok("x")}, probes, nil, Settings{})
 	want := `ok    x
 as assumed          a: yes
 differs             b: no; assumed: b holds (a guide)  -- do c
@@ -435,12 +434,12 @@ could not be tried  d: no time
 	}
 	out.Reset()
 	absent := fail("", "x").exitingWith(exit.Peer)
-	err = writeFindings(&out, []finding{absent}, probes, nil, config.Doctor{Quiet: true})
+	err = writeFindings(&out, []finding{absent}, probes, nil, Settings{Quiet: true})
 	if exit.Code(err) != exit.Peer || out.String() != "FAIL  x\n"+strings.SplitAfter(want, "\n")[2] {
 		t.Errorf("quiet: printed\n%s\nerror %v", out.String(), err)
 	}
 	for _, want := range []error{nil, errors.New("nobody came")} {
-		got := writeFindings(&out, nil, append(probes[:1:1], probes[2]), want, config.Doctor{})
+		got := writeFindings(&out, nil, append(probes[:1:1], probes[2]), want, Settings{})
 		if got != want {
 			t.Errorf("what could not be tried ends with %v, want %v", got, want)
 		}
@@ -448,7 +447,7 @@ could not be tried  d: no time
 }
 
 func TestFindingsOnAFullDisk(t *testing.T) {
-	err := writeFindings(fullDisk{}, []finding{ok("a")}, nil, nil, config.Doctor{})
+	err := writeFindings(fullDisk{}, []finding{ok("a")}, nil, nil, Settings{})
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("error %v", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"io"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/probe"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
@@ -18,7 +17,7 @@ import (
 
 // Run examines this machine, makes the probes unless they are nil, and prints what both have found. It returns an error
 // if a check has failed or the device is not as assumed, and otherwise the error of the probes.
-func Run(w io.Writer, s config.Doctor, probes func() ([]probe.Result, error)) error {
+func Run(w io.Writer, s Settings, probes func() ([]probe.Result, error)) error {
 	findings := examine(thisMachine(s), s)
 	if probes == nil {
 		return writeFindings(w, findings, nil, nil, s)
@@ -28,7 +27,7 @@ func Run(w io.Writer, s config.Doctor, probes func() ([]probe.Result, error)) er
 }
 
 // examine runs every check, in the order in which problems are best fixed.
-func examine(m machine, s config.Doctor) []finding {
+func examine(m machine, s Settings) []finding {
 	switch {
 	case s.Driver.Name == device.DriverUCX:
 		return examineNetwork(m, s)
@@ -41,7 +40,7 @@ func examine(m machine, s config.Doctor) []finding {
 	}
 }
 
-func examineDevices(m machine, s config.Doctor) []finding {
+func examineDevices(m machine, s Settings) []finding {
 	installed, installErr := m.installation()
 	found, driverErr := m.inventory()
 	findings := []finding{

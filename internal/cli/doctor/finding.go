@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/probe"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -77,7 +76,7 @@ type document struct {
 
 // writeFindings prints findings and results of probes. It returns an error if some failed or differ, otherwise failure,
 // the error of the probes.
-func writeFindings(w io.Writer, findings []finding, probes []probe.Result, failure error, s config.Doctor) error {
+func writeFindings(w io.Writer, findings []finding, probes []probe.Result, failure error, s Settings) error {
 	failed := selectOnly(findings, func(f finding) bool { return f.Verdict == verdictFail })
 	differing := selectOnly(probes, func(r probe.Result) bool { return r.Verdict == probe.Differs })
 	switch {

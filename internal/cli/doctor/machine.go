@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -51,7 +50,7 @@ type account struct {
 	groups []string
 }
 
-func thisMachine(s config.Doctor) machine {
+func thisMachine(s Settings) machine {
 	return machine{
 		installation: func() (doca.Installation, error) { return doca.FindInstallation(s.Driver.LibraryDir) },
 		inventory:    func() (inventory.Inventory, error) { return lookForInventory(s) },
@@ -78,7 +77,7 @@ func thisMachine(s config.Doctor) machine {
 	}
 }
 
-func lookForInventory(s config.Doctor) (found inventory.Inventory, err error) {
+func lookForInventory(s Settings) (found inventory.Inventory, err error) {
 	err = inventory.Look(s.Driver.Options(), func(driver *doca.Driver) (err error) {
 		found, err = inventory.Take(driver)
 		return err

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
@@ -36,7 +35,7 @@ func TestLeftoversAreFoundAndKept(t *testing.T) {
 }
 
 func TestThisMachine(t *testing.T) {
-	m := thisMachine(config.Doctor{Driver: device.Driver{Name: device.DriverSoft}})
+	m := thisMachine(Settings{Driver: device.Driver{Name: device.DriverSoft}})
 	if limit, err := m.memlock(); err != nil || limit == 0 {
 		t.Errorf("limit %d, error %v", limit, err)
 	}

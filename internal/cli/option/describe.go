@@ -64,7 +64,7 @@ func (c Commands) DescribeFile() []DescribedGroup {
 			"ignores the keys of the others.", describeKeys(all, groupProgram)},
 		{groupDPDK, "Accepted and ignored, with a warning.", nil},
 		{GroupServe, "Options of serve. They have precedence over the same keys of doca_program_flags, and no other " +
-			"command reads them.", describeKeys(c.ownGroup(GroupServe), GroupServe)},
+			"command reads them.", describeKeys(blank(c.owner(GroupServe)).Table(), GroupServe)},
 		{groupPeers, "Daemons that commands can name: an object for each peer, whose key is its name.",
 			describeKeys(peerKeys(new(Peer)), groupPeers)},
 	}

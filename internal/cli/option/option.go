@@ -3,6 +3,7 @@ package option
 import (
 	"cmp"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -64,7 +65,7 @@ type Commands []Settings
 func (c Commands) table() []Option {
 	var table []Option
 	for _, s := range c {
-		for _, opt := range unbound(s) {
+		for _, opt := range blank(s).Table() {
 			if _, known := ByName(table, opt.Name); !known && !opt.isPrivate() {
 				table = append(table, opt)
 			}
@@ -74,24 +75,26 @@ func (c Commands) table() []Option {
 }
 
 // grouped is implemented by settings that have a group of the parameter file of their own.
-type grouped interface{ FileGroup() string }
-
-// ownGroup returns the options of the command that has a group of the file of its own, if there is one of that name.
-func (c Commands) ownGroup(name string) []Option {
-	for _, s := range c {
-		if of, is := s.(grouped); is && of.FileGroup() == name {
-			return unbound(s)
-		}
-	}
-	return nil
+type grouped interface {
+	Settings
+	FileGroup() string
+	Validate() error // checks the settings against each other
 }
 
-// unbound returns the options of a copy of settings, so that values can be tried without an effect.
-func unbound(s Settings) []Option {
+// owner returns the settings that have the group of this name, which one command has.
+func (c Commands) owner(group string) Settings {
+	return c[slices.IndexFunc(c, func(s Settings) bool {
+		of, is := s.(grouped)
+		return is && of.FileGroup() == group
+	})]
+}
+
+// blank returns a copy of settings that have not been loaded, so that values can be tried without an effect.
+func blank(s Settings) Settings {
 	of := reflect.ValueOf(s).Elem()
 	tried := reflect.New(of.Type())
 	tried.Elem().Set(of)
-	return tried.Interface().(Settings).Table()
+	return tried.Interface().(Settings)
 }
 
 // isPrivate reports whether an option of this name means something else in the file and the environment.

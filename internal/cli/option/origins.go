@@ -74,10 +74,7 @@ const argumentToCheck = "FILE"
 
 // CheckFile reads a parameter file, and checks each value and those of serve against each other. Errors have the code
 // exit.Usage, and name the line.
-func (c Commands) CheckFile(path string, serve interface {
-	Settings
-	Validate() error
-}) (CheckedFile, error) {
+func (c Commands) CheckFile(path string) (CheckedFile, error) {
 	checked := CheckedFile{Path: path, Peers: []string{}, Notes: []string{}}
 	read, err := c.loadParams(path, argumentToCheck)
 	if err != nil {
@@ -90,18 +87,19 @@ func (c Commands) CheckFile(path string, serve interface {
 	if len(read.serve) == 0 {
 		return checked, nil
 	}
+	daemon := blank(c.owner(GroupServe)).(grouped)
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	Declare(flags, serve)
+	Declare(flags, daemon)
 	onlyFile := func(name string) (string, bool) {
 		if name == SiteVariable {
 			return path, true
 		}
 		return "", false
 	}
-	if _, err := c.Load(flags, onlyFile, serve); err != nil {
+	if _, err := c.Load(flags, onlyFile, daemon); err != nil {
 		return checked, err
 	}
-	return checked, serve.Validate()
+	return checked, daemon.Validate()
 }
 
 // DefaultFile returns the path of the machine's own file.

@@ -180,7 +180,8 @@ func (f *paramsFile) readGroup(name string, where, value hujson.Value) error {
 	}
 	of := paramsKeys{name, f.layer, f.table, func(opt Option) bool { return opt.FileGroup() == name }}
 	if name == GroupServe {
-		of = paramsKeys{name, f.serve, f.all.ownGroup(name), func(opt Option) bool { return opt.JSON != JSONNone }}
+		of = paramsKeys{name, f.serve, blank(f.all.owner(name)).Table(),
+			func(opt Option) bool { return opt.JSON != JSONNone }}
 	}
 	return f.eachMember(members, name, func(key string, where, value hujson.Value) error {
 		return f.readKey(of, key, where, value)

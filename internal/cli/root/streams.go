@@ -42,7 +42,7 @@ type DataStreams struct {
 	Nowhere       bool // both are a terminal
 }
 
-// The standard streams by descriptor.
+// StreamNames are the standard streams by descriptor.
 var StreamNames = [...]string{"standard input", "standard output", "standard error"}
 
 // ClosedStreams says, by descriptor, which standard streams the process was started without.
@@ -70,13 +70,13 @@ func StandardStreams() Streams {
 		s.Stderr = s.Screen
 	}
 	s.Data = DataStreams{
-		Stdin:   RefuseIfTerminal(os.Stdin, errStdinIsTerminal, disk.Stdin),
-		Stdout:  refuseIfInput(os.Stdin, RefuseIfTerminal(os.Stdout, ErrStdoutIsTerminal, disk.Stdout)),
+		Stdin:   refuseIfTerminal(os.Stdin, errStdinIsTerminal, disk.Stdin),
+		Stdout:  refuseIfInput(os.Stdin, refuseIfTerminal(os.Stdout, errStdoutIsTerminal, disk.Stdout)),
 		Nowhere: isTerminal(os.Stdin) && isTerminal(os.Stdout),
 	}
 	s.Local = DataStreams{
-		Stdin:  RefuseIfTerminal(os.Stdin, errIsTerminal, disk.Stdin),
-		Stdout: RefuseIfTerminal(os.Stdout, errIsTerminal, disk.Stdout),
+		Stdin:  refuseIfTerminal(os.Stdin, errIsTerminal, disk.Stdin),
+		Stdout: refuseIfTerminal(os.Stdout, errIsTerminal, disk.Stdout),
 	}
 	return s
 }
@@ -84,13 +84,13 @@ func StandardStreams() Streams {
 // The reasons why a stream is not opened. Which of the two is used depends on the other side.
 var (
 	errStdinIsTerminal  = errors.New("it is a terminal, and the other side has no file to send")
-	ErrStdoutIsTerminal = errors.New("it is a terminal, and the other side has a file to send")
+	errStdoutIsTerminal = errors.New("it is a terminal, and the other side has a file to send")
 	errIsTerminal       = errors.New("it is a terminal")
 )
 
-// RefuseIfTerminal returns open, or a function that returns refusal if handle is a terminal: a file's bytes are neither
+// refuseIfTerminal returns open, or a function that returns refusal if handle is a terminal: a file's bytes are neither
 // typed in nor shown on a screen.
-func RefuseIfTerminal(handle *os.File, refusal error, open func() (disk.File, error)) func() (disk.File, error) {
+func refuseIfTerminal(handle *os.File, refusal error, open func() (disk.File, error)) func() (disk.File, error) {
 	return func() (disk.File, error) {
 		if isTerminal(handle) {
 			return nil, refusal

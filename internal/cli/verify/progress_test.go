@@ -8,7 +8,6 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/fileio"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 )
@@ -22,7 +21,7 @@ func TestProgressAsJSON(t *testing.T) {
 	for _, total := range []int64{0, 100} {
 		var stdout, stderr bytes.Buffer
 		v := verifier{
-			stdout: &stdout, stderr: &stderr, settings: config.Verify{Output: option.OutputJSON},
+			stdout: &stdout, stderr: &stderr, settings: Settings{Output: option.OutputJSON},
 			meter: &meter{began: time.Now()},
 		}
 		v.meter.bytesTotal.Store(total)

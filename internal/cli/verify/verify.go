@@ -15,7 +15,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/background"
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/cli/fileio"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -28,7 +27,7 @@ import (
 // Run carries out the command. It prints results to stdout, and which manifest it has written to stderr. Each signal of
 // asked, which may be nil, is answered with the progress.
 func Run(
-	ctx context.Context, stdout, stderr io.Writer, s config.Verify, args []string, asked <-chan os.Signal,
+	ctx context.Context, stdout, stderr io.Writer, s Settings, args []string, asked <-chan os.Signal,
 	log zerolog.Logger,
 ) error {
 	named := append([]string{s.Manifest, s.NewManifest, s.RelativeTo}, args...)
@@ -91,7 +90,7 @@ func directoryOf(path string) string {
 type verifier struct {
 	stdout   io.Writer
 	stderr   io.Writer
-	settings config.Verify
+	settings Settings
 	log      zerolog.Logger
 	meter    *meter
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
-	"github.com/dma-copy/dma-copy/internal/cli/config"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
@@ -20,13 +19,13 @@ func TestVerifyReportsAFullDisk(t *testing.T) {
 	inNewDir(t, "a", "same")
 	writeFile(t, "b", "same")
 	writeFile(t, "c", "other")
-	toStdout := config.Verify{Digest: digest.XXH3, NewManifest: "-"}
+	toStdout := Settings{Digest: digest.XXH3, NewManifest: "-"}
 	for _, tc := range []struct {
-		s    config.Verify
+		s    Settings
 		args []string
 	}{
-		{config.Verify{Digest: digest.XXH3}, []string{"a", "b"}},
-		{config.Verify{Digest: digest.XXH3}, []string{"a", "c"}},
+		{Settings{Digest: digest.XXH3}, []string{"a", "b"}},
+		{Settings{Digest: digest.XXH3}, []string{"a", "c"}},
 		{toStdout, []string{"a"}},
 	} {
 		err := Run(t.Context(), fullDisk{}, io.Discard, tc.s, tc.args, nil, zerolog.Nop())
@@ -40,7 +39,7 @@ func TestVerifyReportsAFullDisk(t *testing.T) {
 func TestNamesWithControlCharacters(t *testing.T) {
 	inNewDir(t, "a\nb\x1b", "content")
 	var stdout, stderr strings.Builder
-	s := config.Verify{Digest: digest.XXH3, NewManifest: "sums"}
+	s := Settings{Digest: digest.XXH3, NewManifest: "sums"}
 	if err := Run(t.Context(), &stdout, &stderr, s, []string{"a\nb\x1b"}, nil, zerolog.Nop()); err != nil ||
 		stderr.Len() == 0 {
 		t.Fatalf("error %v, stderr %q", err, stderr.String())
@@ -49,7 +48,7 @@ func TestNamesWithControlCharacters(t *testing.T) {
 		t.Errorf("the manifest is %q", text)
 	}
 	want := `ok    a\nb\x1b  ` + digestOfText(t, "content") + "\n"
-	err := Run(t.Context(), &stdout, &stderr, config.Verify{Digest: digest.XXH3}, []string{"sums"}, nil, zerolog.Nop())
+	err := Run(t.Context(), &stdout, &stderr, Settings{Digest: digest.XXH3}, []string{"sums"}, nil, zerolog.Nop())
 	if err != nil || stdout.String() != want {
 		t.Errorf("error %v, stdout %q, want %q", err, stdout.String(), want)
 	}

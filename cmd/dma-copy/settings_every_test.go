@@ -1,0 +1,6 @@
+package main
+
+import "github.com/dma-copy/dma-copy/internal/cli/option"
+
+// every returns the settings of all commands, those of a copy first.
+func every() option.Commands { return newProgram().Settings() }

@@ -1,0 +1,57 @@
+package bundle
+
+import (
+	"slices"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/cli/device"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
+)
+
+// Settings holds the settings of bundle.
+type Settings struct {
+	option.Logging
+	Driver        device.Driver
+	Device        string        // as for a copy
+	Representor   string        // as for a copy
+	Peer          bool          // exchange parts with a bundle of the other side
+	Wait          time.Duration // for the peer to appear; always positive
+	ParameterFile string        // with the settings of copies here; empty: none but the machine's own
+	EventsFile    string        // JSON events of a run; empty: none
+	LogFile       string        // log of a run; empty: none
+	HideNames     bool          // of files
+	Hide          []string      // further names to hide
+	ListOnly      bool
+	Overwrite     bool
+}
+
+// Table implements Settings.
+func (s *Settings) Table() []option.Option {
+	json := option.ParameterFile()
+	json.Assign = option.Into(&s.ParameterFile, option.ParsePath)
+	return slices.Concat(s.LogOptions(), []option.Option{device.DriverLogOption(&s.Driver), json},
+		device.DriverOptions(&s.Driver),
+		[]option.Option{
+			device.Option(&s.Device), device.Representor(&s.Representor),
+			option.Switch(option.AddedFlags, "peer", &s.Peer,
+				"Also ask the other side for its part: run bundle with --peer on both"),
+			device.Wait(&s.Wait),
+			option.File(option.AddedFlags, "events-file", "FILE", &s.EventsFile,
+				"Add the JSON events of a run, the standard output of a command with -o json"),
+			option.File(option.AddedFlags, "log-file", "FILE", &s.LogFile,
+				"Add the log of a run, the standard error of a command with -l TRACE"),
+			option.Switch(option.AddedFlags, "hide-names", &s.HideNames,
+				"Replace file names by n1, n2, ..., everywhere alike; not those that stand in free text alone"),
+			{Group: option.AddedFlags, Name: "hide", Value: "NAME", List: "hide", JSON: option.JSONList,
+				Assign: s.assignHidden,
+				Help:   "Replace this name, too; implies --hide-names; may be repeated"},
+			option.Switch(option.AddedFlags, "list", &s.ListOnly, "Only print what would be in it"),
+			option.Switch(option.AddedFlags, "overwrite", &s.Overwrite, "Replace an existing FILE"),
+		})
+}
+
+func (s *Settings) assignHidden(name string) error {
+	path, err := option.ParsePath(name)
+	s.Hide, s.HideNames = append(s.Hide, path), true
+	return err
+}

@@ -1,0 +1,98 @@
+// Package copy is what the program does without a command: it copies between the two sides of a device.
+package copy
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/placement"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+)
+
+// CopyExamples are the examples of a copy, as those of a command.
+const CopyExamples = `host$ dma-copy -p b1:00.1 -f image.bin
+dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f /var/tmp/image.bin
+host$ dma-copy -p b1:00.1 -f photos --exclude '*.tmp'
+dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f /var/tmp/photos
+host$ tar c photos | dma-copy -p b1:00.1 -f -
+dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f photos.tar
+`
+
+// Command returns what the program does without the name of a command.
+func Command() root.Command {
+	var s copying.Settings
+	refused := copying.Refused(&s)
+	return root.Command{
+		Settings: &s,
+		Examples: CopyExamples,
+		Refused:  refused,
+		Run: func(ctx context.Context, streams root.Streams, _ []string, log zerolog.Logger) error {
+			if err := s.Validate(); err != nil {
+				return refused(streams, err)
+			}
+			root.IgnoreSIGPIPE()
+			return runCopy(ctx, streams, s, log)
+		},
+	}
+}
+
+// runCopy carries out a copy and reports on it.
+func runCopy(ctx context.Context, streams root.Streams, s copying.Settings, log zerolog.Logger) error {
+	var uses copying.StreamUses
+	var refused error
+	if s.IsStream() {
+		uses = copying.StreamUses{"-f -", "-f -", "-f -"}
+	}
+	if s.IsStream() && streams.Data.Nowhere {
+		refused = exit.Usagef(
+			"-f - has nothing to read or write: both stdin and stdout are a terminal, so connect one to a file or " +
+				"a pipe")
+	}
+	return copying.Run(ctx, streams, s, refused, uses, log, func(ctx context.Context, r output.Reporter) (err error) {
+		chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
+		on, err := device.Open(s.Driver, chosen, log)
+		if err != nil {
+			return err
+		}
+		defer on.End(&err)
+		return copyOnDevice(ctx, on, output.NewMonitor(r, s.Asked()), streams, s, log)
+	})
+}
+
+// copyOnDevice carries out the copy on a device.
+func copyOnDevice(
+	ctx context.Context, on *device.Side, r *output.Monitor, streams root.Streams, s copying.Settings,
+	log zerolog.Logger,
+) error {
+	if on.MovesNothing() {
+		return device.ErrMovesNothing
+	}
+	options := copying.Options(s, on.Device, on.Is, streams.Data, log)
+	options.Location = native.Location{Machine: contact.MachineName(), User: contact.UserName(),
+		Path: contact.PathForPeers(s.File)}
+	if s.With != "" {
+		options.Word = native.WordOf(s.With)
+	}
+	_, err := copying.Select(ctx, s, streams.Stdin, &options)
+	if err == nil {
+		err = placement.Apply(placement.ThisMachine, on.Near(), s.Placement, log)
+	}
+	if err != nil {
+		dmaxfer.TellPeer(ctx, options, err)
+		return err
+	}
+	path := on.Path(s.Driver)
+	path.File = s.File
+	path.Wait = output.WaitForPeer(on.Is, on.HostFunction(s.Representor), s.File, s.With, s.Wait)
+	r.Begin(path)
+	return r.Conclude(copying.Transfer(ctx, r, options, dmaxfer.Run))
+}

@@ -1,0 +1,70 @@
+// Package devices lists devices, representors and capabilities.
+package devices
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/cli/device"
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/exit"
+)
+
+// Command returns the command devices.
+func Command() root.Command {
+	var s Settings
+	return root.Command{
+		Name:    "devices",
+		Summary: "List devices, representors and capabilities",
+		About: `Lists every device of the driver that a copy would use: its names, the side it
+can be, the host functions it represents, and its capabilities. With --driver
+ucx: the transports and network devices that UCX can use for copies to other
+machines. Changes nothing.
+`,
+		Examples: `$ dma-copy devices
+$ dma-copy devices -o json | jq -r '.devices[].pci_address'
+$ dma-copy devices --driver ucx
+`,
+		Settings: &s,
+		Run: func(_ context.Context, streams root.Streams, _ []string, log zerolog.Logger) error {
+			if s.Driver.Name == device.DriverUCX {
+				return listNetwork(streams, s)
+			}
+			return inventory.Look(s.Driver.Options(), func(driver *doca.Driver) error {
+				device.LogDriver(log, driver)
+				return listDevices(streams, s, driver)
+			})
+		},
+	}
+}
+
+func listDevices(streams root.Streams, s Settings, driver *doca.Driver) error {
+	found, err := inventory.Take(driver)
+	if err != nil {
+		return err
+	}
+	if len(found.Devices) == 0 {
+		return exit.Errorf(exit.Device, doca.HintDoctor, "no device found: %s",
+			inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version()))
+	}
+	if err := inventory.Write(streams.Stdout, found, s.Output); err != nil {
+		return fmt.Errorf("print the devices: %w", err)
+	}
+	return nil
+}
+
+// listNetwork lists what connections with other machines can use.
+func listNetwork(streams root.Streams, s Settings) error {
+	found, err := inventory.TakeNetwork()
+	if err != nil {
+		return err
+	}
+	if err := inventory.WriteNetwork(streams.Stdout, found, s.Output); err != nil {
+		return fmt.Errorf("print the transports: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+// Package local copies within this machine by the DMA engine.
+package local
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/placement"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+)
+
+// Command returns the command local.
+func Command() root.Command {
+	var s Settings
+	return root.Command{
+		Name:    "local",
+		Summary: "Copy within this machine by the DMA engine",
+		Takes:   []string{"SRC DST"},
+		About: `Copies a file or a directory within this machine, in one process: the DMA
+engine of a host function or of the DPU moves the bytes in place of the CPU. All
+else is as in a copy between two sides: what is written is verified and durable,
+gets its name when it is complete, and is resumed after an interruption.
+
+A DST that ends with /, or is . or .., is a directory to copy into: SRC keeps
+its name there, a directory too. Any other DST is the name of the copy itself.
+SRC/. is the content of SRC. What DST does not have is added; what exists and
+differs is replaced with --overwrite only. - is stdin or stdout.
+
+The software device moves the bytes with the CPU, and is slower than cp.
+`,
+		Examples: `host$ dma-copy local -p b1:00.1 photos /srv/photos
+host$ dma-copy local --overwrite --backup image.bin /srv/image.bin
+`,
+		Complete: root.AnyFiles,
+		Settings: &s,
+		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
+			root.IgnoreSIGPIPE()
+			return localCopy(ctx, streams, s, args, log)
+		},
+		Refused: copying.Refused(&s.Settings),
+	}
+}
+
+// localCopy carries out a local copy and reports on it. Where DST is stdout, the events of -o json go to stderr.
+func localCopy(ctx context.Context, streams root.Streams, s Settings, args []string, log zerolog.Logger) error {
+	refused := s.SetPaths(args)
+	if refused == nil {
+		refused = s.Validate()
+	}
+	if s.Target == option.Stream {
+		streams.Stdout = streams.Stderr
+	}
+	uses := copying.OneStream(s.StreamArgument(), s.Target != option.Stream)
+	return copying.Run(ctx, streams, s.Settings, refused, uses, log, func(ctx context.Context,
+		r output.Reporter) (err error) {
+		driver, err := device.OpenDriver(s.Driver, log)
+		if err != nil {
+			return err
+		}
+		on := &device.Side{Driver: driver}
+		defer on.End(&err)
+		if on.MovesNothing() {
+			return device.ErrMovesNothing
+		}
+		on.Device, err = device.OpenDevice(driver, func(devices []doca.DeviceInfo) (string, error) {
+			return inventory.ChooseLocal(devices, s.Device)
+		})
+		if err != nil {
+			return err
+		}
+		return localOnDevice(ctx, on, output.NewMonitor(r, s.Asked()), streams, s, log)
+	})
+}
+
+// localOnDevice carries out the copy on a device, which does the part of either side.
+func localOnDevice(
+	ctx context.Context, on *device.Side, r *output.Monitor, streams root.Streams, s Settings, log zerolog.Logger,
+) error {
+	options := copying.Options(s.Settings, on.Device, wire.Host, streams.Local, log)
+	if _, err := copying.Select(ctx, s.Settings, streams.Stdin, &options); err != nil {
+		return err
+	}
+	if err := placement.Apply(placement.ThisMachine, on.Near(), s.Placement, log); err != nil {
+		return err
+	}
+	path := on.Path(s.Driver)
+	path.Local, path.File, path.Target = true, s.File, s.Target
+	r.Begin(path)
+	return r.Conclude(copying.Transfer(ctx, r, options, func(ctx context.Context, o dmaxfer.Options) (job.Summary,
+		error) {
+		return dmaxfer.RunLocal(ctx, o, s.Target)
+	}))
+}

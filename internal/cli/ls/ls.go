@@ -1,0 +1,122 @@
+// Package ls lists the shares of a daemon, and what is in them.
+package ls
+
+import (
+	"context"
+	"errors"
+	"path"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/negotiate/service"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// Command returns the command ls.
+func Command() root.Command {
+	s := new(Settings)
+	return root.Command{
+		Name:    "ls",
+		Summary: "List the shares of a daemon, or what is in them",
+		Takes:   []string{"[PEER]:", "[PEER]:SHARE[/PATH]..."},
+		About: `Lists the shares of a daemon (dma-copy serve) on the other side that this side's
+key may use, or what is in a directory of a share, or what a pattern in PATH
+matches ("*.jpg", in quotes). PEER is a name in the configuration, and may be
+left out. A daemon on another machine is ucx://HOST[:PORT]/[SHARE[/PATH]], or
+such a name with an address.
+`,
+		Examples: `host$ dma-copy ls :
+host$ dma-copy ls -l dpu:inbox/photos
+here$ dma-copy ls ucx://lab.example/
+`,
+		Settings: s,
+		Complete: contact.CompleteInShares,
+		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
+			w := output.NewListing(streams.Stdout, s.Output, s.Long, log)
+			err := s.SetPaths(args)
+			if err == nil {
+				err = output.InRequest("list", runList(ctx, streams, s, w, log))
+			}
+			return output.Ended(w, log, err)
+		},
+		Refused: func(streams root.Streams, err error) error {
+			return output.Ended(output.NewListing(streams.Stdout, s.Output, s.Long, zerolog.Nop()), zerolog.Nop(), err)
+		},
+	}
+}
+
+func runList(
+	ctx context.Context, streams root.Streams, s *Settings, w *output.Listing, log zerolog.Logger,
+) (err error) {
+	ctx, cancel := root.LimitTime(ctx, s.Timeout)
+	defer cancel()
+	ctx, c, err := contact.ConnectShares(ctx, streams, &s.Places, w, log)
+	if err != nil {
+		return err
+	}
+	defer c.End(&err)
+	for _, place := range s.Remote {
+		if err := listArgument(ctx, c, s, place, w); err != nil {
+			return err
+		}
+	}
+	return w.End()
+}
+
+// listArgument lists one argument: what a pattern matches by itself, and anything else as a place.
+func listArgument(ctx context.Context, c *contact.Conn, s *Settings, at share.Remote, w *output.Listing) error {
+	x, err := c.Expand(ctx, at, service.ListAll)
+	if err != nil {
+		return err
+	}
+	if x.Entries == nil {
+		return listPlace(ctx, c, s, x.Base, w)
+	}
+	w.Place(x.Base, len(s.Remote) > 1)
+	for _, e := range x.Entries {
+		w.Entry(e, false)
+		if !s.Recursive || e.Kind != wire.EntryDirectory {
+			continue
+		}
+		const flags = service.ListRecursive | service.ListAll
+		end, err := c.Client.List(ctx, contact.PlaceOf(x.Remote(e)), flags, func(below share.Entry) error {
+			if below.Path != "" {
+				below.Path = path.Join(e.Path, below.Path)
+				w.Entry(below, false)
+			}
+			return nil
+		})
+		if err := errors.Join(err, contact.Incomplete(end)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listPlace lists one place. A directory is listed by what is in it, anything else by itself.
+func listPlace(ctx context.Context, c *contact.Conn, s *Settings, place share.Remote, w *output.Listing) error {
+	at := contact.PlaceOf(place)
+	var flags service.ListFlags
+	if at.Share != "" {
+		flags = service.ListAll
+	}
+	if s.Recursive && at.Share != "" {
+		flags |= service.ListRecursive
+	}
+	w.Place(place, len(s.Remote) > 1)
+	end, err := c.Client.List(ctx, at, flags, func(e share.Entry) error {
+		switch {
+		case e.Path == "" && e.Kind == wire.EntryDirectory:
+			return nil // its content follows
+		case e.Path == "":
+			e.Path = path.Base(at.Path)
+		}
+		w.Entry(e, at.Share == "")
+		return nil
+	})
+	return errors.Join(err, contact.Incomplete(end))
+}

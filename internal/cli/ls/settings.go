@@ -1,0 +1,28 @@
+package ls
+
+import (
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
+)
+
+// SetPaths sets what to list from the arguments of the command.
+func (s *Settings) SetPaths(args []string) error {
+	return s.SetPlaces(args, "list", "ls takes :, which lists the shares, or :SHARE/PATH")
+}
+
+// Table implements Settings.
+func (s *Settings) Table() []option.Option {
+	return s.Places.With(
+		option.WithLetter("l", option.Switch(option.AddedFlags, "long", &s.Long,
+			"Also list kind and mode, size and modification time")),
+		option.Switch(option.AddedFlags, "recursive", &s.Recursive, "List directories with everything below them"),
+		option.Output(&s.Output, "Results as text, or as JSON lines, on stdout"),
+	)
+}
+
+// Settings holds the settings of ls.
+type Settings struct {
+	contact.Places
+	Long      bool
+	Recursive bool
+}

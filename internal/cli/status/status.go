@@ -1,0 +1,43 @@
+// Package status shows what the running daemon does.
+package status
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/daemon/status"
+)
+
+// Command returns the command status.
+func Command() root.Command {
+	var s Settings
+	return root.Command{
+		Name:    "status",
+		Summary: "Show what the running daemon does",
+		About: `Asks the daemon (dma-copy serve) of this machine through its unix socket, and
+prints its shares, connections, running copies, totals and last failures. Root
+and the daemon's own user get an answer, others exit code 8. Ends with 7 if no
+daemon is running.
+`,
+		Examples: `$ dma-copy status
+$ dma-copy status -o json | jq .connections
+`,
+		Settings: &s,
+		Run: func(ctx context.Context, streams root.Streams, _ []string, _ zerolog.Logger) error {
+			ctx, cancel := context.WithTimeout(ctx, status.Timeout)
+			defer cancel()
+			doc, err := status.Fetch(ctx, status.Sockets(s.Socket, s.RuntimeDir, streams.Env.Get)...)
+			if err != nil {
+				return err
+			}
+			if s.Output == option.OutputJSON {
+				return status.WriteJSON(streams.Stdout, doc)
+			}
+			return status.WriteText(streams.Stdout, doc, time.Local)
+		},
+	}
+}

@@ -1,0 +1,277 @@
+// Package transfer has push, pull and sync, which copy between this side and the shares of daemons.
+package transfer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/placement"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/service"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+const pushAbout = `Copies files and directories of this side into a share of a daemon (dma-copy
+serve) on the other side. A PATH that ends with / is a directory to copy into,
+and so is a share alone: SRC keeps its name there, a directory too. Any other
+PATH is the name of the copy itself. SRC/. is the content of SRC. PEER is a name
+in the configuration, and may be left out. A daemon on another machine (serve
+--listen) is ucx://HOST[:PORT]/SHARE[/PATH], or such a name with an address.
+- is stdin. A name of this side with a colon is written with ./ in front.
+
+With --to the peers are those of a list, and the last argument names the share
+without a peer. It may be left out if each line has a target of its own.
+`
+
+const pushExamples = `host$ dma-copy push image.bin :images/
+host$ tar c photos | dma-copy push - dpu:inbox/photos.tar
+host$ dma-copy push image.bin :images/ --to peers.txt
+here$ dma-copy push image.bin ucx://lab.example/images/
+`
+
+const pullAbout = `Copies files and directories from a share of a daemon (dma-copy serve) on the
+other side to this side. A DST that ends with /, or is . or .., is a directory
+to copy into: the source keeps its name there, a directory too. Any other DST is
+the name of the copy itself. PATH/. is the content of PATH. "*", "?", "[a-z]"
+and "**" in PATH match names; write them in quotes. PEER is a name in the
+configuration, and may be left out. A daemon on another machine (serve --listen)
+is ucx://HOST[:PORT]/SHARE/PATH, or such a name with an address.
+- is stdout. A name of this side with a colon is written with ./ in front.
+`
+
+const pullExamples = `host$ dma-copy pull :images/image.bin .
+host$ dma-copy pull ':images/*.img' /srv/
+dpu$  dma-copy pull -r b1:00.1 :inbox/photos.tar - | tar x
+here$ dma-copy pull ucx://lab.example/images/image.bin .
+`
+
+const syncAbout = `Makes DST the same as SRC, of which one is in a share of a daemon (dma-copy
+serve): copies what is missing or differs, and replaces it. With --delete it
+then deletes what SRC does not have, last, and only if everything was copied.
+What a pattern excludes is neither copied nor deleted, and a symlink is deleted
+itself, not what it points to. The share is named as for push and pull, also by
+ucx://HOST[:PORT]/SHARE[/PATH], and a DST that ends with /, is . or .., or a
+share alone, is a directory to copy into, as there: photos :backup/ makes
+:backup/photos the same as photos.
+`
+
+const syncExamples = `host$ dma-copy sync --delete --max-delete 100 photos :backup/photos
+host$ dma-copy sync --delete --dry-run :backup/photos photos
+`
+
+// PushCommand returns the command push.
+func PushCommand() root.Command {
+	c := transferCommand(Push, "Copy to a daemon",
+		[]string{"SRC... [PEER]:SHARE[/PATH]", "SRC... [:SHARE[/PATH]] --to FILE"})
+	c.About, c.Examples, c.Complete = pushAbout, pushExamples, pushArguments
+	return c
+}
+
+// PullCommand returns the command pull.
+func PullCommand() root.Command {
+	c := transferCommand(Pull, "Copy from a daemon", []string{"[PEER]:SHARE/PATH... DST"})
+	c.About, c.Examples, c.Complete = pullAbout, pullExamples, pullArguments
+	return c
+}
+
+// SyncCommand returns the command sync.
+func SyncCommand() root.Command {
+	c := transferCommand(Sync, "Make a directory the same as another one",
+		[]string{"SRC [PEER]:SHARE[/PATH]", "[PEER]:SHARE[/PATH] DST"})
+	c.About, c.Examples, c.Complete = syncAbout, syncExamples, syncArguments
+	return c
+}
+
+func transferCommand(kind Kind, summary string, takes []string) root.Command {
+	s := &Settings{Kind: kind}
+	return root.Command{
+		Name: kind.String(), Summary: summary, Takes: takes, Settings: s,
+		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
+			root.IgnoreSIGPIPE()
+			return runTransfer(ctx, streams, s, args, log)
+		},
+		Refused: copying.Refused(&s.Settings),
+	}
+}
+
+// runTransfer carries out push, pull or sync and reports on it. Where the target is stdout, the events of -o json go to
+// stderr.
+func runTransfer(
+	ctx context.Context, streams root.Streams, s *Settings, args []string, log zerolog.Logger,
+) error {
+	refused := s.SetPaths(args)
+	if refused == nil {
+		refused = s.Validate()
+	}
+	if s.ToPeers() {
+		return pushToPeers(ctx, streams, s, refused, log)
+	}
+	if !s.Sends && s.StreamArgument() != "" {
+		streams.Stdout = streams.Stderr
+	}
+	s.Options.Overwrite = s.Options.Overwrite || s.Kind == Sync
+	uses := copying.OneStream(s.StreamArgument(), s.Sends)
+	return copying.Run(ctx, streams, s.Settings, refused, uses, log, func(ctx context.Context,
+		r output.Reporter) (err error) {
+		daemon := reachOf(s)
+		daemon.Waits = root.WaitOutput(streams, s.Output, r.Interval() == 0, log)
+		ctx, c, err := contact.Connect(ctx, streams, daemon, log)
+		if err != nil {
+			return err
+		}
+		defer c.End(&err)
+		t := &transfers{Conn: c, settings: s, reporter: r, log: log}
+		return t.run(ctx, streams)
+	})
+}
+
+// reachOf returns how the command reaches its daemon.
+func reachOf(s *Settings) contact.Reach {
+	return contact.Reach{
+		Contact: s.Contact, Reach: s.Reach, Daemon: s.Peer(), Bandwidth: s.Options.Bandwidth, Validate: s.ValidateFor,
+	}
+}
+
+// transfers are the copies of one command, one after another.
+type transfers struct {
+	*contact.Conn
+	settings *Settings
+	reporter output.Reporter
+	log      zerolog.Logger
+
+	options dmaxfer.Options // of every copy, without what differs
+	rules   []tree.Rule     // that options.Filter was made of
+	total   output.Total
+
+	mirror  *tree.Mirror // of the last copy, if what the source lacks is to be deleted
+	before  int64        // entries that its target had before the copy; 0: not counted
+	summary job.Summary  // of the last copy
+
+	terminal io.Reader // answers questions; nil: there are none
+	question io.Writer
+}
+
+func (t *transfers) run(ctx context.Context, streams root.Streams) error {
+	if t.MovesNothing() {
+		return device.ErrMovesNothing
+	}
+	s := t.settings
+	t.options = copying.Options(s.Settings, t.Device, t.Side.Is, streams.Local, t.log)
+	if streams.Terminal && streams.Asks() && s.Output != option.OutputJSON {
+		t.terminal, t.question = streams.Stdin, streams.Stderr
+	}
+	var err error
+	if t.rules, err = copying.Select(ctx, s.Settings, streams.Stdin, &t.options); err != nil {
+		return err
+	}
+	if err := placement.Apply(placement.ThisMachine, t.Near(), s.Placement, t.log); err != nil {
+		return err
+	}
+	return t.runPrepared(ctx)
+}
+
+// runPrepared makes the copies with the options and rules that are set.
+func (t *transfers) runPrepared(ctx context.Context) error {
+	if t.settings.Kind == Pull {
+		if err := t.expandSources(ctx); err != nil {
+			return output.WithSide(t.Side.Is, err)
+		}
+	}
+	all, err := t.settings.Ends()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if t.settings.Delete {
+		err = t.mirrorDirectory(ctx, all[0])
+	} else {
+		err = t.copyAll(ctx, all)
+	}
+	t.total.Elapsed = time.Since(began)
+	if !t.total.Worthy() || err != nil && exit.Code(err) != exit.SomeFailed {
+		return err
+	}
+	return errors.Join(err, t.reporter.Total(t.total))
+}
+
+// copyAll makes the copies. It goes on after a source that failed, unless --fail-fast was given or nothing else could
+// succeed.
+func (t *transfers) copyAll(ctx context.Context, all []Ends) error {
+	var failures []error
+	for _, each := range all {
+		err := t.copy(ctx, each)
+		switch {
+		case err == nil:
+		case len(all) == 1:
+			return err
+		case t.settings.Options.FailFast || output.Unfinished(err):
+			return err
+		default:
+			failures = append(failures, err)
+			t.reporter.SourceFailed(err)
+		}
+	}
+	return output.SomeSources(len(all), failures)
+}
+
+// copy makes one copy and reports its result.
+func (t *transfers) copy(ctx context.Context, e Ends) error {
+	monitor := output.NewMonitor(t.reporter, t.settings.Asked())
+	at := t.Path
+	at.File, at.Remote = e.Local, e.Remote.String()
+	monitor.Begin(at)
+	options := t.options
+	options.File, options.Mirror = e.Local, t.mirror
+	summary, err := copying.Transfer(ctx, monitor, options, func(ctx context.Context, o dmaxfer.Options) (job.Summary,
+		error) {
+		return t.request(ctx, e, o, contact.PathForPeers(e.Local))
+	})
+	t.summary = summary
+	t.total.Add(summary, err)
+	return monitor.Conclude(summary, err)
+}
+
+// request pushes or pulls. local is what the daemon is told of this side.
+func (t *transfers) request(
+	ctx context.Context, e Ends, o dmaxfer.Options, local string,
+) (job.Summary, error) {
+	r := service.CopyRequest{Options: o, Place: contact.PlaceOf(e.Remote), Local: local, Daemon: e.Remote}
+	if t.settings.Sends {
+		return t.Client.Push(ctx, r)
+	}
+	r.Directory, r.Rules = e.Directory, t.rules
+	return t.Client.Pull(ctx, r)
+}
+
+// expandSources puts what the patterns of a pull match in their place. By then the target is known to be a directory to
+// copy into, however many entries there are.
+func (t *transfers) expandSources(ctx context.Context) error {
+	var all []share.Remote
+	for _, source := range t.settings.Remote {
+		x, err := t.Expand(ctx, source, 0)
+		if err != nil {
+			return err
+		}
+		if x.Entries == nil {
+			all = append(all, x.Base)
+		}
+		for _, e := range x.Entries {
+			all = append(all, x.Remote(e))
+		}
+	}
+	t.settings.Remote, t.settings.Expanded = all, true
+	return nil
+}

@@ -1,0 +1,69 @@
+package verify
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/cli/manpage"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/exit"
+)
+
+// Command returns the command verify.
+func Command() root.Command {
+	var s Settings
+	return root.Command{
+		Name:    "verify",
+		Summary: "Compare files by digest, read from disk",
+		Takes:   []string{"FILE COPY", "[DIR] MANIFEST", "--check MANIFEST PATH...", "--write MANIFEST PATH..."},
+		About: `Reads files from disk, bypassing the page cache where possible, and reports
+whether their content is as expected. Needs no device.
+`,
+		List: []manpage.Row{
+			{Term: "FILE COPY", Text: "compares two files, byte by byte as well"},
+			{Term: "MANIFEST", Text: "checks each file it lists, relative to its directory"},
+			{Term: "DIR MANIFEST", Text: "the same, relative to DIR: a tree against its copy"},
+			{Term: "--check MANIFEST DIR", Text: "the same"},
+			{Term: "--check MANIFEST FILE", Text: "checks these files only, which it may list by another directory " +
+				"if the names are the same"},
+			{Term: "--write MANIFEST PATH", Text: "lists files, and all files below directories, sorted; symlinks " +
+				"are left out"},
+		},
+		Notes: `A manifest has lines of ALGORITHM:HEX  PATH, or is the output of sha256sum.
+Each file is one line on stdout, ok or FAIL. The exit code is 0 if all are ok, 9
+on a mismatch, 4 if a file cannot be read, 12 if only some of several failed.
+Anything but a regular file on a disk (a FIFO, a device, /proc) is not read.
+`,
+		Examples: `host$ dma-copy verify image.bin copy.bin
+host$ dma-copy verify --write photos.sums --relative-to photos photos
+dpu$  dma-copy verify --extra /var/tmp/photos photos.sums
+dpu$  dma-copy verify --check photos.sums /var/tmp/photos/1.jpg
+`,
+		Complete: root.AnyFiles,
+		Settings: &s,
+		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
+			asked := root.ProgressRequests(ctx)
+			return concludeVerify(streams, s, Run(ctx, streams.Stdout, streams.Stderr, s, args, asked, log))
+		},
+		Refused: func(streams root.Streams, err error) error { return concludeVerify(streams, s, err) },
+	}
+}
+
+// concludeVerify ends the JSON lines of a run that has ended with err, and returns the error of the run.
+func concludeVerify(streams root.Streams, s Settings, err error) error {
+	if s.Output != option.OutputJSON {
+		return err
+	}
+	message := ""
+	if err != nil {
+		message = output.Sentence(err)
+	}
+	if unwritten := WriteEnd(streams.Stdout, exit.Code(err), message); unwritten != nil {
+		return errors.Join(err, unwritten)
+	}
+	return err
+}
