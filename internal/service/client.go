@@ -310,29 +310,25 @@ func (c *Client) MakeDir(ctx context.Context, place protocol.Place, parents bool
 
 // Ping sends a payload of up to MaxPing bytes, which comes back, and returns the time of the round trip.
 func (c *Client) Ping(ctx context.Context, payload []byte) (time.Duration, error) {
-	defer c.awaited.begin(Ping, protocol.Place{})()
 	began := time.Now()
-	err := c.send(ctx, func(s *protocol.Session, dst []byte) ([]byte, error) {
-		return s.Ping(dst, payload, protocol.PingBytes)
-	})
-	if err == nil {
-		_, err = c.answer(ctx)
-	}
+	_, err := c.roundTrip(ctx, protocol.PingBytes, payload)
 	return time.Since(began), err
 }
 
 // Text sends a text for the daemon's user, and returns that of the daemon: any bytes.
 func (c *Client) Text(ctx context.Context, text string) (string, error) {
+	answer, err := c.roundTrip(ctx, protocol.PingText, []byte(text))
+	return string(answer), err
+}
+
+func (c *Client) roundTrip(ctx context.Context, kind protocol.PingKind, payload []byte) (answer []byte, err error) {
 	defer c.awaited.begin(Ping, protocol.Place{})()
-	payload := []byte(text)
-	err := c.send(ctx, func(s *protocol.Session, dst []byte) ([]byte, error) {
-		return s.Ping(dst, payload, protocol.PingText)
-	})
+	err = c.send(ctx, func(s *protocol.Session, dst []byte) ([]byte, error) { return s.Ping(dst, payload, kind) })
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	step, err := c.answer(ctx)
-	return string(step.Ping.Payload), err
+	return step.Ping.Payload, err
 }
 
 // MaxPing returns the size of the largest payload of Ping in bytes.

@@ -20,6 +20,12 @@ const (
 	Measure Operation = "measure" // of a copy from memory to memory
 )
 
+// Operations returns all operations.
+func Operations() []Operation { return []Operation{Push, Pull, List, Remove, Mkdir, Ping, Measure} }
+
+// HasPlace reports whether the operation is about entries of a share.
+func (o Operation) HasPlace() bool { return o != Ping && o != Measure }
+
 // Copies reports whether the operation transfers files, unless it is a dry run.
 func (o Operation) Copies() bool { return o == Push || o == Pull }
 

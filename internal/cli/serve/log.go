@@ -55,7 +55,7 @@ func (l *sessionLog) Began(r service.Record) {
 }
 
 func (l *sessionLog) Ended(r service.Record) {
-	if r.Operation == service.Ping && r.Text != "" {
+	if r.Text != "" {
 		l.print(r.Session, r.Text)
 	}
 	event := l.log.Info()

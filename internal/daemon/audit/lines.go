@@ -62,7 +62,7 @@ func (l *Log) Ended(r service.Record) {
 	l.line("request", func(line *zerolog.Event) {
 		addSession(line, r.Session)
 		line.Uint64("request", r.Request).Str("operation", string(r.Operation))
-		if r.Operation != service.Ping && r.Operation != service.Measure {
+		if r.Operation.HasPlace() {
 			line.Str("share", quote.Path(r.Share)).Str("path", quote.Path(r.Path))
 		}
 		addClaim(line, "claimed_machine", r.Session.Machine)

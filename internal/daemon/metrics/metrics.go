@@ -27,15 +27,10 @@ var stages = map[pump.Stage]string{
 // dryRun is the label for pushes and pulls that transfer nothing.
 const dryRun service.Operation = "dry_run"
 
-var operations = []service.Operation{
-	service.Push, service.Pull, dryRun, service.List, service.Remove, service.Mkdir, service.Ping,
-	service.Measure,
-}
+var operations = append(service.Operations(), dryRun)
 
 // hasEntries reports whether requests of an operation are about entries.
-func hasEntries(o service.Operation) bool {
-	return o != service.Ping && o != service.Measure && o != dryRun
-}
+func hasEntries(o service.Operation) bool { return o.HasPlace() && o != dryRun }
 
 // reasons are values of the label reason, by exit code.
 var reasons = map[int]string{
