@@ -308,8 +308,8 @@ func (c *Client) MakeDir(ctx context.Context, place protocol.Place, parents bool
 	return err
 }
 
-// Ping sends a payload of up to MaxPing bytes, which comes back, and returns the time of the round trip.
-func (c *Client) Ping(ctx context.Context, payload []byte) (time.Duration, error) {
+// RoundTrip sends a payload of up to MaxPing bytes, which comes back, and returns the time of the round trip.
+func (c *Client) RoundTrip(ctx context.Context, payload []byte) (time.Duration, error) {
 	began := time.Now()
 	_, err := c.roundTrip(ctx, protocol.PingBytes, payload)
 	return time.Since(began), err
@@ -331,7 +331,7 @@ func (c *Client) roundTrip(ctx context.Context, kind protocol.PingKind, payload 
 	return step.Ping.Payload, err
 }
 
-// MaxPing returns the size of the largest payload of Ping in bytes.
+// MaxPing returns the size of the largest payload of RoundTrip in bytes.
 func (c *Client) MaxPing() int {
 	return min(protocol.MaxPingSize, c.exchange.conn.MaxMessage()-protocol.PingHeader)
 }

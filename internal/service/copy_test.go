@@ -327,7 +327,7 @@ func TestImpossibleCopies(t *testing.T) {
 		r.Rules = []tree.Rule{{Pattern: "x"}}
 		_, err = c.Pull(w.Context(), r)
 		mustBe(w.T, err, wire.ErrMalformed)
-		_, err = c.Ping(w.Context(), nil) // the patterns have been sent
+		_, err = c.RoundTrip(w.Context(), nil) // the patterns have been sent
 		mustBe(w.T, err, wire.ErrMalformed)
 	})
 }
@@ -369,7 +369,7 @@ func TestDaemonThatNeverCloses(t *testing.T) {
 		_, err := c.Push(w.Context(), w.copyOf("a", "box/a"))
 		must(w.T, err)
 		mustHave(w.T, w.remote, "/srv/box/a", "content")
-		_, err = c.Ping(w.Context(), nil)
+		_, err = c.RoundTrip(w.Context(), nil)
 		mustBe(w.T, err, errNoClose)
 	})
 }

@@ -5,7 +5,7 @@
 //	                    │                           ├─ list, remove ──► share
 //	                    ├─ trusted keys, shares     └─ ping
 //	                    └─ limits ─► permits, rates, memory
-//	Dial ──────────► Client ─ Push, Pull, List, Remove, Ping
+//	Dial ──────────► Client ─ Push, Pull, List, Remove, RoundTrip
 //
 // The package decides who may do what, and when. It must not know how a key is stored, how a path is kept below its
 // share, or how bytes are copied.

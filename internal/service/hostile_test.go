@@ -209,12 +209,12 @@ func TestHostileMessages(t *testing.T) {
 // mustServe checks that the server still serves a client, and a new one.
 func (w *world) mustServe(c *Client) {
 	w.Helper()
-	if _, err := c.Ping(w.Context(), []byte("ping")); err != nil {
+	if _, err := c.RoundTrip(w.Context(), []byte("ping")); err != nil {
 		w.Fatalf("an existing client: %v", err)
 	}
 	again := w.alice()
 	defer again.Close()
-	if _, err := again.Ping(w.Context(), nil); err != nil {
+	if _, err := again.RoundTrip(w.Context(), nil); err != nil {
 		w.Fatalf("a new client: %v", err)
 	}
 }

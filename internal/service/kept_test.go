@@ -134,7 +134,7 @@ func TestSourceOfAPullIsReplaced(t *testing.T) {
 func TestKeptDirectoryIsLocked(t *testing.T) {
 	for name, forget := range map[string]func(*mirrored){
 		"next request": func(m *mirrored) {
-			_, err := m.client.Ping(m.Context(), nil)
+			_, err := m.client.RoundTrip(m.Context(), nil)
 			must(m.T, err)
 		},
 		"disconnect": func(m *mirrored) { must(m.T, m.client.Close()); m.happened("disconnected") },

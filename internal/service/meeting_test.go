@@ -137,7 +137,7 @@ func TestCommandsOnTheDPUAtOnce(t *testing.T) {
 		connected = append(connected, m.mustDial())
 	}
 	for _, c := range connected {
-		_, err := c.Ping(t.Context(), nil)
+		_, err := c.RoundTrip(t.Context(), nil)
 		must(t, err)
 	}
 	mustBe(t, answerInTime(func(wait time.Duration) error {
@@ -152,7 +152,7 @@ func TestCommandsOnTheDPUAtOnce(t *testing.T) {
 		go func() { next <- m.mustDial() }()
 		must(t, (*last).Close())
 		*last = <-next
-		_, err := (*last).Ping(t.Context(), nil)
+		_, err := (*last).RoundTrip(t.Context(), nil)
 		must(t, err)
 	}
 	for _, c := range connected {

@@ -170,7 +170,7 @@ func TestListGivenUp(t *testing.T) {
 		enough := errors.New("enough")
 		_, err := c.List(w.Context(), protocol.Place{}, 0, func(share.Entry) error { return enough })
 		mustBe(w.T, err, enough)
-		_, err = c.Ping(w.Context(), nil)
+		_, err = c.RoundTrip(w.Context(), nil)
 		mustBe(w.T, err, enough)
 	})
 }
@@ -398,11 +398,11 @@ func TestPing(t *testing.T) {
 		c := w.alice()
 		defer c.Close()
 		for _, size := range []int{0, 1, c.MaxPing()} {
-			if _, err := c.Ping(w.Context(), make([]byte, size)); err != nil {
+			if _, err := c.RoundTrip(w.Context(), make([]byte, size)); err != nil {
 				w.Errorf("%d bytes: %v", size, err)
 			}
 		}
-		if _, err := c.Ping(w.Context(), make([]byte, c.MaxPing()+1)); err == nil {
+		if _, err := c.RoundTrip(w.Context(), make([]byte, c.MaxPing()+1)); err == nil {
 			w.Error("a payload that is too long was sent")
 		}
 		got, err := c.Text(w.Context(), "hello there")
@@ -430,7 +430,7 @@ func TestPingWithAConsumer(t *testing.T) {
 		if !is || refused.Final || !strings.Contains(refused.Text, "over the control channel only") {
 			w.Errorf("got %v", err)
 		}
-		_, err = c.Ping(w.Context(), nil)
+		_, err = c.RoundTrip(w.Context(), nil)
 		must(w.T, err)
 	})
 }
@@ -516,9 +516,9 @@ func TestInterruptedRequest(t *testing.T) {
 		c.exchange.conn = mute{c.exchange.conn, silent}
 		ctx, cancel := context.WithCancelCause(w.Context())
 		time.AfterFunc(time.Second, func() { cancel(errStopped) })
-		_, err := c.Ping(ctx, nil)
+		_, err := c.RoundTrip(ctx, nil)
 		mustBe(w.T, err, errStopped)
-		_, err = c.Ping(w.Context(), nil) // the answer to the first one may still come
+		_, err = c.RoundTrip(w.Context(), nil) // the answer to the first one may still come
 		mustBe(w.T, err, errStopped)
 	})
 }

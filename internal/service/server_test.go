@@ -215,7 +215,7 @@ func TestDrain(t *testing.T) {
 			close(drained)
 		}()
 		synctest.Wait()
-		_, err := idle.Ping(w.Context(), nil)
+		_, err := idle.RoundTrip(w.Context(), nil)
 		if refusal, is := errors.AsType[*protocol.Refusal](err); !is || refusal.Code != wire.AbortPeer {
 			w.Errorf("an idle client: %v", err)
 		}
@@ -350,7 +350,7 @@ func TestReloadWithoutKeys(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		idle := w.alice()
 		w.server.ReloadKeys(nil)
-		_, err := idle.Ping(w.Context(), nil)
+		_, err := idle.RoundTrip(w.Context(), nil)
 		mustRefuse(w.T, err, wire.AbortRefused, "does not trust")
 		_, err = w.connect(w.key)
 		mustBe(w.T, err, secure.ErrRefused)
@@ -394,13 +394,13 @@ func TestRemovedKey(t *testing.T) {
 		}()
 		synctest.Wait()
 		w.server.ReloadKeys(keys)
-		_, err = idle.Ping(w.Context(), nil)
+		_, err = idle.RoundTrip(w.Context(), nil)
 		if refusal, is := errors.AsType[*protocol.Refusal](err); !is || refusal.Code != wire.AbortRefused {
 			w.Errorf("an idle client: %v", err)
 		}
 		mustRefuse(w.T, <-waiting, wire.AbortRefused, "does not trust")
 		must(w.T, <-ended)
-		if _, err := busy.Ping(w.Context(), nil); err == nil {
+		if _, err := busy.RoundTrip(w.Context(), nil); err == nil {
 			w.Error("another request was served")
 		}
 		_, err = w.connect(w.key)
@@ -414,10 +414,10 @@ func TestIdleConnection(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		c := w.alice()
 		time.Sleep(4 * time.Minute)
-		_, err := c.Ping(w.Context(), nil)
+		_, err := c.RoundTrip(w.Context(), nil)
 		must(w.T, err)
 		time.Sleep(6 * time.Minute)
-		_, err = c.Ping(w.Context(), nil)
+		_, err = c.RoundTrip(w.Context(), nil)
 		refusal, is := errors.AsType[*protocol.Refusal](err)
 		if !is || refusal.Code != wire.AbortPeer || !strings.Contains(refusal.Text, "made no request") {
 			w.Errorf("got %v", err)
@@ -693,7 +693,7 @@ func TestShareThatHangs(t *testing.T) {
 						" of box; asked 30.0s ago, last progress 30.0s ago")
 				}
 				other := w.alice()
-				_, err = other.Ping(w.Context(), nil)
+				_, err = other.RoundTrip(w.Context(), nil)
 				must(w.T, err)
 				w.fault.Store(nil)
 				close(hang)

@@ -442,7 +442,7 @@ func (c *simClient) ping(text bool) {
 		c.judge(Ping, protocol.Place{}, began, err, 0)
 		return
 	}
-	_, err := m.Ping(m.ctx, []byte("ping"))
+	_, err := m.RoundTrip(m.ctx, []byte("ping"))
 	c.promptly(m, "ping", began, err)
 	if err != nil && c.isFine(m) {
 		c.Errorf("client %d: ping: %v", c.number, err)

@@ -150,7 +150,7 @@ func (w *world) useAll(c *Client, log zerolog.Logger) {
 	must(w.T, err)
 	must(w.T, c.MakeDir(w.Context(), protocol.Place{Share: "box", Path: "new"}, false))
 	must(w.T, c.Remove(w.Context(), removing(box, "new"), func(string, protocol.Removal) error { return nil }))
-	_, err = c.Ping(w.Context(), []byte("payload"))
+	_, err = c.RoundTrip(w.Context(), []byte("payload"))
 	must(w.T, err)
 	_, err = c.Text(w.Context(), "hello")
 	must(w.T, err)

@@ -274,7 +274,7 @@ func (b *benchRun) roundTrips(ctx context.Context, c *contact.Conn) error {
 	times := make([]time.Duration, 200)
 	for i := range times {
 		var err error
-		if times[i], err = c.Client.Ping(ctx, make([]byte, 64)); err != nil {
+		if times[i], err = c.Client.RoundTrip(ctx, make([]byte, 64)); err != nil {
 			return err
 		}
 	}

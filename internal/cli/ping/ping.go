@@ -105,7 +105,7 @@ func pingDaemon(
 	for i := range times {
 		payload = ping.Payload(payload, int(s.Size), i)
 		var err error
-		if times[i], err = c.Client.Ping(ctx, payload); err != nil {
+		if times[i], err = c.Client.RoundTrip(ctx, payload); err != nil {
 			return err
 		}
 	}

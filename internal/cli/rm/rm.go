@@ -104,7 +104,7 @@ func (r *removal) run(ctx context.Context, streams root.Streams) error {
 	if r.settings.Recursive && r.count > maxAsked && !r.settings.Force && streams.Terminal && streams.Asks() {
 		yes, err := root.Ask(ctx, streams.Stdin, streams.Stderr, fmt.Sprintf("remove %d entries?", r.count),
 			func() error {
-				_, err := r.Client.Ping(ctx, nil)
+				_, err := r.Client.RoundTrip(ctx, nil)
 				return err
 			})
 		if err != nil {

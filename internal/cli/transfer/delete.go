@@ -144,7 +144,8 @@ func (t *transfers) obstacles(
 // release closes the directories that the copy has kept, on both sides.
 func (t *transfers) release(ctx context.Context) error {
 	if ctx.Err() == nil {
-		if _, err := t.Client.Ping(ctx, nil); err != nil { // any other request has the daemon let go of its directory
+		// Any other request has the daemon let go of its directory.
+		if _, err := t.Client.RoundTrip(ctx, nil); err != nil {
 			t.log.Debug().Err(err).Msg("the daemon closes its directory with the connection")
 		}
 	}
