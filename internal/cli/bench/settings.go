@@ -33,6 +33,39 @@ type Settings struct {
 	Quiet  bool // print no text
 }
 
+// Table implements Settings.
+func (s *Settings) Table() []option.Option {
+	lists := func(name, value, fallback string, assign func(string) error, help string) option.Option {
+		return option.Option{
+			Group: option.AddedFlags, Name: name, Value: value, Default: fallback, JSON: option.JSONText,
+			Assign: assign, Help: help,
+		}
+	}
+	return slices.Concat(device.CommonOptions(&s.Logging, &s.Driver), s.Reach.Table(), []option.Option{
+		lists("chunks", "SIZE,...", "64KiB,256KiB,1MiB,2MiB", option.Into(&s.Chunks, option.ParseList(parseChunk)),
+			"Bytes per DMA task, rounded down to a power of two"),
+		lists("depths", "COUNT,...", "1,4,16,32", option.Into(&s.Depths,
+			option.ParseList(option.ParseCount(1, wire.MaxDepth))),
+			"Chunks in flight"),
+		lists("lane-counts", "COUNT,...", "1,2", option.Into(&s.Lanes,
+			option.ParseList(option.ParseCount(1, copying.MostLanes))),
+			"Engines of each side, at most one for each chunk in flight"),
+		option.Duration(option.AddedFlags, "each", &s.Each, "200ms", parseMeasurement,
+			"Time of one measurement, at most 5s; there are about a hundred by default"),
+		device.PathOption(option.AddedFlags, &s.Path,
+			"Measure this path only; auto is dma and fast over a device, and tls to another machine",
+			device.EveryPath()),
+		{Group: option.AddedFlags, Name: "file", Short: "f", Value: "FILE", Offers: option.FileValues, FlagOnly: true,
+			JSON: option.JSONNone, Assign: option.Into(&s.File, option.ParsePath),
+			Help: "Also copy FILE as push would; needs a directory on the other side: -f DIR of its bench, or that " +
+				"in PEER, such as :inbox/"},
+		option.File(option.AddedFlags, "plot", "FILE", &s.Plot, "Write a drawing of the results, as SVG"),
+		option.Output(&s.Output, "Results as text, or as one JSON object, on stdout"),
+		option.Quiet(&s.Quiet, "Print errors only, unless -o json is given"),
+		s.Network.TrafficClassOption(),
+	}, s.Contact.Table())
+}
+
 // SetPeer sets the daemon from the arguments of the command. Without one, the peer is another bench.
 func (s *Settings) SetPeer(args []string) error {
 	switch {
@@ -71,39 +104,6 @@ func parseMeasurement(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("a measurement takes at most %s", longestMeasurement)
 	}
 	return each, err
-}
-
-// Table implements Settings.
-func (s *Settings) Table() []option.Option {
-	lists := func(name, value, fallback string, assign func(string) error, help string) option.Option {
-		return option.Option{
-			Group: option.AddedFlags, Name: name, Value: value, Default: fallback, JSON: option.JSONText,
-			Assign: assign, Help: help,
-		}
-	}
-	return slices.Concat(device.CommonOptions(&s.Logging, &s.Driver), s.Reach.Table(), []option.Option{
-		lists("chunks", "SIZE,...", "64KiB,256KiB,1MiB,2MiB", option.Into(&s.Chunks, option.ParseList(parseChunk)),
-			"Bytes per DMA task, rounded down to a power of two"),
-		lists("depths", "COUNT,...", "1,4,16,32", option.Into(&s.Depths,
-			option.ParseList(option.ParseCount(1, wire.MaxDepth))),
-			"Chunks in flight"),
-		lists("lane-counts", "COUNT,...", "1,2", option.Into(&s.Lanes,
-			option.ParseList(option.ParseCount(1, copying.MostLanes))),
-			"Engines of each side, at most one for each chunk in flight"),
-		option.Duration(option.AddedFlags, "each", &s.Each, "200ms", parseMeasurement,
-			"Time of one measurement, at most 5s; there are about a hundred by default"),
-		device.PathOption(option.AddedFlags, &s.Path,
-			"Measure this path only; auto is dma and fast over a device, and tls to another machine",
-			device.EveryPath()),
-		{Group: option.AddedFlags, Name: "file", Short: "f", Value: "FILE", Offers: option.FileValues, FlagOnly: true,
-			JSON: option.JSONNone, Assign: option.Into(&s.File, option.ParsePath),
-			Help: "Also copy FILE as push would; needs a directory on the other side: -f DIR of its bench, or that " +
-				"in PEER, such as :inbox/"},
-		option.File(option.AddedFlags, "plot", "FILE", &s.Plot, "Write a drawing of the results, as SVG"),
-		option.Output(&s.Output, "Results as text, or as one JSON object, on stdout"),
-		option.Quiet(&s.Quiet, "Print errors only, unless -o json is given"),
-		s.Network.TrafficClassOption(),
-	}, s.Contact.Table())
 }
 
 // parseChunk accepts the sizes that a chunk can have.

@@ -20,6 +20,137 @@ import (
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
+// Contact holds how a command finds a daemon, and how the two prove who they are.
+type Contact struct {
+	Keys       string // directory of this side's key and of the trusted keys; empty: the default one
+	Auth       AuthChoice
+	TrustFirst bool         // trust the key of a daemon while none is trusted
+	Peers      option.Peers // by the parameter files
+	Network
+
+	WaitGiven bool // --wait is not the default: a daemon may be started later
+
+	deviceByFlag, RepresentorByFlag bool // these were named on the command line
+}
+
+// Network holds the settings of connections with other machines. What is 0 of acknowledgements follows from the idle
+// timeout.
+type Network struct {
+	Encrypt      bool // file data must be encrypted
+	ucx.Settings      // TrafficClass, 0 to 255, also applies to TCP; Reads and Transports are not set
+}
+
+// Places holds what the commands have that do something in shares, other than copies: ls, mkdir and rm.
+type Places struct {
+	Contact
+	option.Logging
+	device.Reach
+	Output option.OutputForm
+	Remote []share.Remote // the arguments, at least one after SetPaths, all at one daemon
+}
+
+// AuthChoice is how the peer of a service session is authenticated.
+type AuthChoice string
+
+const (
+	AuthKeys AuthChoice = "keys" // its key must be trusted
+	AuthNone AuthChoice = "none" // not at all
+)
+
+// Place is an argument that names a file on this side or in a share.
+type Place struct {
+	Local  string
+	Remote share.Remote
+	IsPeer bool // remote holds it
+}
+
+// Table returns the options of every command that talks to a daemon.
+func (s *Contact) Table() []option.Option {
+	return append(IdentityOptions(&s.Keys, &s.Auth), option.Switch(option.AddedFlags, "trust-first", &s.TrustFirst,
+		"Trust the key of a daemon where none is trusted yet: compare its words with those that dma-copy keys show "+
+			"prints on the other side"))
+}
+
+// Table are those of a copy.
+func (n *Network) Table() []option.Option { return append(n.dataOptions(), n.TrafficClassOption()) }
+
+// IdentityOptions select the keys of this side and whether the peer must have one that is trusted.
+func IdentityOptions(keys *string, auth *AuthChoice) []option.Option {
+	return []option.Option{
+		option.Directory(option.AddedFlags, "keys", keys,
+			"Directory of this side's key and of the trusted keys, see dma-copy keys --help"),
+		option.Choice(option.AddedFlags, "auth", auth, AuthKeys,
+			"keys: the peer must have a trusted key; none: anybody may be the peer", AuthKeys, AuthNone),
+	}
+}
+
+// OutputOfChanges is the help of --output where shares are changed.
+const OutputOfChanges = "text prints failures only; json is a line for each change or failure on stdout"
+
+// With returns the options of a command in shares. Where one of its own has the letter of a common one, as users of the
+// command of that name expect, the common one has none.
+func (s *Places) With(own ...option.Option) []option.Option {
+	common := append(device.CommonOptions(&s.Logging, &s.Driver), s.Reach.Table()...)
+	for i := range common {
+		for _, opt := range own {
+			if opt.Short == common[i].Short {
+				common[i].Short = ""
+			}
+		}
+	}
+	return slices.Concat(common, own, []option.Option{s.Network.TrafficClassOption()}, s.Contact.Table())
+}
+
+// ListenOption is the address at which a daemon serves other machines.
+func ListenOption(listen *netip.AddrPort, help string) option.Option {
+	return option.Text(option.ServeFlags, "listen", "ADDRESS:PORT", listen,
+		option.ParseAs("an address", share.ParseListen), help)
+}
+
+// Limits of the options.
+const (
+	maxNetDevices = 16
+	maxAckRetries = 6 // 7, the most that a device has, means to try for ever
+	maxAckTimeout = 10 * time.Minute
+	maxGIDIndex   = 255
+
+	maxTrafficClass = 255
+)
+
+// dataOptions are about the data connections of copies between machines.
+func (n *Network) dataOptions() []option.Option {
+	return []option.Option{
+		option.Switch(option.NativeFlags, "encrypt", &n.Encrypt,
+			"ucx: fail rather than copy without encryption; permits --path tls only"),
+		option.Text(option.AddedFlags, "net-devices", "LIST", &n.NetDevices, parseNetDevices,
+			"ucx: network devices that UCX may use, such as mlx5_0:1,eth0; see devices --driver ucx"),
+		option.Duration(option.AddedFlags, "ack-timeout", &n.AckTimeout, "0", parseAckTimeout,
+			"ucx: time after which an RDMA device sends a packet again that is not acknowledged; 0 is derived from "+
+				"--idle-timeout"),
+		option.Count(option.AddedFlags, "ack-retries", &n.AckRetries, "0", 0, maxAckRetries,
+			"ucx: how often, 1 to 6; 0 is derived from --idle-timeout"),
+		{Group: option.AddedFlags, Name: "gid-index", Value: "auto|INDEX", Default: gidAuto, JSON: option.JSONNumber,
+			Assign: option.Into(&n.GIDIndex, parseGIDIndex), Words: []string{gidAuto},
+			Help: "ucx: entry of the RDMA device's GID table, for RoCE version and address"},
+		option.Size(option.AddedFlags, "device-memory", &n.DeviceMemory, "0",
+			"ucx: bytes of the RDMA device's own memory for each buffer of short messages; 0: UCX's choice"),
+	}
+}
+
+// TrafficClassOption is for every command that connects to another machine.
+func (n *Network) TrafficClassOption() option.Option {
+	return option.Count(option.AddedFlags, "traffic-class", &n.TrafficClass, "0", 0, maxTrafficClass,
+		"ucx: ToS byte of TCP and RDMA packets, which is 4 times the DSCP; 0 to 255. UCX over TCP does not set it "+
+			"(--path am)")
+}
+
+// Loaded takes over what is not an option: the peers of the files, and what the command line named itself.
+func (s *Contact) Loaded(l option.Loaded) {
+	s.Peers, s.WaitGiven = l.Peers, !l.IsDefault("wait")
+	s.deviceByFlag = l.Flags.Changed("pci-addr") || l.Flags.Changed("dev-pci")
+	s.RepresentorByFlag = l.Flags.Changed("rep-pci")
+}
+
 // SetPlaces sets the arguments of a command, which does that with each; takes describes its arguments.
 func (s *Places) SetPlaces(args []string, does, takes string) error {
 	if len(args) == 0 {
@@ -39,37 +170,6 @@ func (s *Places) SetPlaces(args []string, does, takes string) error {
 		s.Remote = append(s.Remote, at.Remote)
 	}
 	return device.ValidateSide(s.Role, s.Representor)
-}
-
-// ParsePeer parses the name of a daemon, with or without a colon, or the address of one on another machine.
-func ParsePeer(text string) (share.Remote, error) {
-	if strings.HasPrefix(text, share.Scheme) {
-		peer, _, err := share.ParseRemote(text)
-		switch {
-		case err != nil:
-			return peer, exit.Usagef("PEER %w", err)
-		case peer.Share != "":
-			return peer, exit.Usagef("PEER %s: a daemon has no share here; write %s", quote.Text(text), peer.Daemon())
-		}
-		return peer, nil
-	}
-	name := strings.TrimSuffix(text, ":")
-	if name != "" && share.CheckName(name) != nil {
-		return share.Remote{}, exit.Usagef(
-			"PEER %s: not a peer; give its name in the configuration, : for the only one, or ucx://HOST:PORT",
-			quote.Text(text))
-	}
-	return share.Remote{Peer: name}, nil
-}
-
-// IsShare reports whether a place is a share itself.
-func IsShare(at share.Remote) bool { return at.Path == "" || at.Path == "." }
-
-// Loaded takes over what is not an option: the peers of the files, and what the command line named itself.
-func (s *Contact) Loaded(l option.Loaded) {
-	s.Peers, s.WaitGiven = l.Peers, !l.IsDefault("wait")
-	s.deviceByFlag = l.Flags.Changed("pci-addr") || l.Flags.Changed("dev-pci")
-	s.RepresentorByFlag = l.Flags.Changed("rep-pci")
 }
 
 // UsesPeers marks settings to which the peers of the parameter files belong.
@@ -119,58 +219,6 @@ func (s *Contact) peerAt(address string) option.Peer {
 	return option.Peer{Address: address}
 }
 
-func unknownPeer(name string, known []string) error {
-	if guess := phrase.Nearest(name, known); guess != "" {
-		return exit.Usagef("unknown peer %s: did you mean %q?", quote.Text(name), guess)
-	}
-	if len(known) > 0 {
-		return exit.Usagef("unknown peer %s: the configuration has %s; a local path with a colon needs ./ in front",
-			quote.Text(name), phrase.And(known))
-	}
-	return exit.Usagef("unknown peer %s: the configuration names no peers, so leave the name out, as in :share/path; "+
-		"a local path with a colon needs ./ in front", quote.Text(name))
-}
-
-// Table returns the options of every command that talks to a daemon.
-func (s *Contact) Table() []option.Option {
-	return append(IdentityOptions(&s.Keys, &s.Auth), option.Switch(option.AddedFlags, "trust-first", &s.TrustFirst,
-		"Trust the key of a daemon where none is trusted yet: compare its words with those that dma-copy keys show "+
-			"prints on the other side"))
-}
-
-// IdentityOptions select the keys of this side and whether the peer must have one that is trusted.
-func IdentityOptions(keys *string, auth *AuthChoice) []option.Option {
-	return []option.Option{
-		option.Directory(option.AddedFlags, "keys", keys,
-			"Directory of this side's key and of the trusted keys, see dma-copy keys --help"),
-		option.Choice(option.AddedFlags, "auth", auth, AuthKeys,
-			"keys: the peer must have a trusted key; none: anybody may be the peer", AuthKeys, AuthNone),
-	}
-}
-
-// OutputOfChanges is the help of --output where shares are changed.
-const OutputOfChanges = "text prints failures only; json is a line for each change or failure on stdout"
-
-// With returns the options of a command in shares. Where one of its own has the letter of a common one, as users of the
-// command of that name expect, the common one has none.
-func (s *Places) With(own ...option.Option) []option.Option {
-	common := append(device.CommonOptions(&s.Logging, &s.Driver), s.Reach.Table()...)
-	for i := range common {
-		for _, opt := range own {
-			if opt.Short == common[i].Short {
-				common[i].Short = ""
-			}
-		}
-	}
-	return slices.Concat(common, own, []option.Option{s.Network.TrafficClassOption()}, s.Contact.Table())
-}
-
-// ListenOption is the address at which a daemon serves other machines.
-func ListenOption(listen *netip.AddrPort, help string) option.Option {
-	return option.Text(option.ServeFlags, "listen", "ADDRESS:PORT", listen,
-		option.ParseAs("an address", share.ParseListen), help)
-}
-
 // ValidatePath refuses a path that a connection with another machine does not have, or that --encrypt does not permit.
 func (n Network) ValidatePath(path device.Path) error {
 	switch {
@@ -199,57 +247,46 @@ func (s *Contact) validateContact(address string) error {
 	return nil
 }
 
+// ParsePeer parses the name of a daemon, with or without a colon, or the address of one on another machine.
+func ParsePeer(text string) (share.Remote, error) {
+	if strings.HasPrefix(text, share.Scheme) {
+		peer, _, err := share.ParseRemote(text)
+		switch {
+		case err != nil:
+			return peer, exit.Usagef("PEER %w", err)
+		case peer.Share != "":
+			return peer, exit.Usagef("PEER %s: a daemon has no share here; write %s", quote.Text(text), peer.Daemon())
+		}
+		return peer, nil
+	}
+	name := strings.TrimSuffix(text, ":")
+	if name != "" && share.CheckName(name) != nil {
+		return share.Remote{}, exit.Usagef(
+			"PEER %s: not a peer; give its name in the configuration, : for the only one, or ucx://HOST:PORT",
+			quote.Text(text))
+	}
+	return share.Remote{Peer: name}, nil
+}
+
+// IsShare reports whether a place is a share itself.
+func IsShare(at share.Remote) bool { return at.Path == "" || at.Path == "." }
+
+func unknownPeer(name string, known []string) error {
+	if guess := phrase.Nearest(name, known); guess != "" {
+		return exit.Usagef("unknown peer %s: did you mean %q?", quote.Text(name), guess)
+	}
+	if len(known) > 0 {
+		return exit.Usagef("unknown peer %s: the configuration has %s; a local path with a colon needs ./ in front",
+			quote.Text(name), phrase.And(known))
+	}
+	return exit.Usagef("unknown peer %s: the configuration names no peers, so leave the name out, as in :share/path; "+
+		"a local path with a colon needs ./ in front", quote.Text(name))
+}
+
 func isLoopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.Unmap().IsLoopback() || host == "localhost"
 }
-
-// Network holds the settings of connections with other machines. What is 0 of acknowledgements follows from the idle
-// timeout.
-type Network struct {
-	Encrypt      bool // file data must be encrypted
-	ucx.Settings      // TrafficClass, 0 to 255, also applies to TCP; Reads and Transports are not set
-}
-
-// Limits of the options.
-const (
-	maxNetDevices = 16
-	maxAckRetries = 6 // 7, the most that a device has, means to try for ever
-	maxAckTimeout = 10 * time.Minute
-	maxGIDIndex   = 255
-
-	maxTrafficClass = 255
-)
-
-// dataOptions are about the data connections of copies between machines.
-func (n *Network) dataOptions() []option.Option {
-	return []option.Option{
-		option.Switch(option.NativeFlags, "encrypt", &n.Encrypt,
-			"ucx: fail rather than copy without encryption; permits --path tls only"),
-		option.Text(option.AddedFlags, "net-devices", "LIST", &n.NetDevices, parseNetDevices,
-			"ucx: network devices that UCX may use, such as mlx5_0:1,eth0; see devices --driver ucx"),
-		option.Duration(option.AddedFlags, "ack-timeout", &n.AckTimeout, "0", parseAckTimeout,
-			"ucx: time after which an RDMA device sends a packet again that is not acknowledged; 0 is derived from "+
-				"--idle-timeout"),
-		option.Count(option.AddedFlags, "ack-retries", &n.AckRetries, "0", 0, maxAckRetries,
-			"ucx: how often, 1 to 6; 0 is derived from --idle-timeout"),
-		{Group: option.AddedFlags, Name: "gid-index", Value: "auto|INDEX", Default: gidAuto, JSON: option.JSONNumber,
-			Assign: option.Into(&n.GIDIndex, parseGIDIndex), Words: []string{gidAuto},
-			Help: "ucx: entry of the RDMA device's GID table, for RoCE version and address"},
-		option.Size(option.AddedFlags, "device-memory", &n.DeviceMemory, "0",
-			"ucx: bytes of the RDMA device's own memory for each buffer of short messages; 0: UCX's choice"),
-	}
-}
-
-// TrafficClassOption is for every command that connects to another machine.
-func (n *Network) TrafficClassOption() option.Option {
-	return option.Count(option.AddedFlags, "traffic-class", &n.TrafficClass, "0", 0, maxTrafficClass,
-		"ucx: ToS byte of TCP and RDMA packets, which is 4 times the DSCP; 0 to 255. UCX over TCP does not set it "+
-			"(--path am)")
-}
-
-// Table are those of a copy.
-func (n *Network) Table() []option.Option { return append(n.dataOptions(), n.TrafficClassOption()) }
 
 // netDevicePattern is that of UCX: an RDMA device with a port, or a network interface.
 var netDevicePattern = option.Pattern(`[A-Za-z0-9_.-]{1,64}(?::[0-9]{1,3})?`)
@@ -287,43 +324,6 @@ func parseGIDIndex(text string) (*int, error) {
 	}
 	index, err := option.ParseCount(0, maxGIDIndex)(text)
 	return &index, err
-}
-
-// Contact holds how a command finds a daemon, and how the two prove who they are.
-type Contact struct {
-	Keys       string // directory of this side's key and of the trusted keys; empty: the default one
-	Auth       AuthChoice
-	TrustFirst bool         // trust the key of a daemon while none is trusted
-	Peers      option.Peers // by the parameter files
-	Network
-
-	WaitGiven bool // --wait is not the default: a daemon may be started later
-
-	deviceByFlag, RepresentorByFlag bool // these were named on the command line
-}
-
-// Places holds what the commands have that do something in shares, other than copies: ls, mkdir and rm.
-type Places struct {
-	Contact
-	option.Logging
-	device.Reach
-	Output option.OutputForm
-	Remote []share.Remote // the arguments, at least one after SetPaths, all at one daemon
-}
-
-// AuthChoice is how the peer of a service session is authenticated.
-type AuthChoice string
-
-const (
-	AuthKeys AuthChoice = "keys" // its key must be trusted
-	AuthNone AuthChoice = "none" // not at all
-)
-
-// Place is an argument that names a file on this side or in a share.
-type Place struct {
-	Local  string
-	Remote share.Remote
-	IsPeer bool // remote holds it
 }
 
 // ParsePlace parses an argument that is called name in errors.

@@ -18,133 +18,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// ChooseDigest decides which digest auto is. Data travel by DMA, outside of TLS, and only a digest that nobody can
-// forge lets an authenticated peer answer for them. An expected digest decides by itself.
-func (s *Settings) ChooseDigest(auth contact.AuthChoice) {
-	if s.AutoDigest && auth == contact.AuthKeys && s.Options.Expect == nil {
-		s.Options.Digest = digest.BLAKE3
-	}
-}
-
-func (s *Settings) assignDigest(text string) error {
-	if s.AutoDigest = text == digestAuto; s.AutoDigest {
-		s.Options.Digest = defaultDigest
-		return nil
-	}
-	a, err := digest.ParseAlgorithm(text)
-	if err != nil {
-		return fmt.Errorf("not a digest; give %s", phrase.Or(digestChoices()))
-	}
-	s.Options.Digest = a
-	return nil
-}
-
-func (s *Settings) assignPreserved(text string) error {
-	words, err := option.ParseList(option.ParseOneOf(preservable...))(text)
-	s.Options.Owner, s.Options.Xattrs = slices.Contains(words, "owner"), slices.Contains(words, "xattr")
-	s.Options.HardLinks = slices.Contains(words, "links")
-	return err
-}
-
-// Validate checks the settings of a copy against each other: mandatory ones must be given, and none may conflict.
-func (s Settings) Validate() error {
-	if s.File == "" {
-		return exit.Usagef("--file is missing: name the file to send or to create with -f FILE")
-	}
-	if err := device.ValidateSide(s.Role, s.Representor); err != nil {
-		return err
-	}
-	stream := ""
-	if s.IsStream() {
-		stream = "-f -"
-	}
-	if err := s.ValidateCommon(stream); err != nil {
-		return err
-	}
-	if err := s.Path.ValidateForDevice(); err != nil {
-		return err
-	}
-	return s.validateProtocol()
-}
-
-// ValidateCommon checks what any copy has. stream is how a stream was asked for, empty for files.
-func (s Settings) ValidateCommon(stream string) error {
-	o := s.Options
-	if o.Expect != nil && o.Digest > o.Expect.Algorithm() {
-		return exit.Usagef("--expect %s conflicts with --digest %s: the expected digest must be a %s", o.Expect,
-			o.Digest, o.Digest)
-	}
-	if o.Overwrite && o.IgnoreExisting {
-		return exit.Usagef("--overwrite conflicts with --ignore-existing: " +
-			"what exists is replaced or left as it is, so leave one of them out")
-	}
-	if err := device.ValidatePlacement(s.Placement); err != nil {
-		return err
-	}
-	return s.validateTree(stream)
-}
-
-// validateTree refuses settings for trees beside those for a single file. Patterns are not refused, because they may be
-// the machine's defaults.
-func (s Settings) validateTree(stream string) error {
-	switch {
-	case s.Null && s.FilesFrom == "":
-		return exit.Usagef(
-			"--null is for the list of --files-from: name that with --files-from FILE, or leave --null out")
-	case stream != "" && s.FilesFrom != "":
-		return exit.Usagef("%s conflicts with --files-from: a stream is not a tree, so leave one of them out", stream)
-	case stream != "" && s.DryRun:
-		return exit.Usagef("%s conflicts with --dry-run: a stream has no plan, so leave one of them out", stream)
-	case s.Options.Expect != nil && s.FilesFrom != "":
-		return exit.Usagef("--expect %s conflicts with --files-from: a tree has no digest, so leave one of them out",
-			s.Options.Expect)
-	}
-	return nil
-}
-
-// validateProtocol refuses what the reference protocol cannot do, if the user insists on that protocol.
-func (s Settings) validateProtocol() error {
-	if !s.Options.ReferenceOnly {
-		return nil
-	}
-	for _, each := range []struct {
-		given bool
-		flag  string
-	}{
-		{s.IsStream(), "-f -"}, {s.Options.Expect != nil, "--expect"}, {s.With != "", "--with"},
-		{s.DryRun, "--dry-run"}, {s.Options.IgnoreExisting, "--ignore-existing"}, {s.FilesFrom != "", "--files-from"},
-	} {
-		if each.given {
-			return exit.Usagef("%s conflicts with --protocol reference: that protocol does not support it, "+
-				"so leave one of them out", each.flag)
-		}
-	}
-	return nil
-}
-
-// IsStream reports whether this side copies from stdin or to stdout.
-func (s Settings) IsStream() bool { return s.File == option.Stream }
-
-// Asked returns what the copy is asked for that may have no effect.
-func (s Settings) Asked() output.Asked {
-	var names []string
-	o := s.Options
-	for name, asked := range map[string]bool{
-		"--verify readback": o.Readback,
-		"--preserve":        o.Owner || o.Xattrs || o.HardLinks,
-		"--bwlimit":         o.Bandwidth > 0,
-		"--digest":          o.Digest > defaultDigest,
-		"--checksum":        o.Checksum,
-		"--ignore-existing": o.IgnoreExisting,
-	} {
-		if asked {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return output.Asked{BeyondReference: names, Readback: o.Readback, List: s.FilesFrom != ""}
-}
-
 // Settings holds the settings of a copy, which is what the program does without a command.
 type Settings struct {
 	option.Logging
@@ -333,4 +206,131 @@ func (s *Settings) ExistingOptions(of Sides) []option.Option {
 		option.Either(option.NativeFlags, "if-same", &o.RefuseSame, "skip", "error",
 			"If the target is the same already: succeed, or fail as for files that differ"),
 	}
+}
+
+// Validate checks the settings of a copy against each other: mandatory ones must be given, and none may conflict.
+func (s Settings) Validate() error {
+	if s.File == "" {
+		return exit.Usagef("--file is missing: name the file to send or to create with -f FILE")
+	}
+	if err := device.ValidateSide(s.Role, s.Representor); err != nil {
+		return err
+	}
+	stream := ""
+	if s.IsStream() {
+		stream = "-f -"
+	}
+	if err := s.ValidateCommon(stream); err != nil {
+		return err
+	}
+	if err := s.Path.ValidateForDevice(); err != nil {
+		return err
+	}
+	return s.validateProtocol()
+}
+
+// ChooseDigest decides which digest auto is. Data travel by DMA, outside of TLS, and only a digest that nobody can
+// forge lets an authenticated peer answer for them. An expected digest decides by itself.
+func (s *Settings) ChooseDigest(auth contact.AuthChoice) {
+	if s.AutoDigest && auth == contact.AuthKeys && s.Options.Expect == nil {
+		s.Options.Digest = digest.BLAKE3
+	}
+}
+
+func (s *Settings) assignDigest(text string) error {
+	if s.AutoDigest = text == digestAuto; s.AutoDigest {
+		s.Options.Digest = defaultDigest
+		return nil
+	}
+	a, err := digest.ParseAlgorithm(text)
+	if err != nil {
+		return fmt.Errorf("not a digest; give %s", phrase.Or(digestChoices()))
+	}
+	s.Options.Digest = a
+	return nil
+}
+
+func (s *Settings) assignPreserved(text string) error {
+	words, err := option.ParseList(option.ParseOneOf(preservable...))(text)
+	s.Options.Owner, s.Options.Xattrs = slices.Contains(words, "owner"), slices.Contains(words, "xattr")
+	s.Options.HardLinks = slices.Contains(words, "links")
+	return err
+}
+
+// ValidateCommon checks what any copy has. stream is how a stream was asked for, empty for files.
+func (s Settings) ValidateCommon(stream string) error {
+	o := s.Options
+	if o.Expect != nil && o.Digest > o.Expect.Algorithm() {
+		return exit.Usagef("--expect %s conflicts with --digest %s: the expected digest must be a %s", o.Expect,
+			o.Digest, o.Digest)
+	}
+	if o.Overwrite && o.IgnoreExisting {
+		return exit.Usagef("--overwrite conflicts with --ignore-existing: " +
+			"what exists is replaced or left as it is, so leave one of them out")
+	}
+	if err := device.ValidatePlacement(s.Placement); err != nil {
+		return err
+	}
+	return s.validateTree(stream)
+}
+
+// validateTree refuses settings for trees beside those for a single file. Patterns are not refused, because they may be
+// the machine's defaults.
+func (s Settings) validateTree(stream string) error {
+	switch {
+	case s.Null && s.FilesFrom == "":
+		return exit.Usagef(
+			"--null is for the list of --files-from: name that with --files-from FILE, or leave --null out")
+	case stream != "" && s.FilesFrom != "":
+		return exit.Usagef("%s conflicts with --files-from: a stream is not a tree, so leave one of them out", stream)
+	case stream != "" && s.DryRun:
+		return exit.Usagef("%s conflicts with --dry-run: a stream has no plan, so leave one of them out", stream)
+	case s.Options.Expect != nil && s.FilesFrom != "":
+		return exit.Usagef("--expect %s conflicts with --files-from: a tree has no digest, so leave one of them out",
+			s.Options.Expect)
+	}
+	return nil
+}
+
+// validateProtocol refuses what the reference protocol cannot do, if the user insists on that protocol.
+func (s Settings) validateProtocol() error {
+	if !s.Options.ReferenceOnly {
+		return nil
+	}
+	for _, each := range []struct {
+		given bool
+		flag  string
+	}{
+		{s.IsStream(), "-f -"}, {s.Options.Expect != nil, "--expect"}, {s.With != "", "--with"},
+		{s.DryRun, "--dry-run"}, {s.Options.IgnoreExisting, "--ignore-existing"}, {s.FilesFrom != "", "--files-from"},
+	} {
+		if each.given {
+			return exit.Usagef("%s conflicts with --protocol reference: that protocol does not support it, "+
+				"so leave one of them out", each.flag)
+		}
+	}
+	return nil
+}
+
+// IsStream reports whether this side copies from stdin or to stdout.
+func (s Settings) IsStream() bool { return s.File == option.Stream }
+
+// Asked returns what the copy is asked for that may have no effect.
+func (s Settings) Asked() output.Asked {
+	var names []string
+	o := s.Options
+	for name, asked := range map[string]bool{
+		"--verify readback": o.Readback,
+		"--preserve":        o.Owner || o.Xattrs || o.HardLinks,
+		"--bwlimit":         o.Bandwidth > 0,
+		"--digest":          o.Digest > defaultDigest,
+		"--checksum":        o.Checksum,
+		"--ignore-existing": o.IgnoreExisting,
+	} {
+		if asked {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return output.Asked{BeyondReference: names, Readback: o.Readback, List: s.FilesFrom != ""}
 }

@@ -12,54 +12,12 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// ValidateSide refuses a representor on the host.
-func ValidateSide(role inventory.Role, representor string) error {
-	if role != inventory.RoleHost || representor == "" {
-		return nil
-	}
-	return exit.Usagef("--rep-pci %q conflicts with --role host: "+
-		"only the DPU side has representors, so leave one of them out", representor)
-}
-
-// ValidatePlacement returns an error if the wish has both CPUs and a NUMA node.
-func ValidatePlacement(wish placement.Wish) error {
-	if wish.Cores.Empty() || !wish.Node.HasNumber() {
-		return nil
-	}
-	return exit.Usagef("--cores %s conflicts with --numa %s: both select the CPUs, so leave one of them out",
-		quote.Bare(wish.Cores.String()), wish.Node)
-}
-
-// ValidateForDevice refuses a path that a device does not have.
-func (p Path) ValidateForDevice() error {
-	if !p.IsNetwork() {
-		return nil
-	}
-	return exit.Usagef("--path %s is for daemons on other machines (ucx://HOST:PORT/SHARE/PATH): "+
-		"over a device give auto, dma or fast", p)
-}
-
-// ErrDriverUCX refuses the driver of connections with other machines where there is none.
-func ErrDriverUCX() error {
-	return exit.Usagef("--driver ucx is for daemons on other machines (ucx://HOST:PORT/SHARE/PATH, serve --listen): " +
-		"over a device give auto, doca or soft")
-}
-
-// ValidateForDevice refuses the driver of connections with other machines.
-func (s Driver) ValidateForDevice() error {
-	if s.Name == DriverUCX {
-		return ErrDriverUCX()
-	}
-	return nil
-}
-
-// ValidateForNetwork refuses what only a device can do.
-func (s Driver) ValidateForNetwork() error {
-	if s.RequireHW {
-		return exit.Usagef("--require-hw refuses the software device, and a connection with another machine uses no " +
-			"device: leave it out, or insist on RDMA devices with --path rma")
-	}
-	return nil
+// Driver holds which driver to open, and how.
+type Driver struct {
+	Name       string       // DriverAuto, DriverDOCA, DriverSoft or DriverUCX
+	RequireHW  bool         // refuse anything but hardware
+	LibraryDir string       // where DOCA's libraries are; empty: where they are usually installed
+	LogLevel   option.Level // of the driver's own log
 }
 
 // Reach holds how a command reaches the other side over a device.
@@ -71,21 +29,6 @@ type Reach struct {
 	Wait        time.Duration  // for the peer to appear and be free; always positive
 	Timeout     time.Duration  // for the whole run; 0 is no limit
 	IdleTimeout time.Duration  // without progress, or a message of the peer; always positive
-}
-
-// Driver holds which driver to open, and how.
-type Driver struct {
-	Name       string       // DriverAuto, DriverDOCA, DriverSoft or DriverUCX
-	RequireHW  bool         // refuse anything but hardware
-	LibraryDir string       // where DOCA's libraries are; empty: where they are usually installed
-	LogLevel   option.Level // of the driver's own log
-}
-
-// Options returns the options for doca.Open.
-func (s Driver) Options() doca.Options {
-	return doca.Options{
-		Choice: doca.Choice(s.Name), RequireHardware: s.RequireHW, LibraryDir: s.LibraryDir, LogLevel: int(s.LogLevel),
-	}
 }
 
 // Path is how the content of files is copied, or how a ping is sent.
@@ -102,6 +45,17 @@ const (
 	PathMessages Path = "am"  // active messages of UCX
 	PathRMA      Path = "rma" // remote memory access of UCX
 )
+
+// IdleTimeoutHelp is the help of IdleTimeout where it means no more than its name.
+const IdleTimeoutHelp = "Timeout without progress"
+
+// Table select the device and the peer behind it, and how long to wait for that peer.
+func (r *Reach) Table() []option.Option {
+	return []option.Option{
+		Option(&r.Device), Representor(&r.Representor), RoleOption(&r.Role),
+		Wait(&r.Wait), Timeout(&r.Timeout), IdleTimeout(&r.IdleTimeout, IdleTimeoutHelp),
+	}
+}
 
 const (
 	DriverAuto = "auto"
@@ -194,17 +148,6 @@ func IdleTimeout(patience *time.Duration, help string) option.Option {
 	return option.Duration(option.AddedFlags, "idle-timeout", patience, "30s", option.ParsePositiveDuration, help)
 }
 
-// IdleTimeoutHelp is the help of IdleTimeout where it means no more than its name.
-const IdleTimeoutHelp = "Timeout without progress"
-
-// Table select the device and the peer behind it, and how long to wait for that peer.
-func (r *Reach) Table() []option.Option {
-	return []option.Option{
-		Option(&r.Device), Representor(&r.Representor), RoleOption(&r.Role),
-		Wait(&r.Wait), Timeout(&r.Timeout), IdleTimeout(&r.IdleTimeout, IdleTimeoutHelp),
-	}
-}
-
 // PathOption selects a path. Only some are offered; a path of the other kind is refused when the peer is known.
 func PathOption(group option.Group, path *Path, help string, offered []Path) option.Option {
 	opt := option.Choice(group, "path", path, PathAuto, help, WithAuto(EveryPath())...)
@@ -227,6 +170,39 @@ func PlacementOptions(wish *placement.Wish) []option.Option {
 	}
 }
 
+// ValidateForDevice refuses a path that a device does not have.
+func (p Path) ValidateForDevice() error {
+	if !p.IsNetwork() {
+		return nil
+	}
+	return exit.Usagef("--path %s is for daemons on other machines (ucx://HOST:PORT/SHARE/PATH): "+
+		"over a device give auto, dma or fast", p)
+}
+
+// ValidateForDevice refuses the driver of connections with other machines.
+func (s Driver) ValidateForDevice() error {
+	if s.Name == DriverUCX {
+		return ErrDriverUCX()
+	}
+	return nil
+}
+
+// ValidateForNetwork refuses what only a device can do.
+func (s Driver) ValidateForNetwork() error {
+	if s.RequireHW {
+		return exit.Usagef("--require-hw refuses the software device, and a connection with another machine uses no " +
+			"device: leave it out, or insist on RDMA devices with --path rma")
+	}
+	return nil
+}
+
+// Options returns the options for doca.Open.
+func (s Driver) Options() doca.Options {
+	return doca.Options{
+		Choice: doca.Choice(s.Name), RequireHardware: s.RequireHW, LibraryDir: s.LibraryDir, LogLevel: int(s.LogLevel),
+	}
+}
+
 // NetworkPaths are the choices of --path between machines, DevicePaths those of a device.
 var (
 	DevicePaths  = []Path{PathDMA, PathFast}
@@ -235,6 +211,30 @@ var (
 
 // IsNetwork reports whether the path is one between machines.
 func (p Path) IsNetwork() bool { return slices.Contains(NetworkPaths, p) }
+
+// ValidateSide refuses a representor on the host.
+func ValidateSide(role inventory.Role, representor string) error {
+	if role != inventory.RoleHost || representor == "" {
+		return nil
+	}
+	return exit.Usagef("--rep-pci %q conflicts with --role host: "+
+		"only the DPU side has representors, so leave one of them out", representor)
+}
+
+// ValidatePlacement returns an error if the wish has both CPUs and a NUMA node.
+func ValidatePlacement(wish placement.Wish) error {
+	if wish.Cores.Empty() || !wish.Node.HasNumber() {
+		return nil
+	}
+	return exit.Usagef("--cores %s conflicts with --numa %s: both select the CPUs, so leave one of them out",
+		quote.Bare(wish.Cores.String()), wish.Node)
+}
+
+// ErrDriverUCX refuses the driver of connections with other machines where there is none.
+func ErrDriverUCX() error {
+	return exit.Usagef("--driver ucx is for daemons on other machines (ucx://HOST:PORT/SHARE/PATH, serve --listen): " +
+		"over a device give auto, doca or soft")
+}
 
 // ParsePathList parses the paths that a daemon permits. Nil is auto.
 func ParsePathList(text string) ([]Path, error) {

@@ -75,16 +75,6 @@ func (s *Settings) assignShare(text string) error {
 	return nil
 }
 
-// maxComment leaves space for the key in its line.
-const maxComment = 256
-
-func parseComment(text string) (string, error) {
-	if len(text) > maxComment || quote.Printable(text) != text {
-		return "", fmt.Errorf("not a comment; give up to %d bytes of printable characters", maxComment)
-	}
-	return text, nil
-}
-
 // CheckGrant returns an error if something was given that only trust uses.
 func (s *Settings) CheckGrant(action string) error {
 	for _, opt := range []struct {
@@ -100,4 +90,14 @@ func (s *Settings) CheckGrant(action string) error {
 		}
 	}
 	return nil
+}
+
+// maxComment leaves space for the key in its line.
+const maxComment = 256
+
+func parseComment(text string) (string, error) {
+	if len(text) > maxComment || quote.Printable(text) != text {
+		return "", fmt.Errorf("not a comment; give up to %d bytes of printable characters", maxComment)
+	}
+	return text, nil
 }

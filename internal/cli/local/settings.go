@@ -10,6 +10,19 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
+// Settings holds the settings of local: those of a copy that it has, with the source as File. All others are zero.
+type Settings struct {
+	copying.Settings
+	Target string // where the copy lands; Stream for stdout; never empty after SetPaths
+}
+
+// Table implements Settings. A local copy has no other side, and names what it copies in its arguments.
+func (s *Settings) Table() []option.Option {
+	return slices.Concat(device.GeneralOptions(&s.Logging, &s.Driver), s.EngineOptions(), s.DemandOptions(),
+		s.CommandOptions(copying.OneCommand), s.ExistingOptions(copying.OneCommand),
+		[]option.Option{copying.MakePathOption(&s.Options.MakePath)})
+}
+
 // SetPaths sets source and target from the arguments of the command.
 func (s *Settings) SetPaths(args []string) error {
 	names, fields := [...]string{"SRC", "DST"}, [...]*string{&s.File, &s.Target}
@@ -50,17 +63,4 @@ func (s Settings) StreamArgument() string {
 		return "DST -"
 	}
 	return ""
-}
-
-// Settings holds the settings of local: those of a copy that it has, with the source as File. All others are zero.
-type Settings struct {
-	copying.Settings
-	Target string // where the copy lands; Stream for stdout; never empty after SetPaths
-}
-
-// Table implements Settings. A local copy has no other side, and names what it copies in its arguments.
-func (s *Settings) Table() []option.Option {
-	return slices.Concat(device.GeneralOptions(&s.Logging, &s.Driver), s.EngineOptions(), s.DemandOptions(),
-		s.CommandOptions(copying.OneCommand), s.ExistingOptions(copying.OneCommand),
-		[]option.Option{copying.MakePathOption(&s.Options.MakePath)})
 }

@@ -5,9 +5,11 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 )
 
-// SetPaths sets what to list from the arguments of the command.
-func (s *Settings) SetPaths(args []string) error {
-	return s.SetPlaces(args, "list", "ls takes :, which lists the shares, or :SHARE/PATH")
+// Settings holds the settings of ls.
+type Settings struct {
+	contact.Places
+	Long      bool
+	Recursive bool
 }
 
 // Table implements Settings.
@@ -20,9 +22,7 @@ func (s *Settings) Table() []option.Option {
 	)
 }
 
-// Settings holds the settings of ls.
-type Settings struct {
-	contact.Places
-	Long      bool
-	Recursive bool
+// SetPaths sets what to list from the arguments of the command.
+func (s *Settings) SetPaths(args []string) error {
+	return s.SetPlaces(args, "list", "ls takes :, which lists the shares, or :SHARE/PATH")
 }

@@ -7,16 +7,10 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// SetPaths sets what to create from the arguments of the command.
-func (s *Settings) SetPaths(args []string) error {
-	err := s.SetPlaces(args, "create", "mkdir takes :SHARE/PATH")
-	for _, at := range s.Remote {
-		if err == nil && contact.IsShare(at) {
-			err = exit.Usagef("PATH %s is a share itself: name a directory in it, as in :SHARE/PATH",
-				quote.Text(at.String()))
-		}
-	}
-	return err
+// Settings holds the settings of mkdir.
+type Settings struct {
+	contact.Places
+	Parents bool // those above a directory are created, too, and it may exist
 }
 
 // Table implements Settings.
@@ -28,8 +22,14 @@ func (s *Settings) Table() []option.Option {
 	)
 }
 
-// Settings holds the settings of mkdir.
-type Settings struct {
-	contact.Places
-	Parents bool // those above a directory are created, too, and it may exist
+// SetPaths sets what to create from the arguments of the command.
+func (s *Settings) SetPaths(args []string) error {
+	err := s.SetPlaces(args, "create", "mkdir takes :SHARE/PATH")
+	for _, at := range s.Remote {
+		if err == nil && contact.IsShare(at) {
+			err = exit.Usagef("PATH %s is a share itself: name a directory in it, as in :SHARE/PATH",
+				quote.Text(at.String()))
+		}
+	}
+	return err
 }

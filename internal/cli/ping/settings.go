@@ -30,6 +30,26 @@ type Settings struct {
 	Quiet  bool // print no text
 }
 
+// Table implements Settings.
+func (s *Settings) Table() []option.Option {
+	return slices.Concat(device.CommonOptions(&s.Logging, &s.Driver), s.Reach.Table(), []option.Option{
+		option.Text(option.AddedFlags, "text", "TEXT", &s.Text, parseText,
+			"Text that the other side prints, at most 1024 bytes"),
+		option.Count(option.AddedFlags, "count", &s.Count, "100", 1, service.MaxPings,
+			"Round trips of this side, 1 to 1000000; the other side has its own"),
+		{Group: option.AddedFlags, Name: "size", Value: "SIZE", Default: "64", JSON: option.JSONNumber,
+			Assign: option.Into(&s.Size, parsePingSize),
+			Help: "Bytes in each of them, compared when they are back; limited by the device's messages or, on the " +
+				"fast path, by its buffers and to 4MiB"},
+		device.PathOption(option.AddedFlags, &s.Path,
+			"fast: over Comch producers and consumers, else over the control channel. auto is fast if the other side "+
+				"wants it, dma and a daemon never", device.DevicePaths),
+		option.Output(&s.Output, "Results as text, or as JSON lines, on stdout"),
+		option.Quiet(&s.Quiet, "Print errors only, unless -o json is given"),
+		s.Network.TrafficClassOption(),
+	}, s.Contact.Table())
+}
+
 // SetPeer sets the daemon from the arguments of the command. Without one, the peer is another ping.
 func (s *Settings) SetPeer(args []string) error {
 	switch {
@@ -65,24 +85,4 @@ func parsePingSize(text string) (uint32, error) {
 		err = errors.New("too large; give at most 4MiB")
 	}
 	return uint32(size), err
-}
-
-// Table implements Settings.
-func (s *Settings) Table() []option.Option {
-	return slices.Concat(device.CommonOptions(&s.Logging, &s.Driver), s.Reach.Table(), []option.Option{
-		option.Text(option.AddedFlags, "text", "TEXT", &s.Text, parseText,
-			"Text that the other side prints, at most 1024 bytes"),
-		option.Count(option.AddedFlags, "count", &s.Count, "100", 1, service.MaxPings,
-			"Round trips of this side, 1 to 1000000; the other side has its own"),
-		{Group: option.AddedFlags, Name: "size", Value: "SIZE", Default: "64", JSON: option.JSONNumber,
-			Assign: option.Into(&s.Size, parsePingSize),
-			Help: "Bytes in each of them, compared when they are back; limited by the device's messages or, on the " +
-				"fast path, by its buffers and to 4MiB"},
-		device.PathOption(option.AddedFlags, &s.Path,
-			"fast: over Comch producers and consumers, else over the control channel. auto is fast if the other side "+
-				"wants it, dma and a daemon never", device.DevicePaths),
-		option.Output(&s.Output, "Results as text, or as JSON lines, on stdout"),
-		option.Quiet(&s.Quiet, "Print errors only, unless -o json is given"),
-		s.Network.TrafficClassOption(),
-	}, s.Contact.Table())
 }

@@ -9,6 +9,24 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
+// Settings holds the settings of rm.
+type Settings struct {
+	contact.Places
+	Recursive bool
+	Force     bool // what does not exist is no failure, and nothing is asked
+}
+
+// Table implements Settings.
+func (s *Settings) Table() []option.Option {
+	return s.Places.With(
+		option.WithLetter("r", option.Switch(option.AddedFlags, "recursive", &s.Recursive,
+			"Remove directories with all that is in them")),
+		option.WithLetter("f", option.Switch(option.AddedFlags, "force", &s.Force,
+			"Do not ask, and take what does not exist for removed")),
+		option.Output(&s.Output, contact.OutputOfChanges),
+	)
+}
+
 // SetPaths sets what to remove from the arguments of the command.
 func (s *Settings) SetPaths(args []string) error {
 	err := s.SetPlaces(args, "remove", "rm takes :SHARE/PATH")
@@ -24,22 +42,4 @@ func (s *Settings) SetPaths(args []string) error {
 		}
 	}
 	return err
-}
-
-// Table implements Settings.
-func (s *Settings) Table() []option.Option {
-	return s.Places.With(
-		option.WithLetter("r", option.Switch(option.AddedFlags, "recursive", &s.Recursive,
-			"Remove directories with all that is in them")),
-		option.WithLetter("f", option.Switch(option.AddedFlags, "force", &s.Force,
-			"Do not ask, and take what does not exist for removed")),
-		option.Output(&s.Output, contact.OutputOfChanges),
-	)
-}
-
-// Settings holds the settings of rm.
-type Settings struct {
-	contact.Places
-	Recursive bool
-	Force     bool // what does not exist is no failure, and nothing is asked
 }

@@ -14,6 +14,159 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
+// Settings holds the settings of push, pull and sync: those of a copy that they have. All others of a copy are zero,
+// except for File and Target, which are for one source.
+type Settings struct {
+	copying.Settings
+	contact.Contact
+	Kind      Kind     // decides which options there are, so it is set before they are loaded
+	Sends     bool     // this side has the sources
+	Local     []string // the sources of this side, or the only target; Stream is a standard stream
+	Remote    []share.Remote
+	Expanded  bool // Remote has the names that the patterns of a pull match, and no patterns
+	Delete    bool // what the target has and the source lacks
+	Force     bool // delete whatever there is to delete, without a question
+	MaxDelete int  // entries; 0, which cannot be given, is no limit
+	Fleet
+}
+
+// Kind is which of the commands that copy between this side and a share is meant.
+type Kind uint8
+
+// The kinds.
+const (
+	Push Kind = iota // from this side into a share
+	Pull             // from a share to this side
+	Sync             // either, of one source, to make the target the same
+)
+
+// Fleet holds how push copies to many peers. Remote then is the target of those without one of their own, or empty.
+type Fleet struct {
+	To       string // file with the list of peers, Stream for stdin; empty: one peer
+	Parallel int    // copies of this side at once, 1 to MaxParallel
+}
+
+// Table returns the options of push for many peers. A list for every push by a file or the environment would change
+// what its arguments mean.
+func (s *Fleet) Table() []option.Option {
+	return []option.Option{
+		{Group: option.AddedFlags, Name: "to", Value: "FILE", Offers: option.FileValues, FlagOnly: true,
+			JSON:   option.JSONNone,
+			Assign: option.Into(&s.To, option.ParsePath), Excludes: []string{"trust-first", "rep-pci"},
+			Help: "Copy to each peer in FILE, one per line: PEER, or PEER:SHARE[/PATH] with a target of its own; - " +
+				"is stdin"},
+		option.Count(option.AddedFlags, "parallel", &s.Parallel, "8", 1, MaxParallel,
+			"Peers of --to to copy to at once, at most 256"),
+	}
+}
+
+// Table implements Settings. The direction is part of the command, and the other side is a daemon. sync always
+// replaces what differs, so it has no option for that.
+func (s *Settings) Table() []option.Option {
+	path := device.PathOption(option.NativeFlags, &s.Path,
+		"How file data is copied: by DMA or over Comch producers and consumers (fast); to another machine over TLS, "+
+			"or if the daemon permits it without encryption: over TCP, by UCX's active messages (am) or by RDMA "+
+			"(rma). auto is tls; over a device it is dma if both sides support it, otherwise fast", device.EveryPath())
+	var own []option.Option
+	switch s.Kind {
+	case Push:
+		own = append(s.ExistingOptions(copying.OneCommand), s.Fleet.Table()...)
+	case Pull:
+		own = s.ExistingOptions(copying.OneCommand)
+	case Sync:
+		own = s.deleteOptions()
+	}
+	return slices.Concat(device.GeneralOptions(&s.Logging, &s.Driver), s.EngineOptions(), s.PeerOptions(path),
+		s.DemandOptions(), s.CommandOptions(copying.OneCommand),
+		[]option.Option{copying.MakePathOption(&s.Options.MakePath)}, own,
+		s.Contact.Table(), s.Network.Table())
+}
+
+func (s *Settings) deleteOptions() []option.Option {
+	return []option.Option{
+		{Group: option.AddedFlags, Name: "delete", Default: "false", JSON: option.JSONForced, Assign: s.setDelete,
+			Excludes: []string{"files-from"},
+			Help: "After a copy without failures: delete from DST what SRC does not have, unless a pattern excludes " +
+				"it. Refused at the root of a share, if SRC is empty, and for more than half of DST, except with " +
+				"--max-delete or as --delete=force, which does not ask either"},
+		option.Count(option.AddedFlags, "max-delete", &s.MaxDelete, "", 1, option.MaxCount,
+			"Delete up to COUNT entries, and nothing if it were more"),
+	}
+}
+
+// SetPaths sets sources and target from the arguments of the command.
+func (s *Settings) SetPaths(args []string) error {
+	if s.ToPeers() {
+		return s.setFleetPaths(args)
+	}
+	if err := s.checkNumber(args); err != nil {
+		return err
+	}
+	for i, arg := range args {
+		name, isTarget := "SRC", i == len(args)-1
+		if isTarget {
+			name = "DST"
+		}
+		at, err := contact.ParsePlace(name, arg)
+		if err == nil {
+			err = s.checkPlace(name, arg, isTarget, at)
+		}
+		if err != nil {
+			return err
+		}
+		if at.IsPeer {
+			s.Remote = append(s.Remote, at.Remote)
+		} else {
+			s.Local = append(s.Local, at.Local)
+		}
+	}
+	s.File = s.Local[0]
+	return nil
+}
+
+// Validate checks the settings of the command against each other.
+func (s *Settings) Validate() error {
+	for _, remote := range s.Remote {
+		if remote.Daemon() != s.Peer().Daemon() {
+			return exit.Usagef("the sources have different peers (%s and %s): pull from each with a command of its own",
+				quote.Text(s.Peer().Daemon()), quote.Text(remote.Daemon()))
+		}
+	}
+	sources := len(s.Local)
+	if !s.Sends {
+		sources = len(s.Remote)
+	}
+	if err := s.validateFleet(); err != nil {
+		return err
+	}
+	switch {
+	case s.Kind == Sync && s.StreamArgument() != "":
+		return exit.Usagef("%s conflicts with sync: a stream has nothing to compare with, so use push or pull",
+			s.StreamArgument())
+	case s.StreamArgument() != "" && sources > 1:
+		return exit.Usagef("%s conflicts with several sources: a stream is one file, so copy them one by one",
+			s.StreamArgument())
+	case s.Options.Expect != nil && sources > 1:
+		return exit.Usagef("--expect %s conflicts with several sources: copy them one by one", s.Options.Expect)
+	case s.FilesFrom != "" && sources > 1:
+		return exit.Usagef("--files-from conflicts with several sources: the paths are relative to one directory")
+	case s.FilesFrom != "" && s.Delete:
+		return exit.Usagef(
+			"--files-from conflicts with --delete: all that the list lacks would be deleted, so leave one of them out")
+	case s.MaxDelete > 0 && !s.Delete:
+		return exit.Usagef("--max-delete limits what --delete deletes: give that too, or leave --max-delete out")
+	}
+	if err := device.ValidateSide(s.Role, s.Representor); err != nil {
+		return err
+	}
+	s.ChooseDigest(s.Auth)
+	if err := s.ValidateCommon(s.StreamArgument()); err != nil || s.ToPeers() {
+		return err
+	}
+	_, err := s.Ends()
+	return err
+}
+
 // Ends returns the ends of each copy, for settings with one target. It refuses sources that cannot land there.
 func (s *Settings) Ends() ([]Ends, error) {
 	sources, text, target := s.Local, "", ""
@@ -62,20 +215,6 @@ func (s *Settings) ValidateFor(network bool) error {
 			"by its digest and not encrypted, so leave it out")
 	}
 	return s.Path.ValidateForDevice()
-}
-
-// Table returns the options of push for many peers. A list for every push by a file or the environment would change
-// what its arguments mean.
-func (s *Fleet) Table() []option.Option {
-	return []option.Option{
-		{Group: option.AddedFlags, Name: "to", Value: "FILE", Offers: option.FileValues, FlagOnly: true,
-			JSON:   option.JSONNone,
-			Assign: option.Into(&s.To, option.ParsePath), Excludes: []string{"trust-first", "rep-pci"},
-			Help: "Copy to each peer in FILE, one per line: PEER, or PEER:SHARE[/PATH] with a target of its own; - " +
-				"is stdin"},
-		option.Count(option.AddedFlags, "parallel", &s.Parallel, "8", 1, MaxParallel,
-			"Peers of --to to copy to at once, at most 256"),
-	}
 }
 
 // ToPeers reports whether the command copies to the peers of a list.
@@ -134,36 +273,6 @@ func (s *Settings) ForTarget(target share.Remote) *Settings {
 	return &one
 }
 
-// SetPaths sets sources and target from the arguments of the command.
-func (s *Settings) SetPaths(args []string) error {
-	if s.ToPeers() {
-		return s.setFleetPaths(args)
-	}
-	if err := s.checkNumber(args); err != nil {
-		return err
-	}
-	for i, arg := range args {
-		name, isTarget := "SRC", i == len(args)-1
-		if isTarget {
-			name = "DST"
-		}
-		at, err := contact.ParsePlace(name, arg)
-		if err == nil {
-			err = s.checkPlace(name, arg, isTarget, at)
-		}
-		if err != nil {
-			return err
-		}
-		if at.IsPeer {
-			s.Remote = append(s.Remote, at.Remote)
-		} else {
-			s.Local = append(s.Local, at.Local)
-		}
-	}
-	s.File = s.Local[0]
-	return nil
-}
-
 func (s *Settings) checkNumber(args []string) error {
 	switch {
 	case len(args) == 0:
@@ -217,49 +326,6 @@ func (s *Settings) Peer() share.Remote {
 	return s.Remote[0]
 }
 
-// Validate checks the settings of the command against each other.
-func (s *Settings) Validate() error {
-	for _, remote := range s.Remote {
-		if remote.Daemon() != s.Peer().Daemon() {
-			return exit.Usagef("the sources have different peers (%s and %s): pull from each with a command of its own",
-				quote.Text(s.Peer().Daemon()), quote.Text(remote.Daemon()))
-		}
-	}
-	sources := len(s.Local)
-	if !s.Sends {
-		sources = len(s.Remote)
-	}
-	if err := s.validateFleet(); err != nil {
-		return err
-	}
-	switch {
-	case s.Kind == Sync && s.StreamArgument() != "":
-		return exit.Usagef("%s conflicts with sync: a stream has nothing to compare with, so use push or pull",
-			s.StreamArgument())
-	case s.StreamArgument() != "" && sources > 1:
-		return exit.Usagef("%s conflicts with several sources: a stream is one file, so copy them one by one",
-			s.StreamArgument())
-	case s.Options.Expect != nil && sources > 1:
-		return exit.Usagef("--expect %s conflicts with several sources: copy them one by one", s.Options.Expect)
-	case s.FilesFrom != "" && sources > 1:
-		return exit.Usagef("--files-from conflicts with several sources: the paths are relative to one directory")
-	case s.FilesFrom != "" && s.Delete:
-		return exit.Usagef(
-			"--files-from conflicts with --delete: all that the list lacks would be deleted, so leave one of them out")
-	case s.MaxDelete > 0 && !s.Delete:
-		return exit.Usagef("--max-delete limits what --delete deletes: give that too, or leave --max-delete out")
-	}
-	if err := device.ValidateSide(s.Role, s.Representor); err != nil {
-		return err
-	}
-	s.ChooseDigest(s.Auth)
-	if err := s.ValidateCommon(s.StreamArgument()); err != nil || s.ToPeers() {
-		return err
-	}
-	_, err := s.Ends()
-	return err
-}
-
 // StreamArgument returns the argument that stands for a standard stream, or nothing.
 func (s *Settings) StreamArgument() string {
 	for _, local := range s.Local {
@@ -271,40 +337,6 @@ func (s *Settings) StreamArgument() string {
 		}
 	}
 	return ""
-}
-
-// Table implements Settings. The direction is part of the command, and the other side is a daemon. sync always
-// replaces what differs, so it has no option for that.
-func (s *Settings) Table() []option.Option {
-	path := device.PathOption(option.NativeFlags, &s.Path,
-		"How file data is copied: by DMA or over Comch producers and consumers (fast); to another machine over TLS, "+
-			"or if the daemon permits it without encryption: over TCP, by UCX's active messages (am) or by RDMA "+
-			"(rma). auto is tls; over a device it is dma if both sides support it, otherwise fast", device.EveryPath())
-	var own []option.Option
-	switch s.Kind {
-	case Push:
-		own = append(s.ExistingOptions(copying.OneCommand), s.Fleet.Table()...)
-	case Pull:
-		own = s.ExistingOptions(copying.OneCommand)
-	case Sync:
-		own = s.deleteOptions()
-	}
-	return slices.Concat(device.GeneralOptions(&s.Logging, &s.Driver), s.EngineOptions(), s.PeerOptions(path),
-		s.DemandOptions(), s.CommandOptions(copying.OneCommand),
-		[]option.Option{copying.MakePathOption(&s.Options.MakePath)}, own,
-		s.Contact.Table(), s.Network.Table())
-}
-
-func (s *Settings) deleteOptions() []option.Option {
-	return []option.Option{
-		{Group: option.AddedFlags, Name: "delete", Default: "false", JSON: option.JSONForced, Assign: s.setDelete,
-			Excludes: []string{"files-from"},
-			Help: "After a copy without failures: delete from DST what SRC does not have, unless a pattern excludes " +
-				"it. Refused at the root of a share, if SRC is empty, and for more than half of DST, except with " +
-				"--max-delete or as --delete=force, which does not ask either"},
-		option.Count(option.AddedFlags, "max-delete", &s.MaxDelete, "", 1, option.MaxCount,
-			"Delete up to COUNT entries, and nothing if it were more"),
-	}
 }
 
 // setDelete sets what --delete means.
@@ -319,37 +351,5 @@ func (s *Settings) setDelete(text string) (err error) {
 	return nil
 }
 
-// Kind is which of the commands that copy between this side and a share is meant.
-type Kind uint8
-
-// The kinds.
-const (
-	Push Kind = iota // from this side into a share
-	Pull             // from a share to this side
-	Sync             // either, of one source, to make the target the same
-)
-
 // String returns the name of the command.
 func (k Kind) String() string { return [...]string{"push", "pull", "sync"}[k] }
-
-// Settings holds the settings of push, pull and sync: those of a copy that they have. All others of a copy are zero,
-// except for File and Target, which are for one source.
-type Settings struct {
-	copying.Settings
-	contact.Contact
-	Kind      Kind     // decides which options there are, so it is set before they are loaded
-	Sends     bool     // this side has the sources
-	Local     []string // the sources of this side, or the only target; Stream is a standard stream
-	Remote    []share.Remote
-	Expanded  bool // Remote has the names that the patterns of a pull match, and no patterns
-	Delete    bool // what the target has and the source lacks
-	Force     bool // delete whatever there is to delete, without a question
-	MaxDelete int  // entries; 0, which cannot be given, is no limit
-	Fleet
-}
-
-// Fleet holds how push copies to many peers. Remote then is the target of those without one of their own, or empty.
-type Fleet struct {
-	To       string // file with the list of peers, Stream for stdin; empty: one peer
-	Parallel int    // copies of this side at once, 1 to MaxParallel
-}
