@@ -156,7 +156,7 @@ func TestOverlappingChunksAreThePeersFault(t *testing.T) {
 		}()
 		const size = 3 * 4096
 		session := lead(t, host, size)
-		window := make([]byte, session.Plan().WindowLength())
+		window := make([]byte, 4*4096)
 		b.Put("window", window)
 		say(t, host, func() ([]byte, error) { return session.Window(0x1000, []byte("window")) })
 		say(t, host, func() ([]byte, error) { return session.Transfer(nil) })

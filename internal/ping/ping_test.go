@@ -291,7 +291,7 @@ func TestHostilePeer(t *testing.T) {
 		want     error
 	}{
 		"no greeting":   {[][]byte{payload(0)}, wire.ErrOutOfOrder},
-		"nothing known": {[][]byte{service.AppendClose(nil)}, wire.ErrOutOfOrder},
+		"nothing known": {[][]byte{wire.AppendEmpty(nil, wire.TypeClose)}, wire.ErrOutOfOrder},
 		"truncated":     {[][]byte{greeting[:7]}, wire.ErrMalformed},
 		"too long":      {[][]byte{append(greeting[:12:12], 0)}, wire.ErrMalformed},
 		"another version": {[][]byte{append([]byte{0x40, 0, 0, 0, 9, 9}, greeting[6:]...)},

@@ -117,6 +117,16 @@ func pushMessage(path string) []byte {
 	return copyMessage(protocol.CopyPush, protocol.CopyFile, protocol.Place{Share: "box", Path: path}, 1)
 }
 
+// excludeX is an item that excludes "x".
+const excludeX = "\x02\x00\x00\x01x"
+
+// listMessage returns a message with a list of elements, of which every one has these bytes.
+func listMessage(t wire.Type, count int, element string) []byte {
+	c := wire.Sending(nil, t)
+	c.List(count)
+	return append(c.Bytes(), strings.Repeat(element, count)...)
+}
+
 // heartbeat is a message of a native session.
 func heartbeat() []byte {
 	return binary.LittleEndian.AppendUint32(nil, uint32(wire.TypeHeartbeat))
@@ -145,7 +155,7 @@ func TestHostileMessages(t *testing.T) {
 			a.greet().send(heartbeat())
 		}, wire.AbortProtocol},
 		{"a CLOSE outside of a copy", func(a *attacker) {
-			a.greet().send(protocol.AppendClose(nil))
+			a.greet().send(wire.AppendEmpty(nil, wire.TypeClose))
 		}, wire.AbortProtocol},
 		{"a message of the daemon", func(a *attacker) {
 			a.greet().send(protocol.AppendWorking(nil, 0))
@@ -167,11 +177,7 @@ func TestHostileMessages(t *testing.T) {
 			a.greet().send(message)
 		}, wire.AbortProtocol},
 		{"more patterns than possible", func(a *attacker) {
-			items := make([]protocol.Item, 400)
-			for i := range items {
-				items[i] = protocol.Item{Kind: protocol.ItemExclude, Text: "x"}
-			}
-			message := protocol.AppendItems(nil, items)
+			message := listMessage(wire.TypeItems, 400, excludeX)
 			a.greet().send(message, message, message)
 		}, wire.AbortLimit},
 		{"a second copy while one runs", func(a *attacker) {
@@ -185,7 +191,8 @@ func TestHostileMessages(t *testing.T) {
 			a.send([]byte("garbage"))
 		}, wire.AbortProtocol},
 		{"a copy that ends before it has begun, twice", func(a *attacker) {
-			a.greet().send(pushMessage("a"), protocol.AppendClose(nil), protocol.AppendClose(nil))
+			a.greet().send(pushMessage("a"), wire.AppendEmpty(nil, wire.TypeClose), wire.AppendEmpty(nil,
+				wire.TypeClose))
 		}, wire.AbortProtocol},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -223,7 +230,7 @@ func (w *world) mustServe(c *Client) {
 func TestCloseTooEarly(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		a := w.attack().greet()
-		a.send(pushMessage("a"), protocol.AppendClose(nil))
+		a.send(pushMessage("a"), wire.AppendEmpty(nil, wire.TypeClose))
 		if got := messageType(a.receive()); got != wire.TypeAccepted {
 			w.Fatalf("got %v", got)
 		}

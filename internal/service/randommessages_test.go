@@ -24,12 +24,12 @@ import (
 func TestRandomMessages(t *testing.T) {
 	place := protocol.Place{Share: "box", Path: "a"}
 	messages := [][]byte{
-		greeting(), pushMessage("a"), heartbeat(), protocol.AppendClose(nil), protocol.AppendWorking(nil, 1),
+		greeting(), pushMessage("a"), heartbeat(), wire.AppendEmpty(nil, wire.TypeClose), protocol.AppendWorking(nil,
+			1),
 		copyMessage(protocol.CopyPull, protocol.CopyUnknown, place, 0),
 		protocol.AppendList(nil, protocol.ListRequest{Place: place}),
 		protocol.AppendList(nil, protocol.ListRequest{}),
-		protocol.AppendRemove(nil, removing(place, "b")),
-		protocol.AppendItems(nil, []protocol.Item{{Kind: protocol.ItemExclude, Text: "x"}}),
+		listMessage(wire.TypeRemove, 1, "\x03\x00\x00\x01boxa\x00\x01b"), listMessage(wire.TypeItems, 1, excludeX),
 		protocol.AppendPing(nil, protocol.Ping{Payload: []byte("p")}),
 		native.AppendAbort(nil, wire.AbortFailure, "no"), []byte("garbage"),
 	}

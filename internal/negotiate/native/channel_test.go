@@ -109,7 +109,7 @@ func TestProtocolErrorsAreSentAsTheyAre(t *testing.T) {
 	k := newPair(t, wire.DPU, treeHello(), receiverHello())
 	k.open()
 	k.announce(rootDirectory())
-	step, err := k.receiver.Receive(AppendEntries(nil, []wire.Entry{fileAt(1, "a/\x1b", 1)}))
+	step, err := k.receiver.Receive(encodeEntries([]wire.Entry{fileAt(1, "a/\x1b", 1)}))
 	wantNative(t, err, wire.ErrMalformed)
 	_, err = k.sender.Receive(step.Reply)
 	want := `negotiation in state transferring at ABORT: the peer aborted with code 11: ` +

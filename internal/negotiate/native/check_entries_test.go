@@ -290,6 +290,6 @@ func TestNumbersOfEntriesEnd(t *testing.T) {
 	k.answer(Answer{Entry: math.MaxUint32 - 1, Kind: AnswerHave})
 	_, _, err := k.sender.Entries(nil, []wire.Entry{fileAt(1, "b", 1)})
 	wantNative(t, err, wire.ErrMalformed)
-	_, err = k.receiver.Receive(AppendEntries(nil, []wire.Entry{fileAt(1, "b", 1)}))
+	_, err = k.receiver.Receive(encodeEntries([]wire.Entry{fileAt(1, "b", 1)}))
 	wantNative(t, err, wire.ErrMalformed)
 }

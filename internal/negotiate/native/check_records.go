@@ -1,8 +1,6 @@
 package native
 
-import (
-	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
-)
+import "github.com/dma-copy/dma-copy/internal/negotiate/wire"
 
 // announce occupies a slot for each record, or for none.
 func (n *Session) announce(records []Record) error {

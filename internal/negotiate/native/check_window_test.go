@@ -70,7 +70,7 @@ func TestWindowsAtTheirBoundaries(t *testing.T) {
 	}
 	for _, wrong := range []uint64{1, length - 1, length + 1, 2 * length} {
 		n := newPair(t, wire.Host, senderHello(), receiverHello()).receiver
-		_, err := n.Receive(AppendWindow(nil, Window{nativeAddress, wrong, nativeDescriptor}))
+		_, err := n.Receive(encodeWindow(Window{nativeAddress, wrong, nativeDescriptor}))
 		wantNative(t, err, wire.ErrMalformed)
 	}
 }
@@ -113,7 +113,7 @@ func checkWindowOwner(t *testing.T, k *pair) {
 	_, err := other.Window(address, descriptor)
 	wiretest.WantCheck(t, "of the other side", err, wire.ErrOutOfOrder)
 	k.open()
-	late := AppendWindow(nil, Window{address, plan.WindowLength(), descriptor})
+	late := encodeWindow(Window{address, plan.WindowLength(), descriptor})
 	_, err = want.Receive(late)
 	wantNative(t, err, wire.ErrOutOfOrder)
 }
@@ -127,7 +127,7 @@ func TestWindowOfConsumers(t *testing.T) {
 		k.announce(rootFile())
 		k.answer(need(0)...)
 		k.say(k.sender, Announced)(k.sender.Chunks(nil, []Record{{Kind: DataRecord, Length: 1}}))
-		late := AppendWindow(nil, Window{address, k.sender.plan.WindowLength(), descriptor})
+		late := encodeWindow(Window{address, k.sender.plan.WindowLength(), descriptor})
 		_, err := k.receiver.Receive(late)
 		wantNative(t, err, wire.ErrOutOfOrder)
 	}
@@ -157,7 +157,7 @@ func checkWindow(t *testing.T, name string, k *pair, address uint64, descriptor 
 	owner := k.windowOwner()
 	_, err := owner.Window(address, descriptor)
 	wiretest.WantCheck(t, name, err, want)
-	_, err = k.other(owner).Receive(AppendWindow(nil, Window{address, k.sender.plan.WindowLength(), descriptor}))
+	_, err = k.other(owner).Receive(encodeWindow(Window{address, k.sender.plan.WindowLength(), descriptor}))
 	if want == nil && err != nil || want != nil && !errors.Is(err, want) {
 		t.Errorf("%s: received with %v", name, err)
 	}

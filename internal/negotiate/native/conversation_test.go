@@ -23,8 +23,19 @@ type speaker struct {
 
 func newSpeaker(side wire.Side, local reference.Local, limits wire.Limits) *speaker {
 	offer, _ := local.Native.(*Offer)
+	if skewed, is := local.Native.(*skewedOffer); is {
+		offer = &skewed.Offer
+	}
 	return &speaker{Session: reference.New(side, local, limits), side: side, offer: offer}
 }
+
+// skewedOffer is the offer of a program that speaks other versions.
+type skewedOffer struct {
+	Offer
+	spoken wire.Versions
+}
+
+func (o *skewedOffer) Versions() wire.Versions { return o.spoken }
 
 func (s *speaker) receive(msg []byte) {
 	if s.native != nil {
@@ -144,9 +155,9 @@ type nativeLocal struct {
 func (l nativeLocal) local(t *testing.T) reference.Local {
 	local := reference.Local{HasFile: l.HasFile, Size: uint64(l.Size)}
 	if l.Native != nil {
-		offer := &Offer{Own: l.Native.hello(t)}
+		offer := &skewedOffer{Offer: Offer{Own: l.Native.hello(t)}, spoken: Supported}
 		if len(l.Versions) == 2 {
-			offer.Range = versions(l.Versions[0], l.Versions[1])
+			offer.spoken = versions(l.Versions[0], l.Versions[1])
 		}
 		local.Native = offer
 	}
@@ -194,7 +205,7 @@ func TestNativeConversationVectors(t *testing.T) {
 
 // versionsMeet connects two sides that support different versions.
 func versionsMeet(host, dpu wire.Versions) (*speaker, *speaker) {
-	own, peers := &Offer{Own: senderHello(), Range: host}, &Offer{Own: receiverHello(), Range: dpu}
+	own, peers := &skewedOffer{Offer{Own: senderHello()}, host}, &skewedOffer{Offer{Own: receiverHello()}, dpu}
 	sending := newSpeaker(wire.Host, reference.Local{HasFile: true, Size: nativeSize, Native: own}, nativeLimits)
 	receiving := newSpeaker(wire.DPU, reference.Local{Native: peers}, nativeLimits)
 	receiving.Start()

@@ -83,7 +83,7 @@ func TestEntriesOfOneMessageAreChecked(t *testing.T) {
 	} {
 		k := newPair(t, wire.Host, treeHello(), receiverHello())
 		k.open()
-		step, err := k.receiver.Receive(AppendEntries(nil, entries))
+		step, err := k.receiver.Receive(encodeEntries(entries))
 		wiretest.WantCheck(t, name, err, wire.ErrMalformed)
 		if step.Entries != nil {
 			t.Errorf("%s: got %d entries beside the error", name, len(step.Entries))
@@ -211,7 +211,7 @@ func TestOpenEntriesAreBounded(t *testing.T) {
 		t.Errorf("announced %d entries, %v", used, err)
 	}
 	k.say(k.sender, EntriesAnnounced)(msg, err)
-	_, err = k.receiver.Receive(AppendEntries(nil, manyFiles(MaxOpen+10, MaxOpen+11)))
+	_, err = k.receiver.Receive(encodeEntries(manyFiles(MaxOpen+10, MaxOpen+11)))
 	wantNative(t, err, wire.ErrOutOfOrder)
 }
 

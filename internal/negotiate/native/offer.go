@@ -10,18 +10,12 @@ var Supported = wire.Versions{Min: 2, Max: 2}
 
 // Offer is what a reference session offers to a peer, and keeps if the peer takes it.
 type Offer struct {
-	Own     Hello         // its Version is ignored
-	Session *Session      // after ToNative, not started
-	Range   wire.Versions // to offer; zero for Supported
+	Own     Hello    // its Version is ignored
+	Session *Session // after ToNative, not started
 }
 
-// Versions returns the versions to offer.
-func (o *Offer) Versions() wire.Versions {
-	if o.Range == (wire.Versions{}) {
-		return Supported
-	}
-	return o.Range
-}
+// Versions returns Supported.
+func (*Offer) Versions() wire.Versions { return Supported }
 
 // Needed reports whether this side has what the reference protocol cannot copy, or cannot copy it by DMA.
 func (o *Offer) Needed() bool { return o.Own.Flags&(FlagStream|FlagTree|FlagNoDMA) != 0 }

@@ -1,8 +1,6 @@
 package native
 
-import (
-	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
-)
+import "github.com/dma-copy/dma-copy/internal/negotiate/wire"
 
 // Plan is the result of the two HELLOs. It holds for all transfers of the session.
 type Plan struct {
@@ -90,11 +88,8 @@ func Decide(side wire.Side, own, peer Hello) (Plan, error) {
 	if !initiatorSends {
 		sender, from, to = side.Other(), peer, own
 	}
-	if err := checkKinds(from.Flags, to.Flags); err != nil {
-		return Plan{}, &wire.Error{Message: wire.TypeHello, Err: err}
-	}
 	path, err := choosePath(own.Flags, peer.Flags)
-	if err != nil {
+	if err = wire.FirstError(checkKinds(from.Flags, to.Flags), err); err != nil {
 		return Plan{}, &wire.Error{Message: wire.TypeHello, Err: err}
 	}
 	return makePlan(sender, path, from, to), nil

@@ -52,12 +52,12 @@ type actorSlot struct {
 type randomKind byte
 
 const (
-	randomFile randomKind = iota
-	randomStream
-	randomTree
-	randomCompare
-	randomDryRun
-	randomKinds
+	randomFile    randomKind = 0
+	randomStream  randomKind = 1
+	randomTree    randomKind = 2
+	randomCompare randomKind = 3
+	randomDryRun  randomKind = 4
+	randomKinds   randomKind = 5
 )
 
 func newRandomSession(t testing.TB, sending wire.Side, kind randomKind, script []byte) *randomSession {

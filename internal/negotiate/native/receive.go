@@ -7,8 +7,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// This file handles the peer's messages in a Session.
-
 // Receive processes one message of the peer and retains no reference to it. After an error the session has failed;
 // the Reply tells the peer, unless the peer knows or does not listen any more. In Cancelling the session may have
 // failed without an error: the outcome of every entry is known then. Receive does not allocate for ENTRIES, ANSWERS,
@@ -38,10 +36,7 @@ func (n *Session) dispatch(message wire.Type, msg []byte) (Step, error) {
 	if r := n.rule(message, !n.sends()); r.received.Has(n.machine.State) && n.windowPermits(message, n.side.Other()) {
 		return r.handle(n, msg)
 	}
-	if !message.Known() {
-		return Step{}, wire.Malformed(message, "unknown type, in %d bytes", len(msg))
-	}
-	return Step{}, wire.OutOfOrder(message)
+	return Step{}, wire.Unexpected(message, len(msg))
 }
 
 // receiveHello computes the plan. The side that answers sends its own HELLO even if there is nothing to copy, because
@@ -114,7 +109,7 @@ func (n *Session) receiveWindow(msg []byte) (Step, error) {
 }
 
 func (n *Session) receiveTransfer(msg []byte) (Step, error) {
-	if err := DecodeTransfer(msg); err != nil {
+	if err := wire.DecodeEmpty(msg, wire.TypeTransfer); err != nil {
 		return Step{}, err
 	}
 	n.beginTransfer(&n.peerBeat)
@@ -122,7 +117,7 @@ func (n *Session) receiveTransfer(msg []byte) (Step, error) {
 }
 
 func (n *Session) receiveEntries(msg []byte) (Step, error) {
-	entries, err := DecodeEntries(n.reused.entries[:0], n.copyOctets(msg))
+	entries, err := wire.DecodeList(n.reused.entries[:0], n.copyOctets(msg), wire.TypeEntries, entryFields)
 	for i := range entries {
 		if err := n.addEntry(&entries[i]); err != nil {
 			return Step{}, err
@@ -133,15 +128,19 @@ func (n *Session) receiveEntries(msg []byte) (Step, error) {
 }
 
 func (n *Session) receiveAnswers(msg []byte) (Step, error) {
-	answers, err := DecodeAnswers(n.reused.answers[:0], msg)
+	answers, err := receiveList(&n.reused.answers, msg, DecodeAnswers, n.answer)
+	return Step{Event: Answered, Answers: answers}, err
+}
+
+// receiveList decodes a list into memory that is reused, and lets it take effect.
+func receiveList[T any](
+	reused *[]T, msg []byte, decode func([]T, []byte) ([]T, error), effect func([]T) error,
+) ([]T, error) {
+	list, err := decode((*reused)[:0], msg)
 	if err == nil {
-		err = n.answer(answers)
+		*reused, err = list, effect(list)
 	}
-	if err != nil {
-		return Step{}, err
-	}
-	n.reused.answers = answers
-	return Step{Event: Answered, Answers: answers}, nil
+	return list, err
 }
 
 func (n *Session) receiveMetadata(msg []byte) (Step, error) {
@@ -154,40 +153,24 @@ func (n *Session) receiveMetadata(msg []byte) (Step, error) {
 }
 
 func (n *Session) receiveChunks(msg []byte) (Step, error) {
-	records, err := DecodeChunks(n.reused.records[:0], msg)
-	if err == nil {
-		err = n.announce(records)
-	}
-	if err != nil {
-		return Step{}, err
-	}
-	n.reused.records = records
-	return Step{Event: Announced, Records: records}, nil
+	records, err := receiveList(&n.reused.records, msg, DecodeChunks, n.announce)
+	return Step{Event: Announced, Records: records}, err
 }
 
 func (n *Session) receivePack(msg []byte) (Step, error) {
 	p, err := DecodePack(n.reused.packed[:0], msg, n.plan.Digest)
 	if err == nil {
-		err = n.announcePack(p)
+		n.reused.packed, err = p.Files, n.announcePack(p)
 	}
-	if err != nil {
-		return Step{}, err
-	}
-	n.reused.packed = p.Files
-	return Step{Event: Packed, Pack: p}, nil
+	return Step{Event: Packed, Pack: p}, err
 }
 
 func (n *Session) receiveAcks(msg []byte) (Step, error) {
-	acks, err := DecodeAcks(n.reused.acks[:0], msg)
+	acks, err := receiveList(&n.reused.acks, msg, DecodeAcks, n.acknowledge)
 	if err == nil {
-		err = n.acknowledge(acks)
+		n.stopIfDecided() // a pack that arrived damaged is not committed
 	}
-	if err != nil {
-		return Step{}, err
-	}
-	n.reused.acks = acks
-	n.stopIfDecided() // a pack that arrived damaged is not committed
-	return Step{Event: Acknowledged, Acks: acks}, nil
+	return Step{Event: Acknowledged, Acks: acks}, err
 }
 
 func (n *Session) receiveEnd(msg []byte) (Step, error) {
@@ -234,16 +217,11 @@ func (n *Session) receiveFailure(msg []byte) (Step, error) {
 }
 
 func (n *Session) receiveResults(msg []byte) (Step, error) {
-	results, err := DecodeResults(n.reused.results[:0], msg)
+	results, err := receiveList(&n.reused.results, msg, DecodeResults, n.commit)
 	if err == nil {
-		err = n.commit(results)
+		n.stopIfDecided()
 	}
-	if err != nil {
-		return Step{}, err
-	}
-	n.reused.results = results
-	n.stopIfDecided()
-	return Step{Event: Committed, Results: results}, nil
+	return Step{Event: Committed, Results: results}, err
 }
 
 // stopIfDecided ends a sender's Cancelling when the outcome of every entry is known.
@@ -281,7 +259,7 @@ func (n *Session) receiveFinished(msg []byte) (Step, error) {
 
 // receiveCancelled ends the session: what the receiver has not confirmed, it has not committed.
 func (n *Session) receiveCancelled(msg []byte) (Step, error) {
-	if err := DecodeCancelled(msg); err != nil {
+	if err := wire.DecodeEmpty(msg, wire.TypeCancelled); err != nil {
 		return Step{}, err
 	}
 	n.entries.unconfirmed = 0

@@ -41,7 +41,7 @@ type Step struct {
 // if its capacity is sufficient. A call that the state or its arguments do not allow returns dst with an *Error and
 // changes nothing; a failed session returns the error that it failed with.
 type Session struct {
-	machine   wire.Machine[State]
+	machine   machine
 	side      wire.Side
 	own       Hello
 	peer      Hello
@@ -86,7 +86,7 @@ func New(side wire.Side, version uint8, own Hello, limits wire.Limits) (*Session
 	own.Location = own.Location.within(limits.MaxMessage - MaxHello)
 	// A larger size would be negative as a file offset.
 	limits.MaxFileSize = min(limits.MaxFileSize, math.MaxInt64)
-	return &Session{machine: wire.NewMachine(limits, Idle, Failed), side: side, own: own}, nil
+	return &Session{machine: machine{Limits: limits, State: Idle, Failed: Failed}, side: side, own: own}, nil
 }
 
 // State returns the session's state.
@@ -94,9 +94,6 @@ func (n *Session) State() State { return n.machine.State }
 
 // Reached returns State, or of a failed session the state in which it failed.
 func (n *Session) Reached() State { return n.machine.Reached() }
-
-// Plan returns the plan; it is zero before Planned.
-func (n *Session) Plan() Plan { return n.plan }
 
 // Peer returns the peer's HELLO; it is zero before Planned.
 func (n *Session) Peer() Hello { return n.peer }
@@ -161,7 +158,7 @@ func (n *Session) Start() []byte {
 // what those functions would refuse.
 func (n *Session) Window(address uint64, descriptor []byte) ([]byte, error) {
 	w := Window{Address: address, Length: n.plan.WindowLength(), Descriptor: descriptor}
-	return n.send(nil, AppendWindow(nil, w), func() error { return n.openWindow(w) })
+	return n.send(nil, wire.Encode(nil, wire.TypeWindow, &w, (*Window).fields), func() error { return n.openWindow(w) })
 }
 
 // Beat is called on either side after Planned and appends the HEARTBEAT to send. It fails with ErrMalformed for less

@@ -19,19 +19,14 @@ const (
 )
 
 var stateNames = []string{
-	Idle:         "idle",
-	AwaitHello:   "await-hello",
-	Ready:        "ready",
-	Transferring: "transferring",
-	Finishing:    "finishing",
-	Cancelling:   "cancelling",
-	Done:         "done",
-	Failed:       "failed",
-	HandedOver:   "handed-over",
+	Idle: "idle", AwaitHello: "await-hello", Ready: "ready", Transferring: "transferring", Finishing: "finishing",
+	Cancelling: "cancelling", Done: "done", Failed: "failed", HandedOver: "handed-over",
 }
 
 // String returns the state's name in docs/PROTOCOL.md.
 func (s State) String() string { return wire.NameOf(stateNames, s, "state") }
+
+type machine = wire.Machine[State]
 
 // Event is the meaning of a received message for the caller.
 type Event int

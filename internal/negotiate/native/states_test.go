@@ -39,9 +39,9 @@ type nativeRole struct {
 type gridCourse int
 
 const (
-	gridFile gridCourse = iota
-	gridPacked
-	gridTree
+	gridFile   gridCourse = 0
+	gridPacked gridCourse = 1
+	gridTree   gridCourse = 2
 )
 
 // String returns the name of the table.
@@ -97,10 +97,10 @@ var nativeRoles = []nativeRole{
 type author int
 
 const (
-	byHost author = iota
-	bySender
-	byReceiver
-	byBoth
+	byHost     author = 0
+	bySender   author = 1
+	byReceiver author = 2
+	byBoth     author = 3
 )
 
 // gridStep is how a situation is reached: from another one, by a message.

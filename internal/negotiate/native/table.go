@@ -1,20 +1,18 @@
 package native
 
-import (
-	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
-)
+import "github.com/dma-copy/dma-copy/internal/negotiate/wire"
 
 // phase is how far an undecided entry has come. It says whose turn it is: no message about the entry can cross
 // another, except for the receiver's FAILURE.
 type phase uint8
 
 const (
-	decided    phase = iota
-	unanswered       // announced; the receiver answers, or commits what is not a file
-	needed           // the sender sends METADATA, and either CHUNKS and END or a PACK
-	asked            // the sender sends SUM
-	summed           // the receiver answers again
-	ended            // END or PACK was sent; the receiver commits
+	decided    phase = 0
+	unanswered phase = 1 // announced; the receiver answers, or commits what is not a file
+	needed     phase = 2 // the sender sends METADATA, and either CHUNKS and END or a PACK
+	asked      phase = 3 // the sender sends SUM
+	summed     phase = 4 // the receiver answers again
+	ended      phase = 5 // END or PACK was sent; the receiver commits
 )
 
 // openEntry is an entry in the table.
@@ -156,4 +154,45 @@ func (t *entryTable) failLate(number uint32) bool {
 	t.directories--
 	t.counts.Failed++
 	return true
+}
+
+// slot is one slot of the window.
+type slot struct {
+	inFlight bool // announced and not acknowledged yet
+	marked   bool // named by the list that is being checked
+	packed   bool // has a pack; otherwise a record
+	entry    uint32
+	length   uint64 // bytes of the record
+	first    uint16 // with packed: place in the entry table of the first file
+}
+
+// slotTable tracks which slots are in flight. Both sides keep the same table.
+type slotTable struct {
+	slots        []slot
+	outstanding  int    // number of slots in flight
+	acknowledged uint64 // how often slots were acknowledged
+}
+
+func newSlotTable(depth uint32) slotTable { return slotTable{slots: make([]slot, depth)} }
+
+// vacant returns a slot for a new record or pack.
+func (t *slotTable) vacant(message wire.Type, number uint32) (*slot, error) {
+	if uint64(number) >= uint64(len(t.slots)) {
+		return nil, wire.Malformed(message, "slot %d of %d", number, len(t.slots))
+	}
+	if t.slots[number].inFlight {
+		return nil, wire.WrongTurn(message, "a slot in flight")
+	}
+	return &t.slots[number], nil
+}
+
+// inFlight returns a slot that may be acknowledged.
+func (t *slotTable) inFlight(number uint32) (*slot, error) {
+	if uint64(number) >= uint64(len(t.slots)) {
+		return nil, wire.Malformed(wire.TypeAcks, "slot %d of %d", number, len(t.slots))
+	}
+	if s := &t.slots[number]; s.inFlight && !s.marked {
+		return s, nil
+	}
+	return nil, wire.WrongTurn(wire.TypeAcks, "an acknowledgement for a slot not in flight")
 }

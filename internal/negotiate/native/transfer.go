@@ -1,6 +1,9 @@
 package native
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
@@ -11,12 +14,6 @@ type Counts struct {
 	Unchanged uint32 // the receiver had them
 	Failed    uint32
 }
-
-// AppendTransfer appends a TRANSFER: a transfer begins.
-func AppendTransfer(dst []byte) []byte { return wire.AppendEmpty(dst, wire.TypeTransfer) }
-
-// DecodeTransfer decodes a TRANSFER. It fails with ErrMalformed.
-func DecodeTransfer(msg []byte) error { return wire.DecodeEmpty(msg, wire.TypeTransfer) }
 
 // AppendFinish appends a FINISH: total entries were announced. missing is the number of further ones that the sender
 // could not announce. transport is as for AppendFinished.
@@ -87,4 +84,84 @@ func printableTransport(name string) string {
 		}
 	}
 	return string(octets)
+}
+
+// Beat is the content of a HEARTBEAT: how far this side's own work has come, which the peer cannot see.
+type Beat struct {
+	Phase uint32 // what the side is doing, at most MaxPhase; its own numbers, which never decrease
+	Work  uint64 // bytes done in this phase; never decreases within a phase
+}
+
+// follow makes b the next beat of the same side, if that may follow.
+func (b *Beat) follow(next Beat) error {
+	ahead := next.Phase > b.Phase || next.Phase == b.Phase && next.Work >= b.Work
+	if !ahead || next.Phase > MaxPhase {
+		return wire.Malformed(wire.TypeHeartbeat, "%d bytes of work in phase %d, after %d in phase %d",
+			next.Work, next.Phase, b.Work, b.Phase)
+	}
+	*b = next
+	return nil
+}
+
+// AppendBeat appends a HEARTBEAT.
+func AppendBeat(dst []byte, b Beat) []byte {
+	c := wire.Sending(dst, wire.TypeHeartbeat)
+	b.fields(&c)
+	return c.Bytes()
+}
+
+// DecodeBeat decodes a HEARTBEAT. It fails with ErrMalformed.
+func DecodeBeat(msg []byte) (b Beat, err error) {
+	c := wire.Receiving(msg, wire.TypeHeartbeat)
+	b.fields(&c)
+	return b, c.End()
+}
+
+func (b *Beat) fields(c *wire.Codec) {
+	wire.Integer(c, &b.Phase)
+	wire.Integer(c, &b.Work)
+}
+
+const abortSize = 12 // without the text
+
+// PeerAborted is the peer's ABORT.
+type PeerAborted struct {
+	Code wire.AbortCode // one of the constants
+	Text string         // as received, at most MaxAbortText bytes; may contain any bytes
+}
+
+// Error quotes the text in ASCII, so that it cannot control a terminal or start a line in a log.
+func (a *PeerAborted) Error() string {
+	return fmt.Sprintf("the peer aborted with code %d: %s", a.Code, strconv.QuoteToASCII(a.Text))
+}
+
+// ExitCode returns the code with which the program ends.
+func (a *PeerAborted) ExitCode() int { return int(a.Code) }
+
+// Hint returns nothing: the text has the next step.
+func (a *PeerAborted) Hint() string { return "" }
+
+// AppendAbort appends an ABORT. It truncates text to MaxAbortText bytes and replaces invalid UTF-8.
+func AppendAbort(dst []byte, code wire.AbortCode, text string) []byte {
+	a := PeerAborted{code.Known(), wire.TruncateText(text, wire.MaxAbortText)}
+	return wire.Encode(dst, wire.TypeAbort, &a, (*PeerAborted).fields)
+}
+
+func (a *PeerAborted) fields(c wire.Codec) wire.Codec {
+	wire.Integer(&c, &a.Code)
+	c.Zeros(3)
+	text := wire.Length[uint16](&c, len(a.Text))
+	c.Zeros(2)
+	c.LimitedText(&a.Text, text, wire.MaxAbortText)
+	a.Code = a.Code.Known()
+	return c
+}
+
+// DecodeAbort decodes an ABORT. It fails with ErrMalformed.
+func DecodeAbort(msg []byte) (*PeerAborted, error) {
+	a, err := wire.Decode(msg, wire.TypeAbort, (*PeerAborted).fields)
+	if err != nil {
+		return nil, err
+	}
+	return &a, nil
 }

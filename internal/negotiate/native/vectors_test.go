@@ -276,11 +276,11 @@ func decodeNative(msg []byte, d wire.Digest) (any, error) {
 		}
 		return *reason, nil
 	case wire.TypeCancelled:
-		return wiretest.Decoded(cancelledMessage{}, DecodeCancelled(msg))
+		return wiretest.Decoded(cancelledMessage{}, wire.DecodeEmpty(msg, wire.TypeCancelled))
 	case wire.TypeTransfer:
-		return wiretest.Decoded(transferMessage{}, DecodeTransfer(msg))
+		return wiretest.Decoded(transferMessage{}, wire.DecodeEmpty(msg, wire.TypeTransfer))
 	case wire.TypeEntries:
-		return wiretest.Decoded(DecodeEntries(nil, msg))
+		return wiretest.Decoded(wire.DecodeList(nil, msg, wire.TypeEntries, entryFields))
 	case wire.TypeAnswers:
 		return wiretest.Decoded(DecodeAnswers(nil, msg))
 	case wire.TypeMetadata:
@@ -320,23 +320,29 @@ func decodeOutcome(msg []byte, d wire.Digest) (any, error) {
 	return nil, wire.Malformed(wire.TypeOf(msg), "no message of this protocol")
 }
 
+func encodeEntries(entries []wire.Entry) []byte {
+	return wire.EncodeList(nil, wire.TypeEntries, entries, entryFields)
+}
+
+func encodeWindow(w Window) []byte { return wire.Encode(nil, wire.TypeWindow, &w, (*Window).fields) }
+
 // encodeNative encodes what decodeNative returns.
 func encodeNative(value any, d wire.Digest) []byte {
 	switch v := value.(type) {
 	case Hello:
 		return AppendHello(nil, v)
 	case Window:
-		return AppendWindow(nil, v)
+		return encodeWindow(v)
 	case Beat:
 		return AppendBeat(nil, v)
 	case PeerAborted:
 		return AppendAbort(nil, v.Code, v.Text)
 	case cancelledMessage:
-		return AppendCancelled(nil)
+		return wire.AppendEmpty(nil, wire.TypeCancelled)
 	case transferMessage:
-		return AppendTransfer(nil)
+		return wire.AppendEmpty(nil, wire.TypeTransfer)
 	case []wire.Entry:
-		return AppendEntries(nil, v)
+		return encodeEntries(v)
 	case []Answer:
 		return AppendAnswers(nil, v)
 	case metadataMessage:

@@ -19,11 +19,6 @@ type Window struct {
 	// and PathTCP of AppendLanes, and on PathMessages and PathRMA of AppendWorkers.
 }
 
-// AppendWindow appends a WINDOW without checking it.
-func AppendWindow(dst []byte, w Window) []byte {
-	return wire.Encode(dst, wire.TypeWindow, &w, (*Window).fields)
-}
-
 // DecodeWindow decodes a WINDOW and copies its descriptor. It fails with ErrMalformed.
 func DecodeWindow(msg []byte) (Window, error) {
 	w, err := wire.Decode(msg, wire.TypeWindow, (*Window).fields)

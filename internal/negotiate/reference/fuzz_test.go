@@ -67,11 +67,11 @@ func FuzzSession(f *testing.F) {
 var fuzzLimits = wire.Limits{MaxMessage: 64, MaxFileSize: 4096}
 
 const (
-	fuzzStart = 240 + iota
-	fuzzExport
-	fuzzSucceed
-	fuzzGiveUp
-	fuzzDisconnect
+	fuzzStart      = 240
+	fuzzExport     = 241
+	fuzzSucceed    = 242
+	fuzzGiveUp     = 243
+	fuzzDisconnect = 244
 )
 
 func fuzzStep(t *testing.T, s *Session, script []byte) (rest []byte) {

@@ -6,8 +6,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// This file is the part of a Session that finds out whether both sides speak the native protocol.
-
 // offers reports whether this side prefers the native protocol.
 func (s *Session) offers() bool { return s.local.Native != nil }
 
@@ -74,8 +72,7 @@ func (s *Session) resume(export []byte) (Step, error) {
 		return s.failWithNotice(err)
 	}
 	if !s.hostDirection.FileInHost {
-		return s.failWithNotice(&wire.Error{Message: wire.TypeExport, Err: wire.ErrOutOfOrder,
-			Detail: "the host does not know the size of the file"})
+		return s.failWithNotice(wire.WrongTurn(wire.TypeExport, "the host does not know the size of the file"))
 	}
 	agreed, err := s.agree(s.hostDirection, nil)
 	if err != nil {

@@ -56,7 +56,7 @@ type Step struct {
 // report what happened on this side. A call that the state does not allow returns ErrOutOfOrder and changes nothing;
 // a failed session returns the error that it failed with.
 type Session struct {
-	machine       wire.Machine[State]
+	machine       machine
 	side          wire.Side
 	local         Local
 	agreement     Agreement
@@ -68,7 +68,7 @@ type Session struct {
 func New(side wire.Side, local Local, limits wire.Limits) *Session {
 	// A larger size would be negative as a file offset.
 	limits.MaxFileSize = min(limits.MaxFileSize, math.MaxInt64)
-	return &Session{machine: wire.NewMachine(limits, Idle, Failed), side: side, local: local}
+	return &Session{machine: machine{Limits: limits, State: Idle, Failed: Failed}, side: side, local: local}
 }
 
 // State returns the session's state.
@@ -127,7 +127,7 @@ func (s *Session) Receive(msg []byte) (Step, error) {
 	}
 	handle, expected := transitions[transition{s.side, s.machine.State, message.Type()}]
 	if !expected {
-		return s.failWithNotice(&wire.Error{Message: message.Type(), Err: wire.ErrOutOfOrder})
+		return s.failWithNotice(wire.OutOfOrder(message.Type()))
 	}
 	return handle(s, message)
 }
@@ -229,7 +229,7 @@ func (s *Session) ignoreSuccess(Message) (Step, error) { return Step{}, nil }
 // Finish(false).
 func (s *Session) Export(address uint64, descriptor []byte) ([]byte, error) {
 	if s.side != wire.Host || s.machine.State != AwaitExport {
-		return nil, s.machine.Refuse(&wire.Error{Message: wire.TypeExport, Err: wire.ErrOutOfOrder})
+		return nil, s.machine.Refuse(wire.OutOfOrder(wire.TypeExport))
 	}
 	if len(descriptor) == 0 {
 		return nil, s.machine.Refuse(wire.Malformed(wire.TypeExport, "the descriptor is empty"))
@@ -262,7 +262,7 @@ func (s *Session) Finish(success bool) ([]byte, error) {
 	case s.side == wire.Host && s.machine.State == Done:
 		return nil, nil
 	}
-	return nil, s.machine.Refuse(&wire.Error{Message: wire.TypeStatus, Err: wire.ErrOutOfOrder})
+	return nil, s.machine.Refuse(wire.OutOfOrder(wire.TypeStatus))
 }
 
 // Disconnected reports the end of the connection. It returns nil if the transfer was complete, otherwise ErrPeerLost
@@ -289,7 +289,7 @@ func (s *Session) direction() Direction {
 }
 
 // peerListens reports whether the peer still receives messages: the host until the DPU's STATUS(1), the DPU until the
-// disconnect. After ToNative the peer expects messages of the Session.
+// disconnect. After ToNative the peer expects messages of the native session.
 func (s *Session) peerListens() bool {
 	if s.machine.State == Failed || s.machine.State == HandedOver {
 		return false

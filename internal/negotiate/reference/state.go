@@ -19,19 +19,15 @@ const (
 )
 
 var stateNames = []string{
-	Idle:            "idle",
-	AwaitDirection:  "await-direction",
-	AwaitExport:     "await-export",
-	Copying:         "copying",
-	AwaitStatus:     "await-status",
-	AwaitDisconnect: "await-disconnect",
-	Done:            "done",
-	Failed:          "failed",
-	HandedOver:      "handed-over",
+	Idle: "idle", AwaitDirection: "await-direction", AwaitExport: "await-export", Copying: "copying",
+	AwaitStatus: "await-status", AwaitDisconnect: "await-disconnect", Done: "done", Failed: "failed",
+	HandedOver: "handed-over",
 }
 
 // String returns the state's name in docs/PROTOCOL.md.
 func (s State) String() string { return wire.NameOf(stateNames, s, "state") }
+
+type machine = wire.Machine[State]
 
 // Event is the meaning of a received message for the caller.
 type Event int

@@ -114,7 +114,7 @@ func TestServiceItemsAtTheirBoundaries(t *testing.T) {
 			if used != 0 || !errors.Is(err, wire.ErrTooLarge) || !strings.Contains(err.Error(), c.limit) {
 				t.Errorf("sent %d items more, %v", used, err)
 			}
-			_, err = l.ends[Daemon].Receive(AppendItems(nil, items[c.fit:]))
+			_, err = l.ends[Daemon].Receive(encodeItems(items[c.fit:]))
 			if !errors.Is(err, wire.ErrTooLarge) || !strings.Contains(err.Error(), c.limit) {
 				t.Errorf("received one item more, %v", err)
 			}
@@ -169,7 +169,7 @@ func TestServiceMessagesFitTheChannel(t *testing.T) {
 	told := with(pushRequest, strings.Repeat("n", room-20))
 	told.Local = "/a/long/path/at/the/command"
 	msg, err := command.Copy(nil, told)
-	got, decodeErr := DecodeCopy(msg)
+	got, decodeErr := wire.Decode(msg, wire.TypeCopy, (*CopyRequest).fields)
 	if err != nil || decodeErr != nil || got.Local != "...th/at/the/command" || len(msg) != MaxGreeting {
 		t.Errorf("told %q in %d bytes: %v", got.Local, len(msg), errors.Join(err, decodeErr))
 	}
@@ -248,7 +248,7 @@ func TestServiceAnswersFitTheChannel(t *testing.T) {
 func TestServiceRemovalsFitTheChannel(t *testing.T) {
 	l := narrow(t)
 	paths := strings.Split(strings.Repeat("a", 60), "")
-	request := AppendRemove(nil, RemoveRequest{Place: Place{Share: "a"}, Paths: paths})
+	request := encodeRemove(RemoveRequest{Place: Place{Share: "a"}, Paths: paths})
 	if len(request) > MaxGreeting {
 		t.Fatalf("%d bytes", len(request))
 	}
@@ -272,7 +272,8 @@ func TestServiceRemovalsFitTheChannel(t *testing.T) {
 func TestServiceRemovalTexts(t *testing.T) {
 	results := []Removal{{wire.AbortTarget, strings.Repeat("é", 100)}, {wire.AbortTarget, "gone"}, {},
 		{wire.AbortTarget, "abcdef"}}
-	got, err := DecodeRemoved(nil, AppendRemoved(nil, results, wire.ListSize+4*removedSize+128+4+3))
+	got, err := wire.DecodeList(
+		nil, AppendRemoved(nil, results, wire.ListSize+4*removedSize+128+4+3), wire.TypeRemoved, (*Removal).fields)
 	want := []Removal{{wire.AbortTarget, strings.Repeat("é", 64)}, {wire.AbortTarget, "gone"}, {}, {wire.AbortTarget,
 		"abc"}}
 	if err != nil || !reflect.DeepEqual(got, want) {

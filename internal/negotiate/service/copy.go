@@ -52,16 +52,6 @@ func (i Item) check() error {
 	return nil
 }
 
-// AppendItems appends an ITEMS without checking it.
-func AppendItems(dst []byte, items []Item) []byte {
-	return wire.EncodeList(dst, wire.TypeItems, items, (*Item).fields)
-}
-
-// DecodeItems appends the items of an ITEMS to dst. It fails with ErrMalformed and returns dst unchanged.
-func DecodeItems(dst []Item, msg []byte) ([]Item, error) {
-	return wire.DecodeList(dst, msg, wire.TypeItems, (*Item).fields)
-}
-
 func (i *Item) fields(c wire.Codec) wire.Codec {
 	wire.Integer(&c, &i.Kind)
 	c.Zeros(1)
@@ -215,11 +205,6 @@ func AppendCopy(dst []byte, r CopyRequest) []byte {
 	return wire.Encode(dst, wire.TypeCopy, &r, (*CopyRequest).fields)
 }
 
-// DecodeCopy decodes a COPY and checks all its values. It fails with ErrMalformed.
-func DecodeCopy(msg []byte) (CopyRequest, error) {
-	return wire.Decode(msg, wire.TypeCopy, (*CopyRequest).fields)
-}
-
 func (r *CopyRequest) fields(c wire.Codec) wire.Codec {
 	wire.Integer(&c, &r.Flags)
 	wire.Integer(&c, &r.Direction)
@@ -290,17 +275,6 @@ type Accepted struct {
 	Path string   // of the source or the target, below the share
 
 	Unfinished bool // pull: a copy into the directory is running, or was interrupted
-}
-
-// AppendAccepted appends an ACCEPTED without checking it.
-func AppendAccepted(dst []byte, a Accepted) []byte {
-	return wire.Encode(dst, wire.TypeAccepted, &a, (*Accepted).fields)
-}
-
-// DecodeAccepted decodes an ACCEPTED. It checks everything that does not depend on the COPY. It fails with
-// ErrMalformed.
-func DecodeAccepted(msg []byte) (Accepted, error) {
-	return wire.Decode(msg, wire.TypeAccepted, (*Accepted).fields)
 }
 
 func (a *Accepted) fields(c wire.Codec) wire.Codec {

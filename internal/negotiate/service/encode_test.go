@@ -1,8 +1,6 @@
 package service
 
-import (
-	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
-)
+import "github.com/dma-copy/dma-copy/internal/negotiate/wire"
 
 // Sizes of messages and of their parts, in bytes.
 const (
@@ -21,3 +19,27 @@ func encodeListed(entries []Listed) []byte {
 func encodeListEnd(e ListEnd) []byte { return appendListEnd(nil, e, wire.MaxAbortText) }
 
 func encodeRefused(r Refusal) []byte { return appendRefused(nil, r, wire.MaxAbortText) }
+
+func encodeAccepted(a Accepted) []byte {
+	return wire.Encode(nil, wire.TypeAccepted, &a, (*Accepted).fields)
+}
+
+func encodeMakeDir(m MakeDirRequest) []byte {
+	return wire.Encode(nil, wire.TypeMakeDir, &m, (*MakeDirRequest).fields)
+}
+
+func encodeMeasure(m MeasureRequest) []byte {
+	return wire.Encode(nil, wire.TypeMeasure, &m, (*MeasureRequest).fields)
+}
+
+func encodeItems(items []Item) []byte {
+	return wire.EncodeList(nil, wire.TypeItems, items, (*Item).fields)
+}
+
+func encodeRemove(r RemoveRequest) []byte {
+	c := codecOfRemove(nil, r)
+	for i := range r.Paths {
+		c = removePathFields(&r.Paths[i], c)
+	}
+	return c.Bytes()
+}

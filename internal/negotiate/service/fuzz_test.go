@@ -100,10 +100,10 @@ func FuzzServiceSession(f *testing.F) {
 }
 
 const (
-	serviceFuzzStart = 240 + iota
-	serviceFuzzCall
-	serviceFuzzDisconnect
-	serviceFuzzLimit = 239
+	serviceFuzzStart      = 240
+	serviceFuzzCall       = 241
+	serviceFuzzDisconnect = 242
+	serviceFuzzLimit      = 239
 )
 
 func playService(t *testing.T, role Role, script []byte) *Session {
@@ -246,19 +246,19 @@ func serviceScript(role Role) []byte {
 	says(Daemon, AppendPong(nil, Ping{Payload: []byte{1}}))
 	says(Command, AppendPing(nil, Ping{Number: 1, Kind: PingText, Payload: []byte("hello")}))
 	says(Daemon, encodeRefused(Refusal{Code: wire.AbortLimit, Text: "no"}))
-	says(Command, AppendItems(nil, []Item{{ItemExclude, "*.o"}, {ItemInclude, "a"}}))
+	says(Command, encodeItems([]Item{{ItemExclude, "*.o"}, {ItemInclude, "a"}}))
 	says(Command, AppendCopy(nil, pullRequest))
 	says(Daemon, AppendWorking(nil, 1))
-	says(Daemon, AppendAccepted(nil, pullAccepted))
+	says(Daemon, encodeAccepted(pullAccepted))
 	says(Command, nativeMessages[0])
 	says(Daemon, nativeMessages[0])
-	says(Daemon, AppendClose(nil))
+	says(Daemon, wire.AppendEmpty(nil, wire.TypeClose))
 	says(Command, nativeMessages[0])
-	says(Command, AppendClose(nil))
+	says(Command, wire.AppendEmpty(nil, wire.TypeClose))
 	says(Command, AppendList(nil, ListRequest{ListRecursive, inbox}))
 	says(Daemon, encodeListed(listedRoot(listedAt(1, wire.EntryDirectory, "a"), listedAt(2, wire.EntryFile, "b"))))
 	says(Daemon, encodeListEnd(ListEnd{Count: 3}))
-	says(Command, AppendRemove(nil, removeRequest))
+	says(Command, encodeRemove(removeRequest))
 	says(Daemon, AppendRemoved(nil, []Removal{{}, {wire.AbortTarget, "not empty"}}, serviceLimit))
 	return append(script, serviceFuzzDisconnect)
 }

@@ -45,12 +45,6 @@ func AppendGreeting(dst []byte, g Greeting) []byte {
 	return wire.Encode(dst, wire.TypeGreeting, &g, (*Greeting).fields)
 }
 
-// DecodeGreeting decodes a GREETING of the service, of a version that this package speaks. It fails with
-// ErrMalformed.
-func DecodeGreeting(msg []byte) (Greeting, error) {
-	return wire.Decode(msg, wire.TypeGreeting, (*Greeting).fields)
-}
-
 func (g *Greeting) fields(c wire.Codec) wire.Codec {
 	versionFields(&c, &g.Versions)
 	wire.Integer(&c, &g.Version)
@@ -139,12 +133,6 @@ func (r *Refusal) fields(c wire.Codec) wire.Codec {
 	r.Code = r.Code.Known()
 	return c
 }
-
-// AppendClose appends a CLOSE: the native session of its sender has ended.
-func AppendClose(dst []byte) []byte { return wire.AppendEmpty(dst, wire.TypeClose) }
-
-// DecodeClose decodes a CLOSE. It fails with ErrMalformed.
-func DecodeClose(msg []byte) error { return wire.DecodeEmpty(msg, wire.TypeClose) }
 
 // AppendWorking appends a WORKING. ahead is the number of requests that the daemon serves first; 0: it serves this one.
 func AppendWorking(dst []byte, ahead uint32) []byte {

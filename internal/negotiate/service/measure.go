@@ -1,8 +1,6 @@
 package service
 
-import (
-	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
-)
+import "github.com/dma-copy/dma-copy/internal/negotiate/wire"
 
 // measureVersion is the first version of the service protocol that has MEASURE.
 const measureVersion = 2
@@ -18,16 +16,6 @@ type MeasureRequest struct {
 	Chunk     uint32    // bytes, MinChunk to MaxChunk; the daemon may use less
 	Depth     uint32    // chunks in flight, 1 to MaxDepth; the daemon may use fewer
 	Size      uint64    // bytes to be copied, 1 to MaxSize
-}
-
-// AppendMeasure appends a MEASURE without checking it.
-func AppendMeasure(dst []byte, m MeasureRequest) []byte {
-	return wire.Encode(dst, wire.TypeMeasure, &m, (*MeasureRequest).fields)
-}
-
-// DecodeMeasure decodes a MEASURE. It fails with ErrMalformed.
-func DecodeMeasure(msg []byte) (MeasureRequest, error) {
-	return wire.Decode(msg, wire.TypeMeasure, (*MeasureRequest).fields)
 }
 
 func (m *MeasureRequest) fields(c wire.Codec) wire.Codec {
@@ -64,7 +52,8 @@ func (s *Session) Measures() bool { return s.Version() >= measureVersion }
 // Measure appends a MEASURE, which the daemon answers as a COPY. It is called on the command in Ready. It fails with
 // ErrMalformed, and with ErrOutOfOrder also if the version of the session has no MEASURE.
 func (s *Session) Measure(dst []byte, m MeasureRequest) ([]byte, error) {
-	return s.send(dst, AppendMeasure(dst, m), func() error { return s.beginMeasure(m) })
+	msg := wire.Encode(dst, wire.TypeMeasure, &m, (*MeasureRequest).fields)
+	return s.send(dst, msg, func() error { return s.beginMeasure(m) })
 }
 
 func (s *Session) beginMeasure(m MeasureRequest) error {
@@ -79,9 +68,6 @@ func (s *Session) beginMeasure(m MeasureRequest) error {
 }
 
 func (s *Session) receiveMeasure(msg []byte) (Step, error) {
-	m, err := DecodeMeasure(msg)
-	if err == nil {
-		err = s.beginMeasure(m)
-	}
+	m, err := receive(msg, wire.TypeMeasure, (*MeasureRequest).fields, s.beginMeasure)
 	return Step{Event: MeasureRequested, Measure: m}, err
 }

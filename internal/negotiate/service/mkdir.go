@@ -1,23 +1,11 @@
 package service
 
-import (
-	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
-)
+import "github.com/dma-copy/dma-copy/internal/negotiate/wire"
 
 // MakeDirRequest is the content of a MKDIR: a directory to create below a share.
 type MakeDirRequest struct {
 	Place   Place // with a path
 	Parents bool  // directories above it that are missing are created, too, and it may exist already
-}
-
-// AppendMakeDir appends a MKDIR without checking it.
-func AppendMakeDir(dst []byte, m MakeDirRequest) []byte {
-	return wire.Encode(dst, wire.TypeMakeDir, &m, (*MakeDirRequest).fields)
-}
-
-// DecodeMakeDir decodes a MKDIR. It fails with ErrMalformed.
-func DecodeMakeDir(msg []byte) (MakeDirRequest, error) {
-	return wire.Decode(msg, wire.TypeMakeDir, (*MakeDirRequest).fields)
 }
 
 func (m *MakeDirRequest) fields(c wire.Codec) wire.Codec {
@@ -36,16 +24,11 @@ func (m MakeDirRequest) check() error {
 	return m.Place.check(wire.TypeMakeDir)
 }
 
-// AppendMade appends a MADE.
-func AppendMade(dst []byte) []byte { return wire.AppendEmpty(dst, wire.TypeMade) }
-
-// DecodeMade decodes a MADE. It fails with ErrMalformed.
-func DecodeMade(msg []byte) error { return wire.DecodeEmpty(msg, wire.TypeMade) }
-
 // MakeDir appends a MKDIR. It is called on the command in Ready. It fails with ErrMalformed, ErrTooLarge or
 // ErrOutOfOrder.
 func (s *Session) MakeDir(dst []byte, m MakeDirRequest) ([]byte, error) {
-	return s.send(dst, AppendMakeDir(dst, m), func() error { return s.beginMakeDir(m) })
+	msg := wire.Encode(dst, wire.TypeMakeDir, &m, (*MakeDirRequest).fields)
+	return s.send(dst, msg, func() error { return s.beginMakeDir(m) })
 }
 
 func (s *Session) beginMakeDir(m MakeDirRequest) error {
@@ -58,22 +41,19 @@ func (s *Session) beginMakeDir(m MakeDirRequest) error {
 
 // Made appends a MADE. It is called on the daemon after MakeDirRequested. It fails with ErrOutOfOrder.
 func (s *Session) Made(dst []byte) ([]byte, error) {
-	return s.send(dst, AppendMade(dst), func() error {
+	return s.send(dst, wire.AppendEmpty(dst, wire.TypeMade), func() error {
 		s.machine.State = Ready
 		return nil
 	})
 }
 
 func (s *Session) receiveMakeDir(msg []byte) (Step, error) {
-	m, err := DecodeMakeDir(msg)
-	if err == nil {
-		err = s.beginMakeDir(m)
-	}
+	m, err := receive(msg, wire.TypeMakeDir, (*MakeDirRequest).fields, s.beginMakeDir)
 	return Step{Event: MakeDirRequested, MakeDir: m}, err
 }
 
 func (s *Session) receiveMade(msg []byte) (Step, error) {
-	if err := DecodeMade(msg); err != nil {
+	if err := wire.DecodeEmpty(msg, wire.TypeMade); err != nil {
 		return Step{}, err
 	}
 	s.machine.State = Ready

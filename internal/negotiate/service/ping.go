@@ -57,11 +57,6 @@ func DecodePing(msg []byte) (Ping, error) {
 	return decodePing(msg, wire.TypePing)
 }
 
-// DecodePong decodes a PONG of the service. Its payload is part of msg. It fails with ErrMalformed.
-func DecodePong(msg []byte) (Ping, error) {
-	return decodePing(msg, wire.TypePong)
-}
-
 func appendPing(dst []byte, t wire.Type, p Ping) []byte {
 	c := wire.Sending(dst, t)
 	p.fields(&c)

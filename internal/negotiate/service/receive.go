@@ -6,8 +6,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// This file handles the peer's messages in a Session.
-
 // Receive processes one message of the peer and retains no reference to it. After an error the session has failed; the
 // Reply tells the command why, with the code that Refusal has. A daemon that has ended the session ignores everything.
 // Receive does not allocate for messages of the native session, CLOSE, PING, PONG and WORKING.
@@ -34,10 +32,18 @@ func (s *Session) dispatch(t wire.Type, msg []byte) (Step, error) {
 	if r := ruleOf(s.role.Other(), t); r.received.Has(s.machine.State) {
 		return r.handle(s, msg)
 	}
-	if !t.Known() {
-		return Step{}, wire.Malformed(t, "unknown type, in %d bytes", len(msg))
+	return Step{}, wire.Unexpected(t, len(msg))
+}
+
+// receive decodes a message, and lets it take effect.
+func receive[T any](
+	msg []byte, t wire.Type, fields func(*T, wire.Codec) wire.Codec, effect func(T) error,
+) (T, error) {
+	received, err := wire.Decode(msg, t, fields)
+	if err == nil {
+		err = effect(received)
 	}
-	return Step{}, wire.OutOfOrder(t)
+	return received, err
 }
 
 // failWithNotice ends the session. The command has no message for that: it disconnects.
@@ -99,7 +105,7 @@ func (s *Session) decodeGreeting(msg []byte) (Greeting, error) {
 	if _, ok := s.own.Versions.Common(versions); !ok {
 		return Greeting{}, noCommonVersion(s.role, s.own.Versions, versions)
 	}
-	return DecodeGreeting(msg)
+	return wire.Decode(msg, wire.TypeGreeting, (*Greeting).fields)
 }
 
 func (s *Session) receiveRefused(msg []byte) (Step, error) {
@@ -117,7 +123,7 @@ func (s *Session) receiveRefused(msg []byte) (Step, error) {
 }
 
 func (s *Session) receiveItems(msg []byte) (Step, error) {
-	items, err := DecodeItems(s.reused.items[:0], msg)
+	items, err := wire.DecodeList(s.reused.items[:0], msg, wire.TypeItems, (*Item).fields)
 	s.reused.items = items
 	for i := range items {
 		if err := s.items.add(&items[i]); err != nil {
@@ -132,23 +138,17 @@ func (s *Session) receiveItems(msg []byte) (Step, error) {
 }
 
 func (s *Session) receiveCopy(msg []byte) (Step, error) {
-	c, err := DecodeCopy(msg)
-	if err == nil {
-		err = s.beginCopy(c)
-	}
+	c, err := receive(msg, wire.TypeCopy, (*CopyRequest).fields, s.beginCopy)
 	return Step{Event: CopyRequested, Copy: c}, err
 }
 
 func (s *Session) receiveAccepted(msg []byte) (Step, error) {
-	a, err := DecodeAccepted(msg)
-	if err == nil {
-		err = s.accept(a)
-	}
+	a, err := receive(msg, wire.TypeAccepted, (*Accepted).fields, s.accept)
 	return Step{Event: CopyAccepted, Accepted: a}, err
 }
 
 func (s *Session) receiveClose(msg []byte) (Step, error) {
-	err := DecodeClose(msg)
+	err := wire.DecodeEmpty(msg, wire.TypeClose)
 	if err == nil {
 		err = s.close(PeerClosing, Closing)
 	}
@@ -156,15 +156,12 @@ func (s *Session) receiveClose(msg []byte) (Step, error) {
 }
 
 func (s *Session) receiveList(msg []byte) (Step, error) {
-	l, err := DecodeList(msg)
-	if err == nil {
-		err = s.beginList(l)
-	}
+	l, err := receive(msg, wire.TypeList, (*ListRequest).fields, s.beginList)
 	return Step{Event: ListRequested, List: l}, err
 }
 
 func (s *Session) receiveListed(msg []byte) (Step, error) {
-	entries, err := DecodeListed(s.reused.listed[:0], msg)
+	entries, err := wire.DecodeList(s.reused.listed[:0], msg, wire.TypeListed, (*Listed).fields)
 	s.reused.listed = entries
 	for i := range entries {
 		if err := s.list.add(&entries[i]); err != nil {
@@ -175,10 +172,7 @@ func (s *Session) receiveListed(msg []byte) (Step, error) {
 }
 
 func (s *Session) receiveListEnd(msg []byte) (Step, error) {
-	end, err := DecodeListEnd(msg)
-	if err == nil {
-		err = s.endList(end)
-	}
+	end, err := receive(msg, wire.TypeListEnd, (*ListEnd).fields, s.endList)
 	return Step{Event: PeerListEnd, ListEnd: end}, err
 }
 
@@ -195,7 +189,7 @@ func (s *Session) receiveRemove(msg []byte) (Step, error) {
 }
 
 func (s *Session) receiveRemoved(msg []byte) (Step, error) {
-	results, err := DecodeRemoved(s.reused.removed[:0], msg)
+	results, err := wire.DecodeList(s.reused.removed[:0], msg, wire.TypeRemoved, (*Removal).fields)
 	if err == nil {
 		err = s.endRemoval(results)
 	}
@@ -216,7 +210,7 @@ func (s *Session) receivePing(msg []byte) (Step, error) {
 }
 
 func (s *Session) receivePong(msg []byte) (Step, error) {
-	p, err := DecodePong(msg)
+	p, err := decodePing(msg, wire.TypePong)
 	if err == nil {
 		err = s.checkPong(p)
 	}

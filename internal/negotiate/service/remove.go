@@ -1,8 +1,6 @@
 package service
 
-import (
-	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
-)
+import "github.com/dma-copy/dma-copy/internal/negotiate/wire"
 
 const (
 	removedSize = 4 // of a result, without its text
@@ -22,15 +20,6 @@ type RemoveRequest struct {
 	Files bool     // a directory is not removed, and a path at which nothing is has the code AbortSource
 	Aside bool     // files, symlinks and full directories are renamed like backups; not with Files
 	Paths []string // below Place, none of them empty; removed in this order
-}
-
-// AppendRemove appends a REMOVE without checking it.
-func AppendRemove(dst []byte, r RemoveRequest) []byte {
-	c := codecOfRemove(dst, r)
-	for i := range r.Paths {
-		c = removePathFields(&r.Paths[i], c)
-	}
-	return c.Bytes()
 }
 
 // codecOfRemove returns the codec of a REMOVE whose paths follow.
@@ -99,11 +88,6 @@ func AppendRemoved(dst []byte, results []Removal, limit int) []byte {
 		c = r.fields(c)
 	}
 	return c.Bytes()
-}
-
-// DecodeRemoved appends the results of a REMOVED to dst. It fails with ErrMalformed and returns dst unchanged.
-func DecodeRemoved(dst []Removal, msg []byte) ([]Removal, error) {
-	return wire.DecodeList(dst, msg, wire.TypeRemoved, (*Removal).fields)
 }
 
 func (r *Removal) fields(c wire.Codec) wire.Codec {

@@ -26,25 +26,17 @@ type Role uint8
 
 // The roles. Either may be on the host or on the DPU.
 const (
-	Command Role = iota // push, pull, sync, ls, ping: makes requests
-	Daemon              // serve: serves them
+	Command Role = 0 // push, pull, sync, ls, ping: makes requests
+	Daemon  Role = 1 // serve: serves them
 )
 
+var roleNames = []string{Command: "command", Daemon: "daemon"}
+
 // String returns "command" or "daemon".
-func (r Role) String() string {
-	if r == Command {
-		return "command"
-	}
-	return "daemon"
-}
+func (r Role) String() string { return wire.NameOf(roleNames, r, "role") }
 
 // Other returns the peer's role.
-func (r Role) Other() Role {
-	if r == Command {
-		return Daemon
-	}
-	return Command
-}
+func (r Role) Other() Role { return Command + Daemon - r }
 
 // Step is the result of a received message. Its slices are valid until the next call of Receive; its strings
 // stay valid.
@@ -82,7 +74,7 @@ type Step struct {
 // A Session keeps the payload of one PING, the elements of the last list that it received, in at most 12 times the
 // bytes of a message, and about 12 KiB for the path of the last entry of a list.
 type Session struct {
-	machine wire.Machine[State]
+	machine machine
 	role    Role
 	own     Greeting
 	peer    Greeting
@@ -127,7 +119,7 @@ func New(role Role, own Greeting, limits wire.Limits) (*Session, error) {
 		return nil, wire.TooLarge(wire.TypeGreeting, "the message may have", MaxGreeting,
 			uint64(max(0, limits.MaxMessage)))
 	}
-	return &Session{machine: wire.NewMachine(limits, Idle, Failed), role: role, own: own}, nil
+	return &Session{machine: machine{Limits: limits, State: Idle, Failed: Failed}, role: role, own: own}, nil
 }
 
 // State returns the session's state.
@@ -209,7 +201,7 @@ func (s *Session) beginCopy(c CopyRequest) error {
 // Accept appends an ACCEPTED. It is called on the daemon after CopyRequested; the native session of the copy begins. It
 // fails with ErrMalformed, ErrTooLarge or ErrOutOfOrder.
 func (s *Session) Accept(dst []byte, a Accepted) ([]byte, error) {
-	return s.send(dst, AppendAccepted(dst, a), func() error { return s.accept(a) })
+	return s.send(dst, wire.Encode(dst, wire.TypeAccepted, &a, (*Accepted).fields), func() error { return s.accept(a) })
 }
 
 func (s *Session) accept(a Accepted) error {
@@ -245,7 +237,7 @@ func (s *Session) appendRefused(dst []byte, r Refusal) []byte {
 // Close appends a CLOSE. Each side calls it once in a copy, when its native session has ended. The copy has ended when
 // both sides have, and the state is Ready. It fails with ErrOutOfOrder.
 func (s *Session) Close(dst []byte) ([]byte, error) {
-	return s.send(dst, AppendClose(dst), func() error { return s.close(Closing, PeerClosing) })
+	return s.send(dst, wire.AppendEmpty(dst, wire.TypeClose), func() error { return s.close(Closing, PeerClosing) })
 }
 
 // close is the effect of a CLOSE, which leads to the state own unless the other side has closed before.

@@ -217,7 +217,7 @@ func TestMeasureNeedsItsVersion(t *testing.T) {
 		}
 		knows := spoken.Max == measureVersion
 		_, asks := command.Measure(nil, measureRequest)
-		_, hears := daemon.Receive(AppendMeasure(nil, measureRequest))
+		_, hears := daemon.Receive(encodeMeasure(measureRequest))
 		if command.Measures() != knows || (asks == nil) != knows || (hears == nil) != knows {
 			t.Errorf("%s: %v, %v", spoken, asks, hears)
 		}
@@ -313,7 +313,7 @@ func TestServiceNativeMessages(t *testing.T) {
 	}{
 		"the lowest type":    {wiretest.AppendType(nil, 1), nil},
 		"the highest type":   {wiretest.AppendType(nil, wire.TypeGreeting-1), nil},
-		"of the service":     {AppendClose(nil), wire.ErrMalformed},
+		"of the service":     {wire.AppendEmpty(nil, wire.TypeClose), wire.ErrMalformed},
 		"type 0":             {wiretest.AppendType(nil, 0), wire.ErrMalformed},
 		"a negative type":    {wiretest.AppendType(nil, -1), wire.ErrMalformed},
 		"too short":          {[]byte{1, 0, 0}, wire.ErrMalformed},
@@ -551,9 +551,10 @@ func TestServiceErrorsAreSent(t *testing.T) {
 		msg  []byte
 		code wire.AbortCode
 	}{
-		{AppendClose(nil), wire.AbortProtocol}, {make([]byte, serviceLimit+1), wire.AbortProtocol}, {nil,
+		{wire.AppendEmpty(nil, wire.TypeClose), wire.AbortProtocol}, {make([]byte, serviceLimit+1), wire.AbortProtocol},
+		{nil,
 			wire.AbortProtocol},
-		{AppendItems(nil, []Item{{ItemPath, strings.Repeat("n/", 2000) + "n"}}), wire.AbortLimit},
+		{encodeItems([]Item{{ItemPath, strings.Repeat("n/", 2000) + "n"}}), wire.AbortLimit},
 	} {
 		l := greeted(t)
 		l.ends[Daemon].items.bytes = MaxItemsTogether - 4000

@@ -24,20 +24,9 @@ const (
 )
 
 var stateNames = []string{
-	Idle:          "idle",
-	AwaitGreeting: "await-greeting",
-	Ready:         "ready",
-	Preparing:     "preparing",
-	Requested:     "requested",
-	Copying:       "copying",
-	Closing:       "closing",
-	PeerClosing:   "peer-closing",
-	Listing:       "listing",
-	Removing:      "removing",
-	Pinging:       "pinging",
-	Making:        "making",
-	Done:          "done",
-	Failed:        "failed",
+	Idle: "idle", AwaitGreeting: "await-greeting", Ready: "ready", Preparing: "preparing", Requested: "requested",
+	Copying: "copying", Closing: "closing", PeerClosing: "peer-closing", Listing: "listing", Removing: "removing",
+	Pinging: "pinging", Making: "making", Done: "done", Failed: "failed",
 }
 
 // String returns the state's name in docs/PROTOCOL.md.
@@ -50,6 +39,8 @@ func (s State) Hint() string {
 	}
 	return ""
 }
+
+type machine = wire.Machine[State]
 
 // Event is the meaning of a received message for the caller.
 type Event int

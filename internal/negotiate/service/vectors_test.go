@@ -187,7 +187,7 @@ func (m serviceMessage) list(t testing.TB, place Place) any {
 func decodeService(msg []byte) (any, error) {
 	switch wire.TypeOf(msg) {
 	case wire.TypeGreeting:
-		return wiretest.Decoded(DecodeGreeting(msg))
+		return wiretest.Decoded(wire.Decode(msg, wire.TypeGreeting, (*Greeting).fields))
 	case wire.TypeRefused:
 		refusal, err := DecodeRefused(msg)
 		if err != nil {
@@ -195,38 +195,38 @@ func decodeService(msg []byte) (any, error) {
 		}
 		return *refusal, nil
 	case wire.TypeItems:
-		return wiretest.Decoded(DecodeItems(nil, msg))
+		return wiretest.Decoded(wire.DecodeList(nil, msg, wire.TypeItems, (*Item).fields))
 	case wire.TypeCopy:
-		return wiretest.Decoded(DecodeCopy(msg))
+		return wiretest.Decoded(wire.Decode(msg, wire.TypeCopy, (*CopyRequest).fields))
 	case wire.TypeAccepted:
-		return wiretest.Decoded(DecodeAccepted(msg))
+		return wiretest.Decoded(wire.Decode(msg, wire.TypeAccepted, (*Accepted).fields))
 	case wire.TypeClose:
-		return wiretest.Decoded(closeMessage{}, DecodeClose(msg))
+		return wiretest.Decoded(closeMessage{}, wire.DecodeEmpty(msg, wire.TypeClose))
 	case wire.TypeList:
-		return wiretest.Decoded(DecodeList(msg))
+		return wiretest.Decoded(wire.Decode(msg, wire.TypeList, (*ListRequest).fields))
 	case wire.TypeListed:
-		return wiretest.Decoded(DecodeListed(nil, msg))
+		return wiretest.Decoded(wire.DecodeList(nil, msg, wire.TypeListed, (*Listed).fields))
 	case wire.TypeListEnd:
-		return wiretest.Decoded(DecodeListEnd(msg))
+		return wiretest.Decoded(wire.Decode(msg, wire.TypeListEnd, (*ListEnd).fields))
 	case wire.TypeRemove:
 		return wiretest.Decoded(DecodeRemove(nil, msg))
 	case wire.TypeRemoved:
-		return wiretest.Decoded(DecodeRemoved(nil, msg))
+		return wiretest.Decoded(wire.DecodeList(nil, msg, wire.TypeRemoved, (*Removal).fields))
 	case wire.TypePing:
 		ping, err := DecodePing(msg)
 		return wiretest.Decoded(servicePingMessage(ping), err)
 	case wire.TypePong:
-		pong, err := DecodePong(msg)
+		pong, err := decodePing(msg, wire.TypePong)
 		return wiretest.Decoded(servicePongMessage(pong), err)
 	case wire.TypeWorking:
 		ahead, err := DecodeWorking(msg)
 		return wiretest.Decoded(workingMessage(ahead), err)
 	case wire.TypeMakeDir:
-		return wiretest.Decoded(DecodeMakeDir(msg))
+		return wiretest.Decoded(wire.Decode(msg, wire.TypeMakeDir, (*MakeDirRequest).fields))
 	case wire.TypeMeasure:
-		return wiretest.Decoded(DecodeMeasure(msg))
+		return wiretest.Decoded(wire.Decode(msg, wire.TypeMeasure, (*MeasureRequest).fields))
 	case wire.TypeMade:
-		return wiretest.Decoded(madeMessage{}, DecodeMade(msg))
+		return wiretest.Decoded(madeMessage{}, wire.DecodeEmpty(msg, wire.TypeMade))
 	}
 	return nil, wire.Malformed(wire.TypeOf(msg), "no message of the service protocol")
 }
@@ -239,13 +239,13 @@ func encodeService(value any) []byte {
 	case Refusal:
 		return encodeRefused(v)
 	case []Item:
-		return AppendItems(nil, v)
+		return encodeItems(v)
 	case CopyRequest:
 		return AppendCopy(nil, v)
 	case Accepted:
-		return AppendAccepted(nil, v)
+		return encodeAccepted(v)
 	case closeMessage:
-		return AppendClose(nil)
+		return wire.AppendEmpty(nil, wire.TypeClose)
 	case ListRequest:
 		return AppendList(nil, v)
 	case []Listed:
@@ -253,7 +253,7 @@ func encodeService(value any) []byte {
 	case ListEnd:
 		return encodeListEnd(v)
 	case RemoveRequest:
-		return AppendRemove(nil, v)
+		return encodeRemove(v)
 	case []Removal:
 		return AppendRemoved(nil, v, 1<<20)
 	case servicePingMessage:
@@ -263,11 +263,11 @@ func encodeService(value any) []byte {
 	case workingMessage:
 		return AppendWorking(nil, uint32(v))
 	case MakeDirRequest:
-		return AppendMakeDir(nil, v)
+		return encodeMakeDir(v)
 	case MeasureRequest:
-		return AppendMeasure(nil, v)
+		return encodeMeasure(v)
 	case madeMessage:
-		return AppendMade(nil)
+		return wire.AppendEmpty(nil, wire.TypeMade)
 	}
 	return nil
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The reasons for the end of a session. Every error of this package is an *Error that wraps one of them or a
-// *PeerAborted.
+// The reasons for the end of a session. Every error of a session is an *Error that wraps one of them, or
+// what a protocol adds to them.
 var (
 	// ErrWordsDiffer is a pair of sides with different Words, of which one may have none.
 	ErrWordsDiffer    = &Reason{code: AbortRefused, text: "the other side was given another word, or none"}
@@ -69,11 +69,11 @@ var (
 type Error struct {
 	State   fmt.Stringer // of the session, in which it happened; nil without a session
 	Message Type         // received or to be sent; 0 if there was none, or it was too short
-	Err     error        // one of the Err variables, or a *PeerAborted
+	Err     error        // the reason
 	Detail  string       // may be empty
 }
 
-// Error returns one sentence. Of the peer's input it contains only numbers and the escaped text of a PeerAborted.
+// Error returns one sentence. Of the peer's input it contains only numbers and escaped text.
 func (e *Error) Error() string {
 	text := "negotiation"
 	if e.State != nil {
@@ -97,18 +97,19 @@ func IsViolation(err error) bool {
 	return errors.Is(err, ErrMalformed) || errors.Is(err, ErrOutOfOrder) || errors.Is(err, ErrTooLarge)
 }
 
+// Malformed returns an ErrMalformed with a detail.
 func Malformed(t Type, format string, args ...any) *Error {
 	return &Error{Message: t, Err: ErrMalformed, Detail: fmt.Sprintf(format, args...)}
 }
 
+// TooLarge returns an ErrTooLarge; what is the beginning of a sentence that goes on with a number of bytes.
 func TooLarge(t Type, what string, got, limit uint64) *Error {
 	return &Error{Message: t, Err: ErrTooLarge, Detail: fmt.Sprintf("%s %d bytes, limit %d", what, got, limit)}
 }
 
-// AsError returns an error of this package as an *Error.
+// AsError returns an error of a protocol as an *Error.
 func AsError(err error) *Error {
-	var failure *Error
-	if errors.As(err, &failure) {
+	if failure, is := errors.AsType[*Error](err); is {
 		return failure
 	}
 	return &Error{Err: err}
@@ -124,8 +125,10 @@ func FirstError(errs ...error) error {
 	return nil
 }
 
+// OutOfOrder returns an ErrOutOfOrder.
 func OutOfOrder(t Type) *Error { return &Error{Message: t, Err: ErrOutOfOrder} }
 
+// WrongTurn returns an ErrOutOfOrder with a detail.
 func WrongTurn(t Type, format string, args ...any) *Error {
 	return &Error{Message: t, Err: ErrOutOfOrder, Detail: fmt.Sprintf(format, args...)}
 }

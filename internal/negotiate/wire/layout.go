@@ -8,14 +8,15 @@ import (
 	"unsafe"
 )
 
+// Sizes in bytes of what a message begins with.
 const (
-	TypeSize = 4
-	ListSize = 8 // type and count
+	TypeSize = 4 // the type
+	ListSize = 8 // the type, and the length of a list
 )
 
 // Codec passes over the fields of one message in their order: it appends them to a message to send, or reads them from
 // a received one. The layout of a message is thus in one place, its method fields. Numbers are big-endian, except for
-// the type. Such a method takes and returns the codec as a value, so that it does not escape to the heap.
+// the type. Such a method, or function, takes and returns the codec as a value, so that it does not escape to the heap.
 type Codec struct {
 	message Type
 	dst     []byte // of a message to send: what it is appended to
@@ -44,25 +45,28 @@ func Receiving(msg []byte, t Type) Codec {
 	return c
 }
 
-// Appending and reading are the same for a part of a message.
+// Appending is Sending for a part of a message, which has no type of its own.
 func Appending(dst []byte, t Type) Codec { return Codec{message: t, dst: dst, bytes: dst} }
 
+// Reading is Receiving for a part of a message.
 func Reading(part []byte, t Type) Codec { return Codec{message: t, bytes: part, reads: true} }
 
 // Type returns the type of the message.
 func (c *Codec) Type() Type { return c.message }
 
-// Bytes returns the bytes of a message to send, after what it is appended to.
+// Bytes returns what a message to send was appended to, and the message.
 func (c *Codec) Bytes() []byte { return c.bytes }
 
 // Failure returns why a received message is malformed so far.
 func (c *Codec) Failure() error { return c.err }
 
-// Encode appends a message, decode is the reverse. It fails with ErrMalformed and returns the zero value then.
+// Encode appends a message without checking it.
 func Encode[T any](dst []byte, t Type, m *T, fields func(*T, Codec) Codec) []byte {
 	return fields(m, Sending(dst, t)).bytes
 }
 
+// Decode is the reverse of Encode. It fails with ErrMalformed, or as the checks of the fields do, and returns the zero
+// value then.
 func Decode[T any](msg []byte, t Type, fields func(*T, Codec) Codec) (m T, err error) {
 	c := fields(&m, Receiving(msg, t))
 	if err := c.End(); err != nil {
@@ -71,8 +75,7 @@ func Decode[T any](msg []byte, t Type, fields func(*T, Codec) Codec) (m T, err e
 	return m, nil
 }
 
-// EncodeList appends a message that consists of a list, decodeList appends its elements to dst. It fails with
-// ErrMalformed and returns dst unchanged then.
+// EncodeList appends a message that consists of a list, without checking it.
 func EncodeList[T any](dst []byte, t Type, list []T, fields func(*T, Codec) Codec) []byte {
 	c := Sending(dst, t)
 	c.List(len(list))
@@ -82,6 +85,8 @@ func EncodeList[T any](dst []byte, t Type, list []T, fields func(*T, Codec) Code
 	return c.bytes
 }
 
+// DecodeList appends the elements of such a message to dst. It fails with ErrMalformed, or as the checks of the fields
+// do, and returns dst unchanged then.
 func DecodeList[T any](dst []T, msg []byte, t Type, fields func(*T, Codec) Codec) ([]T, error) {
 	c, list := Receiving(msg, t), dst
 	for c.List(0); c.More(); {
@@ -163,6 +168,7 @@ func (c *Codec) Bit(v *bool, name string) {
 	}
 }
 
+// Bool returns 1 for true, otherwise 0.
 func Bool(b bool) byte {
 	if b {
 		return 1
@@ -197,7 +203,7 @@ func (c *Codec) Octets(v *[]byte, length int) {
 	}
 }
 
-// Text is octets for a text.
+// Text is Octets for a text.
 func (c *Codec) Text(v *string, length int) {
 	if c.reads {
 		*v = string(c.take(length))
@@ -206,7 +212,7 @@ func (c *Codec) Text(v *string, length int) {
 	}
 }
 
-// Reason passes a code, and the length of the text that follows it.
+// Reason passes a code and the text that follows it, of at most limit bytes.
 func (c *Codec) Reason(code *AbortCode, text *string, limit int) {
 	Integer(c, code)
 	c.Zeros(1)
@@ -214,7 +220,7 @@ func (c *Codec) Reason(code *AbortCode, text *string, limit int) {
 	c.LimitedText(text, size, limit)
 }
 
-// LimitedText is text for one whose length is limited.
+// LimitedText is Text for one whose length is limited.
 func (c *Codec) LimitedText(v *string, length, limit int) {
 	c.Text(v, length)
 	if c.reads && length > limit {
@@ -247,13 +253,14 @@ func (c *Codec) More() bool {
 	return true
 }
 
-// AppendEmpty appends a message without content, decodeEmpty is the reverse.
+// AppendEmpty appends a message without content.
 func AppendEmpty(dst []byte, t Type) []byte {
 	c := Sending(dst, t)
 	c.Zeros(4)
 	return c.bytes
 }
 
+// DecodeEmpty checks a message without content. It fails with ErrMalformed.
 func DecodeEmpty(msg []byte, t Type) error {
 	c := Receiving(msg, t)
 	c.Zeros(4)
@@ -281,9 +288,10 @@ func CheckPrintable(t Type, of, name string, limit int) error {
 	return nil
 }
 
+// Printable reports whether an octet is printable ASCII.
 func Printable(octet byte) bool { return octet >= ' ' && octet <= '~' }
 
-// TruncateText does not split characters.
+// TruncateText cuts a text to limit bytes without splitting a character, and replaces invalid UTF-8.
 func TruncateText(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= limit {

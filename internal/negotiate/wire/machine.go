@@ -11,17 +11,12 @@ type sessionState interface {
 	fmt.Stringer
 }
 
-// Machine is what the sessions of all protocols have, for states of type S.
+// Machine is what the sessions of all protocols have, for states of type S. It is not safe for concurrent use.
 type Machine[S sessionState] struct {
 	Limits  Limits
 	State   S
-	Failure *Error // why the session has failed; otherwise nil
-	failed  S      // the state after that
-}
-
-// NewMachine returns a machine in its first state.
-func NewMachine[S sessionState](limits Limits, first, failed S) Machine[S] {
-	return Machine[S]{Limits: limits, State: first, failed: failed}
+	Failed  S      // the state of a session that has failed
+	Failure *Error // why it has; otherwise nil
 }
 
 // Reached returns the state, or of a failed session the one in which it failed.
@@ -34,15 +29,15 @@ func (m *Machine[S]) Reached() S {
 	return m.State
 }
 
-// Fail ends the session.
+// Fail ends the session in its state, and returns the failure.
 func (m *Machine[S]) Fail(failure *Error) error {
 	failure.State = m.State
 	return m.End(failure)
 }
 
-// End ends the session for a failure of an earlier state.
+// End ends the session for a failure that has its state, and returns it.
 func (m *Machine[S]) End(failure *Error) error {
-	m.Failure, m.State = failure, m.failed
+	m.Failure, m.State = failure, m.Failed
 	return failure
 }
 
@@ -56,7 +51,7 @@ func (m *Machine[S]) Refuse(err error) error {
 	return misuse
 }
 
-// CheckFits checks the length of a message in bytes.
+// CheckFits checks the length of a message to send in bytes. It fails with ErrTooLarge.
 func (m *Machine[S]) CheckFits(t Type, length int) error {
 	if length > m.Limits.MaxMessage {
 		return TooLarge(t, "the message has", uint64(length), uint64(max(0, m.Limits.MaxMessage)))
@@ -85,14 +80,14 @@ func (m *Machine[S]) SendIf(allowed error, dst, msg []byte, effect func() error)
 	return msg, nil
 }
 
-// ListHead returns the codec of a message that begins with its list, for sendSome.
+// ListHead returns the codec of a message that begins with its list, for SendSome.
 func ListHead(dst []byte, t Type) Codec {
 	c := Sending(dst, t)
 	c.List(0)
 	return c
 }
 
-// SendSome is sendIf for a message with as many elements as fit and as accept permits, at least one, after its head.
+// SendSome is SendIf for a message with as many elements as fit and as accept permits, at least one, after its head.
 // It returns their number.
 func SendSome[S sessionState, T any](
 	m *Machine[S], allowed error, head Codec, list []T, fields func(*T, Codec) Codec, accept func(*T) error,
@@ -116,3 +111,34 @@ func SendSome[S sessionState, T any](
 	binary.BigEndian.PutUint32(head.bytes[len(head.dst)+TypeSize:], uint32(used))
 	return head.bytes, used, nil
 }
+
+// RuleOf returns the rule for a type of messages in a table by type, or the zero one.
+func RuleOf[R any](rules []R, t Type) (rule R) {
+	if 0 <= t && int(t) < len(rules) {
+		rule = rules[t]
+	}
+	return rule
+}
+
+// Unexpected returns why a message that no rule permits ends the session.
+func Unexpected(t Type, length int) *Error {
+	if !t.Known() {
+		return Malformed(t, "unknown type, in %d bytes", length)
+	}
+	return OutOfOrder(t)
+}
+
+// StateSet is a set of states of one protocol, whose numbers are below 32.
+type StateSet[S ~uint8] uint32
+
+// States returns the set of the states.
+func States[S ~uint8](list ...S) StateSet[S] {
+	var set StateSet[S]
+	for _, s := range list {
+		set |= 1 << s
+	}
+	return set
+}
+
+// Has reports whether the state is in the set.
+func (set StateSet[S]) Has(s S) bool { return set>>s&1 == 1 }

@@ -2,6 +2,49 @@ package wire
 
 import "fmt"
 
+// Side is one end of the connection.
+type Side int
+
+// The sides of a channel between a host and its DPU, and those of a network connection. The host is the Comch client
+// and owns the window of PathDMA; the DPU is the server and has the DMA engine. The client is the command that has
+// connected to a daemon on another machine, the server that daemon. They speak the native protocol only, as the host
+// and the DPU do.
+const (
+	Host   Side = 0
+	DPU    Side = 1
+	Client Side = 2
+	Server Side = 3
+)
+
+var sideNames = []string{Host: "host", DPU: "DPU", Client: "client", Server: "server"}
+
+// String returns the side's name in messages to the user.
+func (s Side) String() string { return NameOf(sideNames, s, "side") }
+
+// others is the only table of the pairs.
+var others = [...]Side{Host: DPU, DPU: Host, Client: Server, Server: Client}
+
+// Other returns the peer's side.
+func (s Side) Other() Side { return others[s] }
+
+// Initiates reports whether the side sends the first message of a session: the host and the client do. The other one
+// chooses what only one side can choose.
+func (s Side) Initiates() bool { return s == Host || s == Client }
+
+// Protocol is the protocol that both sides use.
+type Protocol int
+
+// Reference is the protocol of NVIDIA's doca_dma_copy, Native the one between two dma-copy.
+const (
+	Reference Protocol = 1
+	Native    Protocol = 2
+)
+
+var protocolNames = []string{Reference: "reference", Native: "native"}
+
+// String returns the protocol's name in messages to the user.
+func (p Protocol) String() string { return NameOf(protocolNames, p, "protocol") }
+
 // Digest identifies a digest algorithm. A higher number is a stronger algorithm; the stronger of both sides' choices is
 // used.
 type Digest uint8
@@ -134,3 +177,57 @@ var discardedNames = []string{
 
 // String returns the reason, in a sentence about what was left.
 func (d Discarded) String() string { return NameOf(discardedNames, d, "reason") }
+
+// AbortCode is why a side gives up. The numbers are the program's exit codes.
+type AbortCode uint8
+
+// The codes. Any other is treated as AbortFailure, sent or received.
+const (
+	AbortFailure       AbortCode = 1 // any other reason
+	AbortSettings      AbortCode = 3 // this peer cannot do what the user asked for
+	AbortSource        AbortCode = 4
+	AbortTarget        AbortCode = 5
+	AbortDevice        AbortCode = 6
+	AbortPeer          AbortCode = 7 // the side that receives the ABORT was silent
+	AbortRefused       AbortCode = 8 // authentication or policy
+	AbortDigest        AbortCode = 9
+	AbortSourceChanged AbortCode = 10
+	AbortProtocol      AbortCode = 11
+	AbortLimit         AbortCode = 14
+	AbortOtherPath     AbortCode = 64  // no exit code: the window is not within reach; another path may serve instead
+	AbortHangup        AbortCode = 129 // SIGHUP; older releases treat it as AbortFailure
+	AbortInterrupted   AbortCode = 130
+	AbortTerminated    AbortCode = 143
+)
+
+// Known returns the code, or AbortFailure for an unknown one.
+func (c AbortCode) Known() AbortCode {
+	switch c {
+	case AbortFailure, AbortSettings, AbortSource, AbortTarget, AbortDevice, AbortPeer, AbortRefused, AbortDigest,
+		AbortSourceChanged, AbortProtocol, AbortLimit, AbortOtherPath, AbortHangup, AbortInterrupted, AbortTerminated:
+		return c
+	}
+	return AbortFailure
+}
+
+// Versions is a range of versions of a protocol, from Min to Max inclusive, starting at 1.
+type Versions struct {
+	Min, Max uint8
+}
+
+// String returns, for example, "version 1" or "versions 1 to 3".
+func (v Versions) String() string {
+	if v.Min == v.Max {
+		return fmt.Sprintf("version %d", v.Min)
+	}
+	return fmt.Sprintf("versions %d to %d", v.Min, v.Max)
+}
+
+// Valid reports whether the range has a version.
+func (v Versions) Valid() bool { return 1 <= v.Min && v.Min <= v.Max }
+
+// Common returns the highest version in both ranges.
+func (v Versions) Common(w Versions) (version uint8, ok bool) {
+	version = min(v.Max, w.Max)
+	return version, version >= max(v.Min, w.Min)
+}

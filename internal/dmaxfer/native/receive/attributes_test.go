@@ -24,6 +24,7 @@ type loneReceiver struct {
 	t         *testing.T
 	memory    *disktest.Memory
 	link      *roletest.Link
+	sender    *native.Session
 	announced []*entry
 
 	// What the receiver has sent.
@@ -49,7 +50,15 @@ func newLoneReceiver(t *testing.T) *loneReceiver {
 	l.Receiver = New(roletest.NewTransfer(t, c, own, peer, maxMessage, l.link))
 	must(t, l.Begin(t.Context()))
 	go l.link.Jobs[0]()
-	must(t, l.receives(native.AppendTransfer(nil)))
+	var err error
+	l.sender, err = native.New(wire.Host, peer.Version, peer, wire.Limits{MaxMessage: maxMessage, MaxFileSize: 1 << 40})
+	must(t, err)
+	l.sender.Start()
+	_, err = l.sender.Receive(native.AppendHello(nil, own))
+	must(t, err)
+	begin, err := l.sender.Transfer(nil)
+	must(t, err)
+	must(t, l.receives(begin))
 	l.announces(wire.Entry{Kind: wire.EntryDirectory})
 	return l
 }
@@ -106,10 +115,12 @@ func (l *loneReceiver) receives(message []byte) error {
 // announces announces an entry. One with extended attributes remains in announced.
 func (l *loneReceiver) announces(e wire.Entry) (number uint32) {
 	l.t.Helper()
-	e.Number = uint32(len(l.announced))
-	must(l.t, l.receives(native.AppendEntries(nil, []wire.Entry{e})))
-	l.announced = append(l.announced, l.Receiver.t.Session.Record(e.Number).(*entry))
-	return e.Number
+	message, _, err := l.sender.Entries(nil, []wire.Entry{e})
+	must(l.t, err)
+	must(l.t, l.receives(message))
+	number = uint32(len(l.announced))
+	l.announced = append(l.announced, l.Receiver.t.Session.Record(number).(*entry))
+	return number
 }
 
 // announcesMany announces entries of the root with extended attributes.

@@ -1,3 +1,4 @@
+// Package wiretest reads the vectors and the state tables of protocols, and has what their tests share.
 package wiretest
 
 import (
@@ -19,6 +20,7 @@ import (
 // Number is a uint64 in a JSON string, decimal or 0x: JSON's own numbers are exact only up to 2^53.
 type Number uint64
 
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (n *Number) UnmarshalText(text []byte) error {
 	value, err := strconv.ParseUint(string(text), 0, 64)
 	*n = Number(value)
@@ -28,12 +30,14 @@ func (n *Number) UnmarshalText(text []byte) error {
 // Octets are bytes in hexadecimal, with spaces between the fields.
 type Octets []byte
 
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (o *Octets) UnmarshalText(text []byte) error {
 	value, err := hex.DecodeString(strings.ReplaceAll(string(text), " ", ""))
 	*o = value
 	return err
 }
 
+// ReadVectors reads a file of vectors of the package, without fields that are unknown.
 func ReadVectors(t testing.TB, name string, into any) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "vectors", name))
@@ -60,6 +64,7 @@ func ReadProtocol(t *testing.T) string {
 	return ""
 }
 
+// WantBytes fails the test unless the bytes are equal.
 func WantBytes(t *testing.T, got, want []byte) {
 	t.Helper()
 	if !bytes.Equal(got, want) {
@@ -67,6 +72,7 @@ func WantBytes(t *testing.T, got, want []byte) {
 	}
 }
 
+// WantMalformed fails the test unless nothing was decoded, and the error is an ErrMalformed with a detail.
 func WantMalformed(t *testing.T, got any, err error) {
 	t.Helper()
 	var failure *wire.Error
@@ -75,6 +81,7 @@ func WantMalformed(t *testing.T, got any, err error) {
 	}
 }
 
+// Must returns a function that returns a message, or fails the test with the error.
 func Must(t *testing.T) func([]byte, error) []byte {
 	return func(msg []byte, err error) []byte {
 		t.Helper()
@@ -85,6 +92,7 @@ func Must(t *testing.T) func([]byte, error) []byte {
 	}
 }
 
+// Counted returns a message of at most 255 bytes after its length in one byte.
 func Counted(msg []byte) []byte { return append([]byte{byte(len(msg))}, msg...) }
 
 // TakeCounted removes a length byte and that many bytes, or as many as there are, from the script.
@@ -96,6 +104,7 @@ func TakeCounted(script []byte) (taken, rest []byte) {
 	return script[1:end], script[end:]
 }
 
+// Decoded returns the value, or nil with an error.
 func Decoded[T any](value T, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -137,6 +146,7 @@ func Present(o Octets) []byte { return append([]byte{}, o...) }
 // Signed is an int64 in a JSON string.
 type Signed int64
 
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (n *Signed) UnmarshalText(text []byte) error {
 	value, err := strconv.ParseInt(string(text), 0, 64)
 	*n = Signed(value)
@@ -149,6 +159,7 @@ func IsFailureCode(msg []byte, at int) bool {
 	return place > 0 && at == place && msg[at] == byte(wire.AbortFailure)
 }
 
+// WantCheck reports an error to the test that is not, or does not wrap, the wanted one. how says what was checked.
 func WantCheck(t *testing.T, how string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) || (err == nil) != (want == nil) {
@@ -156,10 +167,13 @@ func WantCheck(t *testing.T, how string, err, want error) {
 	}
 }
 
+// Second returns the second result of a call.
 func Second[T any](_ T, err error) error { return err }
 
+// GridKey is the table, the column and the row of a cell in a file of state tables.
 type GridKey [3]string
 
+// ReadGridFile reads a file of state tables of the package. The head of a table begins with its name.
 func ReadGridFile(t *testing.T, name string) map[GridKey]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
@@ -206,6 +220,7 @@ func CheckVectorFiles(t *testing.T, files ...string) {
 	}
 }
 
+// VectorSent is a message of a conversation in a file of vectors.
 type VectorSent struct {
 	From string `json:"from"`
 	Hex  Octets `json:"hex"`
