@@ -64,8 +64,8 @@ func TestHelpOfCommands(t *testing.T) {
 			t.Errorf("help %s differs from %s --help:\n%s", c.Name, c.Name, got.stdout)
 		}
 		for line := range strings.Lines(want.stdout) {
-			if len(strings.TrimSuffix(line, "\n")) > root.HelpWidth {
-				t.Errorf("longer than %d columns: %s", root.HelpWidth, line)
+			if len(strings.TrimSuffix(line, "\n")) > 80 {
+				t.Errorf("longer than %d columns: %s", 80, line)
 			}
 		}
 		p.NewSubcommand(c, root.Streams{}, nil).Flags().VisitAll(func(flag *pflag.Flag) {

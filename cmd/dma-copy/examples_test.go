@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/cli/copy"
-	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
 var (
@@ -22,8 +21,8 @@ func TestExamplesAreAccepted(t *testing.T) {
 	for _, c := range append(p.Commands, p.ManCommand()) {
 		checkExamples(t, c.Name, c.Examples)
 		for line := range strings.Lines(c.Examples) {
-			if len(strings.TrimSuffix(line, "\n"))+len("  ") > root.HelpWidth {
-				t.Errorf("%s: longer than %d columns: %s", c.Name, root.HelpWidth, line)
+			if len(strings.TrimSuffix(line, "\n"))+len("  ") > 80 {
+				t.Errorf("%s: longer than %d columns: %s", c.Name, 80, line)
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/cli/keys"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
@@ -15,7 +14,7 @@ const someKey = "dma-copy-v1:jNVyyo9WUOqzZ_LwF6kmAFHf4k6ebHYOxE8clwDUVbA"
 func TestKeysRefusals(t *testing.T) {
 	inNewDir(t, "two", someKey+"\n# a comment\n\n"+someKey+"\n")
 	writeFile(t, "empty", "\n# a comment\n")
-	writeFile(t, "long", strings.Repeat("#\n", keys.MaxKeyText))
+	writeFile(t, "long", strings.Repeat("#\n", (16<<10)))
 	for _, tc := range []struct{ line, sentence string }{
 		{"keys", "keys: nothing to do: give new, show, trust, list or remove"},
 		{"keys shwo", "keys shwo: did you mean keys show?"},

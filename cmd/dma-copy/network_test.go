@@ -43,7 +43,7 @@ func TestUCXSettings(t *testing.T) {
 		"the first entry": {contact.Network{Settings: ucx.Settings{GIDIndex: new(int)}},
 			ucx.Settings{AckTimeout: timeout, AckRetries: retries, GIDIndex: new(int)}},
 	} {
-		if got := contact.UcxSettings(c.given, 20*time.Second); !reflect.DeepEqual(got, c.want) {
+		if got := contact.UCXSettings(c.given, 20*time.Second); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}

@@ -198,7 +198,7 @@ func TestParameterFileNamedByVariable(t *testing.T) {
 func TestSiteFile(t *testing.T) {
 	inNewDir(t, "site.json", `{"doca_program_flags": {"wait": "1s", "idle-timeout": "2s", "timeout": "3s"}}`)
 	writeFile(t, "params.json", `{"doca_program_flags": {"timeout": "5s"}}`)
-	variables := map[string]string{option.SiteVariable: "site.json", "DMA_COPY_IDLE_TIMEOUT": "4s",
+	variables := map[string]string{"DMA_COPY_CONFIG": "site.json", "DMA_COPY_IDLE_TIMEOUT": "4s",
 		"DMA_COPY_JSON": "params.json"}
 	got := mustLoad(t, variables, "-f", "x")
 	if got.Wait != time.Second || got.IdleTimeout != 4*time.Second || got.Timeout != 5*time.Second {
@@ -212,9 +212,9 @@ func TestSiteFile(t *testing.T) {
 // A site file that is named must exist and be valid.
 func TestRefusedSiteFile(t *testing.T) {
 	inNewDir(t, "site.json", `{"doca_program_flags": {"wiat": "1s"}}`)
-	mustRefuse(t, loadCopy(map[string]string{option.SiteVariable: "no.json"}, "-f", "x"),
+	mustRefuse(t, loadCopy(map[string]string{"DMA_COPY_CONFIG": "no.json"}, "-f", "x"),
 		`DMA_COPY_CONFIG "no.json": no such file or directory; name a readable parameter file`)
-	mustRefuse(t, loadCopy(map[string]string{option.SiteVariable: "site.json"}, "-f", "x"),
+	mustRefuse(t, loadCopy(map[string]string{"DMA_COPY_CONFIG": "site.json"}, "-f", "x"),
 		`site.json:1: unknown key "wiat" in doca_program_flags: did you mean "wait"?`)
 }
 
@@ -254,7 +254,7 @@ func TestPatternsOfSeveralOrigins(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", tc.line, got, tc.want)
 		}
 	}
-	mustRefuse(t, loadCopy(map[string]string{"DMA_COPY_EXCLUDE": "a\n" + strings.Repeat("b", copying.MaxPattern+1)},
+	mustRefuse(t, loadCopy(map[string]string{"DMA_COPY_EXCLUDE": "a\n" + strings.Repeat("b", 4096+1)},
 		"-f", "x"),
 		`DMA_COPY_EXCLUDE "`+strings.Repeat("b", 39)+`...`+strings.Repeat("b", 38)+
 			`": longer than 4096 bytes; give a pattern such as *.tmp or build/`)
@@ -264,7 +264,7 @@ func TestPatternsOfSeveralOrigins(t *testing.T) {
 func TestNoPatternsInsteadOfDefaults(t *testing.T) {
 	inNewDir(t, "site.json", `{"doca_program_flags": {"exclude": ["*.tmp"]}}`)
 	writeFile(t, "params.json", `{"doca_program_flags": {"include": []}}`)
-	variables := map[string]string{option.SiteVariable: "site.json"}
+	variables := map[string]string{"DMA_COPY_CONFIG": "site.json"}
 	if got := mustLoad(t, variables, "-f", "x").Filters; !slices.Equal(got,
 		[]copying.FilterRule{{Kind: copying.FilterExclude, Text: "*.tmp"}}) {
 		t.Errorf("%+v from the machine's file", got)

@@ -40,7 +40,7 @@ func TestOrigins(t *testing.T) {
 		`"peers": {"dpu": {"device": "b1:00.1", "key": "k"}}}`)
 	writeFile(t, "params.json", "{\"serve\": {\"share\": [\"a=/a\",\n\"b=/b\"]}}")
 	variables := map[string]string{
-		option.SiteVariable: "site.json", "DMA_COPY_WAIT": "2s", "DMA_COPY_DEV_PCI": "mlx5_0",
+		"DMA_COPY_CONFIG": "site.json", "DMA_COPY_WAIT": "2s", "DMA_COPY_DEV_PCI": "mlx5_0",
 		"DMA_COPY_EXCLUDE": "a\nb",
 	}
 	got := originsOf(t, &transfer.Settings{}, variables, "--depth 3 --include c --exclude d")

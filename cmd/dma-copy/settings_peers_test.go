@@ -22,7 +22,7 @@ func contacted(t *testing.T, site, file, line, name string) (option.Peer, error)
 	writeFile(t, "params.json", file)
 	variables, args := map[string]string{}, words(line)
 	if site != "" {
-		variables[option.SiteVariable] = "site.json"
+		variables["DMA_COPY_CONFIG"] = "site.json"
 	}
 	if file != "" {
 		args = append(args, "-j", "params.json")
@@ -78,7 +78,7 @@ func TestRefusedPeers(t *testing.T) {
 		{`{"peers": {"dpu": {"device": 3}}}`, "", `params.json:1: "device" in peer dpu must be a string, not a number`},
 		{`{"peers": {"dpu": {"device": "a b"}}}`, "", `params.json:1: device "a b": not a device; `},
 		{`{"peers": {"dpu": {"key": ""}}}`, "", `params.json:1: key "": not a key; `},
-		{`{"peers": {"dpu": {"key": "` + strings.Repeat("k", option.MaxPeerKey+1) + `"}}}`, "",
+		{`{"peers": {"dpu": {"key": "` + strings.Repeat("k", 512+1) + `"}}}`, "",
 			`params.json:1: key "kkk`},
 		{`{"peers": {"dpu": {}, "dpu": {}}}`, "", `params.json:1: duplicate key "dpu" in peers: keep one of them`},
 	} {

@@ -167,7 +167,7 @@ func completeInDirectory(c root.Completer, at share.Remote, base, word string) (
 	defer cancel()
 	s := ListSettings(c)
 	s.Remote = []share.Remote{at}
-	reach := ReachForPlaces(s)
+	reach := reachForPlaces(s)
 	ctx, daemon, err := Connect(ctx, c.Streams, reach, zerolog.Nop())
 	if err != nil {
 		return nil, err

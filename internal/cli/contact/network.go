@@ -31,7 +31,7 @@ var networkPaths = map[device.Path]wire.Path{
 // copy asks for. As a device gives up within half of the idle timeout, so does the first read of a window.
 func NetworkSettings(n Network, idleTimeout time.Duration, permitted []device.Path) network.Settings {
 	s := network.Settings{
-		TrafficClass: n.TrafficClass, UCX: UcxSettings(n, idleTimeout), ReachTime: idleTimeout / 2,
+		TrafficClass: n.TrafficClass, UCX: UCXSettings(n, idleTimeout), ReachTime: idleTimeout / 2,
 	}
 	for _, path := range permitted {
 		s.Paths |= job.PathsOf(networkPaths[path])
@@ -39,9 +39,9 @@ func NetworkSettings(n Network, idleTimeout time.Duration, permitted []device.Pa
 	return s
 }
 
-// UcxSettings returns the settings of UCX. What the user has not chosen of acknowledgements follows from the idle
+// UCXSettings returns the settings of UCX. What the user has not chosen of acknowledgements follows from the idle
 // timeout: an RDMA device gives up before it, so that the copy ends with a reason.
-func UcxSettings(n Network, idleTimeout time.Duration) ucx.Settings {
+func UCXSettings(n Network, idleTimeout time.Duration) ucx.Settings {
 	s := n.Settings
 	timeout, retries := ucx.AckFor(idleTimeout)
 	s.AckTimeout, s.AckRetries = cmp.Or(s.AckTimeout, timeout), cmp.Or(s.AckRetries, retries)

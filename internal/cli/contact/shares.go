@@ -16,7 +16,7 @@ import (
 func ConnectShares(
 	ctx context.Context, streams root.Streams, s *Places, w interface{ Begin(output.Path) }, log zerolog.Logger,
 ) (context.Context, *Conn, error) {
-	daemon := ReachForPlaces(s)
+	daemon := reachForPlaces(s)
 	daemon.Waits = root.WaitOutput(streams, s.Output, false, log)
 	ctx, c, err := Connect(ctx, streams, daemon, log)
 	if err == nil {
@@ -33,8 +33,8 @@ func RefusedChanges(action string, s *Places) func(root.Streams, error) error {
 	}
 }
 
-// ReachForPlaces returns how a command that copies nothing reaches its daemon.
-func ReachForPlaces(s *Places) Reach {
+// reachForPlaces returns how a command that copies nothing reaches its daemon.
+func reachForPlaces(s *Places) Reach {
 	return Reach{Contact: s.Contact, Reach: s.Reach, Daemon: s.Remote[0]}
 }
 

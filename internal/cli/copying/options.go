@@ -67,15 +67,15 @@ func ParseExpected(text string) (*digest.Sum, error) {
 	return &sum, err
 }
 
-// MaxPattern is longer than any path, in bytes.
-const MaxPattern = 4096
+// maxPattern is longer than any path, in bytes.
+const maxPattern = 4096
 
 func parsePattern(text string) (string, error) {
 	switch {
 	case text == "" || strings.ContainsAny(text, "\x00\n"):
 		return "", errors.New("not a pattern; give one line as in .gitignore, such as *.tmp or build/")
-	case len(text) > MaxPattern:
-		return "", fmt.Errorf("longer than %d bytes; give a pattern such as *.tmp or build/", MaxPattern)
+	case len(text) > maxPattern:
+		return "", fmt.Errorf("longer than %d bytes; give a pattern such as *.tmp or build/", maxPattern)
 	}
 	if _, err := tree.NewFilter([]tree.Rule{{Pattern: text}}); err != nil {
 		return "", fmt.Errorf("not a pattern: %w", errors.Unwrap(err))

@@ -206,8 +206,8 @@ func trustKey(streams root.Streams, s Settings, store *identity.Store, args []st
 	return err
 }
 
-// MaxKeyText is the most that is read of a file with the line of a key, in bytes.
-const MaxKeyText = 16 << 10
+// maxKeyText is the most that is read of a file with the line of a key, in bytes.
+const maxKeyText = 16 << 10
 
 // keyPatience is how long the writer of a FIFO with the line of a key may take to begin.
 const keyPatience = 30 * time.Second
@@ -242,12 +242,12 @@ func readKeyText(stdin io.Reader, name string) (string, error) {
 		defer func() { _ = file.Close() }()
 		stdin = file
 	}
-	text, err := io.ReadAll(io.LimitReader(stdin, MaxKeyText+1))
+	text, err := io.ReadAll(io.LimitReader(stdin, maxKeyText+1))
 	if err != nil {
 		return "", exit.Errorf(exit.Source, "", "read the key: %w", err)
 	}
-	if len(text) > MaxKeyText {
-		return "", exit.Usagef("%s: not the line of a key: it has more than %d bytes", quote.Bare(name), MaxKeyText)
+	if len(text) > maxKeyText {
+		return "", exit.Usagef("%s: not the line of a key: it has more than %d bytes", quote.Bare(name), maxKeyText)
 	}
 	var lines []string
 	for line := range strings.Lines(string(text)) {

@@ -18,11 +18,11 @@ const (
 // CompletionWaitVariable is how long a completion in a shell may take, a duration as those of the options.
 const CompletionWaitVariable = variablePrefix + "COMPLETION_WAIT"
 
-// otherVariables are the variables that belong to no option: SiteVariable, and variables of the software device, of the
+// otherVariables are the variables that belong to no option: siteVariable, and variables of the software device, of the
 // kit (softdoca/docs) and of completion.
 func otherVariables() []string {
 	return []string{
-		SiteVariable, "DMA_COPY_SOFT_DIR", "DMA_COPY_SOFT_SIDE", "DMA_COPY_SOFT_LIMITS", "DMA_COPY_SOFT_USERS",
+		siteVariable, "DMA_COPY_SOFT_DIR", "DMA_COPY_SOFT_SIDE", "DMA_COPY_SOFT_LIMITS", "DMA_COPY_SOFT_USERS",
 		"DMA_COPY_SOFT_FUNCTIONS", "DMA_COPY_SOFT_FAULTS", "DMA_COPY_SOFT_QUIRKS", "DMA_COPY_KIT_VERSION",
 		CompletionWaitVariable, "DMA_COPY_COMPLETION_DESCRIPTIONS", "DMA_COPY_ACTIVE_HELP",
 	}

@@ -21,7 +21,7 @@ import (
 // The file with a machine's own defaults, in the form of a parameter file. Its precedence is lowest.
 const (
 	siteFile     = "/etc/dma-copy/config.json"
-	SiteVariable = "DMA_COPY_CONFIG" // names another
+	siteVariable = "DMA_COPY_CONFIG" // names another
 )
 
 // Environment looks up an environment variable, like os.LookupEnv.
@@ -247,14 +247,14 @@ func (m *merged) mergeFilesAndEnvironment(
 
 // loadSite reads the machine's own defaults. The file may be absent, unless the environment names it.
 func (c Commands) loadSite(env Environment) (params, error) {
-	path, named := env.Variable(SiteVariable)
+	path, named := env.Variable(siteVariable)
 	if !named {
 		path = siteFile
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return params{}, nil
 		}
 	}
-	return c.loadParams(path, SiteVariable)
+	return c.loadParams(path, siteVariable)
 }
 
 // loadEnvironment returns the values of all variables, and an error if two of them contradict each other.

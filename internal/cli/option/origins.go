@@ -91,7 +91,7 @@ func (c Commands) CheckFile(path string) (CheckedFile, error) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	Declare(flags, daemon)
 	onlyFile := func(name string) (string, bool) {
-		if name == SiteVariable {
+		if name == siteVariable {
 			return path, true
 		}
 		return "", false
@@ -104,7 +104,7 @@ func (c Commands) CheckFile(path string) (CheckedFile, error) {
 
 // DefaultFile returns the path of the machine's own file.
 func DefaultFile(env Environment) string {
-	if path, named := env.Variable(SiteVariable); named {
+	if path, named := env.Variable(siteVariable); named {
 		return path
 	}
 	return siteFile

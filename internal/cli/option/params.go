@@ -22,8 +22,8 @@ import (
 
 // Bounds on a parameter file. It is the user's own, but it may be the wrong file.
 const (
-	MaxParamsSize     = 1 << 20
-	MaxParamsBrackets = 10_000           // the parser recurses once per open bracket
+	maxParamsSize     = 1 << 20
+	maxParamsBrackets = 10_000           // the parser recurses once per open bracket
 	maxParamsRead     = 10 * time.Second // for a pipe without a writer
 )
 
@@ -120,7 +120,7 @@ func readParams(path string) ([]byte, error) {
 	if err := file.SetReadDeadline(time.Now().Add(maxParamsRead)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
 		return nil, withoutPath(err)
 	}
-	text, err := io.ReadAll(io.LimitReader(file, MaxParamsSize+1))
+	text, err := io.ReadAll(io.LimitReader(file, maxParamsSize+1))
 	if err != nil {
 		return nil, withoutPath(err)
 	}
@@ -129,14 +129,14 @@ func readParams(path string) ([]byte, error) {
 
 func checkParamsText(text []byte) error {
 	switch {
-	case len(text) > MaxParamsSize:
-		return fmt.Errorf("larger than %d bytes", MaxParamsSize)
+	case len(text) > maxParamsSize:
+		return fmt.Errorf("larger than %d bytes", maxParamsSize)
 	case len(bytes.TrimSpace(text)) == 0:
 		return errors.New("the file is empty")
 	case !utf8.Valid(text):
 		return errors.New("not UTF-8 text")
-	case bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) > MaxParamsBrackets:
-		return fmt.Errorf("more than %d brackets", MaxParamsBrackets)
+	case bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) > maxParamsBrackets:
+		return fmt.Errorf("more than %d brackets", maxParamsBrackets)
 	}
 	return nil
 }

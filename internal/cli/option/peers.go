@@ -5,9 +5,10 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tailscale/hujson"
+
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
-	"github.com/tailscale/hujson"
 )
 
 // values returns what each peer has, by name.
@@ -26,8 +27,8 @@ func (p Peers) values() []Value {
 	return values
 }
 
-// MaxPeerKey is longer than the line of a key, in bytes.
-const MaxPeerKey = 512
+// maxPeerKey is longer than the line of a key, in bytes.
+const maxPeerKey = 512
 
 // readPeer reads one member of groupPeers.
 func (f *paramsFile) readPeer(name string, where, value hujson.Value) error {
@@ -69,7 +70,7 @@ func peerKeys(peer *Peer) []Option {
 
 // parsePeerKey checks only the shape: whether there is a key of that name is known when it is needed.
 func parsePeerKey(text string) (string, error) {
-	if text == "" || len(text) > MaxPeerKey || quote.Printable(text) != text {
+	if text == "" || len(text) > maxPeerKey || quote.Printable(text) != text {
 		return "", errors.New("not a key; give the name of a trusted key, or the line that dma-copy keys show prints")
 	}
 	return text, nil

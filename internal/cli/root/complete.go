@@ -27,9 +27,9 @@ const (
 	directories = cobra.ShellCompDirectiveFilterDirs            // offer names of directories
 )
 
-// DefaultPatience is how long a user waits for candidates that are looked up on a device or in a share, unless
+// defaultPatience is how long a user waits for candidates that are looked up on a device or in a share, unless
 // option.CompletionWaitVariable says otherwise.
-const DefaultPatience = time.Second
+const defaultPatience = time.Second
 
 // Candidate returns a candidate with its description.
 func Candidate(word, about string) string { return cobra.CompletionWithDesc(word, about) }
@@ -180,7 +180,7 @@ func (c Completer) Patience() time.Duration {
 	if limit, err := quantity.ParseDuration(text); err == nil && limit > 0 {
 		return limit
 	}
-	return DefaultPatience
+	return defaultPatience
 }
 
 // FirstOf completes the first argument of a command with words, and has no candidates for the others.

@@ -175,7 +175,7 @@ func commandHelp(c Command) string {
 
 // The layout of the help.
 const (
-	HelpWidth  = 80
+	helpWidth  = 80
 	helpColumn = 33 // where the descriptions of flags begin
 )
 
@@ -210,10 +210,10 @@ func writeRow(text *strings.Builder, term string, column int, description, note 
 		text.WriteString(term + "\n")
 		term = ""
 	}
-	lines := phrase.Wrap(description, HelpWidth-column)
+	lines := phrase.Wrap(description, helpWidth-column)
 	switch last := &lines[len(lines)-1]; {
 	case note == "":
-	case column+len(*last+" "+note) <= HelpWidth:
+	case column+len(*last+" "+note) <= helpWidth:
 		*last += " " + note
 	default:
 		lines = append(lines, note)

@@ -1,4 +1,4 @@
 package transfer
 
-// MaxParallel bounds the copies of push to many peers at once: each has memory, file descriptors and threads.
-const MaxParallel = 256
+// maxParallel bounds the copies of push to many peers at once: each has memory, file descriptors and threads.
+const maxParallel = 256

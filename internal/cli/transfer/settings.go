@@ -43,7 +43,7 @@ const (
 // Fleet holds how push copies to many peers. Remote then is the target of those without one of their own, or empty.
 type Fleet struct {
 	To       string // file with the list of peers, Stream for stdin; empty: one peer
-	Parallel int    // copies of this side at once, 1 to MaxParallel
+	Parallel int    // copies of this side at once, 1 to maxParallel
 }
 
 // Table returns the options of push for many peers. A list for every push by a file or the environment would change
@@ -55,7 +55,7 @@ func (s *Fleet) Table() []option.Option {
 			Assign: option.Into(&s.To, option.ParsePath), Excludes: []string{"trust-first", "rep-pci"},
 			Help: "Copy to each peer in FILE, one per line: PEER, or PEER:SHARE[/PATH] with a target of its own; - " +
 				"is stdin"},
-		option.Count(option.AddedFlags, "parallel", &s.Parallel, "8", 1, MaxParallel,
+		option.Count(option.AddedFlags, "parallel", &s.Parallel, "8", 1, maxParallel,
 			"Peers of --to to copy to at once, at most 256"),
 	}
 }
