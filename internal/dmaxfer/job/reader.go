@@ -2,21 +2,22 @@ package job
 
 import "io"
 
-// reader implements io.Reader for what can be read at an offset.
-type reader struct {
-	from interface {
-		ReadAt(p []byte, offset int64) error
-	}
-	offset, size int64
-	read         func(bytes int64)
+// ReaderAt reads all of p from an offset, in bytes, or fails.
+type ReaderAt interface {
+	ReadAt(p []byte, offset int64) error
 }
 
-// NewReader returns a reader of the first bytes of a file, which is read by calls that fill their buffer. It calls
-// progress after each of them, with the number of bytes read so far.
-func NewReader(from interface {
-	ReadAt(p []byte, offset int64) error
-}, size int64, progress func(read int64)) io.Reader {
-	return &reader{from: from, size: size, read: progress}
+// reader implements io.Reader.
+type reader struct {
+	from         ReaderAt
+	offset, size int64
+	progress     func(done int64)
+}
+
+// NewReader returns a reader of the first size bytes of a file. It calls progress after each call of the file, with the
+// number of bytes read so far. It is for one goroutine.
+func NewReader(from ReaderAt, size int64, progress func(done int64)) io.Reader {
+	return &reader{from: from, size: size, progress: progress}
 }
 
 // Read implements io.Reader.
@@ -29,6 +30,6 @@ func (r *reader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	r.offset += n
-	r.read(r.offset)
+	r.progress(r.offset)
 	return int(n), nil
 }

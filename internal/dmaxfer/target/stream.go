@@ -83,7 +83,7 @@ func (s *stream) Punch(offset, length int64) error {
 	return nil
 }
 
-// finish closes the stream while that can still be a failure of the transfer: behind it there may be a file, and some
+// Finish closes the stream while that can still be a failure of the transfer: behind it there may be a file, and some
 // file systems report only then that they have lost it.
 func (s *stream) Finish(context.Context, digest.Sum, disk.Metadata) error {
 	if err := s.out.Close(); err != nil {

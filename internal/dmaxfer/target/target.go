@@ -24,7 +24,7 @@ type Target interface {
 	// Allocate preallocates the target.
 	Allocate(ctx context.Context) error
 
-	// Concurrent reports, after allocate, whether two lanes can write at once.
+	// Concurrent reports, after Allocate, whether two lanes can write at once.
 	Concurrent() bool
 
 	// Advance notes how many bytes from the beginning are verified.
@@ -36,11 +36,11 @@ type Target interface {
 	// Commit gives it its final name.
 	Commit() error
 
-	// Keep and discard end a target that is not committed: to be resumed, or not wanted. Keep returns how many bytes it
+	// Keep and Discard end a target that is not committed: to be resumed, or not wanted. Keep returns how many bytes it
 	// has kept, or why nothing of what was verified.
 	Keep() (kept int64, lost string)
 	Discard() error
 
-	// Abandon is keep, or discard, while another call to the target has not returned. It may hang itself.
+	// Abandon is Keep, or Discard, while another call to the target has not returned. It may hang itself.
 	Abandon(keep bool) int64
 }

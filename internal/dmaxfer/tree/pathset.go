@@ -27,6 +27,9 @@ func (s *PathSet) Add(path string) {
 
 // Has reports whether a path was added.
 func (s *PathSet) Has(path string) bool {
+	if s.hashes == nil { // the zero value
+		return false
+	}
 	_, has := s.hashes[maphash.String(s.seed, path)]
 	return has || len(s.hashes) > maxPaths
 }

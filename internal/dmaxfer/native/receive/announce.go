@@ -3,7 +3,6 @@ package receive
 import (
 	"context"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
@@ -65,22 +64,11 @@ func (r *Receiver) addAttributes(number uint32, m native.Metadata) error {
 		return nil
 	}
 	if m.Offset == 0 {
-		if e.overLimit = !r.results.limits.holdAttributes(e, int64(m.Total)); !e.overLimit {
-			e.attributes = make([]byte, 0, m.Total)
-		}
+		e.overLimit = !r.results.limits.holdAttributes(e, int64(m.Total))
 	}
-	if !e.overLimit {
-		e.attributes = append(e.attributes, m.Part...)
-	}
-	if m.Offset+uint32(len(m.Part)) < m.Total {
-		return nil
-	}
-	if !e.overLimit {
-		attributes, err := role.DecodeAttributes(e.attributes)
-		if err != nil {
-			return err
-		}
-		e.meta.Xattrs, e.attributes = attributes, nil
+	complete, err := e.addAttributes(m)
+	if err != nil || !complete {
+		return err
 	}
 	e.awaited = false
 	r.passHeld()

@@ -165,9 +165,6 @@ func (l *loneReceiver) withdraws(numbers []uint32) {
 // heldBytes returns how many bytes of extended attributes the undecided entries and the open directories have.
 func (l *loneReceiver) heldBytes() (bytes int) {
 	for _, e := range l.announced {
-		if e.kind == wire.EntryFile && e.isDecided() {
-			continue
-		}
 		bytes += cap(e.attributes)
 		if e.meta.Xattrs == nil {
 			continue

@@ -50,7 +50,7 @@ func (p *planner) planContent(ctx context.Context, e *entry, info disk.Info, fou
 	case c.HideContent && (plan.Checksum || uncertain):
 		return p.needNew(ctx, e, info, cmp.Or(change, native.ChangeContent))
 	case uncertain, (same || change > native.ChangeContent) && p.comparesContent(same):
-		e.enter(compared)
+		e.become(compared)
 		p.results.log(e).Msg("entry compared")
 		p.results.replies.answer(e, native.Answer{Kind: native.AnswerSum})
 	case plan.Compare && !same:

@@ -17,8 +17,8 @@ type directories struct {
 	open map[*directory]bool
 }
 
-// enter adds a directory, which is on the planner's stack.
-func (s *directories) enter(d *directory) {
+// add adds a directory, which is on the planner's stack.
+func (s *directories) add(d *directory) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open[d] = true
@@ -41,21 +41,6 @@ func (s *directories) allLeft() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.open) == 0
-}
-
-func (s *directories) isLast(d *directory) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d.pending--
-	return d.pending == 0
-}
-
-// close closes a directory that has been left.
-func (s *directories) close(d *directory) {
-	d.close()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, d)
 }
 
 // closeAll closes what is left when the transfer has ended.

@@ -16,7 +16,7 @@ import (
 
 // This file is the life of a directory:
 //
-//	planDirectory ─► enter ─► have, or commit ─► filled ─► leave ─► setAttributes ─┬─► reported
+//	planDirectory ─► openToWrite ─► have, or commit ─► filled ─► leave ─► setAttributes ─┬─► reported
 //	              └─ lookInto, if nothing may be written                           └─► failLate
 
 // directory is one that is being filled.
@@ -43,7 +43,7 @@ func (p *planner) planDirectory(e *entry, in *directory) error {
 	case !p.t.Params.Writes():
 		created, err = p.lookInto(d)
 	default:
-		created, err = p.enter(d)
+		created, err = p.openToWrite(d)
 	}
 	d.failed = err
 	if d.of != nil { // at once, so that they are not held while the directory is filled
@@ -51,7 +51,7 @@ func (p *planner) planDirectory(e *entry, in *directory) error {
 	}
 	p.results.limits.dropAttributes(e)
 	p.stack = append(p.stack, d)
-	p.results.directories.enter(d)
+	p.results.directories.add(d)
 	switch {
 	case err != nil:
 		return p.results.fail(e, err)
@@ -67,8 +67,8 @@ func (p *planner) planDirectory(e *entry, in *directory) error {
 	return nil
 }
 
-// enter opens a directory to write into it.
-func (p *planner) enter(d *directory) (created bool, err error) {
+// openToWrite opens a directory to write into it.
+func (p *planner) openToWrite(d *directory) (created bool, err error) {
 	if d.parent != nil {
 		d.of, created, err = d.parent.of.Enter(d.entry.name, true)
 		return created, err
@@ -128,6 +128,13 @@ func (s *directories) leave(d *directory) {
 	}
 }
 
+func (s *directories) isLast(d *directory) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.pending--
+	return d.pending == 0
+}
+
 // setAttributes gives a directory its final mode and times, and reports its outcome.
 func (s *directories) setAttributes(d *directory) {
 	if d.of == nil {
@@ -153,6 +160,14 @@ func (s *directories) failLate(e *entry, err error) {
 	s.t.Params.LogEntry(e.number, e.path, e.kind).Err(err).Msg(role.Decisions[job.Failed])
 	s.replies.failed(failure{e.number, err, true})
 	s.t.Stats.Report(job.FileDone{Path: e.path, Kind: e.kind, Action: job.Failed, Err: err})
+}
+
+// close closes a directory that has been left.
+func (s *directories) close(d *directory) {
+	d.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, d)
 }
 
 // notCreated returns the error for an entry whose directory has failed.

@@ -21,8 +21,8 @@ import (
 //	announced ─► planned ─┬────────────┬─► needed ─► stored ─► committing ─► decided
 //	                      └─► compared ┘
 //
-// From each state an entry can become decided: it is there already, or has failed. Only files are compared, needed and
-// what follows.
+// From each state an entry can become decided: it is there already, has its name, or has failed. Only files go through
+// the states from compared to committing. The states before stored are told apart by the log alone.
 type state uint8
 
 const (
@@ -32,7 +32,7 @@ const (
 	needed           // the sender was asked for its content
 	stored           // all of the content is written, or staged
 	committing       // it gets its final name
-	decided          // the sender is told the outcome
+	decided          // its outcome is fixed; whoever has fixed it tells the sender
 )
 
 // entry is an entry of the transfer. One goroutine after another works on it: the owner of the transfer when it is
@@ -116,8 +116,8 @@ func (e *entry) Path() string {
 // Motion implements role.Record.
 func (e *entry) Motion() *role.Motion { return &e.motion }
 
-// enter changes the state of an entry, unless it is decided.
-func (e *entry) enter(s state) {
+// become changes the state of an entry, unless it is decided.
+func (e *entry) become(s state) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.state != decided {
@@ -171,6 +171,26 @@ func (e *entry) hold() (own *tree.Entry, undecided bool) {
 		own = &held
 	}
 	return own, true
+}
+
+// addAttributes adds a fragment of the extended attributes, unless they exceed the limit or the entry is decided, and
+// reports whether it was the last one.
+func (e *entry) addAttributes(m native.Metadata) (complete bool, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	complete = m.Offset+uint32(len(m.Part)) == m.Total
+	if e.overLimit || e.state == decided {
+		return complete, nil
+	}
+	if m.Offset == 0 {
+		e.attributes = make([]byte, 0, m.Total)
+	}
+	e.attributes = append(e.attributes, m.Part...)
+	if complete {
+		e.meta.Xattrs, err = role.DecodeAttributes(e.attributes)
+		e.attributes = nil
+	}
+	return complete, err
 }
 
 // keepPermits notes in of, a field of the entry, that it has permits until it is decided. If it has been decided

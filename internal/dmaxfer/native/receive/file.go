@@ -56,7 +56,7 @@ func (f *files) need(ctx context.Context, e *entry, change native.Change) error 
 			return f.results.fail(e, err)
 		}
 	}
-	e.enter(needed)
+	e.become(needed)
 	role.LogNeeded(f.results.log(e), e.resume)
 	f.t.Stats.Begins(e.size, e.resume)
 	f.replies.answer(e, native.Answer{
@@ -131,11 +131,10 @@ func (f *files) stored(e *entry, chunk pump.Chunk, prefix int64) error {
 }
 
 // ended notes what the sender has read of a file.
-func (f *files) ended(ctx context.Context, e *entry, size int64, sum digest.Sum) error {
+func (f *files) ended(e *entry, size int64, sum digest.Sum) {
 	if e.ends(size, sum) {
-		return f.complete(ctx, e)
+		f.t.Link.Post(func(ctx context.Context) error { return f.complete(ctx, e) })
 	}
-	return nil
 }
 
 // complete follows the last byte of a file and its end.
@@ -153,7 +152,7 @@ func (f *files) complete(ctx context.Context, e *entry) error {
 // has ended by then, another job gives it its final name.
 func (f *files) verify(ctx context.Context, e *entry) role.Call {
 	sum := e.in.Sum()
-	err := f.compare(e, sum)
+	err := f.checkSum(e, sum)
 	if err == nil {
 		err = e.target.Finish(ctx, sum, e.meta)
 	}
@@ -165,8 +164,8 @@ func (f *files) verify(ctx context.Context, e *entry) role.Call {
 	}
 }
 
-// compare compares the digest of what has been written with that of what has been read.
-func (f *files) compare(e *entry, sum digest.Sum) error {
+// checkSum compares the digest of what has been written with that of what has been read.
+func (f *files) checkSum(e *entry, sum digest.Sum) error {
 	p := f.t.Params
 	if sum != e.end.sum {
 		return job.NewError(job.ErrDigest, nil, "copy again; if it recurs, check the memory"+p.BothSides("of"),
@@ -189,7 +188,7 @@ func (f *files) rename(ctx context.Context, e *entry) error {
 	if !f.gate.begin() {
 		return errHalted
 	}
-	e.enter(committing)
+	e.become(committing)
 	f.renames++
 	f.t.Link.Run(ctx, func(context.Context) role.Call {
 		err := e.target.Commit()

@@ -5,18 +5,21 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
 // finisher ends a transfer when everything is decided and neither a lane nor a job is at work:
 //
 //	FINISH ─► lanes ended ─► all decided, all directories left ─► tree closed ─► FINISHED
 //
-// The owner of the transfer uses it, and calls check whenever one of these may have come true.
+// The owner of the transfer uses it, and calls check whenever one of these may have come true. A transfer that was
+// given up does not end so.
 type finisher struct {
 	t           *role.Transfer
 	replies     *replies
 	directories *directories
 	packs       *packs
+	gate        *commitGate
 	closeTree   func() error // makes durable what is not yet
 
 	finishing  bool // nothing will be announced any more
@@ -24,10 +27,13 @@ type finisher struct {
 	concluding bool // everything is decided
 }
 
-// check ends the transfer if everything is decided and neither a lane nor a job is at work. It flushes what is not
-// durable yet of a tree, in a job. An interruption does not keep the sender from learning what has been committed.
+// check flushes what is not durable yet of a tree, in a job, and reports the end of the transfer, if that has come. An
+// interruption does not keep the sender from learning what has been committed.
 func (f *finisher) check(ctx context.Context) error {
 	if !f.finishing || !f.lanesEnded || f.concluding || !f.directories.allLeft() || f.packs.staging.isFlushing() {
+		return nil
+	}
+	if f.t.Session.State() != native.Finishing || f.gate.halted.Load() {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)

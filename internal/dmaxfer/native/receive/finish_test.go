@@ -7,6 +7,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
@@ -25,7 +26,7 @@ func TestTreeIsNotClosedWhileAJobUsesIt(t *testing.T) {
 			must(t, start(t.Context()))
 		}
 		l.withdraws([]uint32{e.number})
-		must(t, l.finish(t.Context(), 0))
+		must(t, l.receives(native.AppendFinish(nil, 2, 0, "")))
 		l.finisher.lanesEnded = true
 		synctest.Wait()
 		must(t, l.finisher.check(t.Context()))
@@ -47,7 +48,7 @@ func TestDirectoryWaitsForAComparison(t *testing.T) {
 	link := &roletest.Link{}
 	d := &digests{planner: &planner{results: r}, queue: role.DigestQueue{Link: link}}
 	in := &directory{}
-	r.directories.enter(in)
+	r.directories.add(in)
 	d.compare(t.Context(), &entry{number: 1, depth: 1, directory: in}, digest.Sum{})
 	r.directories.leave(in) // the last that the planner has in it
 	if left || r.directories.allLeft() {
@@ -57,4 +58,32 @@ func TestDirectoryWaitsForAComparison(t *testing.T) {
 	if !left || !r.directories.allLeft() {
 		t.Error("the directory has not been left")
 	}
+}
+
+// A sender that begins another transfer in the session breaks the protocol. What was received counts.
+func TestSecondTransferIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoneReceiver(t)
+		session := l.Receiver.t.Session
+		must(t, l.receives(native.AppendFinish(nil, 1, 0, "")))
+		_, err := session.Finished(nil, l.Receiver.t.Params.Plan.Durability, "")
+		must(t, err)
+		mustBe(t, l.receives(wire.AppendEmpty(nil, wire.TypeTransfer)), wire.ErrOutOfOrder)
+		l.ends()
+	})
+}
+
+// A receiver that gives up when everything is decided does not close the tree as complete.
+func TestTransferThatIsGivenUpDoesNotConclude(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoneReceiver(t)
+		must(t, l.receives(native.AppendFinish(nil, 1, 0, "")))
+		l.finisher.lanesEnded = true
+		must(t, l.Halt(t.Context()))
+		must(t, l.Flush(t.Context()))
+		if l.finisher.concluding {
+			t.Error("the tree is closed as complete")
+		}
+		l.ends()
+	})
 }

@@ -49,6 +49,7 @@ func (l *limits) release(e *entry) {
 	defer e.mu.Unlock()
 	l.files.Release(e.permits)
 	e.permits = 0
+	e.meta.Xattrs, e.attributes = nil, nil // the session keeps the entry for a while
 	if e.kind == wire.EntryFile {
 		l.fileAttributes.Release(e.attributed)
 		e.attributed = 0

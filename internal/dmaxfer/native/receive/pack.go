@@ -72,7 +72,7 @@ func (p *packs) storeFiles(
 		packed := &unit.Pack.Files[i]
 		file, err := p.storeWhole(e, packed, pump.ContentOf(packed, content))
 		if err == nil {
-			e.enter(stored)
+			e.become(stored)
 			p.results.log(e).Msg("entry stored")
 		}
 		switch {
@@ -183,7 +183,7 @@ func (p *packs) renameStaged(ctx context.Context, batch []stagedFile) (renamed [
 			p.staging.discard(batch[i:])
 			return renamed, context.Cause(ctx)
 		}
-		f.entry.enter(committing)
+		f.entry.become(committing)
 		err := f.file.Commit()
 		p.staging.permits.Release(1)
 		if err == nil {

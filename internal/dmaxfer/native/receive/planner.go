@@ -103,7 +103,6 @@ func (p *planner) plan(ctx context.Context, e *entry) error {
 		return p.planDirectory(e, in)
 	}
 	if e.kind == wire.EntrySymlink { // which has no user attributes
-		e.meta.Xattrs = nil
 		p.results.limits.dropAttributes(e)
 	}
 	switch {

@@ -51,7 +51,7 @@ func New(t *role.Transfer) *Receiver {
 		t: t, replies: r.replies, limits: limits, links: newLinks(t.Params.Plan.Links),
 		directories: &directories{
 			t: t, replies: r.replies, open: make(map[*directory]bool),
-			rootLeft: func() { t.Link.Post(r.finisher.check) },
+			rootLeft: func() { t.Link.Post(r.check) },
 		},
 	}
 	r.files = &files{
@@ -61,13 +61,13 @@ func New(t *role.Transfer) *Receiver {
 	r.planner = newPlanner(t, r.results, r.files)
 	r.digests = &digests{planner: r.planner, queue: role.DigestQueue{Link: t.Link}}
 	r.packs = &packs{
-		t: t, results: r.results, replies: r.replies, gate: r.gate, flushTree: r.planner.flushTree,
+		t: t, results: r.results, replies: r.replies, gate: r.gate, flushTree: r.planner.flushTree, flushed: r.check,
 		staging: staging{permits: weighted.NewWeighted(staged)},
 	}
 	r.finisher = &finisher{
-		t: t, replies: r.replies, directories: r.results.directories, packs: r.packs, closeTree: r.planner.closeTree,
+		t: t, replies: r.replies, directories: r.results.directories, packs: r.packs, gate: r.gate,
+		closeTree: r.planner.closeTree,
 	}
-	r.packs.flushed = r.finisher.check
 	return r
 }
 
@@ -133,7 +133,7 @@ func (r *Receiver) runLanes(ctx context.Context) role.Call {
 	if err != nil {
 		return role.FailWith(misplaced(err))
 	}
-	then := r.finisher.check
+	then := role.Call(r.check)
 	if r.whole != nil { // set before the lanes ended
 		then = r.files.verify(ctx, r.whole)
 	}
@@ -176,7 +176,7 @@ func (r *Receiver) endLanes() {
 func (r *Receiver) Handle(ctx context.Context, step native.Step) error {
 	switch step.Event {
 	case native.TransferBegun:
-		return nil
+		return r.begun()
 	case native.None: // the sender confirms that an entry has failed
 		return r.settled(ctx)
 	case native.EntriesAnnounced:
@@ -189,7 +189,7 @@ func (r *Receiver) Handle(ctx context.Context, step native.Step) error {
 		r.takePack(step.Pack)
 		return nil
 	case native.PeerEnded:
-		return r.endFile(ctx, step)
+		return r.endFile(step)
 	case native.PeerSum:
 		return r.compare(ctx, step)
 	case native.EntryFailed:
@@ -202,6 +202,16 @@ func (r *Receiver) Handle(ctx context.Context, step native.Step) error {
 		return r.finish(ctx, step.Missing)
 	}
 	return fmt.Errorf("internal error: unexpected %s on the receiver", step.Event)
+}
+
+// begun accepts one transfer. The protocol permits more in a session, which a dma-copy does not make.
+func (r *Receiver) begun() error {
+	if r.t.Session.Transfers() == 0 {
+		return nil
+	}
+	return &wire.Error{
+		State: native.Ready, Message: wire.TypeTransfer, Err: wire.ErrOutOfOrder, Detail: "a second transfer",
+	}
 }
 
 // undecided returns what this side knows of an entry; nil if it is decided.
@@ -250,15 +260,15 @@ func (r *Receiver) takePack(pack native.Pack) {
 }
 
 // endFile notes what the sender has read of a file.
-func (r *Receiver) endFile(ctx context.Context, step native.Step) error {
+func (r *Receiver) endFile(step native.Step) error {
 	sum, err := digest.NewSum(r.t.Params.Plan.Digest, step.Digest)
 	if err != nil {
 		return err
 	}
-	if e := r.undecided(step.Entry); e != nil {
-		return r.files.ended(ctx, e, int64(step.Size), sum)
+	if e := r.undecided(step.Entry); e != nil { // otherwise it has failed here
+		r.files.ended(e, int64(step.Size), sum)
 	}
-	return nil // it has failed here
+	return nil
 }
 
 // compare has a file compared with the digest of the sender's.
@@ -294,12 +304,15 @@ func (r *Receiver) finish(ctx context.Context, missing uint32) error {
 	return r.settled(ctx)
 }
 
+// check ends the transfer if nothing is left to do.
+func (r *Receiver) check(ctx context.Context) error { return r.finisher.check(ctx) }
+
 // settled ends the lanes when the sender can announce no content any more, and the transfer when all is decided.
 func (r *Receiver) settled(ctx context.Context) error {
 	if r.finisher.finishing && r.t.Session.Undecided() == 0 {
 		r.endLanes()
 	}
-	return r.finisher.check(ctx)
+	return r.check(ctx)
 }
 
 // Outbox implements role.Role. Nothing is sent that would let the sender announce content before there are lanes.

@@ -30,8 +30,8 @@ type Role interface {
 	// Grace returns how long heartbeats of the peer alone keep the transfer alive, with what the peer has to do now.
 	Grace() time.Duration
 
-	// Committing reports whether a receiver renames a target, which must not be interrupted, and Committed whether the
-	// receiver has the only file, by its word on the sender.
+	// Committing reports whether a receiver renames a target, which must not be interrupted. Committed reports whether
+	// the receiver has the only file: on the sender, as far as the receiver has said.
 	Committing() bool
 	Committed() bool
 

@@ -65,6 +65,9 @@ func discard(entries []sourceEntry) {
 
 // advance announces as many entries as the protocol permits, and calls known after the last answer for a file.
 func (a *announcer) advance(ctx context.Context) error {
+	if a.t.Session.State() != native.Transferring {
+		return nil // the transfer was given up, or everything has been announced
+	}
 	for more := true; more; {
 		for len(a.waiting) > 0 {
 			announced, err := a.announce(ctx)
@@ -182,7 +185,7 @@ func (a *announcer) announced(e *entry, as *wire.Entry) {
 	e.number, e.heldThere = as.Number, e.heldAfterwards()
 	a.t.Session.Attach(e.number, e)
 	logEntry(a.t.Params, e).Int64("bytes", e.size).Msg("entry planned")
-	e.enter(announced)
+	e.become(announced)
 	a.directories.announced(e, as.Depth)
 	a.t.Params.Config.Mirror.Announced(as.Kind, as.Depth, string(as.Name))
 }

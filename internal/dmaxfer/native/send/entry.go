@@ -21,7 +21,8 @@ import (
 //	                    │           └─────────┘
 //	                    └───────────────────────────────► decided
 //
-// From each state an entry can become decided, by the receiver or because it cannot be sent.
+// From each state an entry can become decided, by the receiver or because it cannot be sent. The states before read are
+// told apart by the log alone.
 type state uint8
 
 const (
@@ -76,8 +77,8 @@ func (e *entry) Path() string { return e.path }
 // Motion implements role.Record.
 func (e *entry) Motion() *role.Motion { return &e.motion }
 
-// enter changes the state of an entry, unless it is decided.
-func (e *entry) enter(s state) {
+// become changes the state of an entry, unless it is decided.
+func (e *entry) become(s state) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.state != decided {

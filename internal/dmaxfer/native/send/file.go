@@ -41,7 +41,7 @@ func (s *Sender) answered(ctx context.Context, a native.Answer) error {
 // needed has the content of a file sent, or the rest of it.
 func (s *Sender) needed(ctx context.Context, e *entry, a native.Answer) error {
 	e.resume = int64(a.Offset)
-	e.enter(needed)
+	e.become(needed)
 	role.LogNeeded(logEntry(s.t.Params, e), e.resume)
 	s.t.Stats.Begins(e.size, e.resume)
 	if a.Discarded != 0 && !s.t.Params.Config.Local { // otherwise the receiver tells the same user

@@ -67,7 +67,7 @@ func (t *transmitter) sendChunks(ctx context.Context) error {
 // whether it was sent.
 func (t *transmitter) sendWhole(ctx context.Context, message []byte, entries ...*entry) error {
 	for _, e := range entries {
-		e.enter(sent)
+		e.become(sent)
 		logEntry(t.of.Params, e).Msg("entry sent")
 	}
 	return t.of.Link.Send(context.WithoutCancel(ctx), message)
