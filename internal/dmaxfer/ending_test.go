@@ -217,7 +217,7 @@ func interruptFirst(t *testing.T, side wire.Side) {
 	if side == wire.DPU {
 		own, other = dpu, host
 	}
-	ctx, interrupt := context.WithCancel(t.Context())
+	ctx, interrupt := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)
 	go func() {
 		defer own.Close()
@@ -229,7 +229,7 @@ func interruptFirst(t *testing.T, side wire.Side) {
 		ended <- err
 	}()
 	synctest.Wait()
-	interrupt()
+	interrupt(exit.Interrupted{Signal: syscall.SIGTERM})
 	synctest.Wait()
 	session := meetNative(t, side.Other(), other)
 	word, err := other.Recv(t.Context())
@@ -238,7 +238,7 @@ func interruptFirst(t *testing.T, side wire.Side) {
 		t.Errorf("the %s receives %v", side.Other(), err)
 	}
 	must(t, other.Close())
-	mustBe(t, <-ended, context.Canceled)
+	mustBe(t, <-ended, exit.Interrupted{Signal: syscall.SIGTERM})
 }
 
 // meetNative is the beginning of a conversation, as a side that has a file.
