@@ -98,8 +98,8 @@ func offer(o Options) comch.Offer {
 }
 
 // transferOver makes the transfer with the peer, and then ends the connection.
-func transferOver(
-	ctx context.Context, o Options, file *job.LocalFile, conn comch.Conn, disconnect func() error,
+func transferOver(ctx context.Context,
+	o Options, file *job.LocalFile, conn comch.Conn, disconnect func() error,
 ) (job.Summary, error) {
 	o.Log.Debug().Int("max_message", conn.MaxMessage()).Msg("connection made")
 	summary, err := peer{o, file, conn, window.NewMemory(o.Device, o.Side, conn)}.transfer(ctx)

@@ -42,8 +42,8 @@ type Calls struct {
 // Do makes a call and waits for it. A call without progress, as beat reports it, for the patience is a Slow error, and
 // ends the context of the call. The call then has ReturnTime to return; after that Do returns, and Hung is true. A call
 // that panics has returned a *Defect.
-func (c *Calls) Do(
-	ctx context.Context, patience time.Duration, beat func() native.Beat, call func(context.Context) error,
+func (c *Calls) Do(ctx context.Context,
+	patience time.Duration, beat func() native.Beat, call func(context.Context) error,
 ) error {
 	c.running.Add(1)
 	c.calling.Add(1)
@@ -77,8 +77,8 @@ func (c *Calls) Wait() { c.running.Wait() }
 // within makes a call in another goroutine. It ends the context of the call with the error of slow if beat, which may
 // be nil, has not changed for the patience; still counts the pulses since it has. The call then has ReturnTime to
 // return; returned is false if it has not, and err is why its context ended.
-func within(
-	ctx context.Context, patience time.Duration, beat func() native.Beat, still *atomic.Int64, slow func() error,
+func within(ctx context.Context,
+	patience time.Duration, beat func() native.Beat, still *atomic.Int64, slow func() error,
 	call func(context.Context) error,
 ) (returned bool, err error) {
 	calling, end := context.WithCancelCause(ctx)

@@ -107,8 +107,8 @@ const (
 
 // receive returns the next item that the peer sends, unless the inbox is closed or wake delivers a token before; wake
 // may be nil. It polls for a while before it sleeps.
-func receive[T any](
-	ctx context.Context, m *messenger, inbox <-chan T, wake <-chan struct{},
+func receive[T any](ctx context.Context,
+	m *messenger, inbox <-chan T, wake <-chan struct{},
 ) (item T, what arrival, err error) {
 	var open bool
 	for n := range m.pollLimit() {

@@ -53,8 +53,8 @@ func (t *Transfer) receive(ctx context.Context) ([]byte, error) {
 
 // untilSilent returns ctx for as long as the peer may be silent. It ends with what the peer was to do by then. The
 // caller calls stop.
-func (t *Transfer) untilSilent(
-	ctx context.Context, patience time.Duration,
+func (t *Transfer) untilSilent(ctx context.Context,
+	patience time.Duration,
 ) (within context.Context, stop func()) {
 	silent := t.silent(patience) // of the state now: the countdown is another goroutine
 	ctx, end := context.WithCancelCause(ctx)

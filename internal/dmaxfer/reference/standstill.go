@@ -35,8 +35,8 @@ func (s *standstill) note(change func()) {
 }
 
 // do makes a call that may hang, as job.Calls does. own says what it does.
-func (t *Transfer) do(
-	ctx context.Context, own string, patience time.Duration, call func(context.Context) error,
+func (t *Transfer) do(ctx context.Context,
+	own string, patience time.Duration, call func(context.Context) error,
 ) error {
 	t.now.begin(own, "")
 	return t.calls.Do(ctx, patience, t.config.Progress.Beat, call)

@@ -31,8 +31,8 @@ func newLimits(r *replies, files int64) *limits {
 
 // acquire waits for permits that an entry releases when it is decided, and notes them in of, a field of the entry. It
 // reports false if the entry has been decided.
-func (l *limits) acquire(
-	ctx context.Context, e *entry, from *weighted.Weighted, permits int64, of *int64,
+func (l *limits) acquire(ctx context.Context,
+	e *entry, from *weighted.Weighted, permits int64, of *int64,
 ) (undecided bool, err error) {
 	if !from.TryAcquire(permits) {
 		l.replies.requestFlush() // the sender has to know which files to send before

@@ -58,8 +58,8 @@ func (p *packs) store(ctx context.Context, unit *pump.Unit, content []byte) (aft
 
 // storeFiles writes the files of a pack, until one of them ends the transfer. It returns those that have their final
 // names, and those that are only staged.
-func (p *packs) storeFiles(
-	ctx context.Context, unit *pump.Unit, content []byte,
+func (p *packs) storeFiles(ctx context.Context,
+	unit *pump.Unit, content []byte,
 ) (put []*entry, staged []stagedFile, failed error) {
 	for i, e := range unit.Ref.([]*entry) {
 		if ctx.Err() != nil {

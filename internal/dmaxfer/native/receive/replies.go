@@ -110,8 +110,8 @@ func (r *replies) sendOutcomes(ctx context.Context, most int) error {
 }
 
 // sendList sends a list in as many messages as it takes; encode is a call of the session.
-func sendList[T any](
-	ctx context.Context, t *role.Transfer, most int, items []T, encode func([]byte, []T) ([]byte, error),
+func sendList[T any](ctx context.Context,
+	t *role.Transfer, most int, items []T, encode func([]byte, []T) ([]byte, error),
 ) error {
 	for len(items) > 0 {
 		n := min(len(items), most)
