@@ -28,7 +28,8 @@ var picture = []box{
 	{"internal/dmaxfer", "transfer", 4, 1.5, 1, "meets the peer, runs a copy"},
 	{"internal/ping", "transfer", 4, 3, 1, "round trips"},
 	{"internal/secure", "service", 5, 0, 1, "TLS on a control channel"},
-	{"internal/dmaxfer/window", "transfer", 6, 1.5, 1, "memory of a transfer"},
+	{"internal/dmaxfer/window", "transfer", 6, 1, 1, "memory of a transfer"},
+	{"internal/dmaxfer/target", "transfer", 6, 2, 1, "what a receiver writes to"},
 	{"internal/dmaxfer/native", "transfer", 5, 1, 1, "protocol of two dma-copy"},
 	{"internal/dmaxfer/reference", "transfer", 5, 2, 1, "protocol of doca_dma_copy"},
 	{"internal/identity", "service", 7, 0, 1, "keys, and what each may do"},
@@ -142,7 +143,7 @@ func direct(imports []map[int]bool, from int) (kept []int) {
 	for to := range imports[from] {
 		follows := false
 		for via := range imports[from] {
-			follows = follows || via != to && reaches(imports, via, to)
+			follows = follows || via != to && reaches(imports, via, to, map[int]bool{})
 		}
 		if !follows {
 			kept = append(kept, to)
@@ -152,9 +153,12 @@ func direct(imports []map[int]bool, from int) (kept []int) {
 	return kept
 }
 
-func reaches(imports []map[int]bool, from, to int) bool {
+// reaches reports whether a box imports another one, itself or by others. Boxes may import each other in a circle,
+// which pictureOf reports.
+func reaches(imports []map[int]bool, from, to int, seen map[int]bool) bool {
+	seen[from] = true
 	for next := range imports[from] {
-		if next == to || reaches(imports, next, to) {
+		if next == to || !seen[next] && reaches(imports, next, to, seen) {
 			return true
 		}
 	}
