@@ -4,13 +4,10 @@ import (
 	"context"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/target"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
-	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // files stores the files that come in chunks, and gives them their final names. This file is the life of one of them,
@@ -82,37 +79,6 @@ func (f *files) prepare(ctx context.Context, e *entry) error {
 	}
 	in.SerialWrites = !t.Concurrent()
 	return err
-}
-
-// open opens what the plan wants written.
-func (f *files) open(ctx context.Context, e *entry) (target.Target, error) {
-	c, plan, known := f.t.Params.Config, &f.t.Params.Plan, e.size != job.Unknown
-	switch {
-	case c.File.Discards:
-		return target.Discarding{}, nil
-	case c.File.Stream:
-		return target.OpenStream(ctx, c.File.OpenOutput, c.Progress)
-	}
-	wanted := disk.Wanted{
-		Size: max(e.size, 0), Known: known,
-		Modified: e.meta.Modified, Identity: e.identity,
-		Digest:    byte(plan.Digest),
-		Overwrite: plan.Overwrite, Backup: c.Backup, Resume: !c.NoResume, Sparse: plan.Sparse,
-		Fill:        f.t.Params.Layout().Lanes > 1,
-		WriteBehind: plan.Durability != wire.DurabilityNone,
-		Preserve:    disk.Preserve{Mode: known, Times: known, Owner: known && plan.Owner, Xattrs: plan.XAttr},
-	}
-	var partial *disk.Partial
-	var err error
-	if e.directory != nil {
-		partial, err = e.directory.of.Partial(e.name, wanted)
-	} else {
-		partial, err = disk.OpenPartial(c.File.FS, c.File.Name, wanted)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return target.OfFile(partial, plan, known, c.Progress), nil
 }
 
 // stored follows a chunk, one at a time for each file. The length of a stream shows only here.

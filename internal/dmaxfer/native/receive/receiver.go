@@ -408,23 +408,3 @@ func (r *Receiver) unfinished(yield func(*entry) bool) {
 		}
 	}
 }
-
-// worthless reports whether a failure means that what was received is of no use. If a chunk could not be transferred
-// without corruption, the others still are.
-func worthless(failed error) bool {
-	if errors.Is(failed, pump.ErrCorrupted) {
-		return false
-	}
-	if errors.Is(failed, job.ErrSourceChanged) || errors.Is(failed, job.ErrDigest) {
-		return true
-	}
-	aborted, is := errors.AsType[*native.PeerAborted](failed)
-	if !is {
-		return false
-	}
-	switch aborted.Code {
-	case wire.AbortSourceChanged, wire.AbortDigest, wire.AbortRefused:
-		return true
-	}
-	return false
-}

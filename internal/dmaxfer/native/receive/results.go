@@ -9,7 +9,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/target"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
@@ -136,13 +135,4 @@ func (r *results) decided(e *entry, action job.Action, err error) {
 	if e.directory != nil {
 		r.directories.leave(e.directory)
 	}
-}
-
-// endTarget ends a target that is not committed.
-func endTarget(p *role.Params, of target.Target, failed error) error {
-	if worthless(failed) || p.Config.NoResume {
-		return of.Discard()
-	}
-	_, _ = of.Keep()
-	return nil
 }
