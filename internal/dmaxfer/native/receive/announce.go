@@ -23,7 +23,7 @@ func (r *Receiver) announce(ctx context.Context, entries []wire.Entry) error {
 		r.t.Stats.Found(e.size)
 		p.Config.Mirror.Announced(e.kind, e.depth, e.name)
 		r.t.Session.Attach(e.number, e)
-		e.awaited = e.hasAttributes && e.kind != wire.EntryFile // of that they come when it is needed
+		e.awaited = e.hasAttributes && e.kind != wire.EntryFile // a file gets them when it is needed
 		r.held = append(r.held, e)
 	}
 	if !p.Plan.Tree {

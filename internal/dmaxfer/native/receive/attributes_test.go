@@ -86,7 +86,7 @@ func (l *loneReceiver) sent(message []byte) error {
 	return nil
 }
 
-// ends settles the receiver.
+// ends closes the receiver.
 func (l *loneReceiver) ends() {
 	l.t.Helper()
 	if !l.finisher.finishing {

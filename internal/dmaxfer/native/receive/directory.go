@@ -24,7 +24,7 @@ type directory struct {
 	entry  *entry
 	parent *directory
 	of     *disk.Directory // nil: nothing may be written, or failed
-	seen   disk.Dir        // in place of it, where nothing may be written; nil: it does not exist
+	seen   disk.Dir        // stands for of where nothing may be written; nil: it does not exist
 	failed error           // why nothing can be created in it
 	unset  error           // why its extended attributes could not be set; it fails when it is left
 

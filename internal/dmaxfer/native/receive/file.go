@@ -26,7 +26,7 @@ type files struct {
 	flush   func(ctx context.Context) error // sends the replies
 
 	// wholeStored is called with the only file of a transfer when all of it is stored. It is verified when the window
-	// has been released, so that a failure of that is one of the transfer.
+	// has been released, so that a failed release fails the transfer.
 	wholeStored func(e *entry)
 
 	renames int // jobs that rename a target

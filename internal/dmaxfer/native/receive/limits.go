@@ -57,7 +57,7 @@ func (l *limits) release(e *entry) {
 }
 
 // holdAttributes prepares an entry for extended attributes of that many bytes. It reports false if they exceed the
-// limit. Those of a file never do: it has permits for more.
+// limit. The attributes of a file never do: it has permits for more.
 func (l *limits) holdAttributes(e *entry, bytes int64) (held bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -90,7 +90,7 @@ const (
 	maxTargets     = 64
 )
 
-// senderFiles is how many descriptors the sender of a tree needs: those of 64 directories, and some for files.
+// senderFiles is how many descriptors the sender of a tree needs: for 64 directories, and for some files.
 const senderFiles = 96
 
 // fileLimits returns how many files may be open at once that come in chunks, and how many may be staged. Each of the

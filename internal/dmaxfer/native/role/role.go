@@ -97,7 +97,7 @@ func FailWith(err error) Call { return func(context.Context) error { return err 
 // Failed returns the error of an entry that the peer has failed.
 func Failed(f native.Failure) error { return &native.PeerAborted{Code: f.Code, Text: f.Text} }
 
-// CloseWindow releases a window as soon as nothing moves any more, so that a failure is one of the transfer.
+// CloseWindow releases a window as soon as nothing moves any more, so that a failed release fails the transfer.
 func CloseWindow(w *window.Window) error {
 	w.Clean()
 	if err := w.Close(); err != nil {

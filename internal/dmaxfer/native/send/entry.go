@@ -43,14 +43,14 @@ type entry struct {
 	size       int64  // bytes; job.Unknown for a stream
 	packed     bool   // may be sent together with others
 	attributes []byte // extended ones, as they are sent; nil when they have been
-	heldThere  int64  // bytes of those that the receiver holds until it has decided a directory
+	heldThere  int64  // bytes of attributes that the receiver holds until it has decided a directory
 
 	// attributesDropped is called when attributes are not held any more. It may be nil.
 	attributesDropped func()
 
-	// open opens the content, and letGo releases what open needs. Both are nil for an entry without content.
-	open  func(ctx context.Context) (*content, error)
-	letGo func()
+	// open opens the content, and unhold releases what open needs. Both are nil for an entry without content.
+	open   func(ctx context.Context) (*content, error)
+	unhold func()
 
 	// The owner of the transfer uses the following until the file is queued.
 	resume int64         // bytes that the receiver has, by its answer
@@ -176,9 +176,9 @@ func (e *entry) closeUnused() {
 		e.content.close()
 		e.content = nil
 	}
-	if e.letGo != nil && e.state == decided {
-		e.letGo()
-		e.letGo = nil
+	if e.unhold != nil && e.state == decided {
+		e.unhold()
+		e.unhold = nil
 	}
 }
 

@@ -117,7 +117,7 @@ func (s *treeSource) notSent(found *tree.Entry) {
 
 // describe prepares what the walk has found for being sent.
 func (s *treeSource) describe(found tree.Entry) sourceEntry {
-	e := &entry{kind: found.Kind, path: found.Path(), letGo: found.Release}
+	e := &entry{kind: found.Kind, path: found.Path(), unhold: found.Release}
 	err := found.Err
 	if err == nil && found.Kind == wire.EntryFile {
 		err = role.CheckFile(e.path, found.Info.Size)
