@@ -297,7 +297,7 @@ fmt: ## format all Go and C files
 	gofmt -w $(GO_FILES)
 	$(CLANG_FORMAT) -i $(C_FILES)
 
-imports: ## draw docs/architecture.svg, the picture of the packages and their imports
+imports: ## draw docs/internals/architecture.svg, the picture of the packages and their imports
 	$(GO) build -C tools -o '$(CURDIR)/build/tools/' ./imports
 	build/tools/imports
 
@@ -325,14 +325,14 @@ demo: ## copy a file between two processes over the software device
 	$(MAKE) --no-print-directory build
 	scripts/demo.sh
 
-demo-service: build ## a daemon and commands with keys over the software device, as in docs/SERVICE.md
+demo-service: build ## a daemon and commands with keys over the software device, as in docs/guide/service.md
 	scripts/demo-service.sh
 
 bench: build limit bin/lab ## measure beside other tools, and update docs/; BENCH="disk engine" limits it
 	lab/scripts/bench.sh $(BENCH)
 
-bench-page: bin/lab ## the summary and drawings of docs/BENCHMARKS.md from the records in lab/results
-	bin/lab page lab/results docs
+bench-page: bin/lab ## the summary and drawings of docs/internals/benchmarks.md from the records in lab/results
+	bin/lab page lab/results docs/internals
 
 .PHONY: bin/lab
 bin/lab:

@@ -115,7 +115,7 @@ func TestRefusedPlans(t *testing.T) {
 // The pages of the repository are made from its records, and are as these say.
 func TestPagesAreMadeFromTheRecords(t *testing.T) {
 	docs := t.TempDir()
-	before, err := os.ReadFile(filepath.Join("..", "docs", benchPage))
+	before, err := os.ReadFile(filepath.Join("..", "docs", "internals", benchPage))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,9 +134,9 @@ func TestPagesAreMadeFromTheRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := os.ReadFile(filepath.Join("..", "docs", filepath.Base(file)))
+		want, err := os.ReadFile(filepath.Join("..", "docs", "internals", filepath.Base(file)))
 		if err != nil || string(got) != string(want) {
-			t.Errorf("docs/%s differs from the records (`make bench-page` writes it): %v", filepath.Base(file), err)
+			t.Errorf("%s differs from the records (`make bench-page` writes it): %v", filepath.Base(file), err)
 		}
 	}
 }

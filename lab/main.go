@@ -31,7 +31,7 @@ machines     files and small files over network connections within this
 engine       the DMA engine of the software device alone, from memory to
              memory: the upper bound for a copy
 show         prints the tables of a record
-page         writes the summary and the drawings of BENCHMARKS.md in DOCS from
+page         writes the summary and the drawings of benchmarks.md in DOCS from
              the records in RESULTS
 
 All candidates take turns, with the source in the page cache and no target. One

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	benchPage    = "BENCHMARKS.md"
+	benchPage    = "benchmarks.md"
 	summaryChart = "bench-summary.svg"
 )
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the ten commands at the beginning of docs/SERVICE.md over the software device: a daemon on the DPU and commands
+# Runs the ten commands at the beginning of guide/service.md over the software device: a daemon on the DPU and commands
 # on the host, both with keys. Shows each command with its output, and fails if any of them does.
 set -euo pipefail
 
@@ -88,7 +88,7 @@ dpu() {
 	esac
 }
 
-# A test compares the following lines with docs/SERVICE.md.
+# A test compares the following lines with docs/guide/service.md.
 dpu  dma-copy keys new
 host dma-copy keys new
 host dma-copy keys trust dpu DPU_KEY

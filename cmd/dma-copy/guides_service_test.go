@@ -36,9 +36,9 @@ func section(t *testing.T, page, heading string) string {
 	return text
 }
 
-// TestDemoServiceRunsTheTenCommands compares the first commands of docs/SERVICE.md with those of make demo-service.
+// TestDemoServiceRunsTheTenCommands compares the first commands of guide/service.md with those of make demo-service.
 func TestDemoServiceRunsTheTenCommands(t *testing.T) {
-	page := readFile(t, "..", "..", "docs", "SERVICE.md")
+	page := readFile(t, "..", "..", "docs", "guide", "service.md")
 	shown := sideCommands(pageCommand, section(t, page, "## From nothing to a working pair"))
 	run := sideCommands(scriptCommand, readFile(t, "..", "..", "scripts", "demo-service.sh"))
 	if !slices.Equal(shown, run) || len(shown) != 10 {
@@ -56,8 +56,8 @@ var (
 func TestCommandsOfPagesAreAccepted(t *testing.T) {
 	t.Chdir("../..") // the commands name files of the repository
 	for page, least := range map[string]int{
-		"README.md": 15, "docs/TROUBLESHOOTING.md": 1, "docs/SERVICE.md": 15, "docs/USAGE.md": 20, "docs/FLEET.md": 5,
-		"docs/TRANSPORTS.md": 7,
+		"README.md": 15, "docs/guide/copying.md": 20, "docs/guide/fleet.md": 5, "docs/guide/machines.md": 7,
+		"docs/guide/service.md": 15, "docs/guide/troubleshooting.md": 1,
 	} {
 		commands := typedCommand.FindAllStringSubmatch(readFile(t, page), -1)
 		if len(commands) < least {
@@ -76,9 +76,9 @@ func TestCommandsOfPagesAreAccepted(t *testing.T) {
 	}
 }
 
-// TestTroubleshootingQuotesTheProgram looks for the messages of docs/SERVICE.md in the source code.
+// TestTroubleshootingQuotesTheProgram looks for the messages of docs/guide/service.md in the source code.
 func TestTroubleshootingQuotesTheProgram(t *testing.T) {
-	page := readFile(t, "..", "..", "docs", "SERVICE.md")
+	page := readFile(t, "..", "..", "docs", "guide", "service.md")
 	checkQuotedMessages(t, section(t, page, "## Troubleshooting"), 5, 20)
 }
 

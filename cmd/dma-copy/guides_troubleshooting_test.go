@@ -56,8 +56,8 @@ func constantsOfExit(t *testing.T) map[string]int {
 	return codes
 }
 
-// TestExitCodesAreTheSameEverywhere compares the exit codes of package exit with those of the help, docs/USAGE.md and
-// docs/TROUBLESHOOTING.md. The pages begin with the words of the help.
+// TestExitCodesAreTheSameEverywhere compares the exit codes of package exit with the help, copying.md and
+// troubleshooting.md. The pages begin with the words of the help.
 func TestExitCodesAreTheSameEverywhere(t *testing.T) {
 	codes := constantsOfExit(t)
 	if codes["Signal"] != exit.Signal || codes["NotHardware"] != exit.NotHardware {
@@ -70,31 +70,31 @@ func TestExitCodesAreTheSameEverywhere(t *testing.T) {
 			t.Errorf("the help lacks %s = %d", name, code)
 		}
 	}
-	usage := codesOf(usageCode, section(t, readFile(t, "..", "..", "docs", "USAGE.md"), "## Exit codes"))
-	page := codesOf(pageCode, readFile(t, "..", "..", "docs", "TROUBLESHOOTING.md"))
+	usage := codesOf(usageCode, section(t, readFile(t, "..", "..", "docs", "guide", "copying.md"), "## Exit codes"))
+	page := codesOf(pageCode, readFile(t, "..", "..", "docs", "guide", "troubleshooting.md"))
 	for code, meaning := range help {
 		if code > exit.Signal {
 			if usage[code] == "" || page[code] == "" {
-				t.Errorf("%d: USAGE.md has %q, TROUBLESHOOTING.md %q", code, usage[code], page[code])
+				t.Errorf("%d: guide/copying.md has %q, guide/troubleshooting.md %q", code, usage[code], page[code])
 			}
 			continue
 		}
 		if !strings.HasPrefix(usage[code], meaning) {
-			t.Errorf("%d: the help says %q, USAGE.md %q", code, meaning, usage[code])
+			t.Errorf("%d: the help says %q, guide/copying.md %q", code, meaning, usage[code])
 		}
 		if page[code] == "" || !strings.HasPrefix(meaning, page[code]) {
-			t.Errorf("%d: the help says %q, TROUBLESHOOTING.md %q", code, meaning, page[code])
+			t.Errorf("%d: the help says %q, guide/troubleshooting.md %q", code, meaning, page[code])
 		}
 	}
 	if len(usage) != len(help) || len(page) != len(help) {
-		t.Errorf("%d codes in the help, %d in USAGE.md, %d in TROUBLESHOOTING.md", len(help), len(usage), len(page))
+		t.Errorf("%d codes in the help, %d in copying.md, %d in troubleshooting.md", len(help), len(usage), len(page))
 	}
 }
 
-// TestTroubleshootingPageQuotesTheProgram looks for the messages of docs/TROUBLESHOOTING.md in the source code, and for
+// TestTroubleshootingPageQuotesTheProgram looks for the messages of troubleshooting.md in the source code, and for
 // each hint of the failures that package output knows in the section of its exit code.
 func TestTroubleshootingPageQuotesTheProgram(t *testing.T) {
-	page := readFile(t, "..", "..", "docs", "TROUBLESHOOTING.md")
+	page := readFile(t, "..", "..", "docs", "guide", "troubleshooting.md")
 	checkQuotedMessages(t, page, 4, 60)
 	sections, found := sectionsByCode(page), 0
 	failures := readFile(t, "..", "..", "internal", "cli", "output", "testdata", "failures.golden")

@@ -14,10 +14,10 @@ var (
 	longFlag = regexp.MustCompile("--([a-z][a-z-]*)")
 )
 
-// TestUsagePageListsTheFlagsOfACopy compares the tables of docs/USAGE.md with the flags of a copy.
+// TestUsagePageListsTheFlagsOfACopy compares the tables of docs/guide/copying.md with the flags of a copy.
 func TestUsagePageListsTheFlagsOfACopy(t *testing.T) {
 	var listed, want []string
-	tables := section(t, readFile(t, "..", "..", "docs", "USAGE.md"), "## Flags")
+	tables := section(t, readFile(t, "..", "..", "docs", "guide", "copying.md"), "## Flags")
 	for _, row := range tableRow.FindAllStringSubmatch(tables, -1) {
 		for _, match := range longFlag.FindAllStringSubmatch(row[1], -1) {
 			listed = append(listed, match[1])
@@ -26,7 +26,7 @@ func TestUsagePageListsTheFlagsOfACopy(t *testing.T) {
 	flagsOfACopy().VisitAll(func(f *pflag.Flag) { want = append(want, f.Name) })
 	for _, name := range want {
 		if !slices.Contains(listed, name) && !slices.Contains([]string{"help", "version", "cpuprofile"}, name) {
-			t.Errorf("docs/USAGE.md lacks --%s", name)
+			t.Errorf("docs/guide/copying.md lacks --%s", name)
 		}
 	}
 	for _, name := range listed {

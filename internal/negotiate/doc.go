@@ -7,5 +7,5 @@
 //   - wire: what the protocols share
 //
 // The packages do no I/O, start no goroutine, read no clock, share no state, and import no other package of this
-// module. docs/PROTOCOL.md specifies the protocols, with test vectors and the state tables that the tests read.
+// module. docs/internals/protocol specifies the protocols, with test vectors and the state tables that the tests read.
 package negotiate

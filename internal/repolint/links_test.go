@@ -1,6 +1,7 @@
 package repolint
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -35,8 +36,18 @@ func TestLinksOfThePages(t *testing.T) {
 // allPages returns the Markdown pages about the program, the software device and the lab.
 func allPages(t *testing.T) []string {
 	t.Helper()
-	return slices.Concat(glob(t, "*.md"), glob(t, "docs/*.md"), glob(t, "lab/*.md"), glob(t, "softdoca/*.md"),
+	pages := slices.Concat(glob(t, "*.md"), glob(t, "lab/*.md"), glob(t, "softdoca/*.md"),
 		glob(t, "softdoca/docs/*.md"))
+	err := filepath.WalkDir(filepath.Join(repositoryRoot, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" {
+			pages = append(pages, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages
 }
 
 func glob(t *testing.T, pattern string) []string {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the measurements of docs/BENCHMARKS.md, keeps their records in lab/results, and has the summary and the drawings
-# made of them. With arguments (engine model durable disk memory large trees connected machines) only these run.
+# Runs the measurements of docs/internals/benchmarks.md, keeps their records in lab/results, and updates the page
+# and drawings. With arguments (engine model durable disk memory large trees connected machines) only these run.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -127,4 +127,4 @@ model() {
 
 [ $# -gt 0 ] || set -- engine model durable disk memory large trees connected machines
 for name in "$@"; do "$name"; done
-bin/lab page "$records" docs
+bin/lab page "$records" docs/internals

@@ -1,5 +1,5 @@
-// Command imports draws docs/architecture.svg: the packages that the program is built of, and their imports, as
-// `go list` reports them. It runs in the root of the repository.
+// Command imports draws docs/internals/architecture.svg: the packages that the program is built of, and their imports,
+// as `go list` reports them. It runs in the root of the repository.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 
 const (
 	modulePath  = "github.com/dma-copy/dma-copy"
-	pictureFile = "docs/architecture.svg"
+	pictureFile = "docs/internals/architecture.svg"
 )
 
 func main() {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A box is a package of the picture in docs/architecture.svg, with the packages below it that have no box.
+// A box is a package of the picture in docs/internals/architecture.svg, with the packages below it that have no box.
 type box struct {
 	member  string
 	group   string // the class of its colour

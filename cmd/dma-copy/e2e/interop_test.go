@@ -46,7 +46,7 @@ func eitherWay[T any](ways []T) []T {
 var commandsOfTheService = []string{"push", "pull", "sync", "ls", "ping"}
 
 // TestInterop copies between this program and that of another release: either of them is the host, sends, and runs the
-// daemon. What a promise of compatibility covers is in docs/TESTING.md.
+// daemon. What a promise of compatibility covers is in docs/internals/testing.md.
 func TestInterop(t *testing.T) {
 	t.Parallel()
 	for _, previous := range eitherWay(bothSides) {

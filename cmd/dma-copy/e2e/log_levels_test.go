@@ -65,13 +65,13 @@ func expectCopyInLogs(t *testing.T, sender, receiver side, begins map[side][]str
 	}
 }
 
-// sampleLine matches a line of the sample in docs/TROUBLESHOOTING.md.
+// sampleLine matches a line of the sample in docs/guide/troubleshooting.md.
 var sampleLine = regexp.MustCompile(`(?m)^12:00:00 (?:DBG|INF) ([^=\n]+?)(?: \w+=[^=\n]*)*?(?: path=(\S+))?$`)
 
 // expectSample expects the log to have the lines of the sample. Those of lanes and jobs come in another order.
 func (s side) expectSample() {
 	s.t.Helper()
-	page, err := os.ReadFile(moduleRoot + "/docs/TROUBLESHOOTING.md")
+	page, err := os.ReadFile(moduleRoot + "/docs/guide/troubleshooting.md")
 	must(s.t, err)
 	var want, got []string
 	for _, match := range sampleLine.FindAllStringSubmatch(string(page), -1) {

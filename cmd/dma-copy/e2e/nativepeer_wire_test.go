@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// The messages of version 2 of the native protocol, laid out by hand from docs/PROTOCOL.md. They must not use
+// The messages of version 2 of the native protocol, laid out by hand from its page. They must not use
 // internal/negotiate, whose checks are tested with them.
 
 const (

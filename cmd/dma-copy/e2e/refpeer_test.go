@@ -18,7 +18,7 @@ import (
 )
 
 // refpeer is a model of an unmodified doca_dma_copy: what it sends, in what order, what it checks of what it receives,
-// and what it can copy. It is written from docs/PROTOCOL.md over the device layer alone and shares no code with
+// and what it can copy. It is written from its page over the device layer alone and shares no code with
 // internal/negotiate, so that the two do not make the same mistakes. Where the reference program waits without a limit,
 // the model fails after refpeerTimeout.
 //

@@ -76,7 +76,7 @@ func imageExport(message []byte) (address uint64, descriptor []byte) {
 	return binary.BigEndian.Uint64(message[8:16]), padded[:declared]
 }
 
-// TestImages compares the model's messages with the bytes that docs/PROTOCOL.md gives for a file of 4096 bytes.
+// TestImages compares the model's messages with the bytes that docs/internals/protocol has for a file of 4096 bytes.
 func TestImages(t *testing.T) {
 	descriptor := []byte{0xd0, 0xc4, 0xd0, 0xc4, 0xd0, 0xc4, 0xd0, 0xc4}
 	cases := []struct {

@@ -19,7 +19,7 @@ import (
 
 const scriptDir = "testdata/script"
 
-// TestScripts runs the program as two processes, as people do. docs/TESTING.md explains the commands of the scripts.
+// TestScripts runs the program as two processes, as people do. docs/internals/testing.md explains their commands.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	requireSoftwareDevice(t)

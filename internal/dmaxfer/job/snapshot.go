@@ -22,7 +22,7 @@ type Snapshot struct {
 	// Busy is set if the transfer did not answer in time: the rest is not known then.
 	Busy bool `json:"busy,omitempty"`
 
-	State      string   `json:"state,omitempty"`       // of the session, as in docs/PROTOCOL.md
+	State      string   `json:"state,omitempty"`       // of the session, as in docs/internals/protocol/native.md
 	PeerHasTo  []string `json:"peer_has_to,omitempty"` // what has to be done next, such as "acknowledge 2 slots"
 	HasTo      []string `json:"has_to,omitempty"`      // the same of this side
 	Stalled    Age      `json:"no_progress_seconds"`   // since the last progress that this side has seen itself
@@ -44,7 +44,7 @@ type Snapshot struct {
 type OpenEntry struct {
 	Number uint32 `json:"entry"`
 	Path   string `json:"path,omitempty"`        // escaped as in a Go string; empty: not known
-	Phase  string `json:"phase,omitempty"`       // as in docs/PROTOCOL.md; none in the reference protocol
+	Phase  string `json:"phase,omitempty"`       // as in protocol/native.md; none in the reference protocol
 	Next   string `json:"next"`                  // what is to happen, such as "the sender is to send its content"
 	Bytes  *int64 `json:"bytes,omitempty"`       // that the receiver has; nil: not known, or no file
 	Total  *int64 `json:"total_bytes,omitempty"` // nil: not known

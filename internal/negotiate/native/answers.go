@@ -21,7 +21,7 @@ const (
 
 var answerNames = []string{AnswerNeed: "need", AnswerHave: "have", AnswerSum: "sum", AnswerExists: "exists"}
 
-// String returns the answer's name in docs/PROTOCOL.md.
+// String returns the answer's name in docs/internals/protocol/native.md.
 func (k AnswerKind) String() string { return wire.NameOf(answerNames, k, "answer") }
 
 // Change is why an entry would be copied.
@@ -43,7 +43,7 @@ const (
 // changeNames is the only table of the names.
 var changeNames = [...]string{"", "new", "type", "size", "content", "time", "mode", "owner", "xattr"}
 
-// String returns the change's name in docs/PROTOCOL.md, in plans and events; empty for ChangeNone.
+// String returns the change's name in docs/internals/protocol/native.md, in plans and events; empty for ChangeNone.
 func (c Change) String() string {
 	if int(c) >= len(changeNames) {
 		return fmt.Sprintf("change %d", uint8(c))

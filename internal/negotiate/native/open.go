@@ -22,7 +22,7 @@ var phaseNames = [...]string{
 	decided: "decided", unanswered: "unanswered", needed: "needed", asked: "asked", summed: "summed", ended: "ended",
 }
 
-// String returns the name of the phase in docs/PROTOCOL.md.
+// String returns the name of the phase in docs/internals/protocol/native.md.
 func (p phase) String() string { return phaseNames[p] }
 
 // OpenEntry describes an undecided entry to the user.

@@ -19,7 +19,7 @@ const (
 
 var recordNames = []string{DataRecord: "data", HoleRecord: "hole", ClaimRecord: "claim"}
 
-// String returns the kind's name in docs/PROTOCOL.md.
+// String returns the kind's name in docs/internals/protocol/native.md.
 func (k Kind) String() string { return wire.NameOf(recordNames, k, "kind") }
 
 // Record announces one chunk of a file. It occupies its slot until it is acknowledged, whatever its kind.

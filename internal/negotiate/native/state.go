@@ -2,7 +2,7 @@ package native
 
 import "github.com/dma-copy/dma-copy/internal/negotiate/wire"
 
-// State is the state of a Session. docs/PROTOCOL.md defines the effect of every input in every state.
+// State is the state of a Session. docs/internals/protocol/native.md defines the effect of every input in every state.
 type State uint8
 
 // The states.
@@ -23,7 +23,7 @@ var stateNames = []string{
 	Cancelling: "cancelling", Done: "done", Failed: "failed", HandedOver: "handed-over",
 }
 
-// String returns the state's name in docs/PROTOCOL.md.
+// String returns the state's name in docs/internals/protocol/native.md.
 func (s State) String() string { return wire.NameOf(stateNames, s, "state") }
 
 type machine = wire.Machine[State]
@@ -63,5 +63,5 @@ var eventNames = []string{
 	PeerBeat: "peer-beat", PeerCancelled: "peer-cancelled", PeerAborting: "peer-aborting", ToReference: "to-reference",
 }
 
-// String returns the event's name in docs/PROTOCOL.md.
+// String returns the event's name in docs/internals/protocol/native.md.
 func (e Event) String() string { return wire.NameOf(eventNames, e, "event") }

@@ -2,7 +2,7 @@ package reference
 
 import "github.com/dma-copy/dma-copy/internal/negotiate/wire"
 
-// State is the state of a Session. docs/PROTOCOL.md defines the effect of every input in every state.
+// State is the state of a Session. protocol/reference.md defines the effect of every input in every state.
 type State uint8
 
 // The states.
@@ -24,7 +24,7 @@ var stateNames = []string{
 	HandedOver: "handed-over",
 }
 
-// String returns the state's name in docs/PROTOCOL.md.
+// String returns the state's name in docs/internals/protocol/reference.md.
 func (s State) String() string { return wire.NameOf(stateNames, s, "state") }
 
 type machine = wire.Machine[State]
@@ -45,5 +45,5 @@ var eventNames = []string{
 	None: "none", Agreed: "agreed", Exported: "exported", Finished: "finished", ToNative: "to-native",
 }
 
-// String returns the event's name in docs/PROTOCOL.md.
+// String returns the event's name in docs/internals/protocol/reference.md.
 func (e Event) String() string { return wire.NameOf(eventNames, e, "event") }

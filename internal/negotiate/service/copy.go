@@ -29,7 +29,7 @@ const (
 
 var itemNames = []string{ItemInclude: "include", ItemExclude: "exclude", ItemPath: "path"}
 
-// String returns the kind's name in docs/PROTOCOL.md.
+// String returns the kind's name in docs/internals/protocol/service.md.
 func (k ItemKind) String() string { return wire.NameOf(itemNames, k, "kind") }
 
 // Item is one pattern or path of an ITEMS.
@@ -143,7 +143,7 @@ const (
 
 var copyKindNames = []string{CopyUnknown: "unknown", CopyFile: "file", CopyTree: "tree", CopyStream: "stream"}
 
-// String returns the kind's name in docs/PROTOCOL.md.
+// String returns the kind's name in docs/internals/protocol/service.md.
 func (k CopyKind) String() string { return wire.NameOf(copyKindNames, k, "kind") }
 
 // CopyLinks is what a daemon that sends does with the symlinks of a tree.

@@ -2,7 +2,7 @@ package service
 
 import "github.com/dma-copy/dma-copy/internal/negotiate/wire"
 
-// State is the state of a Session. docs/PROTOCOL.md defines the effect of every input in every state.
+// State is the state of a Session. docs/internals/protocol/service.md defines the effect of every input in every state.
 type State uint8
 
 // The states.
@@ -29,7 +29,7 @@ var stateNames = []string{
 	Pinging: "pinging", Making: "making", Done: "done", Failed: "failed",
 }
 
-// String returns the state's name in docs/PROTOCOL.md.
+// String returns the state's name in docs/internals/protocol/service.md.
 func (s State) String() string { return wire.NameOf(stateNames, s, "state") }
 
 // Hint returns the user's next step after a violation by a peer that must be dma-copy; empty: the peer may be another.
@@ -77,5 +77,5 @@ var eventNames = []string{
 	MeasureRequested: "measure-requested",
 }
 
-// String returns the event's name in docs/PROTOCOL.md.
+// String returns the event's name in docs/internals/protocol/service.md.
 func (e Event) String() string { return wire.NameOf(eventNames, e, "event") }

@@ -26,7 +26,7 @@ var entryKindNames = []string{
 // Known reports whether k is one of the kinds above.
 func (k EntryKind) Known() bool { return k != 0 && int(k) < len(entryKindNames) }
 
-// String returns the kind's name in docs/PROTOCOL.md.
+// String returns the kind's name in docs/internals/protocol.
 func (k EntryKind) String() string { return NameOf(entryKindNames, k, "kind") }
 
 // EntryFlags are properties of an entry.

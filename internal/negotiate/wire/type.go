@@ -76,7 +76,7 @@ var typeNames = map[Type]string{
 	TypeMade: "MADE", TypeMeasure: "MEASURE",
 }
 
-// String returns the message's name in docs/PROTOCOL.md.
+// String returns the message's name in docs/internals/protocol.
 func (t Type) String() string {
 	if name, ok := typeNames[t]; ok {
 		return name

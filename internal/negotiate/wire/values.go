@@ -79,7 +79,7 @@ func Digests() []Digest {
 	return all
 }
 
-// String returns the algorithm's name in docs/PROTOCOL.md and on the command line.
+// String returns the algorithm's name in docs/internals/protocol and on the command line.
 func (d Digest) String() string {
 	if !d.Known() {
 		return fmt.Sprintf("digest %d", uint8(d))
@@ -115,7 +115,7 @@ const (
 
 var durabilityNames = []string{DurabilityNone: "none", DurabilityFile: "file", DurabilityFull: "full"}
 
-// String returns the durability's name in docs/PROTOCOL.md and on the command line.
+// String returns the durability's name in docs/internals/protocol and on the command line.
 func (d Durability) String() string { return NameOf(durabilityNames, d, "durability") }
 
 // Known reports whether d is one of the durabilities above.

@@ -15,9 +15,9 @@ import (
 )
 
 // Where UCX finds no shared memory, the error names what is too small and what to do, in the words of
-// docs/TROUBLESHOOTING.md, and is one of the path.
+// docs/guide/troubleshooting.md, and is one of the path.
 func TestWindowWithoutSharedMemory(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/TROUBLESHOOTING.md")
+	page, err := os.ReadFile("../../../docs/guide/troubleshooting.md")
 	if err != nil {
 		t.Fatal(err)
 	}

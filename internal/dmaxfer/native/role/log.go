@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// This file logs at level DEBUG what changes in a transfer. docs/TROUBLESHOOTING.md lists the lines.
+// This file logs at level DEBUG what changes in a transfer. docs/guide/troubleshooting.md lists the lines.
 
 // LogEntry begins a line about an entry. It is nil at other levels, which costs next to nothing: a tree has many
 // entries.

@@ -51,16 +51,28 @@ func ReadVectors(t testing.TB, name string, into any) {
 	}
 }
 
-// ReadProtocol returns the text of docs/PROTOCOL.md. The working directory is the one of a package of the module.
+// ReadProtocol returns the text of the pages in docs/internals/protocol. The working directory is the one of a package
+// of the module.
 func ReadProtocol(t *testing.T) string {
 	t.Helper()
 	for up := ".."; len(up) < 20; up = filepath.Join(up, "..") {
-		text, err := os.ReadFile(filepath.Join(up, "docs", "PROTOCOL.md"))
-		if err == nil {
-			return string(text)
+		pages, err := filepath.Glob(filepath.Join(up, "docs", "internals", "protocol", "*.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all strings.Builder
+		for _, page := range pages {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(text)
+		}
+		if len(pages) > 0 {
+			return all.String()
 		}
 	}
-	t.Fatal("there is no docs/PROTOCOL.md")
+	t.Fatal("there are no pages in docs/internals/protocol")
 	return ""
 }
 
@@ -202,7 +214,7 @@ func AppendType(dst []byte, t wire.Type, rest ...byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(dst, uint32(t)), rest...)
 }
 
-// CheckVectorFiles expects the files of vectors of the package to be these, and docs/PROTOCOL.md to cite each.
+// CheckVectorFiles expects the files of vectors of the package to be these, and docs/internals/protocol to cite each.
 func CheckVectorFiles(t *testing.T, files ...string) {
 	t.Helper()
 	specification := ReadProtocol(t)
@@ -215,7 +227,7 @@ func CheckVectorFiles(t *testing.T, files ...string) {
 			t.Errorf("no test reads %s", entry.Name())
 		}
 		if !strings.Contains(specification, "`"+entry.Name()+"`") {
-			t.Errorf("docs/PROTOCOL.md does not cite %s", entry.Name())
+			t.Errorf("docs/internals/protocol does not cite %s", entry.Name())
 		}
 	}
 }
