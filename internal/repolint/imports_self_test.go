@@ -27,7 +27,7 @@ var goodFiles = []sourceFile{
 	{path: libraryLogFile, imports: []string{"log"}},
 	{path: "internal/cli/doctor/checks.go", imports: ours("internal/cli/output", "internal/doca")},
 	{path: "internal/cli/option/load.go", imports: []string{"github.com/spf13/pflag", viper}},
-	{path: "internal/cli/placement/cpus.go", uses: []string{"runtime.GOMAXPROCS", "C.sched_setaffinity"}},
+	{path: "internal/placement/cpus.go", uses: []string{"runtime.GOMAXPROCS", "C.sched_setaffinity"}},
 	{path: "internal/dmaxfer/pump/cpus_test.go", test: true, uses: []string{"runtime.GOMAXPROCS"}},
 	{path: "internal/dmaxfer/run.go", imports: ours("internal/dmaxfer/native", "internal/dmaxfer/reference")},
 	{path: "internal/dmaxfer/native/lanes.go", imports: ours("internal/dmaxfer/pump"), startsGoroutine: true},

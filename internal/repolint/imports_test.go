@@ -23,7 +23,7 @@ const (
 	daemonPackage    = "internal/daemon"
 	rootPackage      = cliPackage + "/root"
 	optionPackage    = cliPackage + "/option"
-	placementPackage = cliPackage + "/placement"
+	placementPackage = "internal/placement"
 	viper            = "github.com/spf13/viper"
 )
 
@@ -50,6 +50,7 @@ var layers = []layer{
 	},
 	{packages: []string{cliPackage}},
 	{packages: []string{daemonPackage}},
+	{packages: []string{"internal/fileio", placementPackage}, independent: true},
 	{packages: []string{"internal/service"}},
 	{packages: []string{"internal/dmaxfer", "internal/ping"}, independent: true},
 	{packages: []string{"internal/dmaxfer/native", "internal/dmaxfer/reference"}, independent: true},

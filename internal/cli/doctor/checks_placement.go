@@ -8,8 +8,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
-	"github.com/dma-copy/dma-copy/internal/cli/placement"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/placement"
 )
 
 // checkPlacement reports on which CPUs a copy would run, unless the system decides. Devices with the same result share

@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
-	"github.com/dma-copy/dma-copy/internal/cli/placement"
+	"github.com/dma-copy/dma-copy/internal/placement"
 )
 
 // twoNodes is a machine with two NUMA nodes, most devices of the other tests on the second one, and these usable CPUs.

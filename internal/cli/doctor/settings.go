@@ -8,7 +8,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/placement"
+	"github.com/dma-copy/dma-copy/internal/placement"
 )
 
 // Settings holds the settings of doctor.

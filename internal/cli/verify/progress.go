@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/cli/fileio"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/fileio"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/dma-copy/dma-copy/internal/cli/fileio"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/fileio"
 )
 
 // The JSON line of the progress matches the schema, with and without totals.

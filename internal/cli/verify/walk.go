@@ -5,10 +5,10 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/fileio"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/fileio"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/cli/fileio"
+	"github.com/dma-copy/dma-copy/internal/fileio"
 )
 
 // A FIFO is read if somebody writes to it, also if that begins later or writes nothing. It is not waited for endlessly.
