@@ -24,7 +24,6 @@ func TestRefusedCommandLines(t *testing.T) {
 		notPositive = "the duration must be longer than zero; give one such as 30s"
 	)
 	cases := []struct{ name, line, sentence string }{
-		{"nothing", "", "--file is missing: name the file to send or to create with -f FILE"},
 		{"no file", "-p b1:00.1", "--file is missing: name the file to send or to create with -f FILE"},
 		{"empty file", "-f _", `--file "": an empty name; give the path of a file`},
 		{"argument", "-f x y",

@@ -24,6 +24,33 @@ func TestHelpGolden(t *testing.T) {
 	checkGolden(t, "help.golden", invoke(nil, "--help"))
 }
 
+// A command line with nothing on it is no error, unless something but the file to copy is named.
+func TestGreeting(t *testing.T) {
+	got := invoke(nil)
+	if got.err != nil || got.ran || strings.Count(got.stdout, "\n") != 5 || !strings.Contains(got.stdout, "--help") {
+		t.Errorf("error %v, ran %t, printed %q", got.err, got.ran, got.stdout)
+	}
+	mustRun(t, map[string]string{"DMA_COPY_FILE": "x"})
+	const missing = "--file is missing: name the file to send or to create with -f FILE"
+	checkRefusal(t, invoke(nil, "-q"), missing)
+}
+
+// The short help fits a terminal, and has some flags, two examples and how to see the rest.
+func TestShortHelp(t *testing.T) {
+	for _, name := range append(root.Names(newProgram().Commands), "") {
+		args := append(strings.Fields(name), "-h")
+		got := invoke(nil, args...)
+		if lines := strings.Count(got.stdout, "\n"); got.err != nil || lines > 40 || lines < 15 {
+			t.Errorf("%s: %v, %d lines:\n%s", args, got.err, lines, got.stdout)
+		}
+		full := invoke(nil, append(strings.Fields(name), "--help")...).stdout
+		if !strings.Contains(got.stdout, "\nExamples:\n  ") || !strings.Contains(got.stdout, "\nMore: dma-copy ") ||
+			strings.HasSuffix(full, got.stdout) {
+			t.Errorf("%s prints\n%s", args, got.stdout)
+		}
+	}
+}
+
 // checkGolden compares the output of a command with a file of testdata.
 func checkGolden(t *testing.T, name string, got invocation) {
 	t.Helper()
@@ -42,7 +69,7 @@ func checkGolden(t *testing.T, name string, got invocation) {
 }
 
 func TestHelpFitsATerminal(t *testing.T) {
-	for line := range strings.Lines(invoke(nil, "-h").stdout) {
+	for line := range strings.Lines(invoke(nil, "-h").stdout + invoke(nil, "--help").stdout) {
 		if len(strings.TrimSuffix(line, "\n")) > 80 {
 			t.Errorf("longer than %d columns: %s", 80, line)
 		}
@@ -50,7 +77,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 }
 
 func TestHelpNamesEveryOption(t *testing.T) {
-	help := invoke(nil, "-h").stdout
+	help := invoke(nil, "--help").stdout
 	flagsOfACopy().VisitAll(func(flag *pflag.Flag) {
 		named := strings.Contains(help, "--"+flag.Name+" ") || strings.Contains(help, "--"+flag.Name+",")
 		if named == flag.Hidden {
@@ -63,7 +90,7 @@ func TestHelpNamesEveryOption(t *testing.T) {
 func TestHelpAndVersionNeedNoSettings(t *testing.T) {
 	broken := map[string]string{"DMA_COPY_WAIT": "never", "DMA_COPY_JSON": "/nonexistent"}
 	for _, line := range []string{
-		"--help", "-h -l 45", "--version", "-v -p _",
+		"--help", "-h -l 45", "-h", "--version", "-v -p _",
 		"config show --help", "config show push -h", "config check --help",
 	} {
 		got := invoke(broken, words(line)...)
@@ -76,8 +103,10 @@ func TestHelpAndVersionNeedNoSettings(t *testing.T) {
 // The arguments of config may be flags of other commands, but its help is its own.
 func TestHelpOfConfig(t *testing.T) {
 	want := invoke(nil, "config", "--help").stdout
-	for _, line := range []string{
-		"config show --help", "config show push --depth 4 -h", "config check -h", "help config",
+	short := invoke(nil, "config", "-h").stdout
+	for line, want := range map[string]string{
+		"config show --help": want, "help config": want, "config show push --depth 4 -h": short,
+		"config check -h": short,
 	} {
 		if got := invoke(nil, words(line)...); got.err != nil || got.stdout != want {
 			t.Errorf("%s: error %v, printed %q", line, got.err, got.stdout)

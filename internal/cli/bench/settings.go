@@ -37,8 +37,8 @@ type Settings struct {
 func (s *Settings) Table() []option.Option {
 	lists := func(name, value, fallback string, assign func(string) error, help string) option.Option {
 		return option.Option{
-			Group: option.AddedFlags, Name: name, Value: value, Default: fallback, JSON: option.JSONText,
-			Assign: assign, Help: help,
+			Group: option.AddedFlags, Everyday: true, Name: name, Value: value, Default: fallback,
+			JSON: option.JSONText, Assign: assign, Help: help,
 		}
 	}
 	return slices.Concat(device.CommonOptions(&s.Logging, &s.Driver), s.Reach.Table(), []option.Option{
@@ -50,16 +50,17 @@ func (s *Settings) Table() []option.Option {
 		lists("lane-counts", "COUNT,...", "1,2", option.Into(&s.Lanes,
 			option.ParseList(option.ParseCount(1, copying.MostLanes))),
 			"Engines of each side, at most one for each chunk in flight"),
-		option.Duration(option.AddedFlags, "each", &s.Each, "200ms", parseMeasurement,
-			"Time of one measurement, at most 5s; there are about a hundred by default"),
+		option.Everyday(option.Duration(option.AddedFlags, "each", &s.Each, "200ms", parseMeasurement,
+			"Time of one measurement, at most 5s; there are about a hundred by default")),
 		device.PathOption(option.AddedFlags, &s.Path,
 			"Measure this path only; auto is dma and fast over a device, and tls to another machine",
 			device.EveryPath()),
-		{Group: option.AddedFlags, Name: "file", Short: "f", Value: "FILE", Offers: option.FileValues, FlagOnly: true,
-			JSON: option.JSONNone, Assign: option.Into(&s.File, option.ParsePath),
+		{Group: option.AddedFlags, Everyday: true, Name: "file", Short: "f", Value: "FILE", Offers: option.FileValues,
+			FlagOnly: true, JSON: option.JSONNone, Assign: option.Into(&s.File, option.ParsePath),
 			Help: "Also copy FILE as push would; needs a directory on the other side: -f DIR of its bench, or that " +
 				"in PEER, such as :inbox/"},
-		option.File(option.AddedFlags, "plot", "FILE", &s.Plot, "Write a drawing of the results, as SVG"),
+		option.Everyday(option.File(option.AddedFlags, "plot", "FILE", &s.Plot,
+			"Write a drawing of the results, as SVG")),
 		option.Output(&s.Output, "Results as text, or as one JSON object, on stdout"),
 		option.Quiet(&s.Quiet, "Print errors only, unless -o json is given"),
 		s.Network.TrafficClassOption(),

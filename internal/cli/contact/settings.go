@@ -68,7 +68,7 @@ type Place struct {
 func (s *Contact) Table() []option.Option {
 	return append(IdentityOptions(&s.Keys, &s.Auth), option.Switch(option.AddedFlags, "trust-first", &s.TrustFirst,
 		"Trust the key of a daemon where none is trusted yet: compare its words with those that dma-copy keys show "+
-			"prints on the other side"))
+			"prints on the other side").In(option.TopicTrust))
 }
 
 // Table are those of a copy.
@@ -76,12 +76,11 @@ func (n *Network) Table() []option.Option { return append(n.dataOptions(), n.Tra
 
 // IdentityOptions select the keys of this side and whether the peer must have one that is trusted.
 func IdentityOptions(keys *string, auth *AuthChoice) []option.Option {
-	return []option.Option{
+	return option.About(option.TopicTrust,
 		option.Directory(option.AddedFlags, "keys", keys,
 			"Directory of this side's key and of the trusted keys, see dma-copy keys --help"),
 		option.Choice(option.AddedFlags, "auth", auth, AuthKeys,
-			"keys: the peer must have a trusted key; none: anybody may be the peer", AuthKeys, AuthNone),
-	}
+			"keys: the peer must have a trusted key; none: anybody may be the peer", AuthKeys, AuthNone))
 }
 
 // OutputOfChanges is the help of --output where shares are changed.
@@ -119,7 +118,7 @@ const (
 
 // dataOptions are about the data connections of copies between machines.
 func (n *Network) dataOptions() []option.Option {
-	return []option.Option{
+	return option.About(option.TopicNetwork, []option.Option{
 		option.Switch(option.NativeFlags, "encrypt", &n.Encrypt,
 			"ucx: fail rather than copy without encryption; permits --path tls only"),
 		option.Text(option.AddedFlags, "net-devices", "LIST", &n.NetDevices, parseNetDevices,
@@ -134,14 +133,14 @@ func (n *Network) dataOptions() []option.Option {
 			Help: "ucx: entry of the RDMA device's GID table, for RoCE version and address"},
 		option.Size(option.AddedFlags, "device-memory", &n.DeviceMemory, "0",
 			"ucx: bytes of the RDMA device's own memory for each buffer of short messages; 0: UCX's choice"),
-	}
+	}...)
 }
 
 // TrafficClassOption is for every command that connects to another machine.
 func (n *Network) TrafficClassOption() option.Option {
 	return option.Count(option.AddedFlags, "traffic-class", &n.TrafficClass, "0", 0, maxTrafficClass,
 		"ucx: ToS byte of TCP and RDMA packets, which is 4 times the DSCP; 0 to 255. UCX over TCP does not set it "+
-			"(--path am)")
+			"(--path am)").In(option.TopicNetwork)
 }
 
 // Loaded takes over what is not an option: the peers of the files, and what the command line named itself.

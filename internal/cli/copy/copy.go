@@ -10,6 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
@@ -27,6 +28,14 @@ host$ tar c photos | dma-copy -p b1:00.1 -f -
 dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f photos.tar
 `
 
+// greeting answers a command line with nothing on it, where no file is named in another way.
+const greeting = `dma-copy copies files and directories between a host and its BlueField DPU.
+  host$ dma-copy -p b1:00.1 -f image.bin
+  dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f /var/tmp/image.bin
+  host$ dma-copy push image.bin :inbox/    # where the DPU runs dma-copy serve
+See dma-copy -h for the everyday flags, and dma-copy --help for all of them.
+`
+
 // Command returns what the program does without the name of a command.
 func Command() root.Command {
 	var s copying.Settings
@@ -35,6 +44,12 @@ func Command() root.Command {
 		Settings: &s,
 		Examples: CopyExamples,
 		Refused:  refused,
+		Greeting: func() string {
+			if s.File != "" || s.Output == option.OutputJSON { // whoever reads JSON gets an event
+				return ""
+			}
+			return greeting
+		},
 		Run: func(ctx context.Context, streams root.Streams, _ []string, log zerolog.Logger) error {
 			if err := s.Validate(); err != nil {
 				return refused(streams, err)

@@ -106,5 +106,6 @@ const defaultDigest = digest.CRC32C
 
 // MakePathOption creates the directories above the target.
 func MakePathOption(make *bool) option.Option {
-	return option.Switch(option.AddedFlags, "mkpath", make, "Create missing directories above the target")
+	return option.Switch(option.AddedFlags, "mkpath", make, "Create missing directories above the target").
+		In(option.TopicTrees)
 }

@@ -59,15 +59,16 @@ func (s *Settings) Table() []option.Option {
 			"How file data is copied: by DMA, or over Comch producers and consumers (fast); auto is dma if both "+
 				"sides support it", device.DevicePaths)),
 		[]option.Option{
-			{Group: option.ProgramFlags, Name: "file", Short: "f", Value: "FILE", Offers: option.FileValues,
-				JSON:   option.JSONText,
+			{Group: option.ProgramFlags, Everyday: true, Name: "file", Short: "f", Value: "FILE",
+				Offers: option.FileValues, JSON: option.JSONText,
 				Assign: option.Into(&s.File, option.ParseFile),
 				Help: "File or directory to send, or to create; mandatory; - is stdin, or stdout if the other side " +
 					"has a file"},
 			option.Either(option.AddedFlags, "protocol", &s.Options.ReferenceOnly, "auto", "reference",
-				"reference forces NVIDIA's protocol, auto prefers the native one"),
+				"reference forces NVIDIA's protocol, auto prefers the native one").In(option.TopicDevice),
 			option.Text(option.NativeFlags, "with", "WORD", &s.With, parseWord,
-				"Copy only with a side that was given the same WORD, and not with somebody else's"),
+				"Copy only with a side that was given the same WORD, and not with somebody else's").
+				In(option.TopicTrust),
 		},
 		s.DemandOptions(), s.CommandOptions(twoCommands), s.ExistingOptions(twoCommands),
 		[]option.Option{
@@ -83,15 +84,14 @@ func (s *Settings) EngineOptions() []option.Option {
 	o := &s.Options
 	return slices.Concat(device.DriverOptions(&s.Driver), []option.Option{device.Option(&s.Device)},
 		device.PlacementOptions(&s.Placement),
-		[]option.Option{
+		option.About(option.TopicDevice,
 			option.Size(option.AddedFlags, "chunk", &o.Chunk, "0",
 				"Bytes per DMA task, such as 65536, 256KiB or 1M (1024 to the K); 0 is automatic. Between two "+
 					"dma-copy the smaller of both sides, rounded down to a power of two (minimum 4KiB)"),
 			option.Count(option.AddedFlags, "depth", &o.Depth, "0", 0, option.MaxCount,
 				"DMA tasks in flight; 0 is automatic. Between two dma-copy the smaller of both sides"),
 			option.Count(option.AddedFlags, "lanes", &o.Lanes, "0", 0, MostLanes,
-				"Goroutines of this side that move chunks, each with a DMA engine where there is one; 0 is automatic"),
-		})
+				"Goroutines of this side that move chunks, each with a DMA engine where there is one; 0 is automatic")))
 }
 
 // PeerOptions are about the other side.
@@ -103,21 +103,23 @@ func (s *Settings) PeerOptions(path option.Option) []option.Option {
 		path,
 		device.Wait(&s.Wait),
 		option.Duration(option.AddedFlags, "max-duration", &o.MaxDuration, "0", option.ParseLimit,
-			"Timeout for the copy of each source, from when both sides are connected; 0 is none"),
+			"Timeout for the copy of each source, from when both sides are connected; 0 is none").
+			In(option.TopicLimits),
 	}
 }
 
 // DemandOptions are what a side demands of every copy.
 func (s *Settings) DemandOptions() []option.Option {
 	o := &s.Options
-	return []option.Option{
+	limits := option.About(option.TopicLimits,
 		option.Size(option.AddedFlags, "max-bytes", &o.MaxBytes, "0", "Refuse a larger file or tree; 0 is no limit"),
 		option.Size(option.AddedFlags, "max-holes", &o.MaxHoles, "256GiB",
 			"Refuse a file with more holes, which take as long as data with a digest other than crc32c or with a "+
 				"readback; 0 is no limit"),
 		option.Count(option.NativeFlags, "max-entries", &o.MaxEntries, "0", 0, math.MaxInt64,
 			"Refuse a tree with more entries; 0 is no limit"),
-		device.IdleTimeout(&s.IdleTimeout, device.IdleTimeoutHelp),
+		device.IdleTimeout(&s.IdleTimeout, device.IdleTimeoutHelp))
+	return append(limits, option.About(option.TopicIntegrity, []option.Option{
 		{Group: option.NativeFlags, Name: "digest", Default: digestAuto, JSON: option.JSONText, Assign: s.assignDigest,
 			Words: digestChoices(),
 			Help: "Digest that both sides compare; the stronger choice of both sides is used. auto is crc32c, with " +
@@ -131,33 +133,51 @@ func (s *Settings) DemandOptions() []option.Option {
 			Help: "What to flush (fsync) before success: nothing, the file, its directory too; the stronger choice " +
 				"of both sides is used"},
 		option.Either(option.NativeFlags, "sparse", &o.NoSparse, "auto", "never", "never: fill holes with zeros"),
-	}
+	}...)...)
 }
 
 // CommandOptions are those of every command that copies.
 func (s *Settings) CommandOptions(of Sides) []option.Option {
-	o := &s.Options
-	return []option.Option{
-		device.Timeout(&s.Timeout),
-		option.Switch(option.AddedFlags, "backup", &o.Backup, "Keep a file that is replaced as FILE~"),
+	return slices.Concat([]option.Option{device.Timeout(&s.Timeout)}, s.reportOptions(), s.contentOptions(of),
+		option.About(option.TopicTrees, s.treeOptions(of)...))
+}
+
+// reportOptions are about what is printed.
+func (s *Settings) reportOptions() []option.Option {
+	return option.About(option.TopicOutput,
 		option.Output(&s.Output, "Report as text on stderr, or as JSON lines on stdout (on stderr if a file is -)"),
-		option.Choice(option.AddedFlags, "progress", &s.Progress, output.ProgressAuto,
+		option.Everyday(option.Choice(option.AddedFlags, "progress", &s.Progress, output.ProgressAuto,
 			"auto is a bar on a terminal, else a line every 10s; always a line every second, even if quiet",
-			output.ProgressAuto, output.ProgressNever, output.ProgressAlways),
+			output.ProgressAuto, output.ProgressNever, output.ProgressAlways)),
 		option.Choice(option.AddedFlags, "events", &s.Events, output.EventsFailures,
 			"With -o json: entries of a tree with an event",
 			output.EventsAll, output.EventsFailures),
-		option.Quiet(&s.Quiet, "Print errors only: no summary, no progress, and unless -l is given no warnings"),
-		option.Rate(option.NativeFlags, "bwlimit", &o.Bandwidth, "0",
-			"Bandwidth limit in bytes per second, such as 100MiB; 0 is no limit"),
-		{Group: option.NativeFlags, Name: "expect", Value: "ALGORITHM:HEX", JSON: option.JSONText,
-			Words:  digestPrefixes(),
+		option.Quiet(&s.Quiet, "Print errors only: no summary, no progress, and unless -l is given no warnings"))
+}
+
+// contentOptions are about the content of files.
+func (s *Settings) contentOptions(of Sides) []option.Option {
+	o := &s.Options
+	return []option.Option{
+		option.Everyday(option.Rate(option.NativeFlags, "bwlimit", &o.Bandwidth, "0",
+			"Bandwidth limit in bytes per second, such as 100MiB; 0 is no limit")).In(option.TopicLimits),
+		{Group: option.NativeFlags, Topic: option.TopicIntegrity, Name: "expect", Value: "ALGORITHM:HEX",
+			JSON: option.JSONText, Words: digestPrefixes(),
 			Assign: option.Into(&o.Expect, ParseExpected), Excludes: []string{"files-from"},
 			Help: "Expected digest of a file, such as crc32c:1f0e22c4, else fail; implies its --digest"},
 		option.Switch(option.NativeFlags, "allow-changing", &o.AllowChanging, of.help(
 			"Sender: the file may change during the copy; its size at the start is sent",
-			"The source may change during the copy; its size at the start is copied")),
-		{Group: option.NativeFlags, Name: "preserve", Value: "owner,xattr,links", JSON: option.JSONText,
+			"The source may change during the copy; its size at the start is copied")).In(option.TopicIntegrity),
+	}
+}
+
+// treeOptions are about files and trees: what is copied, and how it lands.
+func (s *Settings) treeOptions(of Sides) []option.Option {
+	o := &s.Options
+	return []option.Option{
+		option.Switch(option.AddedFlags, "backup", &o.Backup, "Keep a file that is replaced as FILE~"),
+		{Group: option.NativeFlags, Everyday: true, Name: "preserve", Value: "owner,xattr,links",
+			JSON:   option.JSONText,
 			Assign: s.assignPreserved, Words: preservable, Several: true,
 			Help: of.help("Preserve them too, if set on both sides", "Preserve them too, if a daemon permits it") +
 				"; mode and modification time are always preserved; links: hard links between the files of a tree"},
@@ -169,7 +189,8 @@ func (s *Settings) CommandOptions(of Sides) []option.Option {
 			Help: of.help("Sender of a tree: send", "Copy") +
 				" what matches a pattern as in .gitignore. Of all --include, --exclude and --exclude-from the first " +
 				"that matches wins"},
-		{Group: option.NativeFlags, Name: "exclude", Value: "PATTERN", JSON: option.JSONList, List: filterList,
+		{Group: option.NativeFlags, Everyday: true, Name: "exclude", Value: "PATTERN", JSON: option.JSONList,
+			List:   filterList,
 			Assign: option.Appending(&s.Filters, parseRule(FilterExclude, parsePattern)),
 			Help:   of.help("Sender of a tree: do not send", "Do not copy") + " what matches"},
 		{Group: option.NativeFlags, Name: "exclude-from", Value: "FILE", Offers: option.FileValues,
@@ -184,9 +205,10 @@ func (s *Settings) CommandOptions(of Sides) []option.Option {
 			Assign: option.Into(&o.Links, option.ParseRank[tree.LinkMode](linkChoices...)), Words: linkChoices,
 			Help: of.help("Sender: symlinks", "Symlinks") +
 				" in a tree as symlinks, as what they point to inside of it, or not at all"},
-		option.Switch(option.NativeFlags, "checksum", &o.Checksum,
-			"Compare what the target has already by digest, not by size and modification time"),
-		option.Switch(option.NativeFlags, "dry-run", &s.DryRun, "Print what would be done and change nothing"),
+		option.Everyday(option.Switch(option.NativeFlags, "checksum", &o.Checksum,
+			"Compare what the target has already by digest, not by size and modification time")),
+		option.Everyday(option.Switch(option.NativeFlags, "dry-run", &s.DryRun,
+			"Print what would be done and change nothing")),
 		option.Switch(option.NativeFlags, "fail-fast", &o.FailFast,
 			"Stop at the first source, or entry of a tree, that fails"),
 	}
@@ -195,17 +217,16 @@ func (s *Settings) CommandOptions(of Sides) []option.Option {
 // ExistingOptions are about a target that exists, for commands that do not always replace it.
 func (s *Settings) ExistingOptions(of Sides) []option.Option {
 	o := &s.Options
-	return []option.Option{
-		option.Switch(option.AddedFlags, "overwrite", &o.Overwrite,
+	return option.About(option.TopicTrees,
+		option.Everyday(option.Switch(option.AddedFlags, "overwrite", &o.Overwrite,
 			of.help("Receive here, replacing FILE if it exists, or the files in it that differ; required on one side "+
 				"if both have FILE and differ",
-				"Replace the target if it exists, or the files in it that differ")),
+				"Replace the target if it exists, or the files in it that differ"))),
 		option.Switch(option.NativeFlags, "ignore-existing", &o.IgnoreExisting, of.help(
 			"Receive here, adding what is missing in FILE and leaving what exists as it is",
 			"Leave the target as it is if it exists, and the files that exist in it")),
 		option.Either(option.NativeFlags, "if-same", &o.RefuseSame, "skip", "error",
-			"If the target is the same already: succeed, or fail as for files that differ"),
-	}
+			"If the target is the same already: succeed, or fail as for files that differ"))
 }
 
 // Validate checks the settings of a copy against each other: mandatory ones must be given, and none may conflict.

@@ -52,8 +52,8 @@ const IdleTimeoutHelp = "Timeout without progress"
 // Table select the device and the peer behind it, and how long to wait for that peer.
 func (r *Reach) Table() []option.Option {
 	return []option.Option{
-		Option(&r.Device), Representor(&r.Representor), RoleOption(&r.Role),
-		Wait(&r.Wait), Timeout(&r.Timeout), IdleTimeout(&r.IdleTimeout, IdleTimeoutHelp),
+		Option(&r.Device), Representor(&r.Representor), RoleOption(&r.Role), Wait(&r.Wait),
+		Timeout(&r.Timeout), IdleTimeout(&r.IdleTimeout, IdleTimeoutHelp),
 	}
 }
 
@@ -77,29 +77,29 @@ func GeneralOptions(log *option.Logging, driver *Driver) []option.Option {
 // DriverLogOption is the level of the driver's own log.
 func DriverLogOption(driver *Driver) option.Option {
 	return option.Option{
-		Group: option.DOCAFlags, Name: option.SDKLogLevelName, Value: "LEVEL", Default: "40", JSON: option.JSONNumber,
-		Words:  option.LevelNames[:],
+		Group: option.DOCAFlags, Topic: option.TopicOutput, Name: option.SDKLogLevelName, Value: "LEVEL",
+		Default: "40", JSON: option.JSONNumber, Words: option.LevelNames[:],
 		Assign: option.Into(&driver.LogLevel, option.ParseLevel), Help: "The same for the driver's own messages",
 	}
 }
 
 // DriverOptions select the driver.
 func DriverOptions(s *Driver) []option.Option {
-	return []option.Option{
+	return option.About(option.TopicDevice,
 		option.Choice(option.AddedFlags, "driver", &s.Name, DriverAuto,
 			"DOCA's libraries or the software device; auto is DOCA if it loads and finds a device. ucx: to other "+
 				"machines, and fail if UCX does not load", DriverAuto, DriverDOCA, DriverSoft, DriverUCX),
 		option.Switch(option.AddedFlags, "require-hw", &s.RequireHW,
 			"Fail rather than use the software device; refused for other machines, which use no device"),
 		option.Directory(option.AddedFlags, "doca-libdir", &s.LibraryDir,
-			"Directory of DOCA's libraries; if not given, the loader's path and DOCA's own directories"),
-	}
+			"Directory of DOCA's libraries; if not given, the loader's path and DOCA's own directories"))
 }
 
 // Option selects the device of this side.
 func Option(device *string) option.Option {
 	return option.Option{
-		Group: option.ProgramFlags, Name: "pci-addr", Short: "p", Alias: "dev-pci", AliasShort: "d", Value: "DEVICE",
+		Group: option.ProgramFlags, Topic: option.TopicDevice, Everyday: true, Name: "pci-addr", Short: "p",
+		Alias: "dev-pci", AliasShort: "d", Value: "DEVICE",
 		JSON: option.JSONText, Find: findDevices, Assign: option.Into(device, option.ParseDevice),
 		Help: "Device: PCI address, IB or net device name; needed only where more than one device fits",
 	}
@@ -108,10 +108,10 @@ func Option(device *string) option.Option {
 // Representor selects the host function of the other side, on the DPU.
 func Representor(representor *string) option.Option {
 	return option.Option{
-		Group: option.ProgramFlags, Name: "rep-pci", Short: "r", Value: "DEVICE",
-		JSON: option.JSONText, Find: findRepresentors, Assign: option.Into(representor,
-			option.ParseRepresentor),
-		Help: "Host function of the other side, DPU only: PCI address, or VUID or net device name of its representor",
+		Group: option.ProgramFlags, Topic: option.TopicDevice, Everyday: true, Name: "rep-pci", Short: "r",
+		Value: "DEVICE", JSON: option.JSONText, Find: findRepresentors,
+		Assign: option.Into(representor, option.ParseRepresentor),
+		Help:   "Host function of the other side, DPU only; PCI address, or VUID or net device name of its representor",
 	}
 }
 
@@ -128,36 +128,37 @@ func Representors(representors *[]string) option.Option {
 func RoleOption(role *inventory.Role) option.Option {
 	return option.Choice(option.AddedFlags, "role", role, inventory.RoleAuto,
 		"Role of this side; auto is dpu where the device can be a server or -r is given", inventory.RoleAuto,
-		inventory.RoleHost, inventory.RoleDPU)
+		inventory.RoleHost, inventory.RoleDPU).In(option.TopicDevice)
 }
 
 // Wait limits the wait for the peer.
 func Wait(wait *time.Duration) option.Option {
 	return option.Duration(option.AddedFlags, "wait", wait, "30s", option.ParsePositiveDuration,
-		"Timeout for the peer to connect and be free; either side may start first")
+		"Timeout for the peer to connect and be free; either side may start first").In(option.TopicLimits)
 }
 
 // Timeout limits the whole run.
 func Timeout(limit *time.Duration) option.Option {
 	return option.Duration(option.AddedFlags, "timeout", limit, "0", option.ParseLimit,
-		"Timeout for the whole run; 0 is none")
+		"Timeout for the whole run; 0 is none").In(option.TopicLimits)
 }
 
 // IdleTimeout limits the time without progress.
 func IdleTimeout(patience *time.Duration, help string) option.Option {
-	return option.Duration(option.AddedFlags, "idle-timeout", patience, "30s", option.ParsePositiveDuration, help)
+	return option.Duration(option.AddedFlags, "idle-timeout", patience, "30s", option.ParsePositiveDuration, help).
+		In(option.TopicLimits)
 }
 
 // PathOption selects a path. Only some are offered; a path of the other kind is refused when the peer is known.
 func PathOption(group option.Group, path *Path, help string, offered []Path) option.Option {
 	opt := option.Choice(group, "path", path, PathAuto, help, WithAuto(EveryPath())...)
 	opt.Words = option.Texts(WithAuto(offered)...)
-	return opt
+	return opt.In(option.TopicDevice)
 }
 
 // PlacementOptions select the CPUs of the process.
 func PlacementOptions(wish *placement.Wish) []option.Option {
-	return []option.Option{
+	return option.About(option.TopicDevice, []option.Option{
 		{Group: option.AddedFlags, Name: "numa", Value: "auto|off|NODE", Default: placement.NodeAuto,
 			JSON:   option.JSONNumber,
 			Assign: option.Into(&wish.Node, placement.ParseNode), Words: []string{placement.NodeAuto,
@@ -167,7 +168,7 @@ func PlacementOptions(wish *placement.Wish) []option.Option {
 		{Group: option.AddedFlags, Name: "cores", Value: "LIST", JSON: option.JSONNumber,
 			Assign: option.Into(&wish.Cores, placement.ParseList), Excludes: []string{"numa"},
 			Help: "Pin the process to these CPUs, such as 0-3,8, instead of a node's"},
-	}
+	}...)
 }
 
 // ValidateForDevice refuses a path that a device does not have.

@@ -28,9 +28,9 @@ type Settings struct {
 func (s *Settings) Table() []option.Option {
 	return slices.Concat(s.LogOptions(), []option.Option{
 		option.ParameterFile(),
-		option.Directory(option.AddedFlags, "keys", &s.Directory,
+		option.Everyday(option.Directory(option.AddedFlags, "keys", &s.Directory,
 			"Directory of this side's key and of the trusted keys; default /etc/dma-copy for root, else dma-copy in "+
-				"XDG_CONFIG_HOME or ~/.config"),
+				"XDG_CONFIG_HOME or ~/.config")),
 		option.Output(&s.Output, "new, show, list: output format"),
 		option.Quiet(&s.Quiet, "new, trust, remove: print errors only"),
 	}, s.flagOnlyOptions())
@@ -54,7 +54,7 @@ func (s *Settings) flagOnlyOptions() []option.Option {
 			"trust: connections of the key at once; 0 is the daemon's limit for every key"),
 	}
 	for i := range table {
-		table[i].Group, table[i].FlagOnly = option.AddedFlags, true
+		table[i].Group, table[i].FlagOnly, table[i].Everyday = option.AddedFlags, true, true
 	}
 	return table
 }

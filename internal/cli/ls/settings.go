@@ -15,9 +15,10 @@ type Settings struct {
 // Table implements Settings.
 func (s *Settings) Table() []option.Option {
 	return s.Places.With(
-		option.WithLetter("l", option.Switch(option.AddedFlags, "long", &s.Long,
-			"Also list kind and mode, size and modification time")),
-		option.Switch(option.AddedFlags, "recursive", &s.Recursive, "List directories with everything below them"),
+		option.Everyday(option.WithLetter("l", option.Switch(option.AddedFlags, "long", &s.Long,
+			"Also list kind and mode, size and modification time"))),
+		option.Everyday(option.Switch(option.AddedFlags, "recursive", &s.Recursive,
+			"List directories with everything below them")),
 		option.Output(&s.Output, "Results as text, or as JSON lines, on stdout"),
 	)
 }

@@ -16,8 +16,8 @@ type Settings struct {
 // Table implements Settings.
 func (s *Settings) Table() []option.Option {
 	return s.Places.With(
-		option.WithLetter("p", option.Switch(option.AddedFlags, "parents", &s.Parents,
-			"Create missing directories above it, too; one that exists is no failure")),
+		option.Everyday(option.WithLetter("p", option.Switch(option.AddedFlags, "parents", &s.Parents,
+			"Create missing directories above it, too; one that exists is no failure"))),
 		option.Output(&s.Output, contact.OutputOfChanges),
 	)
 }

@@ -1,9 +1,12 @@
 package option
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 )
@@ -14,12 +17,51 @@ type Described struct {
 	Value   string   // stands for the value; empty for a switch
 	Help    string   // without a period at the end
 	Default string   // in parentheses; empty: none
+	Native  bool     // needs dma-copy on both sides
+
+	topic    Topic
+	everyday bool
 }
 
-// Describe returns the options of a command that the help has, those of some groups or all. Hidden ones are left out.
-func Describe(s Settings, groups ...Group) (list []Described) {
+// Titled is a block of the help.
+type Titled struct {
+	Title string
+	List  []Described
+}
+
+// fewOptions is how many a command may have for all of them to be everyday ones.
+const fewOptions = 12
+
+// Everydays returns the options of a command that are in the short help: those that are marked, or all where there are
+// few. They are in the order of their topics.
+func Everydays(s Settings) []Described {
+	all := Describe(s)
+	slices.SortStableFunc(all, func(a, b Described) int { return cmp.Compare(a.topic, b.topic) })
+	if len(all) <= fewOptions {
+		return all
+	}
+	return slices.DeleteFunc(all, func(d Described) bool { return !d.everyday })
+}
+
+// ByTopic returns the options of a command that Everydays does not, by topic.
+func ByTopic(s Settings) (blocks []Titled) {
+	all := Describe(s)
+	if len(all) <= fewOptions {
+		return nil
+	}
+	for topic := range topics {
+		list := slices.DeleteFunc(slices.Clone(all), func(d Described) bool { return d.everyday || d.topic != topic })
+		if len(list) > 0 {
+			blocks = append(blocks, Titled{topic.String(), list})
+		}
+	}
+	return blocks
+}
+
+// Describe returns the options of a command that the help has. Hidden ones are left out.
+func Describe(s Settings) (list []Described) {
 	for _, opt := range s.Table() {
-		if opt.Hidden || len(groups) > 0 && !slices.Contains(groups, opt.Group) {
+		if opt.Hidden {
 			continue
 		}
 		d := opt.described()
@@ -38,11 +80,33 @@ func Describe(s Settings, groups ...Group) (list []Described) {
 
 // described returns the option without names. The default of a switch goes without saying.
 func (o Option) described() Described {
-	d := Described{Value: o.placeholder(), Help: o.Help}
+	d := Described{
+		Value: o.placeholder(), Help: o.Help, Native: o.Group == NativeFlags, topic: o.Topic, everyday: o.Everyday,
+	}
 	if o.Default != "" && !o.IsSwitch() {
 		d.Default = "(default " + o.Default + ")"
 	}
 	return d
+}
+
+// Brief returns the option with the first clause of its help, and without its alias and default.
+func (d Described) Brief() Described {
+	d.Help, d.Default = InBrief(d.Help), ""
+	if long := slices.IndexFunc(d.Names, func(name string) bool { return strings.HasPrefix(name, "--") }); long >= 0 {
+		d.Names = d.Names[:long+1]
+	}
+	return d
+}
+
+// clauseEnd is where a clause ends; two dots are the name of a directory.
+var clauseEnd = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`; |[^.]\. `) })
+
+// InBrief returns the first clause of a help.
+func InBrief(help string) string {
+	if end := clauseEnd().FindStringIndex(help); end != nil {
+		return strings.TrimRight(help[:end[1]], ";. ")
+	}
+	return help
 }
 
 // Sentence returns the help with the default and a period.

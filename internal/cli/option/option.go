@@ -26,12 +26,14 @@ type Option struct {
 	List       string                  // list that the option appends to, maybe with others; empty: a single value
 	Assign     func(text string) error // sets the field that the option is bound to, or appends to it
 	Help       string
+	Topic      Topic
+	Everyday   bool     // also in the short help
 	Hidden     bool     // for developers of the program: not in the help, and never suggested
 	FlagOnly   bool     // neither a file nor the environment has it
 	Excludes   []string // options that cannot be given beside it
 }
 
-// Group is the block of the help, and the group of the parameter file, that an option belongs to.
+// Group is the group of the parameter file that an option belongs to, and who else has the option.
 type Group int
 
 const (
@@ -41,6 +43,50 @@ const (
 	NativeFlags               // and those of them that it needs on both sides
 	ServeFlags                // flags that only the daemon has
 )
+
+// Topic is the block of the help that an option belongs to, unless it is an everyday one.
+type Topic int
+
+// The topics in the order of the help.
+const (
+	TopicCommand Topic = iota // what only this command does
+	TopicTrees
+	TopicIntegrity
+	TopicLimits
+	TopicOutput
+	TopicTrust
+	TopicDevice
+	TopicNetwork
+	topics // their number
+)
+
+// String returns the title of the topic.
+func (t Topic) String() string {
+	return [topics]string{
+		"More Flags", "Files and Trees", "Integrity", "Limits and Timeouts", "Output and Log", "Keys and Trust",
+		"Device", "Other Machines",
+	}[t]
+}
+
+// About returns the options with the topic.
+func About(topic Topic, list ...Option) []Option {
+	for i := range list {
+		list[i].Topic = topic
+	}
+	return list
+}
+
+// In returns the option with the topic.
+func (o Option) In(topic Topic) Option {
+	o.Topic = topic
+	return o
+}
+
+// Everyday returns an option that is in the short help, too.
+func Everyday(o Option) Option {
+	o.Everyday = true
+	return o
+}
 
 // JSONShape is the JSON types that an option accepts in the parameter file.
 type JSONShape struct {

@@ -22,9 +22,9 @@ const Stream = "-"
 // ParameterFile names the parameter file, which is read before all others are merged.
 func ParameterFile() Option {
 	return Option{
-		Group: DOCAFlags, Name: "json", Short: "j", Value: "FILE", Offers: FileValues, JSON: JSONNone,
-		Assign: func(string) error { return nil },
-		Help:   "Parameter file in DOCA's JSON form; may have comments and trailing commas",
+		Group: DOCAFlags, Topic: TopicOutput, Name: "json", Short: "j", Value: "FILE", Offers: FileValues,
+		JSON: JSONNone, Assign: func(string) error { return nil },
+		Help: "Parameter file in DOCA's JSON form; may have comments and trailing commas",
 	}
 }
 
@@ -38,12 +38,13 @@ const (
 
 // Output is -o of the commands that write text or JSON; help says what is written, and where.
 func Output(form *OutputForm, help string) Option {
-	return WithLetter("o", Choice(AddedFlags, "output", form, OutputText, help, OutputText, OutputJSON))
+	output := Choice(AddedFlags, "output", form, OutputText, help, OutputText, OutputJSON)
+	return Everyday(WithLetter("o", output)).In(TopicOutput)
 }
 
 // Quiet is -q; help says what is left out. It also makes the default levels of the logs ERROR.
 func Quiet(quiet *bool, help string) Option {
-	return WithLetter("q", Switch(AddedFlags, quietName, quiet, help))
+	return Everyday(WithLetter("q", Switch(AddedFlags, quietName, quiet, help))).In(TopicOutput)
 }
 
 // General holds the settings of commands that have no others.

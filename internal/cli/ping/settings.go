@@ -33,11 +33,11 @@ type Settings struct {
 // Table implements Settings.
 func (s *Settings) Table() []option.Option {
 	return slices.Concat(device.CommonOptions(&s.Logging, &s.Driver), s.Reach.Table(), []option.Option{
-		option.Text(option.AddedFlags, "text", "TEXT", &s.Text, parseText,
-			"Text that the other side prints, at most 1024 bytes"),
-		option.Count(option.AddedFlags, "count", &s.Count, "100", 1, service.MaxPings,
-			"Round trips of this side, 1 to 1000000; the other side has its own"),
-		{Group: option.AddedFlags, Name: "size", Value: "SIZE", Default: "64", JSON: option.JSONNumber,
+		option.Everyday(option.Text(option.AddedFlags, "text", "TEXT", &s.Text, parseText,
+			"Text that the other side prints, at most 1024 bytes")),
+		option.Everyday(option.Count(option.AddedFlags, "count", &s.Count, "100", 1, service.MaxPings,
+			"Round trips of this side, 1 to 1000000; the other side has its own")),
+		{Group: option.AddedFlags, Everyday: true, Name: "size", Value: "SIZE", Default: "64", JSON: option.JSONNumber,
 			Assign: option.Into(&s.Size, parsePingSize),
 			Help: "Bytes in each of them, compared when they are back; limited by the device's messages or, on the " +
 				"fast path, by its buffers and to 4MiB"},

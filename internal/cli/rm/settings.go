@@ -19,10 +19,10 @@ type Settings struct {
 // Table implements Settings.
 func (s *Settings) Table() []option.Option {
 	return s.Places.With(
-		option.WithLetter("r", option.Switch(option.AddedFlags, "recursive", &s.Recursive,
-			"Remove directories with all that is in them")),
-		option.WithLetter("f", option.Switch(option.AddedFlags, "force", &s.Force,
-			"Do not ask, and take what does not exist for removed")),
+		option.Everyday(option.WithLetter("r", option.Switch(option.AddedFlags, "recursive", &s.Recursive,
+			"Remove directories with all that is in them"))),
+		option.Everyday(option.WithLetter("f", option.Switch(option.AddedFlags, "force", &s.Force,
+			"Do not ask, and take what does not exist for removed"))),
 		option.Output(&s.Output, contact.OutputOfChanges),
 	)
 }

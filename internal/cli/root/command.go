@@ -2,6 +2,7 @@ package root
 
 import (
 	"context"
+	"io"
 	"slices"
 
 	"github.com/rs/zerolog"
@@ -27,6 +28,9 @@ type Command struct {
 	Complete Completes       // offers its arguments to a shell; nil: there is nothing to offer
 	Others   bool            // its arguments may be flags of other commands; its own are in front of them
 
+	// Greeting, if not nil, returns the text for a command line without arguments, by the settings; empty: it runs.
+	Greeting func() string
+
 	// StandsFor, if not nil, returns the command line of the other command that arguments begin; nil: none.
 	StandsFor func(before []string) []string
 
@@ -50,25 +54,39 @@ func (p *Program) NewSubcommand(c Command, streams Streams, line []string) *cobr
 				exit.Usagef("unexpected argument %s: dma-copy %s takes flags only", quote.Text(args[0]), c.Name))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.Others && asksForHelp(args) {
+			if c.Others && asksForHelp(cmd.Flags(), args) {
 				return cmd.Help()
 			}
 			return p.run(cmd, c, streams, args)
 		},
 	}
 	cmd.SetFlagErrorFunc(p.refuseFlags(c, streams, line))
-	cmd.Flags().BoolP("help", "h", false, helpFlag.Help)
+	declareHelp(cmd.Flags())
 	option.Declare(cmd.Flags(), c.Settings)
 	cmd.Flags().SetInterspersed(!c.Others)
 	return cmd
 }
 
-// asksForHelp reports whether the flags among arguments include that for help.
-func asksForHelp(args []string) bool {
+// shortHelp is the name of the flag that is given as -h alone.
+const shortHelp = "h"
+
+// declareHelp adds --help, which cobra knows, and -h, which also asks for less of it.
+func declareHelp(flags *pflag.FlagSet) {
+	flags.Bool("help", false, helpFlag.Help)
+	flags.BoolFuncP(shortHelp, shortHelp, helpFlag.Help, func(string) error { return flags.Set("help", "true") })
+	flags.Lookup(shortHelp).Hidden = true
+}
+
+// asksForHelp reports whether the flags among arguments include those for help, and sets that in the flags.
+func asksForHelp(flags *pflag.FlagSet, args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
 	}
-	return slices.Contains(args, "--help") || slices.Contains(args, "-h")
+	long, short := slices.Contains(args, "--help"), slices.Contains(args, "-h")
+	if short && !long {
+		_ = flags.Set(shortHelp, "true") // never fails
+	}
+	return long || short
 }
 
 // run carries out a command whose command line was parsed.
@@ -79,6 +97,12 @@ func (p *Program) run(cmd *cobra.Command, c Command, streams Streams, args []str
 	}
 	if err != nil {
 		return err
+	}
+	if c.Greeting != nil && cmd.Flags().NFlag() == 0 {
+		if text := c.Greeting(); text != "" {
+			_, err := io.WriteString(streams.Stdout, text)
+			return err
+		}
 	}
 	return c.Run(cmd.Context(), streams, args, log)
 }

@@ -82,7 +82,7 @@ func (p *Program) prepareCompletion(root *cobra.Command, list []Command, streams
 // conflict with those given.
 func (c Completer) offerValues(cmd *cobra.Command, s option.Settings) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-		flag.Usage = inBrief(flag.Usage)
+		flag.Usage = option.InBrief(flag.Usage)
 		err := cmd.RegisterFlagCompletionFunc(flag.Name,
 			func(_ *cobra.Command, _ []string, word string) ([]string, Directive) {
 				return c.value(option.ValuesOf(s, flag.Name), word)
@@ -94,14 +94,6 @@ func (c Completer) offerValues(cmd *cobra.Command, s option.Settings) {
 	for _, set := range option.Exclusive(s) {
 		cmd.MarkFlagsMutuallyExclusive(set...)
 	}
-}
-
-// inBrief returns the first clause of a help.
-func inBrief(help string) string {
-	for _, end := range []string{"; ", ". "} {
-		help, _, _ = strings.Cut(help, end)
-	}
-	return help
 }
 
 // value returns the candidates for the value of an option.

@@ -3,6 +3,7 @@ package root
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-const helpIntroduction = `Usage: dma-copy [DOCA Flags] [Program Flags]
+const helpIntroduction = `Usage: dma-copy [Flags]
        dma-copy COMMAND [Flags]
 
 Copies a file or a directory between a host and its BlueField DPU. Run it on
@@ -23,21 +24,11 @@ both sides; the side that has it sends it, the other side creates it.
 
 // The flags that are not options.
 var (
-	helpFlag    = option.Described{Names: []string{"-h", "--help"}, Help: "Print this help"}
+	helpFlag    = option.Described{Names: []string{"-h", "--help"}, Help: "Print this help; -h is shorter"}
 	versionFlag = option.Described{
 		Names: []string{"-v", "--version"}, Help: "Print the version of dma-copy and of DOCA",
 	}
 )
-
-// flagGroups are the flags of a copy below those of every DOCA program.
-var flagGroups = [...]struct {
-	title string
-	group option.Group
-}{
-	{"Program Flags", option.ProgramFlags},
-	{"Added Flags (not in DOCA's program)", option.AddedFlags},
-	{"Added Flags that need dma-copy on both sides", option.NativeFlags},
-}
 
 const helpValues = `Sizes and rates: bytes, or as in 256KiB, 1.5G or 64kB; K is 1024, kB is 1000.
 Durations: as in 500ms, 1h30m, 2d12h or 1w.
@@ -116,61 +107,124 @@ func refuseTopic(topic string, known []string) error {
 	return exit.Usagef("no help topic %s: the commands are %s", quote.Text(topic), phrase.Or(known))
 }
 
-// writeCommandHelp prints the help of the command of this name, or else that of the program.
-func (p *Program) writeCommandHelp(w io.Writer, name string, commands []Command) error {
-	text := p.programHelp(commands)
-	for _, c := range commands {
-		if c.Name == name {
-			text = commandHelp(c)
-		}
+// writeCommandHelp prints the help of the command of this name, or else of the program: the everyday flags, or all.
+func (p *Program) writeCommandHelp(w io.Writer, name string, commands []Command, short bool) error {
+	about := p.Copy
+	if i := slices.IndexFunc(commands, func(c Command) bool { return c.Name == name }); i >= 0 {
+		about = commands[i]
 	}
-	if _, err := io.WriteString(w, text); err != nil {
+	var text strings.Builder
+	switch {
+	case short:
+		writeShortHelp(&text, about, commands)
+	case about.Name == "":
+		writeProgramHelp(&text, about, commands)
+	default:
+		writeHelp(&text, about)
+	}
+	if _, err := io.WriteString(w, text.String()); err != nil {
 		return fmt.Errorf("print the help: %w", err)
 	}
 	return nil
 }
 
-// programHelp returns the help of the program, in the layout of DOCA programs.
-func (p *Program) programHelp(commands []Command) string {
-	s := p.Copy.Settings
-	var text strings.Builder
-	text.WriteString(helpIntroduction + "\nDOCA Flags:\n")
-	writeFlags(&text, helpFlag, versionFlag)
-	writeFlags(&text, option.Describe(s, option.DOCAFlags)...)
-	for _, g := range flagGroups {
-		text.WriteString("\n" + g.title + ":\n")
-		writeFlags(&text, option.Describe(s, g.group)...)
+// shortExamples is how many lines of examples the short help has.
+const shortExamples = 2
+
+// writeShortHelp writes the everyday flags of a command or, with the names of the commands, of the program.
+func writeShortHelp(text *strings.Builder, c Command, commands []Command) {
+	usage, about, full := commandUsage(c), c.Summary+".\n", "dma-copy "+c.Name
+	if c.Name == "" {
+		usage, about, _ = strings.Cut(helpIntroduction, "\n\n")
+		usage, full = usage+"\n", "dma-copy"
 	}
-	text.WriteString("\nCommands (see \"dma-copy COMMAND --help\"):\n")
-	for _, c := range commands {
-		writeRow(&text, "  "+c.Name, helpColumn, c.Summary, "")
+	text.WriteString(usage + "\n" + about + "\nFlags:\n")
+	for _, flag := range append(flagsOf(c), option.Everydays(c.Settings)...) {
+		writeFlags(text, flag.Brief())
 	}
-	text.WriteString("\nExamples:\n" + indented(p.Copy.Examples) + "\n" + helpValues)
-	text.WriteString("\nEnvironment:\n")
-	writeRows(&text, "  ", helpEnvironment)
-	text.WriteString("\nSignals:\n")
-	writeRows(&text, "  ", helpSignals)
-	text.WriteString("\nExit codes:\n")
-	writeRows(&text, "  ", helpExitCodes)
-	return text.String()
+	if c.Name == "" {
+		text.WriteString("\nCommands:\n")
+		for _, line := range phrase.Wrap(strings.Join(Names(commands), ", "), helpWidth-2) {
+			text.WriteString("  " + line + "\n")
+		}
+	}
+	text.WriteString("\nExamples:\n")
+	for _, line := range strings.SplitAfterN(c.Examples, "\n", shortExamples+1)[:shortExamples] {
+		text.WriteString("  " + line)
+	}
+	fmt.Fprintf(text, "\nMore: %s --help, and man %s\n", full, strings.ReplaceAll(full, " ", "-"))
 }
 
-func commandHelp(c Command) string {
-	var text strings.Builder
+// flagsOf returns the flags of a command, or of the program, that are not options.
+func flagsOf(c Command) []option.Described {
+	if c.Name == "" {
+		return []option.Described{helpFlag, versionFlag}
+	}
+	return []option.Described{helpFlag}
+}
+
+// writeProgramHelp writes the help of the program.
+func writeProgramHelp(text *strings.Builder, self Command, commands []Command) {
+	text.WriteString(helpIntroduction)
+	writeEveryday(text, self)
+	text.WriteString("\nCommands (see \"dma-copy COMMAND --help\"):\n")
+	for _, c := range commands {
+		writeRow(text, "  "+c.Name, helpColumn, c.Summary, "")
+	}
+	writeTopics(text, self)
+	text.WriteString("\n" + helpValues + "\nEnvironment:\n")
+	writeRows(text, "  ", helpEnvironment)
+	text.WriteString("\nSignals:\n")
+	writeRows(text, "  ", helpSignals)
+	text.WriteString("\nExit codes:\n")
+	writeRows(text, "  ", helpExitCodes)
+}
+
+// writeHelp writes the help of a command.
+func writeHelp(text *strings.Builder, c Command) {
 	text.WriteString(commandUsage(c) + "\n" + c.About)
 	if c.List != nil {
 		text.WriteString("\n")
-		writeRows(&text, "", c.List)
+		writeRows(text, "", c.List)
 	}
 	if c.Notes != "" {
 		text.WriteString("\n" + c.Notes)
 	}
-	text.WriteString("\nFlags:\n")
-	writeFlags(&text, helpFlag)
-	writeFlags(&text, option.Describe(c.Settings)...)
-	text.WriteString("\nExamples:\n" + indented(c.Examples))
+	writeEveryday(text, c)
+	writeTopics(text, c)
 	text.WriteString(helpCommandClosing)
-	return text.String()
+}
+
+// writeEveryday writes the everyday flags and the examples.
+func writeEveryday(text *strings.Builder, c Command) {
+	text.WriteString("\nFlags:\n")
+	writeFlags(text, append(flagsOf(c), option.Everydays(c.Settings)...)...)
+	text.WriteString("\nExamples:\n" + indented(c.Examples))
+}
+
+// writeTopics writes the other flags by topic.
+func writeTopics(text *strings.Builder, c Command) {
+	for _, block := range option.ByTopic(c.Settings) {
+		text.WriteString("\n" + block.Title + ":\n")
+		writeFlags(text, block.List...)
+	}
+	if c.Name == "" {
+		text.WriteString("\n")
+		for _, line := range phrase.Wrap(nativeFlags(c.Settings), helpWidth) {
+			text.WriteString(line + "\n")
+		}
+	}
+}
+
+// nativeFlags returns a sentence with the flags of a copy that need this program on both sides.
+func nativeFlags(s option.Settings) string {
+	var names []string
+	for _, d := range option.Describe(s) {
+		if d.Native {
+			names = append(names, d.Names[len(d.Names)-1])
+		}
+	}
+	return "These flags need dma-copy on both sides, and not DOCA's program: " + phrase.And(names) + "."
 }
 
 // The layout of the help.

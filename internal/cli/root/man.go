@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -112,14 +111,8 @@ func (p *Program) programPage(date time.Time, list []Command) string {
 	writeSynopsis(page, usage)
 	page.Section("DESCRIPTION")
 	page.Paragraphs(about)
-	page.Section("OPTIONS")
-	page.Subsection("DOCA Flags")
-	writeOptions(page, slices.Concat(
-		[]option.Described{helpFlag, versionFlag}, option.Describe(p.Copy.Settings, option.DOCAFlags)))
-	for _, g := range flagGroups {
-		page.Subsection(g.title)
-		writeOptions(page, option.Describe(p.Copy.Settings, g.group))
-	}
+	writeOptions(page, p.Copy)
+	page.Paragraphs(nativeFlags(p.Copy.Settings))
 	page.Section("COMMANDS")
 	see := []string{}
 	var rows []manpage.Row
@@ -143,8 +136,7 @@ func commandPage(date time.Time, c Command) string {
 		p.Break()
 		p.Paragraphs(c.Notes)
 	}
-	p.Section("OPTIONS")
-	writeOptions(p, append([]option.Described{helpFlag}, option.Describe(c.Settings)...))
+	writeOptions(p, c)
 	writeClosing(p, c.Examples)
 	p.See(seeProgram, seeFilePage)
 	return p.String()
@@ -222,10 +214,19 @@ func writeClosing(p *manpage.Page, examples string) {
 	p.Section("SEE ALSO")
 }
 
-func writeOptions(p *manpage.Page, list []option.Described) {
-	var options []manpage.Option
+// writeOptions writes the section of the flags: first the everyday ones, then the others by topic.
+func writeOptions(p *manpage.Page, c Command) {
+	p.Section("OPTIONS")
+	p.Options(manualOptions(append(flagsOf(c), option.Everydays(c.Settings)...)))
+	for _, block := range option.ByTopic(c.Settings) {
+		p.Subsection(block.Title)
+		p.Options(manualOptions(block.List))
+	}
+}
+
+func manualOptions(list []option.Described) (options []manpage.Option) {
 	for _, o := range list {
 		options = append(options, manpage.Option{Names: o.Names, Value: o.Value, Text: o.Sentence()})
 	}
-	p.Options(options)
+	return options
 }

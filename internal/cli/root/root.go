@@ -53,7 +53,8 @@ func (p *Program) Execute(ctx context.Context, streams Streams, args []string) (
 	}
 	var unprinted error // cobra's functions that print help return none
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		unprinted = p.writeCommandHelp(streams.Stdout, cmd.Name(), list)
+		short := cmd.Flags().Changed(shortHelp)
+		unprinted = p.writeCommandHelp(streams.Stdout, cmd.Name(), list, short)
 	})
 	if err := root.ExecuteContext(ctx); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (p *Program) stoodFor(before []string) (words []string, flagsOnly []Command
 func (p *Program) NewRootCommand(streams Streams, args []string, list []Command) *cobra.Command {
 	self := p.Copy
 	root := &cobra.Command{
-		Use:               "dma-copy [DOCA Flags] [Program Flags]",
+		Use:               "dma-copy [Flags]",
 		SilenceErrors:     true, // main prints the error, once
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
@@ -107,7 +108,7 @@ func (p *Program) NewRootCommand(streams Streams, args []string, list []Command)
 	root.SetErr(streams.Stderr)
 	root.SetFlagErrorFunc(p.refuseFlags(self, streams, args))
 	root.SetHelpCommand(p.newHelpCommand(root, list))
-	root.Flags().BoolP("help", "h", false, helpFlag.Help)
+	declareHelp(root.Flags())
 	root.Flags().BoolP("version", "v", false, versionFlag.Help)
 	option.Declare(root.Flags(), self.Settings)
 	for _, c := range list {

@@ -48,8 +48,9 @@ func (s *Settings) Table() []option.Option {
 	return slices.Concat(device.GeneralOptions(&s.Logging, &s.Driver), s.EngineOptions(), []option.Option{
 		device.RoleOption(&s.Role),
 		option.Quiet(&s.Quiet, "Print neither the ready line nor texts of pings"),
-		option.Rate(option.NativeFlags, "bwlimit", &s.Options.Bandwidth, "0",
-			"Bandwidth limit of all copies together in bytes per second, such as 100MiB; 0 is no limit"),
+		option.Everyday(option.Rate(option.NativeFlags, "bwlimit", &s.Options.Bandwidth, "0",
+			"Bandwidth limit of all copies together in bytes per second, such as 100MiB; 0 is no limit")).
+			In(option.TopicLimits),
 	}, s.DemandOptions(), s.shareOptions(), s.Network.Table(), contact.IdentityOptions(&s.Keys, &s.Auth),
 		s.limitOptions(),
 		s.watchOptions())
@@ -58,15 +59,17 @@ func (s *Settings) Table() []option.Option {
 // shareOptions select what is served, and to whom.
 func (s *Settings) shareOptions() []option.Option {
 	return []option.Option{
-		{Group: option.ServeFlags, Name: "share", Value: "NAME=PATH[,RIGHTS]", JSON: option.JSONList, List: "share",
+		{Group: option.ServeFlags, Everyday: true, Name: "share", Value: "NAME=PATH[,RIGHTS]", JSON: option.JSONList,
+			List:   "share",
 			Assign: option.Appending(&s.Shares, option.ParseAs("a share", share.Parse)),
 			Help: "Directory that peers may use, with ro (the default), wo or rw, nooverwrite, max-bytes=SIZE and " +
 				"max-entries=COUNT; may be repeated"},
 		device.Representors(&s.Representors),
-		contact.ListenOption(&s.Listen,
+		option.Everyday(contact.ListenOption(&s.Listen,
 			"Serve other machines at this address, or at all with :PORT; the default port is 7483. Without -p and -r "+
-				"no device is served then"),
-		{Group: option.ServeFlags, Name: "path", Value: "LIST", Default: string(device.PathAuto), JSON: option.JSONText,
+				"no device is served then")),
+		{Group: option.ServeFlags, Topic: option.TopicDevice, Name: "path", Value: "LIST",
+			Default: string(device.PathAuto), JSON: option.JSONText,
 			Assign: option.Into(&s.Paths, device.ParsePathList),
 			Words:  option.Texts(device.WithAuto(device.EveryPath())...), Several: true,
 			Help: "Permitted paths of file data, with commas: dma and fast of a device; tls, tcp, am and rma to " +
@@ -76,7 +79,7 @@ func (s *Settings) shareOptions() []option.Option {
 }
 
 func (s *Settings) limitOptions() []option.Option {
-	return []option.Option{
+	return option.About(option.TopicLimits,
 		option.Count(option.ServeFlags, "max-connections", &s.MaxConnections, "64", 1, option.MaxCount,
 			"Connections at once; more are refused"),
 		option.Count(option.ServeFlags, "max-key-connections", &s.MaxKeyConnections, "16", 1, option.MaxCount,
@@ -85,19 +88,18 @@ func (s *Settings) limitOptions() []option.Option {
 			"Copies at once; more wait, and keys take turns"),
 		option.Size(option.ServeFlags, "max-memory", &s.MaxMemory, "1GiB", "Buffers of all connections; 0 is no limit"),
 		option.Duration(option.ServeFlags, "drain-timeout", &s.DrainTimeout, "30s", option.ParseLimit,
-			"Time for running copies to end after SIGTERM; then they are stopped, and can be resumed"),
-	}
+			"Time for running copies to end after SIGTERM; then they are stopped, and can be resumed"))
 }
 
 func (s *Settings) watchOptions() []option.Option {
 	return []option.Option{
-		option.Text(option.ServeFlags, "metrics", "ADDRESS", &s.Metrics, ParseMetrics,
-			"Serve metrics for Prometheus on a loopback address such as 127.0.0.1:9469, or on unix:PATH"),
-		option.Switch(option.ServeFlags, "status-page", &s.StatusPage,
+		option.Everyday(option.Text(option.ServeFlags, "metrics", "ADDRESS", &s.Metrics, ParseMetrics,
+			"Serve metrics for Prometheus on a loopback address such as 127.0.0.1:9469, or on unix:PATH")),
+		option.Everyday(option.Switch(option.ServeFlags, "status-page", &s.StatusPage,
 			"At the address of --metrics, also serve a page for browsers: peers, paths, rates, failures. Every user "+
-				"of this machine can read a loopback address"),
-		option.File(option.ServeFlags, "audit-log", "FILE", &s.AuditLog,
-			"Append a JSON line for each request; - is stderr"),
+				"of this machine can read a loopback address")),
+		option.Everyday(option.File(option.ServeFlags, "audit-log", "FILE", &s.AuditLog,
+			"Append a JSON line for each request; - is stderr")),
 		option.Directory(option.ServeFlags, "runtime-dir", &s.RuntimeDir,
 			"Directory of the lock that keeps a second daemon from starting, and of the socket; default "+
 				"RUNTIME_DIRECTORY, else /run/dma-copy (root), else XDG_RUNTIME_DIR/dma-copy, else /tmp/dma-copy-UID"),

@@ -50,8 +50,8 @@ type Fleet struct {
 // what its arguments mean.
 func (s *Fleet) Table() []option.Option {
 	return []option.Option{
-		{Group: option.AddedFlags, Name: "to", Value: "FILE", Offers: option.FileValues, FlagOnly: true,
-			JSON:   option.JSONNone,
+		{Group: option.AddedFlags, Everyday: true, Name: "to", Value: "FILE", Offers: option.FileValues,
+			FlagOnly: true, JSON: option.JSONNone,
 			Assign: option.Into(&s.To, option.ParsePath), Excludes: []string{"trust-first", "rep-pci"},
 			Help: "Copy to each peer in FILE, one per line: PEER, or PEER:SHARE[/PATH] with a target of its own; - " +
 				"is stdin"},
@@ -84,8 +84,8 @@ func (s *Settings) Table() []option.Option {
 
 func (s *Settings) deleteOptions() []option.Option {
 	return []option.Option{
-		{Group: option.AddedFlags, Name: "delete", Default: "false", JSON: option.JSONForced, Assign: s.setDelete,
-			Excludes: []string{"files-from"},
+		{Group: option.AddedFlags, Everyday: true, Name: "delete", Default: "false", JSON: option.JSONForced,
+			Assign: s.setDelete, Excludes: []string{"files-from"},
 			Help: "After a copy without failures: delete from DST what SRC does not have, unless a pattern excludes " +
 				"it. Refused at the root of a share, if SRC is empty, and for more than half of DST, except with " +
 				"--max-delete or as --delete=force, which does not ask either"},
