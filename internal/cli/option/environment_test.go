@@ -11,7 +11,9 @@ import (
 func TestKnownVariablesAreDocumented(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	var all strings.Builder
-	for _, pattern := range []string{"README.md", "docs/*.md", "softdoca/docs/*.md", "softdoca/device/*.c"} {
+	for _, pattern := range []string{
+		"README.md", "docs/*.md", "docs/*/*.md", "softdoca/docs/*.md", "softdoca/device/*.c",
+	} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, error %v", pattern, len(files), err)
