@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -15,409 +17,335 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// lastText is the number of texts after which a side makes no more requests: that for the user, and an empty one.
-const lastText = 2
-
-// arrival is a message of the peer.
-type arrival struct {
-	message []byte // valid until the next one is received
-	at      time.Time
-	fast    bool // it arrived at a consumer
+// Meeting describes how one side meets the other.
+type Meeting struct {
+	Side        wire.Side
+	Device      *doca.Device  // a host function on the host, a function of the DPU there
+	Representor string        // on the DPU: the host function to serve, as Device.OpenRepresentor takes it
+	Name        string        // of the Comch server, which no other command has
+	Wait        time.Duration // for the peer to appear and be free
+	IdleTimeout time.Duration // for each message and each whole answer of the peer, and so for the work behind it
+	Log         zerolog.Logger
 }
 
-// half is one of the two sessions of a conversation.
-type half struct {
-	session *service.Session
-	trace   job.Trace
-	fast    *fastPath // for its PINGs and PONGs with a payload; nil: they go over the control channel
-}
-
-// conversation is one side of the round trips over one connection. While run waits for the calls into the device, their
-// goroutine alone uses it.
-type conversation struct {
-	options Options
+// Conversation is one side of the requests over one connection. It is used by one goroutine at a time. Its turns:
+//
+//	DPU:   asking ── pass ──► answering ── the peer passes ──► over
+//	host:  answering ── the peer passes ──► asking ── pass ──► over
+//
+// A pass is an empty text.
+type Conversation struct {
+	Meeting
 	conn    comch.Conn
-	asks    half          // this side is the command
-	answers half          // this side is the daemon
+	end     func() error
+	role    service.Role     // in this turn
+	session *service.Session // of this turn, which keeps the order
+	trace   job.Trace
+	fast    *fastPath     // for payloads in this turn; nil: the control channel
 	scratch []byte        // a message to be sent, reused
-	payload []byte        // of a PING, reused
+	arrived time.Time     // of the last message of the peer
 	heard   atomic.Uint64 // messages of the peer
-
-	texts int // of this side, that were sent
-	over  bool
-	began time.Time // when the PING in flight was sent
-	trips []time.Duration
-
-	peerTexts int
+	told    bool          // the peer knows why this side gives up
+	over    bool
 }
 
-func newConversation(o Options, conn comch.Conn) (*conversation, error) {
-	c := &conversation{options: o, conn: conn, trips: make([]time.Duration, 0, o.Count)}
-	for role, h := range map[service.Role]*half{service.Command: &c.asks, service.Daemon: &c.answers} {
-		limits := wire.Limits{MaxMessage: conn.MaxMessage()}
-		session, err := service.New(role, service.Greeting{}, limits)
-		if err != nil {
-			return nil, err
-		}
-		log := o.Log.With().Stringer("as", role).Logger()
-		*h = half{session: session, trace: job.Trace{Log: log, Protocol: "service"}}
+// Meet waits for the peer and connects to it. Errors are those of negotiate, comch and doca, and *job.Error.
+func Meet(ctx context.Context, m Meeting) (*Conversation, error) {
+	m.Log.Info().Stringer("side", m.Side).Str("device", m.Device.Info().PCIAddress).Msg("waiting for the peer")
+	if m.Side == wire.Host {
+		return dial(ctx, m)
 	}
+	conn, disconnect, err := comch.Offer{
+		Device: m.Device, Representor: m.Representor, Names: []string{m.Name},
+		Busy: func() {
+			m.Log.Info().Str("representor", m.Representor).
+				Msg("waiting for another process that serves the representor to end")
+		},
+	}.AcceptOne(ctx, comch.Within(m.Wait))
+	if err != nil {
+		return nil, err
+	}
+	return begin(ctx, m, conn, disconnect)
+}
+
+// dial is Meet on the host. A DPU that serves another host disconnects this one, which then tries again.
+func dial(ctx context.Context, m Meeting) (*Conversation, error) {
+	dialer := comch.NewDialer(m.Device, m.Name, comch.Within(m.Wait))
+	level := zerolog.InfoLevel
+	conn, err := dialer.Dial(ctx)
+	for err == nil {
+		c, failed := begin(ctx, m, conn, conn.Close)
+		if !errors.Is(failed, comch.ErrPeerLost) {
+			return c, failed
+		}
+		m.Log.WithLevel(level).Msg("the DPU closed the connection without sending anything, retrying: " +
+			"it may be serving another host")
+		level = zerolog.DebugLevel // after the first time
+		conn, err = dialer.Redial(ctx)
+	}
+	return nil, err
+}
+
+// begin begins the first turn.
+func begin(ctx context.Context, m Meeting, conn comch.Conn, end func() error) (*Conversation, error) {
+	c := &Conversation{Meeting: m, conn: conn, end: end}
+	role := service.Command
+	if m.Side == wire.Host {
+		role = service.Daemon
+	}
+	if err := c.greet(ctx, role); err != nil {
+		err = c.explain(ctx, err)
+		c.tell(err)
+		return nil, errors.Join(err, end())
+	}
+	m.Log.Info().Msg("connected")
 	return c, nil
 }
 
-// run makes the round trips, and ends the connection.
-func (c *conversation) run(ctx context.Context, disconnect func() error) (Summary, error) {
-	calls := job.Calls{Slow: c.options.silence}
-	beat := func() native.Beat { return native.Beat{Work: c.heard.Load()} }
-	err := calls.Do(ctx, c.options.IdleTimeout, beat, c.converse)
-	if calls.Hung() {
-		return Summary{}, job.Hung(err) // the call may still use the connection
+// greet begins the session of a turn: the side that asks is the command.
+func (c *Conversation) greet(ctx context.Context, role service.Role) (err error) {
+	limits := wire.Limits{MaxMessage: c.conn.MaxMessage()}
+	if c.session, err = service.New(role, service.Greeting{}, limits); err != nil {
+		return err
+	}
+	c.role, c.fast = role, nil
+	c.trace = job.Trace{Log: c.Log.With().Stringer("as", role).Logger(), Protocol: "service"}
+	if greeting := c.session.Start(); greeting != nil {
+		err = c.transmit(ctx, greeting)
 	}
 	if err == nil {
-		c.awaitDisconnect()
-	} else {
-		c.tell(err)
-	}
-	if closeErr := disconnect(); err == nil && closeErr != nil {
-		c.options.Log.Warn().Err(closeErr).Msg("the control channel did not close cleanly")
-	}
-	if err != nil {
-		return Summary{}, err
-	}
-	summary := Summarize(c.trips)
-	summary.Fast, summary.Size = c.asks.fast != nil, int(c.options.Size)
-	return summary, nil
-}
-
-// converse makes the round trips of both sides.
-func (c *conversation) converse(ctx context.Context) error {
-	err := c.exchange(ctx)
-	if cause := context.Cause(ctx); cause != nil && errors.Is(err, cause) {
-		err = cause // without the call that it ended
-	}
-	if mayFollowLoss(err) {
-		err = c.explain(ctx, err)
-	}
-	for _, h := range []*half{&c.asks, &c.answers} {
-		if h.fast == nil {
-			continue
-		}
-		if closeErr := h.fast.close(); closeErr != nil {
-			c.options.Log.Warn().Err(closeErr).Msg("consumer and producer did not close cleanly")
-		}
+		_, err = c.receive(ctx, service.Greeted)
 	}
 	return err
 }
 
-func (c *conversation) exchange(ctx context.Context) error {
-	c.answers.session.Start()
-	if err := c.transmit(ctx, &c.asks, c.asks.session.Start()); err != nil {
-		return err
-	}
-	for !c.ended() {
-		received, err := c.receive(ctx)
-		if err == nil {
-			err = c.take(ctx, received)
-		}
-		if err == nil {
-			err = c.request(ctx)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// waiting returns the context of a wait for something from the peer.
+func (c *Conversation) waiting(ctx context.Context, noun string) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, c.IdleTimeout, job.NewError(job.ErrIdle, nil, "check the other side",
+		"timeout: no %s from the %s for %s", noun, c.Side.Other(), c.IdleTimeout))
 }
 
-// ended reports whether no side makes any more requests.
-func (c *conversation) ended() bool { return c.over && c.peerTexts == lastText }
-
-// receive returns the next message, and waits at the consumer of the series that is under way, too.
-func (c *conversation) receive(ctx context.Context) (arrival, error) {
-	first, last, firstEnded := c.asks.fast, c.answers.fast, c.texts == lastText
-	if c.options.Side == wire.Host {
-		first, last, firstEnded = last, first, c.peerTexts == lastText
-	}
-	if firstEnded {
-		first = last
-	}
-	if first != nil {
-		return first.receive(ctx)
-	}
-	return c.receiveControl(ctx)
-}
-
-// receiveControl is receive for the control channel alone.
-func (c *conversation) receiveControl(ctx context.Context) (received arrival, err error) {
-	received.message, err = c.conn.Recv(ctx)
-	received.at = time.Now()
-	return received, err
-}
-
-// take handles a message of the peer.
-func (c *conversation) take(ctx context.Context, received arrival) error {
-	c.heard.Add(1)
-	h := c.addressee(received.message)
-	step, err := h.session.Receive(received.message)
-	h.trace.Received(received.message, h.session.State())
-	if step.Reply != nil {
-		if sendErr := c.transmit(ctx, h, step.Reply); err == nil {
-			err = sendErr
-		}
-	}
-	pinged := step.Event == service.Pinged || step.Event == service.RoundTrip
-	apart := pinged && step.Ping.Kind == service.PingBytes && h.fast != nil
-	switch {
-	case err != nil:
-		return reworded(err)
-	case received.fast != apart:
-		return outOfOrder(h, received.message)
-	case step.Event == service.Pinged:
-		return c.answer(ctx, step.Ping)
-	case step.Event == service.RoundTrip:
-		return c.conclude(ctx, received.at, step.Ping)
-	case step.Event == service.Refused:
-		return reworded(step.Refusal)
-	case step.Event == service.Greeted && h == &c.asks:
-		c.options.Log.Info().Msg("connected")
-		c.options.Notify(Connected{Version: int(h.session.Version())})
-	}
-	return nil
-}
-
-// addressee returns the session that a message is for.
-func (c *conversation) addressee(message []byte) *half {
-	t := wire.TypeOf(message)
-	greets := t == wire.TypeGreeting && c.answers.session.State() == service.AwaitGreeting
-	if greets || t == wire.TypePing {
-		return &c.answers
-	}
-	return &c.asks
-}
-
-func outOfOrder(h *half, message []byte) error {
-	return &wire.Error{
-		State: h.session.State(), Message: wire.TypeOf(message), Err: wire.ErrOutOfOrder,
-	}
-}
-
-// answer answers a request of the peer.
-func (c *conversation) answer(ctx context.Context, p service.Ping) error {
-	payload := p.Payload
-	switch {
-	case c.peerTexts == lastText, c.isEarly(p.Kind):
-		return outOfOrder(&c.answers, service.AppendPing(nil, p))
-	case p.Kind == service.PingText:
-		payload = nil // this side's text has a PING of its own
-		c.peerTexts++
-		if c.peerTexts < lastText {
-			c.options.Notify(Text{From: c.options.Side.Other(), Text: string(p.Payload)})
-		}
-	case p.Kind == service.PingConsumer && c.answers.fast != nil:
-		return outOfOrder(&c.answers, service.AppendPing(nil, p))
-	case p.Kind == service.PingConsumer:
-		peer := p.Consumer()
-		if err := c.openFast(ctx, &c.answers, c.options.Side.Other(), peer.Size); err != nil {
-			return err
-		}
-		if err := c.answers.fast.connect(ctx, peer.ID); err != nil {
-			return err
-		}
-		payload = service.Consumer{ID: c.answers.fast.consumer.ID(), Size: peer.Size}.Append(nil)
-	}
-	return c.send(ctx, &c.answers, p.Kind, func(dst []byte) ([]byte, error) {
-		return c.answers.session.Pong(dst, payload)
-	})
-}
-
-// isEarly reports whether the host makes a request before the DPU has had the answers to all of its own. On the fast
-// path a PING may overtake the last of them.
-func (c *conversation) isEarly(kind service.PingKind) bool {
-	overtakes := kind == service.PingBytes && c.answers.fast != nil
-	return c.options.Side == wire.DPU && c.peerTexts > 0 && !c.over && !overtakes && kind != service.PingConsumer
-}
-
-// conclude handles the answer to this side's request.
-func (c *conversation) conclude(ctx context.Context, at time.Time, p service.Ping) error {
-	switch p.Kind {
-	case service.PingConsumer:
-		return c.asks.fast.connect(ctx, p.Consumer().ID)
-	case service.PingText:
-		c.over = c.texts == lastText
-	default:
-		c.trips = append(c.trips, at.Sub(c.began))
-	}
-	return nil
-}
-
-// request makes this side's next request, if its turn has come.
-func (c *conversation) request(ctx context.Context) error {
-	wantsFast := c.options.Path == OnlyFast || c.answers.fast != nil
-	switch {
-	case c.asks.session.State() != service.Ready || c.over:
-		return nil
-	case wantsFast && c.asks.fast == nil:
-		return c.requestConsumer(ctx)
-	case c.texts == 0:
-		return c.sendText(ctx, c.options.Text)
-	case !c.isTurn():
-		return nil
-	case len(c.trips) < int(c.options.Count):
-		return c.ping(ctx)
-	default:
-		return c.sendText(ctx, "")
-	}
-}
-
-// isTurn reports whether the PINGs of this side are next: those of the DPU come first. Its text shows that the host has
-// asked for producers and consumers if it wants these.
-func (c *conversation) isTurn() bool {
-	if c.options.Side == wire.DPU {
-		return c.peerTexts > 0
-	}
-	return c.peerTexts == lastText
-}
-
-func (c *conversation) requestConsumer(ctx context.Context) error {
-	if err := c.openFast(ctx, &c.asks, c.options.Side, c.options.Size); err != nil {
-		return err
-	}
-	payload := service.Consumer{ID: c.asks.fast.consumer.ID(), Size: c.options.Size}.Append(nil)
-	return c.sendPing(ctx, service.PingConsumer, payload)
-}
-
-// openFast starts consumer and producer for the PINGs of a side.
-func (c *conversation) openFast(ctx context.Context, h *half, of wire.Side, size uint32) error {
-	limit := c.options.largestFast()
-	if limit == 0 {
-		return noPath(c.options.Side)
-	}
-	if size > limit {
-		return tooLarge(of, size, int(limit), "producers and consumers")
-	}
-	fast, err := openFastPath(ctx, c.options.Device, c.conn, service.PingHeader+int(size))
-	if err != nil {
-		return err
-	}
-	h.fast = fast
-	h.session.Apart(size)
-	return nil
-}
-
-func (c *conversation) sendText(ctx context.Context, text string) error {
-	if limit := c.conn.MaxMessage() - service.PingHeader; len(text) > limit {
-		return tooLarge(c.options.Side, uint32(len(text)), limit, "the control channel")
-	}
-	c.texts++
-	return c.sendPing(ctx, service.PingText, []byte(text))
-}
-
-func (c *conversation) ping(ctx context.Context) error {
-	limit := c.conn.MaxMessage() - service.PingHeader
-	if c.asks.fast == nil && int(c.options.Size) > limit {
-		return tooLarge(c.options.Side, c.options.Size, limit, "the control channel")
-	}
-	c.payload = Payload(c.payload, int(c.options.Size), len(c.trips))
-	return c.sendPing(ctx, service.PingBytes, c.payload)
-}
-
-func (c *conversation) sendPing(ctx context.Context, kind service.PingKind, payload []byte) error {
-	return c.send(ctx, &c.asks, kind, func(dst []byte) ([]byte, error) {
-		message, err := c.asks.session.Ping(dst, payload, kind)
-		c.began = time.Now()
-		return message, err
-	})
+// transmit sends a message over the control channel.
+func (c *Conversation) transmit(ctx context.Context, message []byte) error {
+	c.trace.Sent(message, c.session.State())
+	waiting, cancel := c.waiting(ctx, "message")
+	defer cancel()
+	return c.conn.Send(waiting, message)
 }
 
 // send sends a PING or a PONG over its path.
-func (c *conversation) send(
-	ctx context.Context, h *half, kind service.PingKind, encode func(dst []byte) ([]byte, error),
+func (c *Conversation) send(
+	ctx context.Context, kind service.PingKind, encode func(dst []byte) ([]byte, error),
 ) error {
-	if h.fast == nil || kind != service.PingBytes {
+	if c.fast == nil || kind != service.PingBytes {
 		message, err := encode(c.scratch[:0])
 		if err != nil {
 			return err
 		}
 		c.scratch = message
-		return c.transmit(ctx, h, message)
+		return c.transmit(ctx, message)
 	}
-	message, err := encode(h.fast.buffer())
+	message, err := encode(c.fast.buffer())
 	if err != nil {
 		return err
 	}
-	h.trace.Sent(message, h.session.State())
-	return h.fast.send(ctx, message)
+	c.trace.Sent(message, c.session.State())
+	return c.fast.send(ctx, message)
 }
 
-// transmit sends a message over the control channel.
-func (c *conversation) transmit(ctx context.Context, h *half, message []byte) error {
-	h.trace.Sent(message, h.session.State())
-	return c.conn.Send(ctx, message)
-}
-
-// explain finds the cause behind a call that failed because the peer may be gone: what it has sent before. Only a
-// REFUSED matters; this side can no longer do what other messages are about.
-func (c *conversation) explain(ctx context.Context, failed error) error {
-	waiting, cancel := context.WithTimeout(ctx, job.LossNotice)
+// receive returns the content of the next message of the peer, which must be of one kind.
+func (c *Conversation) receive(ctx context.Context, want service.Event) (service.Ping, error) {
+	waiting, cancel := c.waiting(ctx, "message")
 	defer cancel()
+	if ctx.Err() != nil { // Recv prefers a message that waits
+		return service.Ping{}, context.Cause(ctx)
+	}
+	message, fast, err := c.next(waiting)
+	if err != nil {
+		return service.Ping{}, err
+	}
+	c.arrived = time.Now()
+	c.heard.Add(1)
+	if err := c.asRefusal(message); err != nil {
+		return service.Ping{}, err
+	}
+	step, err := c.session.Receive(message)
+	c.trace.Received(message, c.session.State())
+	if step.Reply != nil {
+		c.told = err != nil
+		err = errors.Join(err, c.transmit(ctx, step.Reply))
+	}
+	apart := c.fast != nil && want != service.Greeted && step.Ping.Kind == service.PingBytes
+	switch {
+	case err != nil:
+		return service.Ping{}, err
+	case step.Event == service.Refused:
+		return service.Ping{}, step.Refusal
+	case step.Event != want, fast != apart:
+		return service.Ping{}, c.outOfOrder(wire.TypeOf(message))
+	}
+	return step.Ping, nil
+}
+
+// next returns the next message, and whether it has arrived at a consumer.
+func (c *Conversation) next(ctx context.Context) (message []byte, fast bool, err error) {
+	if c.fast != nil {
+		return c.fast.receive(ctx)
+	}
+	message, err = c.conn.Recv(ctx)
+	return message, false, err
+}
+
+// asRefusal returns the error of a peer that gives up, in either role, and nil for any other message.
+func (c *Conversation) asRefusal(message []byte) error {
+	if wire.TypeOf(message) != wire.TypeRefused {
+		return nil
+	}
+	refused, err := service.DecodeRefused(message)
+	if err != nil || !refused.Final {
+		return nil // the session judges it
+	}
+	c.trace.Received(message, c.session.State())
+	return &native.PeerAborted{Code: refused.Code, Text: refused.Text}
+}
+
+func (c *Conversation) outOfOrder(message wire.Type) error {
+	return &wire.Error{State: c.session.State(), Message: message, Err: wire.ErrOutOfOrder}
+}
+
+// roundTrip makes a request and returns the answer. A *service.Refusal is an answer, too: other requests may follow.
+func (c *Conversation) roundTrip(ctx context.Context, kind service.PingKind, payload []byte) (service.Ping, error) {
+	err := c.send(ctx, kind, func(dst []byte) ([]byte, error) { return c.session.Ping(dst, payload, kind) })
+	if err != nil {
+		return service.Ping{}, err
+	}
+	return c.receive(ctx, service.RoundTrip)
+}
+
+// answerer returns the payload of the answer to a request. A *service.Refusal is an answer, too.
+type answerer func(ctx context.Context, p service.Ping) ([]byte, error)
+
+// turns calls ask in this side's turn, in which it may make requests, and answer for each request in the peer's turn.
+func (c *Conversation) turns(ctx context.Context, ask func(context.Context) error, answer answerer) error {
+	err := c.turn(ctx, ask, answer)
+	if err == nil {
+		err = c.greet(ctx, c.role.Other())
+	}
+	if err == nil {
+		err = c.turn(ctx, ask, answer)
+	}
+	c.over = err == nil
+	return c.explain(ctx, err)
+}
+
+func (c *Conversation) turn(ctx context.Context, ask func(context.Context) error, answer answerer) error {
+	if c.role == service.Daemon {
+		return c.answer(ctx, answer)
+	}
+	if err := ask(ctx); err != nil {
+		return err
+	}
+	_, err := c.roundTrip(ctx, service.PingText, nil)
+	return err
+}
+
+// answer answers the requests of the peer until it passes.
+func (c *Conversation) answer(ctx context.Context, answer answerer) error {
 	for {
-		received, err := c.receiveControl(waiting)
-		switch {
-		case errors.Is(err, comch.ErrPeerLost), errors.Is(err, comch.ErrClosed):
-			return ErrLost
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil, waiting.Err() != nil:
-			if errors.Is(failed, comch.ErrPeerLost) || errors.Is(failed, doca.ErrDisconnected) {
-				return ErrLost
-			}
-			return failed
-		}
-		if wire.TypeOf(received.message) == wire.TypeRefused {
-			_, err = c.asks.session.Receive(received.message)
-		}
-		c.asks.trace.Received(received.message, c.asks.session.State())
+		asked, err := c.receive(ctx, service.Pinged)
 		if err != nil {
-			return reworded(err)
+			return err
+		}
+		var payload []byte
+		passes := asked.Kind == service.PingText && len(asked.Payload) == 0
+		if !passes {
+			payload, err = answer(ctx, asked)
+		}
+		refused, is := errors.AsType[*service.Refusal](err)
+		if err != nil && !is {
+			return err
+		}
+		err = c.send(ctx, asked.Kind, func(dst []byte) ([]byte, error) {
+			if refused != nil {
+				return c.session.Refuse(dst, *refused)
+			}
+			return c.session.Pong(dst, payload)
+		})
+		if err != nil || passes {
+			return err
 		}
 	}
 }
 
-// tell tells the peer why this side gives up, and lets it read that. A peer that has given up by itself need not.
-func (c *conversation) tell(reason error) {
-	if _, aborted := errors.AsType[*native.PeerAborted](reason); aborted || errors.Is(reason, ErrLost) {
+// explain returns the cause behind an error: that of the context, or if the peer may be gone what it has sent before.
+// Only a REFUSED matters; this side can no longer do what other messages are about.
+func (c *Conversation) explain(ctx context.Context, failed error) error {
+	if cause := context.Cause(ctx); cause != nil && errors.Is(failed, cause) {
+		return cause // without the call that it ended
+	}
+	if !mayFollowLoss(failed) {
+		return failed
+	}
+	waiting, cancel := context.WithTimeout(ctx, job.LossNotice)
+	defer cancel()
+	for {
+		message, err := c.conn.Recv(waiting)
+		switch {
+		case errors.Is(err, comch.ErrPeerLost), errors.Is(err, comch.ErrClosed):
+			return comch.ErrPeerLost
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && errors.Is(failed, doca.ErrDisconnected):
+			return comch.ErrPeerLost
+		case err != nil:
+			return failed
+		}
+		if err := c.asRefusal(message); err != nil {
+			return err
+		}
+		c.trace.Received(message, c.session.State())
+	}
+}
+
+// mayFollowLoss reports whether an error can be the consequence of a peer that is gone: the device notices that in many
+// ways, and before the control channel does.
+func mayFollowLoss(err error) bool {
+	_, ofDevice := errors.AsType[*doca.Error](err)
+	return ofDevice || job.MayFollowLoss(err) || errors.Is(err, doca.ErrDisconnected) || errors.Is(err, comch.ErrClosed)
+}
+
+// tell tells the peer why this side gives up, and lets it read that. A peer that has given up by itself need not, and
+// after a call that hangs the connection may be in use.
+func (c *Conversation) tell(reason error) {
+	_, aborted := errors.AsType[*native.PeerAborted](reason)
+	if aborted || errors.Is(reason, comch.ErrPeerLost) || errors.Is(reason, job.ErrHung) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
 	defer cancel()
-	message, err := c.answers.session.Refuse(nil, service.Refusal{
-		Code: wire.AbortCode(exit.Code(reason)), Text: reason.Error(), Final: true,
-	})
-	if err == nil { // else this session has failed, and has told the peer
-		err = c.transmit(ctx, &c.answers, message)
+	if !c.told {
+		refusal := service.Refusal{Code: wire.AbortCode(exit.Code(reason)), Text: reason.Error(), Final: true}
+		message := service.AppendRefused(nil, refusal, c.conn.MaxMessage())
+		if err := c.transmit(ctx, message); err != nil {
+			c.Log.Debug().Err(err).Msg("could not report the failure to the peer")
+		}
 	}
-	if err != nil {
-		c.options.Log.Debug().Err(err).Msg("could not report the failure to the peer")
-	}
-	for ctx.Err() == nil { // whatever the peer sends
-		received, err := c.conn.Recv(ctx)
-		if err != nil {
+	for {
+		message, err := c.conn.Recv(ctx)
+		if err != nil || c.asRefusal(message) != nil {
 			return
 		}
-		c.asks.trace.Received(received, c.asks.session.State())
-		if wire.TypeOf(received) == wire.TypeRefused {
-			return
-		}
+		c.trace.Received(message, c.session.State())
 	}
 }
 
-// awaitDisconnect lets the host, which disconnects, read the DPU's last message.
-func (c *conversation) awaitDisconnect() {
-	if c.options.Side == wire.Host {
-		return
+// Close ends the connection. After Turns the host, which has the last answer, ends it first.
+func (c *Conversation) Close() error {
+	if c.over && c.Side == wire.DPU {
+		select {
+		case <-c.conn.Done():
+		case <-time.After(job.PartingTime):
+		}
 	}
-	select {
-	case <-c.conn.Done():
-	case <-time.After(job.PartingTime):
-	}
+	return c.end()
 }

@@ -1,11 +1,10 @@
-// Package ping measures round trips between a host and its DPU, over the control channel or over Comch producers and
-// consumers, and shows each side's text on the other.
+// Package ping lets two commands of this program, one on each side, make round trips over Comch: to measure them, to
+// show each side's text on the other, and to ask each other questions.
 //
-//	Run ── meet the peer ── conversation ── two service.Session
-//	                             └── the control channel, and a fastPath for each
+//	Meet ── Conversation ──┬─ Run: texts, and round trips over the control channel or a fastPath
+//	                       └─ Turns ── Ask: a question ──► the peer's Handler, which answers in pieces
 //
-// Both sides call Run. Each is a command that makes requests as to a daemon, and a daemon for the other one: a text,
-// then its PINGs, those of the DPU first, then an empty text. A conversation owns both sessions: one goroutine receives
-// a message, passes it to the session that it is for, and makes this side's next request. This package must not format
-// anything for a user, and does not know why a text is sent.
+// Each side is a command that makes requests as to a daemon while it is its turn, and a daemon for the other one after
+// that: the DPU first, then the host. Each turn has a session of its own. This package must not format anything for a
+// user, and does not know why a text is sent or what is asked.
 package ping

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -16,7 +15,7 @@ const postedBuffers = 2
 // errNoFastPath is a connection without producers and consumers, over which the session does not choose that path.
 var errNoFastPath = errors.New("the connection has no producers and consumers")
 
-// fastPath is this side's consumer and producer for the PINGs of one side. It is used by one goroutine at a time.
+// fastPath is this side's consumer and producer for the payloads of one turn. It is used by one goroutine at a time.
 type fastPath struct {
 	conn             comch.Conn
 	over             comch.FastPath
@@ -95,37 +94,36 @@ func (f *fastPath) send(ctx context.Context, message []byte) error {
 	return completion[0].Err
 }
 
-// receive returns the next message, of the consumer or of the control channel.
-func (f *fastPath) receive(ctx context.Context) (arrival, error) {
+// receive returns the next message, of the consumer or of the control channel. It is valid until the next call.
+func (f *fastPath) receive(ctx context.Context) (message []byte, fast bool, err error) {
 	if f.inUse >= 0 {
 		offset := f.inUse
 		f.inUse = -1
 		if err := f.post(offset); err != nil {
-			return arrival{}, err
+			return nil, false, err
 		}
 	}
 	for len(f.unread) == 0 {
 		if message, received := f.conn.TryRecv(); received {
-			return arrival{message: message, at: time.Now()}, nil
+			return message, false, nil
 		}
 		select {
 		case <-f.conn.Done():
 			message, err := f.conn.Recv(ctx) // the last messages, and then why the connection has ended
-			return arrival{message: message, at: time.Now()}, err
+			return message, false, err
 		default:
 		}
 		if err := f.await(ctx); err != nil {
-			return arrival{}, err
+			return nil, false, err
 		}
 	}
 	first := f.unread[0]
 	f.unread = f.unread[1:]
 	if first.Err != nil {
-		return arrival{}, first.Err
+		return nil, false, first.Err
 	}
 	f.inUse = int64(first.Tag)
-	message := f.posted.Bytes()[f.inUse : f.inUse+first.Length]
-	return arrival{message: message, at: time.Now(), fast: true}, nil
+	return f.posted.Bytes()[f.inUse : f.inUse+first.Length], true, nil
 }
 
 // await waits until there is something at the consumer, or perhaps in the control channel.

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -29,17 +27,12 @@ const (
 
 // Options describe what one side does.
 type Options struct {
-	Side        wire.Side
-	Device      *doca.Device  // a host function on the host, a function of the DPU there
-	Representor string        // on the DPU: the host function to serve, as Device.OpenRepresentor takes it
-	Text        string        // for the other side's user, at most service.MaxPingText bytes; may be empty
-	Count       uint32        // of this side's round trips, 1 to service.MaxPings
-	Size        uint32        // bytes of their payload, at most service.MaxPingSize
-	Path        PathChoice    // OnlyFast on one side is that of both
-	Wait        time.Duration // for the peer to appear and be free
-	IdleTimeout time.Duration // without a message of the peer
-	Log         zerolog.Logger
-	Notify      func(Event) // called by one goroutine at a time, which waits for it
+	Meeting
+	Text   string      // for the other side's user, at most service.MaxPingText bytes; may be empty
+	Count  uint32      // of this side's round trips, 1 to service.MaxPings
+	Size   uint32      // bytes of their payload, at most service.MaxPingSize
+	Path   PathChoice  // OnlyFast on one side is that of both
+	Notify func(Event) // called by one goroutine at a time, which waits for it
 }
 
 // Event is something that the user may want to know when it happens: a Connected or a Text.
@@ -71,47 +64,148 @@ type Summary struct {
 // told why this side gives up, and ends with the same exit code. Errors are those of negotiate, comch and doca,
 // *job.Error, and job.ErrHung besides if a call into the device did not return; then the device must not be closed.
 func Run(ctx context.Context, o Options) (Summary, error) {
-	o.Log.Info().Stringer("side", o.Side).Str("device", o.Device.Info().PCIAddress).Msg("waiting for the peer")
-	if o.Side == wire.Host {
-		return call(ctx, o)
-	}
-	conn, disconnect, err := comch.Offer{
-		Device: o.Device, Representor: o.Representor, Names: []string{service.PingServerName},
-		Busy: func() {
-			o.Log.Info().Str("representor", o.Representor).
-				Msg("waiting for another dma-copy ping that serves the representor to end")
-		},
-	}.AcceptOne(ctx, comch.Within(o.Wait))
+	o.Name = service.PingServerName
+	c, err := Meet(ctx, o.Meeting)
 	if err != nil {
-		return Summary{}, err
+		return Summary{}, o.reworded(err)
 	}
-	c, err := newConversation(o, conn)
-	if err != nil {
-		return Summary{}, errors.Join(err, disconnect())
-	}
-	return c.run(ctx, disconnect)
+	return o.run(ctx, c)
 }
 
-// call is Run on the host: it connects until a DPU answers.
-func call(ctx context.Context, o Options) (Summary, error) {
-	dialer := comch.NewDialer(o.Device, service.PingServerName, comch.Within(o.Wait))
-	level := zerolog.InfoLevel
-	conn, err := dialer.Dial(ctx)
-	for err == nil {
-		c, refused := newConversation(o, conn)
-		if refused != nil {
-			return Summary{}, errors.Join(refused, conn.Close())
-		}
-		summary, failed := c.run(ctx, conn.Close)
-		if turnedAway := errors.Is(failed, ErrLost) && c.heard.Load() == 0; !turnedAway {
-			return summary, failed
-		}
-		o.Log.WithLevel(level).Msg("the DPU closed the connection without sending anything, retrying: " +
-			"it may be serving another host")
-		level = zerolog.DebugLevel // after the first time
-		conn, err = dialer.Redial(ctx)
+// run makes the round trips of both sides, and ends the connection.
+func (o Options) run(ctx context.Context, c *Conversation) (Summary, error) {
+	o.Notify(Connected{Version: int(c.session.Version())})
+	s := &series{Conversation: c, options: o, trips: make([]time.Duration, 0, o.Count)}
+	calls := job.Calls{Slow: func(time.Duration) error { return o.silence() }}
+	beat := func() native.Beat { return native.Beat{Work: c.heard.Load()} }
+	err := calls.Do(ctx, o.IdleTimeout, beat, s.run)
+	if calls.Hung() {
+		return Summary{}, job.Hung(err) // the call may still use the connection
 	}
-	return Summary{}, err
+	if err != nil {
+		c.tell(err)
+	}
+	if closeErr := c.Close(); err == nil && closeErr != nil {
+		o.Log.Warn().Err(closeErr).Msg("the control channel did not close cleanly")
+	}
+	if err != nil {
+		return Summary{}, o.reworded(err)
+	}
+	summary := Summarize(s.trips)
+	summary.Fast, summary.Size = s.asksFast, int(o.Size)
+	return summary, nil
+}
+
+// series is the round trips of both sides over one connection.
+type series struct {
+	*Conversation
+	options  Options
+	trips    []time.Duration // of this side
+	asksFast bool            // these go over producers and consumers
+	opened   []*fastPath     // of both turns
+}
+
+func (s *series) run(ctx context.Context) error {
+	err := s.turns(ctx, s.ask, s.answer)
+	for _, fast := range s.opened {
+		if closeErr := fast.close(); closeErr != nil {
+			s.Log.Warn().Err(closeErr).Msg("consumer and producer did not close cleanly")
+		}
+	}
+	return err
+}
+
+// ask makes the requests of this side.
+func (s *series) ask(ctx context.Context) error {
+	o, room := s.options, s.conn.MaxMessage()-service.PingHeader
+	switch {
+	case len(o.Text) > room:
+		return tooLarge(o.Side, uint32(len(o.Text)), room, "the control channel")
+	case o.Text != "":
+		if _, err := s.roundTrip(ctx, service.PingText, []byte(o.Text)); err != nil {
+			return err
+		}
+	}
+	fast, err := s.wantsFast(ctx)
+	if fast && err == nil {
+		err = s.requestConsumer(ctx)
+	} else if err == nil && int(o.Size) > room {
+		err = tooLarge(o.Side, o.Size, room, "the control channel")
+	}
+	var payload []byte
+	for err == nil && len(s.trips) < int(o.Count) {
+		payload = Payload(payload, int(o.Size), len(s.trips))
+		began := time.Now()
+		if _, err = s.roundTrip(ctx, service.PingBytes, payload); err == nil {
+			s.trips = append(s.trips, s.arrived.Sub(began))
+		}
+	}
+	return err
+}
+
+// wantsFast reports whether a side has chosen producers and consumers. The other one refuses an empty payload then.
+func (s *series) wantsFast(ctx context.Context) (bool, error) {
+	if s.options.Path == OnlyFast {
+		return true, nil
+	}
+	_, err := s.roundTrip(ctx, service.PingBytes, nil)
+	if _, refused := errors.AsType[*service.Refusal](err); refused {
+		return true, nil
+	}
+	return false, err
+}
+
+func (s *series) requestConsumer(ctx context.Context) error {
+	fast, err := s.openFast(ctx, s.Side, s.options.Size)
+	if err != nil {
+		return err
+	}
+	own := service.Consumer{ID: fast.consumer.ID(), Size: s.options.Size}
+	answer, err := s.roundTrip(ctx, service.PingConsumer, own.Append(nil))
+	if err != nil {
+		return err
+	}
+	s.fast, s.asksFast = fast, true
+	return fast.connect(ctx, answer.Consumer().ID)
+}
+
+// answer implements answerer.
+func (s *series) answer(ctx context.Context, p service.Ping) ([]byte, error) {
+	switch {
+	case p.Kind == service.PingText:
+		s.options.Notify(Text{From: s.Side.Other(), Text: string(p.Payload)})
+		return nil, nil // this side's text has a PING of its own
+	case p.Kind == service.PingConsumer && s.fast == nil:
+		peer := p.Consumer()
+		fast, err := s.openFast(ctx, s.Side.Other(), peer.Size)
+		if err != nil {
+			return nil, err
+		}
+		s.fast = fast
+		return service.Consumer{ID: fast.consumer.ID(), Size: peer.Size}.Append(nil), fast.connect(ctx, peer.ID)
+	case p.Kind == service.PingConsumer:
+		return nil, s.outOfOrder(wire.TypePing)
+	case s.fast == nil && s.options.Path == OnlyFast:
+		return nil, &service.Refusal{Code: wire.AbortDevice, Text: "this side uses producers and consumers only"}
+	}
+	return p.Payload, nil
+}
+
+// openFast starts consumer and producer for the payloads of a side.
+func (s *series) openFast(ctx context.Context, of wire.Side, size uint32) (*fastPath, error) {
+	limit := s.options.largestFast()
+	if limit == 0 {
+		return nil, noPath(s.Side)
+	}
+	if size > limit {
+		return nil, tooLarge(of, size, int(limit), "producers and consumers")
+	}
+	fast, err := openFastPath(ctx, s.Device, s.conn, service.PingHeader+int(size))
+	if err == nil {
+		s.opened = append(s.opened, fast)
+		s.session.Apart(size)
+	}
+	return fast, err
 }
 
 // Summarize returns the result of round trips that took these times, at least one.
@@ -179,23 +273,25 @@ func tooLarge(side wire.Side, size uint32, limit int, path string) error {
 		"too large for a message: the %s wants %d bytes, limit %d over %s", side, size, limit, path)
 }
 
-// reworded returns the error of a peer that has refused as that of one that gave up: in a ping, no side is a daemon.
-func reworded(err error) error {
-	if refused, is := errors.AsType[*service.Refusal](err); is {
+// reworded returns an error in the words of round trips: a peer that has refused has given up, because in a ping no
+// side is a daemon.
+func (o Options) reworded(err error) error {
+	_, told := errors.AsType[*native.PeerAborted](err)
+	refused, is := errors.AsType[*service.Refusal](err)
+	switch {
+	case is:
 		return &native.PeerAborted{Code: refused.Code, Text: refused.Text}
+	case told:
+	case errors.Is(err, comch.ErrPeerLost):
+		return ErrLost
+	case errors.Is(err, job.ErrIdle):
+		return o.silence()
 	}
 	return err
 }
 
 // silence is the error of a peer that sends nothing.
-func (o Options) silence(patience time.Duration) error {
+func (o Options) silence() error {
 	return job.NewError(job.ErrIdle, nil, "check the other side, or raise --idle-timeout",
-		"timeout: no message from the %s for %s", o.Side.Other(), patience)
-}
-
-// mayFollowLoss reports whether an error can be the consequence of a peer that is gone: the device notices that in many
-// ways, and before the control channel does.
-func mayFollowLoss(err error) bool {
-	_, ofDevice := errors.AsType[*doca.Error](err)
-	return ofDevice || job.MayFollowLoss(err) || errors.Is(err, doca.ErrDisconnected) || errors.Is(err, comch.ErrClosed)
+		"timeout: no message from the %s for %s", o.Side.Other(), o.IdleTimeout)
 }

@@ -46,8 +46,11 @@ func newPair(t *testing.T, limits string) *pair {
 	p := &pair{t: t, sides: docatest.OpenSides(t, limits)}
 	for _, side := range []wire.Side{wire.Host, wire.DPU} {
 		p.options[side] = Options{
-			Side: side, Device: p.sides.Host, Text: "from the " + side.String(), Count: 20, Size: 64,
-			Wait: 30 * time.Second, IdleTimeout: 30 * time.Second, Log: zerolog.Nop(),
+			Meeting: Meeting{
+				Side: side, Device: p.sides.Host, Wait: 30 * time.Second, IdleTimeout: 30 * time.Second,
+				Log: zerolog.Nop(),
+			},
+			Text: "from the " + side.String(), Count: 20, Size: 64,
 		}
 	}
 	dpu := &p.options[wire.DPU]
@@ -194,7 +197,7 @@ func TestInterrupted(t *testing.T) {
 					p.options[i].Path, p.options[i].Count = path, service.MaxPings
 				}
 				ctx, interrupt := context.WithCancelCause(t.Context())
-				p.options[wire.DPU].Notify = func(e Event) {
+				p.options[wire.Host].Notify = func(e Event) {
 					if _, is := e.(Text); is {
 						interrupt(interrupted)
 					}
@@ -248,7 +251,7 @@ func (p *pair) send(conn comch.Conn, messages ...[]byte) {
 }
 
 var (
-	// greeting is what each side says first.
+	// greeting is what each side says at the beginning of its turn.
 	greeting = service.AppendGreeting(nil, service.Greeting{Versions: service.Supported})
 	// daemonGreeting is its answer to that of the other one.
 	daemonGreeting = service.AppendGreeting(nil,
@@ -260,8 +263,22 @@ func text(number uint32, said string) []byte {
 		service.Ping{Number: number, Kind: service.PingText, Payload: []byte(said)})
 }
 
+// answered is the answer to a text.
+func answered(number uint32) []byte {
+	return service.AppendPong(nil, service.Ping{Number: number, Kind: service.PingText})
+}
+
 func payload(number uint32) []byte {
 	return service.AppendPing(nil, service.Ping{Number: number, Payload: make([]byte, 8)})
+}
+
+// inHostsTurn returns what a host says that answers a DPU with one round trip and no text, and then messages of its own
+// turn.
+func (p *pair) inHostsTurn(messages ...[]byte) [][]byte {
+	dpu := &p.options[wire.DPU]
+	dpu.Count, dpu.Text = 1, ""
+	pong := service.AppendPong(nil, service.Ping{Number: 1, Payload: Payload(nil, int(dpu.Size), 0)})
+	return append([][]byte{daemonGreeting, service.AppendPong(nil, service.Ping{}), pong, answered(2)}, messages...)
 }
 
 func consumer(number, id, size uint32) []byte {
@@ -271,48 +288,44 @@ func consumer(number, id, size uint32) []byte {
 }
 
 func refusal(said string) []byte {
-	limits := wire.Limits{MaxMessage: service.MaxGreeting}
-	daemon, err := service.New(service.Daemon, service.Greeting{}, limits)
-	if err != nil {
-		panic(err)
-	}
-	daemon.Start()
-	message, err := daemon.Refuse(nil,
-		service.Refusal{Code: wire.AbortInterrupted, Text: said, Final: true})
-	if err != nil {
-		panic(err)
-	}
-	return message
+	refused := service.Refusal{Code: wire.AbortInterrupted, Text: said, Final: true}
+	return service.AppendRefused(nil, refused, service.MaxGreeting)
 }
 
 func TestHostilePeer(t *testing.T) {
 	for name, test := range map[string]struct {
-		messages [][]byte
-		want     error
+		messages  [][]byte
+		hostsTurn bool // they are said there
+		want      error
 	}{
-		"no greeting":   {[][]byte{payload(0)}, wire.ErrOutOfOrder},
-		"nothing known": {[][]byte{wire.AppendEmpty(nil, wire.TypeClose)}, wire.ErrOutOfOrder},
-		"truncated":     {[][]byte{greeting[:7]}, wire.ErrMalformed},
-		"too long":      {[][]byte{append(greeting[:12:12], 0)}, wire.ErrMalformed},
-		"another version": {[][]byte{append([]byte{0x40, 0, 0, 0, 9, 9}, greeting[6:]...)},
+		"no greeting":   {[][]byte{payload(0)}, false, wire.ErrOutOfOrder},
+		"nothing known": {[][]byte{wire.AppendEmpty(nil, wire.TypeClose)}, false, wire.ErrOutOfOrder},
+		"truncated":     {[][]byte{daemonGreeting[:7]}, false, wire.ErrMalformed},
+		"too long":      {[][]byte{append(daemonGreeting[:12:12], 0)}, false, wire.ErrMalformed},
+		"another version": {[][]byte{append([]byte{0x40, 0, 0, 0, 9, 9}, greeting[6:]...)}, true,
 			service.ErrVersion},
-		"greeting twice":  {[][]byte{greeting, greeting}, wire.ErrMalformed},
-		"greeting thrice": {[][]byte{greeting, daemonGreeting, daemonGreeting}, wire.ErrOutOfOrder},
-		"list": {[][]byte{greeting, service.AppendList(nil, service.ListRequest{})},
-			wire.ErrOutOfOrder},
-		"pong": {[][]byte{greeting, daemonGreeting, service.AppendPong(nil, service.Ping{})},
+		"greeting twice":      {[][]byte{daemonGreeting, daemonGreeting}, false, wire.ErrOutOfOrder},
+		"the host's greeting": {[][]byte{greeting}, false, wire.ErrMalformed},
+		"a PING of the host":  {[][]byte{daemonGreeting, text(0, "x")}, false, wire.ErrOutOfOrder},
+		"PONG of another kind": {[][]byte{daemonGreeting, service.AppendPong(nil, service.Ping{})}, false,
 			wire.ErrMalformed},
-		"a PING before those of the DPU": {[][]byte{greeting, text(0, "x"), payload(1)}, wire.ErrOutOfOrder},
-		"the last text first":            {[][]byte{greeting, text(0, "x"), text(1, "")}, wire.ErrOutOfOrder},
-		"wrong number":                   {[][]byte{greeting, text(0, "x"), payload(2)}, wire.ErrMalformed},
-		"a PING beside the fast path":    {[][]byte{greeting, consumer(0, 12345, 64)}, job.ErrIdle},
-		"larger than any device": {[][]byte{greeting, consumer(0, 1, service.MaxPingSize+1)},
+		"PONG of another PING": {[][]byte{daemonGreeting, answered(1)}, false, wire.ErrMalformed},
+		"greeting thrice":      {[][]byte{greeting, greeting}, true, wire.ErrOutOfOrder},
+		"list": {[][]byte{greeting, service.AppendList(nil, service.ListRequest{})}, true,
+			wire.ErrOutOfOrder},
+		"pong":                        {[][]byte{greeting, answered(0)}, true, wire.ErrOutOfOrder},
+		"wrong number":                {[][]byte{greeting, text(0, "x"), payload(2)}, true, wire.ErrMalformed},
+		"a PING beside the fast path": {[][]byte{greeting, consumer(0, 12345, 64)}, true, job.ErrIdle},
+		"larger than any device": {[][]byte{greeting, consumer(0, 1, service.MaxPingSize+1)}, true,
 			wire.ErrMalformed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, "")
 			if test.want == job.ErrIdle { // the consumer whose id the peer gives need not exist
 				p.options[wire.DPU].IdleTimeout = 300 * time.Millisecond
+			}
+			if test.hostsTurn {
+				test.messages = p.inHostsTurn(test.messages...)
 			}
 			got := p.hostile(func(conn comch.Conn) {
 				p.send(conn, test.messages...)
@@ -344,14 +357,20 @@ func (p *pair) awaitRefusal(conn comch.Conn) *service.Refusal {
 
 // A peer that disconnects or refuses in the middle is noticed, wherever this side waits.
 func TestPeerLeaves(t *testing.T) {
-	for name, messages := range map[string][][]byte{
-		"before the greeting": nil,
-		"after the greeting":  {greeting},
-		"after the text":      {greeting, daemonGreeting, text(0, "x")},
-		"on the fast path":    {greeting, daemonGreeting, consumer(0, 12345, 64)},
+	for name, test := range map[string]struct {
+		hostsTurn bool
+		messages  [][]byte
+	}{
+		"before the greeting": {false, nil},
+		"after the greeting":  {false, [][]byte{daemonGreeting}},
+		"after the text":      {true, [][]byte{greeting, text(0, "x")}},
+		"on the fast path":    {true, [][]byte{greeting, consumer(0, 12345, 64)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPair(t, "")
+			p, messages := newPair(t, ""), test.messages
+			if test.hostsTurn {
+				messages = p.inHostsTurn(messages...)
+			}
 			got := p.hostile(func(conn comch.Conn) {
 				p.send(conn, messages...)
 			})
@@ -371,7 +390,7 @@ func TestPeerLeaves(t *testing.T) {
 func TestSilentPeer(t *testing.T) {
 	for name, messages := range map[string][][]byte{
 		"from the start":     nil,
-		"after its greeting": {greeting},
+		"after its greeting": {daemonGreeting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, "")
@@ -388,13 +407,19 @@ func TestSilentPeer(t *testing.T) {
 	}
 }
 
-// hungConn is a connection whose Recv does not return before the end of the test, whatever its context says.
+// hungConn is a connection whose Recv does not return before the end of the test after the first message, whatever its
+// context says.
 type hungConn struct {
 	comch.Conn
+	met bool
 	end chan struct{}
 }
 
-func (c hungConn) Recv(context.Context) ([]byte, error) {
+func (c *hungConn) Recv(ctx context.Context) ([]byte, error) {
+	if !c.met {
+		c.met = true
+		return c.Conn.Recv(ctx)
+	}
 	<-c.end
 	return nil, comch.ErrClosed
 }
@@ -404,17 +429,18 @@ func TestHungCall(t *testing.T) {
 	p := newPair(t, "")
 	synctest.Test(t, func(t *testing.T) {
 		o := p.options[wire.Host]
-		o.IdleTimeout = 300 * time.Millisecond
+		o.IdleTimeout, o.Notify = 300*time.Millisecond, func(Event) {}
 		near, far := comchtest.NewPair(4080, comchtest.Faultless, comchtest.Faultless)
-		conn := hungConn{near, make(chan struct{})}
-		c, err := newConversation(o, conn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = c.run(t.Context(), func() error {
+		(&pair{t: t}).send(far, greeting)
+		conn := &hungConn{Conn: near, end: make(chan struct{})}
+		c, err := begin(t.Context(), o.Meeting, conn, func() error {
 			t.Error("disconnected, although the call may still use the connection")
 			return nil
 		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = o.run(t.Context(), c)
 		if !errors.Is(err, job.ErrHung) || !errors.Is(err, job.ErrIdle) {
 			t.Errorf("got %v", err)
 		}

@@ -3,9 +3,11 @@
 package ping
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,14 +15,15 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// sweepMessages is how many messages each side sends for two round trips of each side: two greetings, four requests and
-// four answers.
-const sweepMessages = 10
+// sweepMessages is how many messages each side sends for two round trips of each side: two greetings, five requests and
+// five answers.
+const sweepMessages = 12
 
 // Each message of either side is lost, cut short or replaced by the end of the connection once. The side that misses it
 // fails, and so does the other one, unless it was the last message of all.
@@ -63,25 +66,29 @@ func failsAs(fault string, err error) bool {
 
 // converse runs both sides over a channel in memory, in virtual time, with two round trips of each.
 func (p *pair) converse(t *testing.T, faults [2]comchtest.Fault) (errs [2]error) {
-	synctest.Test(t, func(t *testing.T) { errs = p.converseNow(t, faults) })
+	synctest.Test(t, func(t *testing.T) { errs = p.converseNow(t.Context(), faults, func(Event) {}) })
 	return errs
 }
 
+// over runs one side over a connection.
+func (o Options) over(ctx context.Context, conn comch.Conn) error {
+	c, err := begin(ctx, o.Meeting, conn, conn.Close)
+	if err != nil {
+		return o.reworded(err)
+	}
+	_, err = o.run(ctx, c)
+	return err
+}
+
 // converseNow is converse within a bubble of virtual time.
-func (p *pair) converseNow(t *testing.T, faults [2]comchtest.Fault) (errs [2]error) {
+func (p *pair) converseNow(ctx context.Context, faults [2]comchtest.Fault, notify func(Event)) (errs [2]error) {
 	var ends [2]*comchtest.End
 	ends[wire.Host], ends[wire.DPU] = comchtest.NewPair(4080, faults[wire.Host], faults[wire.DPU])
 	var running sync.WaitGroup
 	for i, end := range ends {
 		o := p.options[i]
-		o.Count, o.IdleTimeout, o.Notify = 2, time.Second, func(Event) {}
-		running.Go(func() {
-			c, err := newConversation(o, end)
-			if err == nil {
-				_, err = c.run(t.Context(), end.Close)
-			}
-			errs[i] = err
-		})
+		o.Count, o.IdleTimeout, o.Notify = 2, time.Second, notify
+		running.Go(func() { errs[i] = o.over(ctx, end) })
 	}
 	running.Wait()
 	return errs
@@ -99,11 +106,13 @@ func TestFaultlessChannel(t *testing.T) {
 // Two sides that give up at the same time need not wait for each other: in virtual time none passes.
 func TestBothGiveUp(t *testing.T) {
 	p := newPair(t, "")
-	p.options[wire.Host].Path, p.options[wire.DPU].Path = OnlyFast, OnlyFast
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		for side, err := range p.converseNow(t, [2]comchtest.Fault{comchtest.Faultless, comchtest.Faultless}) {
-			if !errors.Is(err, errNoFastPath) {
+		ctx, interrupt := context.WithCancelCause(t.Context())
+		interrupted := exit.Interrupted{Signal: syscall.SIGINT}
+		faultless := [2]comchtest.Fault{comchtest.Faultless, comchtest.Faultless}
+		for side, err := range p.converseNow(ctx, faultless, func(Event) { interrupt(interrupted) }) {
+			if !errors.Is(err, interrupted) {
 				t.Errorf("%s: %v", wire.Side(side), err)
 			}
 		}
@@ -123,13 +132,8 @@ func TestSlowPeer(t *testing.T) {
 		host, dpu := comchtest.NewPair(4080, comchtest.Faultless, comchtest.Faultless)
 		var err error
 		var running sync.WaitGroup
-		running.Go(func() {
-			var c *conversation
-			if c, err = newConversation(o, dpu); err == nil {
-				_, err = c.run(t.Context(), dpu.Close)
-			}
-		})
-		peer.send(host, greeting, daemonGreeting, text(0, "x"))
+		running.Go(func() { err = o.over(t.Context(), dpu) })
+		peer.send(host, daemonGreeting)
 		for range 10 {
 			peer.answerNext(host, o.IdleTimeout*6/10)
 		}

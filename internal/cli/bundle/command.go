@@ -15,7 +15,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/device"
-	"github.com/dma-copy/dma-copy/internal/cli/exchange"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
@@ -25,6 +24,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/fileio"
+	"github.com/dma-copy/dma-copy/internal/ping"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -308,10 +308,10 @@ func (b *collection) swap(ctx context.Context, own []Part) ([]Part, error) {
 	wait := output.WaitForCommand(on.Is, on.HostFunction(s.Representor), "dma-copy bundle --peer", s.Wait)
 	stop := output.Waiting(wait, root.WaitOutput(b.streams, option.OutputText, false, b.log),
 		root.ProgressRequests(ctx))
-	theirs, err := swapPacked(ctx, exchange.Options{
+	theirs, err := swapPacked(ctx, ping.Meeting{
 		Side: on.Is, Device: on.Device, Representor: s.Representor, Name: bundleServer, Wait: s.Wait,
-		Idle: exchange.Limit, Log: b.log,
-	}, Pack(own, exchange.MaxAnswer))
+		IdleTimeout: ping.Limit, Log: b.log,
+	}, Pack(own, ping.MaxAnswer))
 	stop()
 	err = wait.Explain(err)
 	if on.End(&err); err != nil {
@@ -320,8 +320,8 @@ func (b *collection) swap(ctx context.Context, own []Part) ([]Part, error) {
 	return Unpack(theirs)
 }
 
-func swapPacked(ctx context.Context, o exchange.Options, own []byte) (theirs []byte, err error) {
-	conversation, err := exchange.Meet(ctx, o)
+func swapPacked(ctx context.Context, o ping.Meeting, own []byte) (theirs []byte, err error) {
+	conversation, err := ping.Meet(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
-	"github.com/dma-copy/dma-copy/internal/cli/exchange"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -19,6 +18,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/ping"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
 
@@ -67,7 +67,7 @@ func TestReportedLines(t *testing.T) {
 				"may be connecting, or it is shutting down: raise --wait, or see its log"},
 		{"misbehaviour keeps its details", onHost(strange), 11, "host: negotiation in state await-status at STATUS: " +
 			"malformed message: run a supported release of dma-copy or doca_dma_copy on the other side"},
-		{"misbehaviour between commands", onHost(exit.Errorf(exit.Protocol, exchange.SameRelease,
+		{"misbehaviour between commands", onHost(exit.Errorf(exit.Protocol, ping.SameRelease,
 			"the results of the DPU: %w", wire.ErrMalformed)), 11,
 			"host: the results of the DPU: malformed message: run the same release of dma-copy on both sides"},
 		{"the name is taken", onDPU(fmt.Errorf("another dma-copy serves: %w", taken)), 6,

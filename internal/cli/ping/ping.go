@@ -67,8 +67,11 @@ func runPing(
 	defer on.End(&err)
 	r.Begin(on.Path(s.Driver))
 	summary, err := ping.Run(ctx, ping.Options{
-		Side: on.Side.Is, Device: on.Device, Representor: s.Representor, Text: s.Text, Count: s.Count, Size: s.Size,
-		Path: pingPaths[s.Path], Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log,
+		Meeting: ping.Meeting{
+			Side: on.Side.Is, Device: on.Device, Representor: s.Representor, Wait: s.Wait, IdleTimeout: s.IdleTimeout,
+			Log: log,
+		},
+		Text: s.Text, Count: s.Count, Size: s.Size, Path: pingPaths[s.Path],
 		Notify: func(e ping.Event) { on.Met(); r.Event(e) },
 	})
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/cli/exchange"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/ping"
 )
 
 // The probes that need both sides. The DPU makes them; serve.go has the answers of the host.
@@ -29,11 +29,12 @@ const (
 func (r *run) meet(ctx context.Context) (err error) {
 	idle := askTime
 	if r.Side == wire.Host {
-		idle = exchange.Limit
+		idle = ping.Limit
 	}
-	r.peer, err = exchange.Meet(ctx, exchange.Options{
-		Side: r.Side, Device: r.Device, Representor: r.Representor, Name: conversationName, Wait: r.Wait, Idle: idle,
-		Log: r.Log,
+	r.peer, err = ping.Meet(ctx, ping.Meeting{
+		Side: r.Side, Device: r.Device, Representor: r.Representor, Name: conversationName, Wait: r.Wait,
+		IdleTimeout: idle,
+		Log:         r.Log,
 	})
 	if err != nil {
 		return err
@@ -72,7 +73,7 @@ func (r *run) probeBoth(ctx context.Context) error {
 func (r *run) take(answer []byte) error {
 	var theirs []Result
 	if err := json.Unmarshal(answer, &theirs); err != nil {
-		return exit.Errorf(exit.Protocol, exchange.SameRelease, "the results of the DPU: %w: %w", wire.ErrMalformed,
+		return exit.Errorf(exit.Protocol, ping.SameRelease, "the results of the DPU: %w: %w", wire.ErrMalformed,
 			err)
 	}
 	own := len(r.results)
@@ -90,7 +91,7 @@ func (r *run) take(answer []byte) error {
 		}
 	}
 	if len(r.results) == own {
-		return exit.Errorf(exit.Protocol, exchange.SameRelease,
+		return exit.Errorf(exit.Protocol, ping.SameRelease,
 			"the results of the DPU: %w: no probe that this side knows",
 			wire.ErrMalformed)
 	}
@@ -108,12 +109,12 @@ func (t *trial) ask(format string, args ...any) string {
 }
 
 // tryAsk is ask where the host may fail.
-func (t *trial) tryAsk(format string, args ...any) (string, *exchange.PeerError) {
+func (t *trial) tryAsk(format string, args ...any) (string, *ping.PeerError) {
 	t.asking.Lock()
 	defer t.asking.Unlock()
 	t.need(errors.Join(t.lost, context.Cause(t.ctx)))
 	answer, err := t.peer.Ask(t.base, fmt.Sprintf(format, args...))
-	if refused, is := errors.AsType[*exchange.PeerError](err); is {
+	if refused, is := errors.AsType[*ping.PeerError](err); is {
 		return "", refused
 	}
 	t.lost = err
@@ -223,7 +224,7 @@ func hostEngine(t *trial) string {
 	region := t.region(smallSize, doca.RemoteRead)
 	fill(region.Bytes(), 1)
 	description := t.export(region)
-	if len(description) > exchange.MaxQuestion-100 {
+	if len(description) > ping.MaxQuestion-100 {
 		t.need(fmt.Errorf("a descriptor in %d characters is too long for a question", len(description)))
 	}
 	if t.ask("fetch %s", description) != sum(region.Bytes()) {

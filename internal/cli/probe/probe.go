@@ -1,7 +1,7 @@
 // Package probe tries what this program assumes of hardware and driver, and that only documents say so far.
 //
 //	Run ── each assumption of the register (register.go) ── its probe ──► Result
-//	  └── exchange.Conversation: the DPU makes the probes that need both sides (peer.go), the host serves it (serve.go)
+//	  └── ping.Conversation: the DPU makes the probes that need both sides (peer.go), the host serves it (serve.go)
 //
 // A probe writes nothing but its own memory. A refusal or a fault of the device is the finding of a probe, and memory
 // that the device may still use is never freed. The package must not decide what a finding means for an exit code.
@@ -19,10 +19,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/exchange"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/ping"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -81,9 +81,9 @@ func (a *assumption) result(verdict Verdict, found string) Result {
 // run is one run of the probes of a side.
 type run struct {
 	Options
-	peer    *exchange.Conversation // nil: not there
-	asking  sync.Mutex             // while a probe uses the conversation
-	lost    error                  // the end of the conversation
+	peer    *ping.Conversation // nil: not there
+	asking  sync.Mutex         // while a probe uses the conversation
+	lost    error              // the end of the conversation
 	results []Result
 	hung    error
 }

@@ -18,11 +18,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/exchange"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/ping"
 )
 
 const (
@@ -251,7 +251,7 @@ func TestEndedProbes(t *testing.T) {
 
 // A slow host is not taken for a call that hangs, and probes end within the limit of their conversation.
 func TestTimes(t *testing.T) {
-	if 2*answerTime >= askTime || probeTime+askTime >= 2*probeTime || allTime+2*probeTime >= exchange.Limit {
+	if 2*answerTime >= askTime || probeTime+askTime >= 2*probeTime || allTime+2*probeTime >= ping.Limit {
 		t.Error("a limit is too long for the limit that contains it")
 	}
 }
@@ -336,7 +336,7 @@ func TestHostilePeer(t *testing.T) {
 	if err := s.take([]byte(results)); err != nil {
 		t.Error(err)
 	}
-	s.peer = &exchange.Conversation{}
+	s.peer = &ping.Conversation{}
 	s.complete(nil)
 	for i, want := range []string{
 		"import-read differs x", `messages could not be tried \x1b[2J`,

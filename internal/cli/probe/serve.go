@@ -24,7 +24,7 @@ type service struct {
 
 const maxUsed = 16
 
-// answer is the exchange.Handler.
+// answer is the ping.Handler.
 func (s *service) answer(ctx context.Context, question string) ([]byte, error) {
 	word, argument, _ := strings.Cut(question, " ")
 	if s.Side == wire.DPU {

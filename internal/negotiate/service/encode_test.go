@@ -18,7 +18,7 @@ func encodeListed(entries []Listed) []byte {
 
 func encodeListEnd(e ListEnd) []byte { return appendListEnd(nil, e, wire.MaxAbortText) }
 
-func encodeRefused(r Refusal) []byte { return appendRefused(nil, r, wire.MaxAbortText) }
+func encodeRefused(r Refusal) []byte { return AppendRefused(nil, r, refusedSize+wire.MaxAbortText) }
 
 func encodeAccepted(a Accepted) []byte {
 	return wire.Encode(nil, wire.TypeAccepted, &a, (*Accepted).fields)

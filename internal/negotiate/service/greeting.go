@@ -107,9 +107,9 @@ func (r *Refusal) ExitCode() int { return int(r.Code) }
 // Hint returns nothing: the text has the next step.
 func (r *Refusal) Hint() string { return "" }
 
-// appendRefused appends a REFUSED. It truncates the text to limit bytes and replaces invalid UTF-8.
-func appendRefused(dst []byte, r Refusal, limit int) []byte {
-	r.Text = wire.TruncateText(r.Text, limit)
+// AppendRefused appends a REFUSED of at most maxMessage bytes. It truncates the text and replaces invalid UTF-8.
+func AppendRefused(dst []byte, r Refusal, maxMessage int) []byte {
+	r.Text = wire.TruncateText(r.Text, min(wire.MaxAbortText, maxMessage-refusedSize))
 	return wire.Encode(dst, wire.TypeRefused, &r, (*Refusal).fields)
 }
 

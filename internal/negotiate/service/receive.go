@@ -56,7 +56,7 @@ func (s *Session) failWithNotice(err error) (Step, error) {
 		if errors.Is(failure, wire.ErrTooLarge) {
 			code = wire.AbortLimit
 		}
-		reply = s.appendRefused(nil, Refusal{Code: code, Text: failure.Error(), Final: true})
+		reply = AppendRefused(nil, Refusal{Code: code, Text: failure.Error(), Final: true}, s.machine.Limits.MaxMessage)
 	}
 	return Step{Reply: reply}, s.machine.Fail(failure)
 }

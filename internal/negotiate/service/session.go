@@ -227,11 +227,7 @@ func (s *Session) Refuse(dst []byte, r Refusal) ([]byte, error) {
 	if r.Final {
 		s.machine.State = Done
 	}
-	return s.appendRefused(dst, r), nil
-}
-
-func (s *Session) appendRefused(dst []byte, r Refusal) []byte {
-	return appendRefused(dst, r, min(wire.MaxAbortText, s.machine.Limits.MaxMessage-refusedSize))
+	return AppendRefused(dst, r, s.machine.Limits.MaxMessage), nil
 }
 
 // Close appends a CLOSE. Each side calls it once in a copy, when its native session has ended. The copy has ended when

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package exchange
+package ping
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"go.uber.org/goleak"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -21,15 +20,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
 // piped returns both sides over a connection within this process. They are closed at the end of the test.
 func piped(t *testing.T) (sides [2]*Conversation) {
 	t.Helper()
 	one, other := comch.Pipe(4080)
 	conns := [2]*comch.PipeEnd{wire.Host: one, wire.DPU: other}
-	run(t, func(side wire.Side) error {
-		o := Options{Side: side, Idle: 30 * time.Second, Log: zerolog.Nop()}
+	bothSides(t, func(side wire.Side) error {
+		o := Meeting{Side: side, IdleTimeout: 30 * time.Second, Log: zerolog.Nop()}
 		c, err := begin(t.Context(), o, conns[side], conns[side].Close)
 		sides[side] = c
 		return err
@@ -38,8 +35,8 @@ func piped(t *testing.T) (sides [2]*Conversation) {
 	return sides
 }
 
-// run runs f for both sides at once.
-func run(t *testing.T, f func(wire.Side) error) {
+// bothSides runs f for both sides at once.
+func bothSides(t *testing.T, f func(wire.Side) error) {
 	t.Helper()
 	var running sync.WaitGroup
 	for _, side := range []wire.Side{wire.Host, wire.DPU} {
@@ -57,9 +54,9 @@ func TestSwapOverTheDevice(t *testing.T) {
 	reports := [2]string{
 		wire.Host: `{"side":"host"}` + strings.Repeat("ö€", 40_000), wire.DPU: strings.Repeat("d", MaxAnswer),
 	}
-	run(t, func(side wire.Side) error {
-		o := Options{Side: side, Device: sides.Host, Name: "dma copy test", Wait: 30 * time.Second,
-			Idle: 30 * time.Second, Log: zerolog.Nop()}
+	bothSides(t, func(side wire.Side) error {
+		o := Meeting{Side: side, Device: sides.Host, Name: "dma copy test", Wait: 30 * time.Second,
+			IdleTimeout: 30 * time.Second, Log: zerolog.Nop()}
 		if side == wire.DPU {
 			o.Device, o.Representor = sides.DPU, sides.Host.Info().PCIAddress
 		}
@@ -87,7 +84,7 @@ func TestAnswers(t *testing.T) {
 			}
 			return nil, errors.New("never heard\x1b of it")
 		}
-		run(t, func(side wire.Side) error {
+		bothSides(t, func(side wire.Side) error {
 			return sides[side].Turns(t.Context(), func(ctx context.Context) error {
 				for question, want := range map[string]string{"empty": "", "short": "yes"} {
 					if answer, err := sides[side].Ask(ctx, question); string(answer) != want || err != nil {
@@ -119,7 +116,7 @@ func (c *Conversation) reply(t *testing.T, delay time.Duration, pieces ...string
 		}
 		time.Sleep(delay)
 		if message, err := c.session.Pong(nil, []byte(piece)); err == nil {
-			_ = c.send(t.Context(), message, nil)
+			_ = c.transmit(t.Context(), message)
 		}
 	}
 }
@@ -187,7 +184,7 @@ func TestLateQuestion(t *testing.T) {
 		sides := piped(t)
 		go func() { _, _ = sides[wire.DPU].Ask(t.Context(), "too late?") }()
 		synctest.Wait()
-		err := sides[wire.Host].answer(dead(t), func(context.Context, string) ([]byte, error) {
+		err := sides[wire.Host].answer(dead(t), func(context.Context, service.Ping) ([]byte, error) {
 			t.Error("it is answered")
 			return nil, nil
 		})
@@ -197,7 +194,7 @@ func TestLateQuestion(t *testing.T) {
 	})
 }
 
-func TestSilentPeer(t *testing.T) {
+func TestNobodyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dpu := piped(t)[wire.DPU]
 		for range 2000 { // more than the connection holds
@@ -216,7 +213,7 @@ func dead(t *testing.T) context.Context {
 	return ctx
 }
 
-func TestLostPeer(t *testing.T) {
+func TestPeerIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sides := piped(t)
 		if err := sides[wire.Host].Close(); err != nil {
