@@ -37,7 +37,7 @@ func checkAbsent(t *testing.T, path string) {
 func TestDevicesGolden(t *testing.T) {
 	useSoftDevice(t, "all")
 	for form, file := range map[string]string{"text": "devices.golden", "json": "devices.json.golden"} {
-		checkGolden(t, file, invoke(nil, "devices", "--driver", "soft", "-o", form))
+		checkGolden(t, filepath.Join("testdata", file), invoke(nil, "devices", "--driver", "soft", "-o", form))
 	}
 }
 

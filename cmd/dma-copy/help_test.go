@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,8 +22,18 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
+// TestHelpGolden compares both helps of each command with the golden file in its folder, and of the program with that of
+// a copy.
 func TestHelpGolden(t *testing.T) {
-	checkGolden(t, "help.golden", invoke(nil, "--help"))
+	for _, name := range append(root.Names(newProgram().Commands), "") {
+		golden := filepath.Join("..", "..", "internal", "cli", cmp.Or(name, root.CopyName), "testdata", "help.golden")
+		if slices.Contains([]string{"push", "pull", "sync"}, name) {
+			golden = filepath.Join("..", "..", "internal", "cli", "transfer", "testdata", name+".golden")
+		}
+		short, long := invoke(nil, append(words(name), "-h")...), invoke(nil, append(words(name), "--help")...)
+		long.stdout = short.stdout + "\n" + strings.Repeat("=", 80) + "\n\n" + long.stdout
+		checkGolden(t, golden, long)
+	}
 }
 
 // A command line with nothing on it is no error, unless something but the file to copy is named.
@@ -51,17 +63,15 @@ func TestShortHelp(t *testing.T) {
 	}
 }
 
-// checkGolden compares the output of a command with a file of testdata.
-func checkGolden(t *testing.T, name string, got invocation) {
+// checkGolden compares the output of a command with a golden file.
+func checkGolden(t *testing.T, golden string, got invocation) {
 	t.Helper()
-	golden := filepath.Join("testdata", name)
 	if got.err != nil || got.ran || got.stderr != "" {
 		t.Fatalf("error %v, ran %t, stderr %q", got.err, got.ran, got.stderr)
 	}
 	if *update {
-		if err := os.WriteFile(golden, []byte(got.stdout), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(golden), 0o755))
+		must(t, os.WriteFile(golden, []byte(got.stdout), 0o644))
 	}
 	if want := readFile(t, golden); got.stdout != want {
 		t.Errorf("what is printed differs from %s (accept it with go test -update):\n%s", golden, got.stdout)
