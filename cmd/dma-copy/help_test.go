@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestHelpGolden compares both helps of each command with the golden file in its folder, and of the program with that of
-// a copy.
+// TestHelpGolden compares both helps of each command with the golden file in its folder, and of the program with the
+// file of a copy.
 func TestHelpGolden(t *testing.T) {
 	for _, name := range append(root.Names(newProgram().Commands), "") {
 		golden := filepath.Join("..", "..", "internal", "cli", cmp.Or(name, root.CopyName), "testdata", "help.golden")

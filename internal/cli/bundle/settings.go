@@ -27,9 +27,8 @@ type Settings struct {
 
 // Table implements Settings.
 func (s *Settings) Table() []option.Option {
-	json := option.ParameterFile()
-	json.Assign = option.Into(&s.ParameterFile, option.ParsePath)
-	return slices.Concat(s.LogOptions(), []option.Option{device.DriverLogOption(&s.Driver), json},
+	return slices.Concat(s.LogOptions(),
+		[]option.Option{device.DriverLogOption(&s.Driver), option.ParameterFileInto(&s.ParameterFile)},
 		device.DriverOptions(&s.Driver),
 		[]option.Option{
 			device.Option(&s.Device), device.Representor(&s.Representor),

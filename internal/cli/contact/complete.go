@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
@@ -45,7 +46,9 @@ func ListSettings(c root.Completer) *Places {
 type unnamed struct{ Places }
 
 // Table implements option.Settings.
-func (s *unnamed) Table() []option.Option { return s.With() }
+func (s *unnamed) Table() []option.Option {
+	return slices.Concat(device.CommonOptions(&s.Logging, &s.Driver), s.Reach.Table(), s.PeerOptions())
+}
 
 // IsRemote reports whether a word is the beginning of a place on the other side, and no name of a peer or file so far.
 func IsRemote(word string) bool {

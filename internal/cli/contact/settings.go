@@ -86,18 +86,9 @@ func IdentityOptions(keys *string, auth *AuthChoice) []option.Option {
 // OutputOfChanges is the help of --output where shares are changed.
 const OutputOfChanges = "text prints failures only; json is a line for each change or failure on stdout"
 
-// With returns the options of a command in shares. Where one of its own has the letter of a common one, as users of the
-// command of that name expect, the common one has none.
-func (s *Places) With(own ...option.Option) []option.Option {
-	common := append(device.CommonOptions(&s.Logging, &s.Driver), s.Reach.Table()...)
-	for i := range common {
-		for _, opt := range own {
-			if opt.Short == common[i].Short {
-				common[i].Short = ""
-			}
-		}
-	}
-	return slices.Concat(common, own, []option.Option{s.Network.TrafficClassOption()}, s.Contact.Table())
+// PeerOptions are about the daemon of a command in shares.
+func (s *Places) PeerOptions() []option.Option {
+	return append([]option.Option{s.Network.TrafficClassOption()}, s.Contact.Table()...)
 }
 
 // ListenOption is the address at which a daemon serves other machines.

@@ -49,12 +49,16 @@ const (
 // IdleTimeoutHelp is the help of IdleTimeout where it means no more than its name.
 const IdleTimeoutHelp = "Timeout without progress"
 
-// Table select the device and the peer behind it, and how long to wait for that peer.
+// Table are the options that select the device and the peer behind it, and how long to wait for that peer.
 func (r *Reach) Table() []option.Option {
-	return []option.Option{
-		Option(&r.Device), Representor(&r.Representor), RoleOption(&r.Role), Wait(&r.Wait),
-		Timeout(&r.Timeout), IdleTimeout(&r.IdleTimeout, IdleTimeoutHelp),
-	}
+	return append([]option.Option{
+		Option(&r.Device), Representor(&r.Representor), RoleOption(&r.Role),
+	}, r.TimeOptions()...)
+}
+
+// TimeOptions are how long to wait for the peer.
+func (r *Reach) TimeOptions() []option.Option {
+	return []option.Option{Wait(&r.Wait), Timeout(&r.Timeout), IdleTimeout(&r.IdleTimeout, IdleTimeoutHelp)}
 }
 
 const (

@@ -33,30 +33,26 @@ func (s *Settings) Table() []option.Option {
 				"XDG_CONFIG_HOME or ~/.config")),
 		option.Output(&s.Output, "new, show, list: output format"),
 		option.Quiet(&s.Quiet, "new, trust, remove: print errors only"),
-	}, s.flagOnlyOptions())
-}
-
-func (s *Settings) flagOnlyOptions() []option.Option {
-	table := []option.Option{
-		option.Text(option.AddedFlags, "comment", "TEXT", &s.Comment, parseComment,
-			"new, show: text behind the key in its line; default USER@MACHINE"),
-		option.Switch(option.AddedFlags, "overwrite", &s.Overwrite, "trust: replace the key that has this NAME"),
-		{Name: "share", Value: "NAME=ro|wo|rw", JSON: option.JSONList, List: "share", Assign: s.assignShare,
+	}, option.FlagsOnly([]option.Option{
+		option.Everyday(option.Text(option.AddedFlags, "comment", "TEXT", &s.Comment, parseComment,
+			"new, show: text behind the key in its line; default USER@MACHINE")),
+		option.Everyday(option.Switch(option.AddedFlags, "overwrite", &s.Overwrite,
+			"trust: replace the key that has this NAME")),
+		{Group: option.AddedFlags, Everyday: true, Name: "share", Value: "NAME=ro|wo|rw", JSON: option.JSONList,
+			List: "share", Assign: s.assignShare,
 			Help: "trust: a share that the key may use, with the most that it may do there; may be repeated. " +
 				"Without: all shares as they are"},
-		option.Switch(option.AddedFlags, "owner", &s.Grant.Owner, "trust: what the key sends may keep its owner"),
-		option.Size(option.AddedFlags, "max-bytes", &s.Grant.MaxBytes, "0", "trust: limit of one copy; 0 is no limit"),
-		option.Count(option.AddedFlags, "max-entries", &s.Grant.MaxEntries, "0", 0, math.MaxInt64,
-			"trust: limit of one copy; 0 is no limit"),
-		option.Rate(option.AddedFlags, "bwlimit", &s.Grant.Bandwidth, "0",
-			"trust: bandwidth limit of the key in bytes per second, such as 100MiB; 0 is no limit"),
-		option.Count(option.AddedFlags, "max-connections", &s.Grant.Connections, "0", 0, option.MaxCount,
-			"trust: connections of the key at once; 0 is the daemon's limit for every key"),
-	}
-	for i := range table {
-		table[i].Group, table[i].FlagOnly, table[i].Everyday = option.AddedFlags, true, true
-	}
-	return table
+		option.Everyday(option.Switch(option.AddedFlags, "owner", &s.Grant.Owner,
+			"trust: what the key sends may keep its owner")),
+		option.Everyday(option.Size(option.AddedFlags, "max-bytes", &s.Grant.MaxBytes, "0",
+			"trust: limit of one copy; 0 is no limit")),
+		option.Everyday(option.Count(option.AddedFlags, "max-entries", &s.Grant.MaxEntries, "0", 0, math.MaxInt64,
+			"trust: limit of one copy; 0 is no limit")),
+		option.Everyday(option.Rate(option.AddedFlags, "bwlimit", &s.Grant.Bandwidth, "0",
+			"trust: bandwidth limit of the key in bytes per second, such as 100MiB; 0 is no limit")),
+		option.Everyday(option.Count(option.AddedFlags, "max-connections", &s.Grant.Connections, "0", 0,
+			option.MaxCount, "trust: connections of the key at once; 0 is the daemon's limit for every key")),
+	}...))
 }
 
 // assignShare adds a share that the key may use.

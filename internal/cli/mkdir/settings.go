@@ -1,7 +1,10 @@
 package mkdir
 
 import (
+	"slices"
+
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -15,11 +18,13 @@ type Settings struct {
 
 // Table implements Settings.
 func (s *Settings) Table() []option.Option {
-	return s.Places.With(
+	return slices.Concat(device.CommonOptions(&s.Logging, &s.Driver), []option.Option{
+		option.WithoutLetter(device.Option(&s.Device)), device.Representor(&s.Representor), device.RoleOption(&s.Role),
+	}, s.TimeOptions(), []option.Option{
 		option.Everyday(option.WithLetter("p", option.Switch(option.AddedFlags, "parents", &s.Parents,
 			"Create missing directories above it, too; one that exists is no failure"))),
 		option.Output(&s.Output, contact.OutputOfChanges),
-	)
+	}, s.PeerOptions())
 }
 
 // SetPaths sets what to create from the arguments of the command.

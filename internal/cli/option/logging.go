@@ -21,15 +21,22 @@ const (
 const levelHelp = "10=DISABLE, 20=CRITICAL, 30=ERROR, 40=WARNING, 50=INFO, 60=DEBUG, 70=TRACE"
 
 // LogOptions returns the options of the log, which every command has.
-func (s *Logging) LogOptions() []Option {
-	return About(TopicOutput, []Option{
-		{Group: DOCAFlags, Name: logLevelName, Short: "l", Value: "LEVEL", Default: "40", JSON: JSONNumber,
-			Words: LevelNames[:], Assign: Into(&s.LogLevel, ParseLevel),
-			Help: "Log level of the program, by number or name: " + levelHelp},
-		Choice(AddedFlags, "log-format", &s.LogFormat, logAuto,
-			"Log on stderr as lines of text or of JSON; auto is text on a terminal, else json",
-			logAuto, LogText, LogJSON),
-	}...)
+func (s *Logging) LogOptions() []Option { return []Option{s.LevelOption(), s.FormatOption()} }
+
+// LevelOption is the level of the program's own log.
+func (s *Logging) LevelOption() Option {
+	return Option{
+		Group: DOCAFlags, Topic: TopicOutput, Name: logLevelName, Short: "l", Value: "LEVEL", Default: "40",
+		JSON: JSONNumber, Words: LevelNames[:], Assign: Into(&s.LogLevel, ParseLevel),
+		Help: "Log level of the program, by number or name: " + levelHelp,
+	}
+}
+
+// FormatOption is the format of the log.
+func (s *Logging) FormatOption() Option {
+	return Choice(AddedFlags, "log-format", &s.LogFormat, logAuto,
+		"Log on stderr as lines of text or of JSON; auto is text on a terminal, else json",
+		logAuto, LogText, LogJSON).In(TopicOutput)
 }
 
 // LogFormat is the format of the log on stderr.

@@ -235,6 +235,20 @@ func WithLetter(letter string, o Option) Option {
 	return o
 }
 
+// WithoutLetter returns an option without its short name, which the command has for something else.
+func WithoutLetter(o Option) Option {
+	o.Short = ""
+	return o
+}
+
+// FlagsOnly returns options that neither a file nor the environment has.
+func FlagsOnly(list ...Option) []Option {
+	for i := range list {
+		list[i].FlagOnly = true
+	}
+	return list
+}
+
 // Into returns an assignment that parses a text and stores the result in field.
 func Into[T any](field *T, parse func(string) (T, error)) func(string) error {
 	return func(text string) error {

@@ -20,10 +20,13 @@ type Settings interface {
 const Stream = "-"
 
 // ParameterFile names the parameter file, which is read before all others are merged.
-func ParameterFile() Option {
+func ParameterFile() Option { return ParameterFileInto(new(string)) }
+
+// ParameterFileInto is ParameterFile of a command that also wants to know its path.
+func ParameterFileInto(path *string) Option {
 	return Option{
 		Group: DOCAFlags, Topic: TopicOutput, Name: "json", Short: "j", Value: "FILE", Offers: FileValues,
-		JSON: JSONNone, Assign: func(string) error { return nil },
+		JSON: JSONNone, Assign: Into(path, ParsePath),
 		Help: "Parameter file in DOCA's JSON form; may have comments and trailing commas",
 	}
 }

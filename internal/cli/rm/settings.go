@@ -1,9 +1,11 @@
 package rm
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -18,13 +20,15 @@ type Settings struct {
 
 // Table implements Settings.
 func (s *Settings) Table() []option.Option {
-	return s.Places.With(
+	return slices.Concat(device.CommonOptions(&s.Logging, &s.Driver), []option.Option{
+		device.Option(&s.Device), option.WithoutLetter(device.Representor(&s.Representor)), device.RoleOption(&s.Role),
+	}, s.TimeOptions(), []option.Option{
 		option.Everyday(option.WithLetter("r", option.Switch(option.AddedFlags, "recursive", &s.Recursive,
 			"Remove directories with all that is in them"))),
 		option.Everyday(option.WithLetter("f", option.Switch(option.AddedFlags, "force", &s.Force,
 			"Do not ask, and take what does not exist for removed"))),
 		option.Output(&s.Output, contact.OutputOfChanges),
-	)
+	}, s.PeerOptions())
 }
 
 // SetPaths sets what to remove from the arguments of the command.
