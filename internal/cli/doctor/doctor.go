@@ -10,9 +10,9 @@ import (
 	"io"
 
 	"github.com/dma-copy/dma-copy/internal/cli/device"
-	"github.com/dma-copy/dma-copy/internal/cli/probe"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/probe"
 )
 
 // Run examines this machine, makes the probes unless they are nil, and prints what both have found. It returns an error

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/probe"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/probe"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
