@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/cli/version"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
@@ -151,7 +151,7 @@ func TestVersionReportsAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	if err := inventory.VersionsOf("").Print(full, "text"); err == nil {
+	if err := version.Print(full, "", "text"); err == nil {
 		t.Error("no error from a version that could not be printed")
 	}
 }

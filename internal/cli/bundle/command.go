@@ -190,9 +190,9 @@ func (b *collection) own(ctx context.Context) ([]Part, error) {
 	s := b.settings
 	parts := []Part{
 		part("version.json", "versions, and the driver of a copy", func(w io.Writer) error {
-			about := inventory.VersionsOf(s.Driver.LibraryDir)
+			about := inventory.VersionsOf(root.Version(), s.Driver.LibraryDir)
 			about.Driver, about.UCX = inventory.FindDriver(s.Driver.Options()), inventory.FindUCX()
-			return about.Print(w, option.OutputJSON)
+			return output.WriteJSON(w, "version", about)
 		}),
 		part("devices.json", "devices, representors and capabilities", func(w io.Writer) error {
 			return inventory.Look(s.Driver.Options(), func(driver *doca.Driver) error {
@@ -200,7 +200,7 @@ func (b *collection) own(ctx context.Context) ([]Part, error) {
 				if err != nil {
 					return err
 				}
-				return inventory.Write(w, found, option.OutputJSON)
+				return output.WriteJSON(w, "devices", found)
 			})
 		}),
 		part("doctor.json", "findings of doctor, with -p also of --probe", func(w io.Writer) error {

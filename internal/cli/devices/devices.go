@@ -3,7 +3,7 @@ package devices
 
 import (
 	"context"
-	"fmt"
+	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -51,10 +51,7 @@ func listDevices(streams root.Streams, s Settings, driver *doca.Driver) error {
 		return exit.Errorf(exit.Device, doca.HintDoctor, "no device found: %s",
 			inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version()))
 	}
-	if err := inventory.Write(streams.Stdout, found, s.Output); err != nil {
-		return fmt.Errorf("print the devices: %w", err)
-	}
-	return nil
+	return print(streams.Stdout, s.Output, "devices", found, func(text *strings.Builder) { writeInventory(text, found) })
 }
 
 // listNetwork lists what connections with other machines can use.
@@ -63,8 +60,5 @@ func listNetwork(streams root.Streams, s Settings) error {
 	if err != nil {
 		return err
 	}
-	if err := inventory.WriteNetwork(streams.Stdout, found, s.Output); err != nil {
-		return fmt.Errorf("print the transports: %w", err)
-	}
-	return nil
+	return print(streams.Stdout, s.Output, "transports", found, func(text *strings.Builder) { writeNetwork(text, found) })
 }

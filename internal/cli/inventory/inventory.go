@@ -7,6 +7,8 @@ package inventory
 import (
 	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
@@ -241,4 +243,27 @@ func DriverTitle(name string, hardware bool, version string) string {
 func (r *Device) Named(name string) bool {
 	address, err := doca.ParsePCIAddress(name)
 	return err == nil && address == r.PCIAddress || name == r.RDMAName || name == r.NetName
+}
+
+// Libraries returns the directory of DOCA's libraries with the names of their files.
+func Libraries(directory string, files []string) string {
+	var names []string
+	for _, file := range files {
+		names = append(names, filepath.Base(file))
+	}
+	return directory + ": " + strings.Join(names, ", ")
+}
+
+// Sides returns the sides that a device can be on, for messages.
+func Sides(d *Device) string {
+	switch {
+	case d.HostSide && d.DPUSide:
+		return "the host side or the DPU side"
+	case d.HostSide:
+		return "the host side"
+	case d.DPUSide:
+		return "the DPU side"
+	default:
+		return "neither side: it has no control channel"
+	}
 }

@@ -1,13 +1,10 @@
 package inventory
 
 import (
-	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
@@ -81,42 +78,6 @@ func NewNetwork(version string, resources []ucx.Resource, ports []ucx.Port) Netw
 // HasRDMA reports whether UCX can use a device for remote memory access.
 func (n Network) HasRDMA() bool {
 	return slices.ContainsFunc(n.Transports, func(t Transport) bool { return t.RDMA })
-}
-
-// WriteNetwork writes the inventory as text or JSON.
-func WriteNetwork(w io.Writer, n Network, form option.OutputForm) error {
-	return write(w, form, n, n.writeText)
-}
-
-func (n Network) writeText(text *strings.Builder) {
-	fmt.Fprintf(text, "UCX %s\n", n.UCX)
-	var names []string // each once, in UCX's order
-	devices := map[string][]string{}
-	for _, t := range n.Transports {
-		if devices[t.Name] == nil {
-			names = append(names, t.Name)
-		}
-		devices[t.Name] = append(devices[t.Name], t.Device)
-	}
-	for _, name := range names {
-		row(text, name, "%s", strings.Join(devices[name], ", "))
-	}
-	for _, port := range n.RDMAPorts {
-		writePort(text, port)
-	}
-	if len(n.RDMAPorts) == 0 {
-		text.WriteString("\nno RDMA device: --path rma is not possible with another machine\n")
-	}
-}
-
-func writePort(text *strings.Builder, port RDMAPort) {
-	fmt.Fprintf(text, "\nRDMA port %s\n", port.Name)
-	row(text, "state", "%s", orUnknown(port.State))
-	row(text, "link layer", "%s", orUnknown(port.LinkLayer))
-	row(text, "net device", "%s", orUnknown(port.NetDevice))
-	for _, gid := range port.GIDs {
-		row(text, fmt.Sprintf("GID %d", gid.Index), "%s  %s", gid.Address, gid.Type)
-	}
 }
 
 // NetDevices returns the names that --net-devices can have: those of network devices, not of memory.

@@ -2,7 +2,9 @@
 package version
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/rs/zerolog"
@@ -10,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
@@ -29,18 +32,55 @@ $ dma-copy version --driver ucx
 `,
 		Settings: &s,
 		Run: func(_ context.Context, streams root.Streams, _ []string, _ zerolog.Logger) error {
-			about := inventory.VersionsOf(s.Driver.LibraryDir)
+			about := inventory.VersionsOf(root.Version(), s.Driver.LibraryDir)
 			if s.Driver.Name == device.DriverUCX {
 				about.UCX = inventory.FindUCX()
 			} else {
 				about.Driver = inventory.FindDriver(s.Driver.Options())
 			}
-			return about.Print(streams.Stdout, s.Output)
+			return print(streams.Stdout, about, s.Output)
 		},
 	}
 }
 
 // Print prints what --version does.
 func Print(w io.Writer, libraryDir string, form option.OutputForm) error {
-	return inventory.VersionsOf(libraryDir).Print(w, form)
+	return print(w, inventory.VersionsOf(root.Version(), libraryDir), form)
+}
+
+// print prints versions as text or JSON.
+func print(w io.Writer, v inventory.Versions, form option.OutputForm) error {
+	if form == option.OutputJSON {
+		return output.WriteJSON(w, "version", v)
+	}
+	if _, err := io.WriteString(w, textOf(v)); err != nil {
+		return fmt.Errorf("print the version: %w", err)
+	}
+	return nil
+}
+
+// textOf returns the versions as lines of text.
+func textOf(v inventory.Versions) string {
+	text := fmt.Sprintf("dma-copy %s (%s %s/%s)\nDOCA runtime: %s\n", v.Program, v.Go, v.System, v.Machine,
+		cmp.Or(v.DOCA, "not found"))
+	if v.Files != "" {
+		text += fmt.Sprintf("libraries: %s\n", v.Files)
+	}
+	if v.Caution != "" {
+		text += fmt.Sprintf("warning: %s\n", v.Caution)
+	}
+	if v.UCX != nil {
+		text += fmt.Sprintf("UCX runtime: %s\n", cmp.Or(v.UCX.Version, "none"))
+		if v.UCX.Reason != "" {
+			text += fmt.Sprintf("reason: %s\n", v.UCX.Reason)
+		}
+	}
+	if v.Driver != nil {
+		title := "none"
+		if v.Driver.Name != "" {
+			title = inventory.DriverTitle(v.Driver.Name, v.Driver.Hardware, v.Driver.Version)
+		}
+		text += fmt.Sprintf("driver: %s\nreason: %s\n", title, v.Driver.Reason)
+	}
+	return text
 }

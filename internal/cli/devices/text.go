@@ -1,39 +1,36 @@
-package inventory
+package devices
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// Write writes the inventory as text or JSON.
-func Write(w io.Writer, found Inventory, form option.OutputForm) error {
-	return write(w, form, found, func(text *strings.Builder) {
-		writeDriverBlock(text, found.Driver)
-		for _, device := range found.Devices {
-			writeDeviceBlock(text, device)
-		}
-	})
-}
-
-// write writes a value as JSON, or what asText makes of it.
-func write(w io.Writer, form option.OutputForm, value any, asText func(*strings.Builder)) error {
+// print prints a value as JSON, or as text by what asText makes of it.
+func print(w io.Writer, form option.OutputForm, what string, value any, asText func(*strings.Builder)) error {
 	if form == option.OutputJSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(value)
+		return output.WriteJSON(w, what, value)
 	}
 	var text strings.Builder
 	asText(&text)
-	_, err := io.WriteString(w, text.String())
-	return err
+	if _, err := io.WriteString(w, text.String()); err != nil {
+		return fmt.Errorf("print the %s: %w", what, err)
+	}
+	return nil
+}
+
+func writeInventory(text *strings.Builder, found inventory.Inventory) {
+	writeDriverBlock(text, found.Driver)
+	for _, device := range found.Devices {
+		writeDeviceBlock(text, device)
+	}
 }
 
 // row writes one property, aligned with the others. Names come from the driver, so unprintable characters are escaped.
@@ -41,30 +38,21 @@ func row(text *strings.Builder, name, format string, args ...any) {
 	fmt.Fprintf(text, "  %-15s  %s\n", name, quote.Printable(fmt.Sprintf(format, args...)))
 }
 
-// Libraries returns the directory of DOCA's libraries with the names of their files.
-func Libraries(directory string, files []string) string {
-	var names []string
-	for _, file := range files {
-		names = append(names, filepath.Base(file))
-	}
-	return directory + ": " + strings.Join(names, ", ")
-}
-
-func writeDriverBlock(text *strings.Builder, driver Driver) {
-	fmt.Fprintf(text, "driver %s\n", DriverTitle(driver.Name, driver.Hardware, driver.Version))
+func writeDriverBlock(text *strings.Builder, driver inventory.Driver) {
+	fmt.Fprintf(text, "driver %s\n", inventory.DriverTitle(driver.Name, driver.Hardware, driver.Version))
 	row(text, "why this one", "%s", driver.Reason)
 	if driver.LibraryDirectory != "" {
-		row(text, "libraries in", "%s", Libraries(driver.LibraryDirectory, driver.LibraryFiles))
+		row(text, "libraries in", "%s", inventory.Libraries(driver.LibraryDirectory, driver.LibraryFiles))
 	}
 	if driver.TimeModel != "" {
 		row(text, "time model", "%s", driver.TimeModel)
 	}
 	if driver.MovesNothing {
-		row(text, "bytes", "%s", NoBytesMoved)
+		row(text, "bytes", "%s", inventory.NoBytesMoved)
 	}
 }
 
-func writeDeviceBlock(text *strings.Builder, d *Device) {
+func writeDeviceBlock(text *strings.Builder, d *inventory.Device) {
 	fmt.Fprintf(text, "\ndevice %s\n", quote.Printable(d.PCIAddress))
 	row(text, "RDMA device", "%s", orUnknown(d.RDMAName))
 	row(text, "net device", "%s", orUnknown(d.NetName))
@@ -72,7 +60,7 @@ func writeDeviceBlock(text *strings.Builder, d *Device) {
 	if d.PortRate > 0 {
 		row(text, "port rate", "%g Gb/s", float64(d.PortRate)/1e9)
 	}
-	row(text, "can be", "%s", Sides(d))
+	row(text, "can be", "%s", inventory.Sides(d))
 	writeRepresentors(text, d)
 	row(text, "DMA copies", "%s", copiesOf(d.DMA))
 	row(text, "memory", "%s", memoryOf(d.Memory))
@@ -86,28 +74,14 @@ func writeDeviceBlock(text *strings.Builder, d *Device) {
 
 func orUnknown(name string) string { return cmp.Or(name, "unknown") }
 
-func functionOf(d *Device) string {
+func functionOf(d *inventory.Device) string {
 	if d.SFIndex != nil {
 		return fmt.Sprintf("%s with index %d", d.FunctionType, *d.SFIndex)
 	}
 	return orUnknown(d.FunctionType)
 }
 
-// Sides returns the sides that a device can be on, for messages.
-func Sides(d *Device) string {
-	switch {
-	case d.HostSide && d.DPUSide:
-		return "the host side or the DPU side"
-	case d.HostSide:
-		return "the host side"
-	case d.DPUSide:
-		return "the DPU side"
-	default:
-		return "neither side: it has no control channel"
-	}
-}
-
-func writeRepresentors(text *strings.Builder, d *Device) {
+func writeRepresentors(text *strings.Builder, d *inventory.Device) {
 	switch {
 	case len(d.Representors) > 0:
 		name := "represents"
@@ -122,14 +96,14 @@ func writeRepresentors(text *strings.Builder, d *Device) {
 
 // representedSide returns the side that has the function of a representor. Cards also list representors of SFs that
 // were created on the DPU, which have the PCI address of the DPU's own device.
-func representedSide(d *Device, rep Representor) string {
+func representedSide(d *inventory.Device, rep inventory.Representor) string {
 	if rep.FunctionType == "SF" && rep.HostFunction == d.PCIAddress {
 		return "DPU"
 	}
 	return "host"
 }
 
-func representorDetails(rep Representor) string {
+func representorDetails(rep inventory.Representor) string {
 	var details []string
 	if rep.FunctionType != "" {
 		details = append(details, rep.FunctionType)
@@ -173,7 +147,7 @@ func (l limits) String() string {
 	return strings.Join(l, ", ")
 }
 
-func copiesOf(dma DMA) string {
+func copiesOf(dma inventory.DMA) string {
 	if !dma.CopySupported {
 		return "not supported"
 	}
@@ -198,7 +172,7 @@ func sizeWithBytes(size uint64) string {
 	return fmt.Sprintf("%s (%d bytes)", quantity.Bytes(size), size)
 }
 
-func memoryOf(memory Memory) string {
+func memoryOf(memory inventory.Memory) string {
 	var can []string
 	if memory.ExportSupported {
 		can = append(can, "be exported to the other side")
@@ -212,7 +186,7 @@ func memoryOf(memory Memory) string {
 	return "can " + strings.Join(can, " and ")
 }
 
-func channelOf(d *Device) string {
+func channelOf(d *inventory.Device) string {
 	if !d.HostSide && !d.DPUSide {
 		return "not supported"
 	}
@@ -225,7 +199,7 @@ func channelOf(d *Device) string {
 	return l.String()
 }
 
-func consumersOf(fast FastPath) string {
+func consumersOf(fast inventory.FastPath) string {
 	if !fast.Consumers.Supported {
 		return "not supported"
 	}
@@ -234,18 +208,49 @@ func consumersOf(fast FastPath) string {
 	return l.String()
 }
 
-func producersOf(fast FastPath) string {
+func producersOf(fast inventory.FastPath) string {
 	if !fast.Producers.Supported {
 		return "not supported"
 	}
 	return portLimits(fast.Producers, "sends").String()
 }
 
-func portLimits(port Port, tasks string) limits {
+func portLimits(port inventory.Port, tasks string) limits {
 	var l limits
 	l.addCount(port.MaxPerConnection, "up to %d per connection")
 	l.addCount(port.MaxTasks, "up to %d "+tasks+" each")
 	l.add(uint64(port.MaxMessageBytes), "up to %s each", sizeWithBytes(uint64(port.MaxMessageBytes)))
 	l.addList(port.MaxListLength)
 	return l
+}
+
+func writeNetwork(text *strings.Builder, n inventory.Network) {
+	fmt.Fprintf(text, "UCX %s\n", n.UCX)
+	var names []string // each once, in UCX's order
+	devices := map[string][]string{}
+	for _, t := range n.Transports {
+		if devices[t.Name] == nil {
+			names = append(names, t.Name)
+		}
+		devices[t.Name] = append(devices[t.Name], t.Device)
+	}
+	for _, name := range names {
+		row(text, name, "%s", strings.Join(devices[name], ", "))
+	}
+	for _, port := range n.RDMAPorts {
+		writePort(text, port)
+	}
+	if len(n.RDMAPorts) == 0 {
+		text.WriteString("\nno RDMA device: --path rma is not possible with another machine\n")
+	}
+}
+
+func writePort(text *strings.Builder, port inventory.RDMAPort) {
+	fmt.Fprintf(text, "\nRDMA port %s\n", port.Name)
+	row(text, "state", "%s", orUnknown(port.State))
+	row(text, "link layer", "%s", orUnknown(port.LinkLayer))
+	row(text, "net device", "%s", orUnknown(port.NetDevice))
+	for _, gid := range port.GIDs {
+		row(text, fmt.Sprintf("GID %d", gid.Index), "%s  %s", gid.Address, gid.Type)
+	}
 }
