@@ -11,12 +11,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/device"
-	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/network"
 	"github.com/dma-copy/dma-copy/internal/service"

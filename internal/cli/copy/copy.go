@@ -9,12 +9,12 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
-	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/placement"
 )

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/inventory"
 )
 
 // located selects the driver whose devices a shell is offered, and the device whose representors.

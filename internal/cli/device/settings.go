@@ -4,10 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )

@@ -11,7 +11,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/phrase"
@@ -20,6 +19,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/quote"

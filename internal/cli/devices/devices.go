@@ -8,10 +8,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/device"
-	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/inventory"
 )
 
 // Command returns the command devices.

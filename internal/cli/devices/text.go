@@ -6,9 +6,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
+	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
-	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/ucx"

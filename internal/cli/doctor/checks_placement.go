@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/cli/device"
-	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/placement"
 )
 

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/cli/device"
-	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/probe"
 )
 

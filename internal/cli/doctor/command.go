@@ -10,11 +10,11 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/device"
-	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/probe"
 )
 

@@ -8,8 +8,8 @@ import (
 	"syscall"
 
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
-	"github.com/dma-copy/dma-copy/internal/cli/inventory"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/tcpport"
 	"github.com/dma-copy/dma-copy/internal/ucx"
