@@ -3,7 +3,6 @@ package devices
 
 import (
 	"context"
-	"strings"
 
 	"github.com/rs/zerolog"
 
@@ -51,7 +50,7 @@ func listDevices(streams root.Streams, s Settings, driver *doca.Driver) error {
 		return exit.Errorf(exit.Device, doca.HintDoctor, "no device found: %s",
 			inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version()))
 	}
-	return print(streams.Stdout, s.Output, "devices", found, func(text *strings.Builder) { writeInventory(text, found) })
+	return print(streams.Stdout, s.Output, "devices", found, textOf(found))
 }
 
 // listNetwork lists what connections with other machines can use.
@@ -60,5 +59,5 @@ func listNetwork(streams root.Streams, s Settings) error {
 	if err != nil {
 		return err
 	}
-	return print(streams.Stdout, s.Output, "transports", found, func(text *strings.Builder) { writeNetwork(text, found) })
+	return print(streams.Stdout, s.Output, "transports", found, textOfNetwork(found))
 }

@@ -13,24 +13,24 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// print prints a value as JSON, or as text by what asText makes of it.
-func print(w io.Writer, form option.OutputForm, what string, value any, asText func(*strings.Builder)) error {
+// print prints a value as JSON, or its text.
+func print(w io.Writer, form option.OutputForm, what string, value any, text string) error {
 	if form == option.OutputJSON {
 		return output.WriteJSON(w, what, value)
 	}
-	var text strings.Builder
-	asText(&text)
-	if _, err := io.WriteString(w, text.String()); err != nil {
+	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("print the %s: %w", what, err)
 	}
 	return nil
 }
 
-func writeInventory(text *strings.Builder, found inventory.Inventory) {
-	writeDriverBlock(text, found.Driver)
+func textOf(found inventory.Inventory) string {
+	var text strings.Builder
+	writeDriverBlock(&text, found.Driver)
 	for _, device := range found.Devices {
-		writeDeviceBlock(text, device)
+		writeDeviceBlock(&text, device)
 	}
+	return text.String()
 }
 
 // row writes one property, aligned with the others. Names come from the driver, so unprintable characters are escaped.
@@ -224,8 +224,9 @@ func portLimits(port inventory.Port, tasks string) limits {
 	return l
 }
 
-func writeNetwork(text *strings.Builder, n inventory.Network) {
-	fmt.Fprintf(text, "UCX %s\n", n.UCX)
+func textOfNetwork(n inventory.Network) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "UCX %s\n", n.UCX)
 	var names []string // each once, in UCX's order
 	devices := map[string][]string{}
 	for _, t := range n.Transports {
@@ -235,14 +236,15 @@ func writeNetwork(text *strings.Builder, n inventory.Network) {
 		devices[t.Name] = append(devices[t.Name], t.Device)
 	}
 	for _, name := range names {
-		row(text, name, "%s", strings.Join(devices[name], ", "))
+		row(&text, name, "%s", strings.Join(devices[name], ", "))
 	}
 	for _, port := range n.RDMAPorts {
-		writePort(text, port)
+		writePort(&text, port)
 	}
 	if len(n.RDMAPorts) == 0 {
 		text.WriteString("\nno RDMA device: --path rma is not possible with another machine\n")
 	}
+	return text.String()
 }
 
 func writePort(text *strings.Builder, port inventory.RDMAPort) {

@@ -14,19 +14,18 @@ import (
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
-// written returns what the list of an inventory or of a network is in a form.
+// written returns the list of an inventory or a network in a form.
 func written(t *testing.T, value any, form option.OutputForm) string {
 	t.Helper()
+	var text string
+	switch value := value.(type) {
+	case inventory.Inventory:
+		text = textOf(value)
+	case inventory.Network:
+		text = textOfNetwork(value)
+	}
 	var out bytes.Buffer
-	err := print(&out, form, "list", value, func(text *strings.Builder) {
-		switch value := value.(type) {
-		case inventory.Inventory:
-			writeInventory(text, value)
-		case inventory.Network:
-			writeNetwork(text, value)
-		}
-	})
-	if err != nil {
+	if err := print(&out, form, "list", value, text); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -49,10 +48,7 @@ func TestPortRateIsLeftOutWhereUnknown(t *testing.T) {
 
 func TestDevicesOnAFullDisk(t *testing.T) {
 	for _, form := range []option.OutputForm{option.OutputText, option.OutputJSON} {
-		err := print(fullDisk{}, form, "devices", inventory.Inventory{}, func(text *strings.Builder) {
-			writeInventory(text, inventory.Inventory{})
-		})
-		if err == nil {
+		if err := print(fullDisk{}, form, "devices", inventory.Inventory{}, "x"); err == nil {
 			t.Errorf("no error from %s", form)
 		}
 	}
@@ -67,25 +63,31 @@ func TestUncommonDevices(t *testing.T) {
 	}{
 		{"no names", &inventory.Device{HostSide: true},
 			[]string{"RDMA device      unknown", "net device       unknown", "function         unknown"}},
-		{"no capability", &inventory.Device{}, []string{"can be           neither side", "DMA copies       not supported",
+		{"no capability", &inventory.Device{}, []string{"can be           neither side",
+			"DMA copies       not supported",
 			"memory           can be neither", "control channel  not supported", "consumers        not supported",
 			"producers        not supported"}},
-		{"no limit known", &inventory.Device{HostSide: true, DMA: inventory.DMA{CopySupported: true}, FastPath: inventory.FastPath{
-			Consumers: inventory.Port{Supported: true}, Producers: inventory.Port{Supported: true}}},
+		{"no limit known", &inventory.Device{HostSide: true, DMA: inventory.DMA{CopySupported: true},
+			FastPath: inventory.FastPath{
+				Consumers: inventory.Port{Supported: true}, Producers: inventory.Port{Supported: true}}},
 			[]string{"DMA copies       tasks in flight unknown\n", "control channel  limits unknown\n",
 				"consumers        limits unknown\n", "producers        limits unknown\n"}},
-		{"lists", &inventory.Device{FastPath: inventory.FastPath{Producers: inventory.Port{Supported: true, MaxListLength: 2}}},
+		{"lists", &inventory.Device{FastPath: inventory.FastPath{Producers: inventory.Port{Supported: true,
+			MaxListLength: 2}}},
 			[]string{"producers        lists of up to 2 buffers\n"}},
 		{"both sides", &inventory.Device{HostSide: true, DPUSide: true},
 			[]string{"the host side or the DPU side", "represents       no host function"}},
-		{"not opened", &inventory.Device{DPUSide: true, DMA: inventory.DMA{CopySupported: true, MaxBytesPerTask: 512}, Error: "a\nb"},
+		{"not opened", &inventory.Device{DPUSide: true, DMA: inventory.DMA{CopySupported: true, MaxBytesPerTask: 512},
+			Error: "a\nb"},
 			[]string{"up to 512 bytes per task, tasks in flight unknown", "not all known    a; b"}},
 		{"control characters", &inventory.Device{RDMAName: "\x1b[2J"}, []string{`RDMA device      \x1b[2J`}},
-		{"representor without details", &inventory.Device{Representors: []inventory.Representor{{HostFunction: "0000:b1:00.0"}}},
+		{"representor without details",
+			&inventory.Device{Representors: []inventory.Representor{{HostFunction: "0000:b1:00.0"}}},
 			[]string{"represents       host function 0000:b1:00.0\n"}},
-		{"representors of SFs of both sides", &inventory.Device{PCIAddress: "0000:03:00.0", Representors: []inventory.Representor{
-			{HostFunction: "0000:03:00.0", FunctionType: "SF", NetName: "en3f0pf0sf0"},
-			{HostFunction: "0000:b1:00.0", FunctionType: "SF", NetName: "en3f0c1pf0sf4"}}},
+		{"representors of SFs of both sides", &inventory.Device{PCIAddress: "0000:03:00.0",
+			Representors: []inventory.Representor{
+				{HostFunction: "0000:03:00.0", FunctionType: "SF", NetName: "en3f0pf0sf0"},
+				{HostFunction: "0000:b1:00.0", FunctionType: "SF", NetName: "en3f0c1pf0sf4"}}},
 			[]string{"represents       DPU function 0000:03:00.0 (SF, net device en3f0pf0sf0)\n",
 				" host function 0000:b1:00.0 (SF, net device en3f0c1pf0sf4)\n"}},
 	}
