@@ -303,7 +303,7 @@ imports: ## draw docs/internals/architecture.svg, the picture of the packages an
 
 recordings: build ## write the recordings of terminals that README.md shows, from copies on the software device
 	DMA_COPY_TEST_PROGRAM='$(CURDIR)/bin/dma-copy' \
-		$(GO) test -count=1 ./cmd/dma-copy/e2e -run TestReadmeCommands -update
+		$(GO) test -count=1 ./cmd/dma-copy/e2e -run TestPages/README.md -update
 
 test-netns: build ## copies between network namespaces over links that lose, delay and are cut; needs root
 	lab/scripts/test-netns.sh

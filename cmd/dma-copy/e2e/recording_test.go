@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"html"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"unicode/utf8"
 )
+
+var update = flag.Bool("update", false, "write the recordings in docs")
 
 // The layout of a recording, in pixels. The size of a character is that of the monospaced fonts of common systems.
 const (
@@ -144,7 +147,10 @@ func recordedText(svg string) string {
 
 func TestRecordedText(t *testing.T) {
 	panes := []pane{{"dpu", []paneCommand{
-		{"dma-copy a && b", "ok    got a<b  3 MiB in 20.5ms (146 MiB/s)  crc32c:00ff\ntime  most: write 3%\n"},
+		{
+			typed:  "dma-copy a && b",
+			output: "ok    got a<b  3 MiB in 20.5ms (146 MiB/s)  crc32c:00ff\ntime  most: write 3%\n",
+		},
 	}}}
 	const want = "DPU\n$ dma-copy a && b\nok    got a<b  N in N (N/s)  X\ntime  X\n"
 	if got := recordedText(drawRecording(panes)); got != want {

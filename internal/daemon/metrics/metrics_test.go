@@ -209,7 +209,7 @@ func typesOf(t *testing.T, text string) map[string]string {
 
 // The page lists each metric, and no other.
 func TestPageListsTheMetrics(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/guide/service.md")
+	page, err := os.ReadFile("../../../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,12 +222,12 @@ func TestPageListsTheMetrics(t *testing.T) {
 	served := typesOf(t, text)
 	for name := range served {
 		if strings.HasPrefix(name, namespace) && !listed[name] {
-			t.Errorf("docs/guide/service.md lacks %s", name)
+			t.Errorf("docs/reference/metrics.md lacks %s", name)
 		}
 	}
 	for name := range listed {
 		if served[name] == "" {
-			t.Errorf("docs/guide/service.md lists %s, which is not served", name)
+			t.Errorf("docs/reference/metrics.md lists %s, which is not served", name)
 		}
 	}
 }
