@@ -20,7 +20,6 @@ func TestBenchSchema(t *testing.T) {
 		Version: 1, Software: "dma-copy 1", Side: "host", Driver: "soft", Peer: "dma-copy 2", Results: results,
 		Control:     &bench.RoundTrips{Count: 200, Min: 1e-6, Median: 2e-6, P99: 3e-6},
 		Skipped:     []bench.Skipped{{From: "dpu", Path: "fast", Reason: "it lacks that"}},
-		File:        &bench.File{Path: "file", Bytes: 1, Seconds: 1, Rate: 1, Limit: "peer", Part: 0.5, Most: "x"},
 		Recommended: bench.Recommend(results),
 	}
 	var text strings.Builder
@@ -38,10 +37,8 @@ func TestBenchIsRefused(t *testing.T) {
 	for line, want := range map[string]string{
 		"bench --path tls": "--path tls is for daemons on other machines",
 		"bench a b":        "dma-copy bench takes one PEER or none",
-		"bench : -f x":     "--file needs the directory of a share for the copy",
 		"bench --each 6s":  "a measurement takes at most 5s",
 		"bench --chunks 1": "not a chunk; give 4KiB to 1GiB",
-		"bench -p 03:00.1 -r b1:00.1 --driver soft --plot x": "--plot is for the side that measures",
 	} {
 		got := invoke(nil, words(line)...)
 		if exit.Code(got.err) != 3 || !strings.Contains(fmt.Sprint(got.err), want) {

@@ -30,7 +30,6 @@ type ServerConfig struct {
 
 	// MeasuresOnly lets any peer measure, also without a share.
 	MeasuresOnly bool
-	Refusal      error   // why every connection ends after its handshake; nil: none does
 	FS           disk.FS // where the shares are; nil: the operating system's
 
 	// Forbidden reports whether the daemon has given up the right to use a share with an access, which it had when it

@@ -236,7 +236,7 @@ func (s *Server) admit(each *connection) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	grant, err := s.grantLocked(each.key)
-	if err = cmp.Or(err, s.config.Refusal); err != nil {
+	if err != nil {
 		return err
 	}
 	if s.draining {

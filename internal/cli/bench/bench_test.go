@@ -1,12 +1,9 @@
 package bench
 
 import (
-	"bytes"
 	"context"
-	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -213,28 +210,5 @@ func TestWriteText(t *testing.T) {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
-	}
-}
-
-func TestWriteSVG(t *testing.T) {
-	var svg bytes.Buffer
-	if err := WriteSVG(&svg, results(t, everything, bluefield3)); err != nil {
-		t.Fatal(err)
-	}
-	lines := 0
-	for decoder := xml.NewDecoder(&svg); ; {
-		token, err := decoder.Token()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if element, is := token.(xml.StartElement); is && element.Name.Local == "polyline" {
-			lines++
-		}
-	}
-	if lines != 2*4*2 {
-		t.Errorf("%d lines, want one for each direction, chunk and number of lanes", lines)
 	}
 }

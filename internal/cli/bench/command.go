@@ -3,11 +3,8 @@ package bench
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
-	"path"
 	"slices"
 	"time"
 
@@ -21,21 +18,16 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/fileio"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/ping"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/quantity"
-	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
-	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 // Command returns the command bench.
@@ -55,12 +47,11 @@ mean nothing for a card.
 Without PEER, run it on both sides, as a copy; nobody is authenticated. The
 host measures and prints, with its own flags; the DPU serves it. With PEER, a
 daemon (dma-copy serve) is the other side, within its limits, and the key must
-be allowed to copy. PEER is as for ping, with --file also :SHARE[/PATH].
+be allowed to copy. PEER is as for ping.
 `,
 		Examples: `host$ dma-copy bench -p b1:00.1
 dpu$  dma-copy bench -p 03:00.1 -r b1:00.1
-host$ dma-copy bench : --path dma --chunks 1MiB,2MiB --plot bench.svg
-host$ dma-copy bench -f image.bin :inbox/
+host$ dma-copy bench : --path dma --chunks 1MiB,2MiB
 `,
 		Complete: contact.CompletePeer,
 		Settings: &s,
@@ -78,7 +69,7 @@ host$ dma-copy bench -f image.bin :inbox/
 func runBench(ctx context.Context, streams root.Streams, s Settings, log zerolog.Logger) error {
 	ctx, cancel := root.LimitTime(ctx, s.Timeout)
 	defer cancel()
-	b := &benchRun{settings: s, streams: streams, log: log, at: contact.PlaceOf(s.Remote)}
+	b := &benchRun{settings: s, streams: streams, log: log}
 	if s.Daemon {
 		return output.InRequest(measurement, b.measureDaemon(ctx))
 	}
@@ -88,9 +79,8 @@ func runBench(ctx context.Context, streams root.Streams, s Settings, log zerolog
 // measureDaemon measures with a daemon.
 func (b *benchRun) measureDaemon(ctx context.Context) (err error) {
 	s := b.settings
-	daemon := share.Remote{Peer: s.Remote.Peer, Address: s.Remote.Address}
 	ctx, c, err := contact.Connect(ctx, b.streams, contact.Reach{
-		Contact: s.Contact, Reach: s.Reach, Daemon: daemon, Validate: s.ValidateFor,
+		Contact: s.Contact, Reach: s.Reach, Daemon: s.Remote, Validate: s.ValidateFor,
 		Waits: root.WaitOutput(b.streams, s.Output, s.Quiet, b.log),
 	}, b.log)
 	if err != nil {
@@ -121,22 +111,17 @@ func (b *benchRun) measureTogether(ctx context.Context) (err error) {
 // measurement is what errors of the connection call what bench does.
 const measurement = "measurement"
 
-// benchShare is the share of a bench on the DPU that has --file.
-const benchShare = "bench"
-
 // benchRun is one run of bench.
 type benchRun struct {
 	settings Settings
 	streams  root.Streams
 	log      zerolog.Logger
-	at       protocol.Place // of the copy of --file
 	report   *Report
 	limit    error // that a case has reached
 }
 
 // call measures, on the host, with a bench on the DPU.
 func (b *benchRun) call(ctx context.Context, on *device.Side, m service.Meeting) error {
-	b.at.Share = benchShare
 	client, err := service.Dial(ctx, m, service.ClientConfig{
 		Verify: secure.AnyKey, Anonymous: true, Software: root.SoftwareName(), Name: contact.MachineName(),
 		User:        contact.UserName(),
@@ -178,17 +163,6 @@ func (b *benchRun) serve(ctx context.Context, on *device.Side, m service.Meeting
 		Limits: service.Limits{IdleTimeout: b.settings.IdleTimeout}, Copy: b.options(on.Is),
 	}
 	c.Copy.Lanes = copying.MostLanes
-	if b.settings.Plot != "" {
-		c.Refusal = exit.Usagef("--plot is for the side that measures: give it to dma-copy bench on the host")
-	} else if b.settings.File != "" {
-		c.Shares, c.Refusal = temporaryShare(b.settings.File)
-	}
-	for _, temporary := range c.Shares {
-		defer func() { err = errors.Join(err, os.RemoveAll(temporary.Path)) }()
-	}
-	if c.Refusal != nil {
-		m.Wait = 500 * time.Millisecond // tells a host that waits already
-	}
 	server, err := service.NewServer(c)
 	if err == nil {
 		err = server.ServeOne(ctx, m)
@@ -196,7 +170,7 @@ func (b *benchRun) serve(ctx context.Context, on *device.Side, m service.Meeting
 	if err == nil && !end.done {
 		err = comch.ErrPeerLost
 	}
-	if err = cmp.Or(c.Refusal, err); err != nil {
+	if err != nil {
 		return err
 	}
 	if b.settings.Output == option.OutputJSON {
@@ -209,16 +183,6 @@ func (b *benchRun) serve(ctx context.Context, on *device.Side, m service.Meeting
 	return err
 }
 
-// temporaryShare makes a directory in another one, and returns a share of it, to which any peer may only write.
-func temporaryShare(in string) ([]share.Share, error) {
-	dir, err := os.MkdirTemp(in, ".dma-copy-bench-")
-	if err != nil {
-		return nil, exit.Errorf(exit.Target, "name a directory with -f that this user may write to",
-			"cannot create a directory in %s: %s", quote.Text(in), disk.Reason(err))
-	}
-	return []share.Share{{Name: benchShare, Path: dir, Access: share.Write}}, nil
-}
-
 // newReport returns a report without results.
 func (b *benchRun) newReport(on *device.Side, path output.Path) *Report {
 	return &Report{
@@ -229,37 +193,15 @@ func (b *benchRun) newReport(on *device.Side, path output.Path) *Report {
 
 // measure measures everything, and reports it.
 func (b *benchRun) measure(ctx context.Context, c *contact.Conn) error {
-	var plot *fileio.Replacement
-	if b.settings.Plot != "" {
-		var err error
-		if plot, err = fileio.Create(b.settings.Plot, true); err != nil {
-			return err
-		}
-		defer plot.Discard()
-	}
 	b.report = b.newReport(c.Side, c.Path)
 	b.report.Peer = c.Client.Peer().Software
 	if err := b.roundTrips(ctx, c); err != nil {
 		return err
 	}
-	if b.settings.File != "" {
-		if err := b.wholeCopy(ctx, c); err != nil {
-			return err
-		}
-	}
 	if err := b.copies(ctx, c); err != nil {
 		return err
 	}
 	b.report.Recommended = Recommend(b.report.Results)
-	if plot != nil {
-		err := WriteSVG(plot, b.report.Results)
-		if err == nil {
-			err = plot.Commit(ctx)
-		}
-		if err != nil {
-			return err
-		}
-	}
 	switch {
 	case b.settings.Output == option.OutputJSON:
 		return b.report.WriteJSON(b.streams.Stdout)
@@ -365,59 +307,4 @@ func (b *benchRun) options(of wire.Side) dmaxfer.Options {
 		Software:    root.SoftwareName(),
 		IdleTimeout: b.settings.IdleTimeout, Log: b.log,
 	}
-}
-
-// wholeCopy copies a file as push does, under a name that is new there, and removes the copy.
-func (b *benchRun) wholeCopy(ctx context.Context, c *contact.Conn) error {
-	o, at := b.options(c.Side.Is), b.at
-	o.File, o.Digest, o.Durability, o.NoResume = b.settings.File, digest.CRC32C, wire.DurabilityFull, true
-	if info, err := os.Stat(o.File); err == nil && !info.Mode().IsRegular() {
-		return exit.Usagef("--file %s is not a regular file: name one", quote.Text(o.File))
-	}
-	name := "dma-copy-bench-" + rand.Text()[:12]
-	at.Path = path.Join(at.Path, name)
-	err := b.remove(ctx, c, name) // nothing yet, but it shows whether the copy can be removed
-	if refused, is := errors.AsType[*protocol.Refusal](err); is && !b.settings.Daemon && !refused.Final {
-		return exit.Errorf(int(refused.Code), "give -f DIR to dma-copy bench on the DPU, too, or leave out -f",
-			"the DPU has no directory for the copy of --file")
-	}
-	if err != nil {
-		return err
-	}
-	s, err := c.Client.Push(ctx, service.CopyRequest{Options: o, Place: at, Daemon: b.settings.Remote})
-	if err = b.removeCopy(ctx, c, name, err); err != nil {
-		return err
-	}
-	stage := s.Shares.Busiest()
-	share := s.Shares[stage]
-	seconds := max(s.Elapsed, 1).Seconds()
-	b.report.File = &File{
-		Path: o.File, Bytes: s.Size, Seconds: seconds, Rate: float64(s.Size) / seconds,
-		Limit: output.StageKey(stage), Part: share, Most: output.MostTime(stage, share, c.Side.Is),
-	}
-	return nil
-}
-
-// removeCopy removes the copy after a push that ended with err, and returns that. It also does so after the end of ctx,
-// and names a copy that may remain.
-func (b *benchRun) removeCopy(ctx context.Context, c *contact.Conn, name string, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	failed := b.remove(ctx, c, name)
-	if failed != nil && b.settings.Daemon { // the bench on the DPU removes its directory
-		b.log.Warn().Err(failed).Str("share", b.at.Share).Str("path", path.Join(b.at.Path, name)).
-			Msg("the copy of --file may remain, remove it")
-	}
-	return cmp.Or(err, failed)
-}
-
-// remove removes what has that name in the directory of the copy, or nothing.
-func (b *benchRun) remove(ctx context.Context, c *contact.Conn, name string) error {
-	return c.Client.Remove(ctx, protocol.RemoveRequest{Place: b.at, Paths: []string{name}},
-		func(_ string, result protocol.Removal) error {
-			if result.Code != 0 {
-				return exit.Errorf(int(result.Code), "", "cannot remove the copy %s: %s", name, result.Text)
-			}
-			return nil
-		})
 }

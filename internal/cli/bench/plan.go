@@ -1,5 +1,5 @@
-// Package bench says what dma-copy bench measures, which settings follow from that, and writes both as text, JSON and
-// SVG. It knows no device: the caller makes each measurement.
+// Package bench says what dma-copy bench measures, which settings follow from that, and writes both as text and
+// JSON.
 package bench
 
 import (

@@ -23,7 +23,6 @@ type Report struct {
 	Control     *RoundTrips  `json:"control,omitempty"`
 	Results     []Result     `json:"results"`
 	Skipped     []Skipped    `json:"skipped"`
-	File        *File        `json:"file,omitempty"`
 	Recommended *Recommended `json:"recommended,omitempty"`
 }
 
@@ -33,17 +32,6 @@ type RoundTrips struct {
 	Min    float64 `json:"min_seconds"`
 	Median float64 `json:"median_seconds"`
 	P99    float64 `json:"p99_seconds"`
-}
-
-// File is a whole copy, with everything that the copy of a file has.
-type File struct {
-	Path    string  `json:"path"`
-	Bytes   int64   `json:"bytes"`
-	Seconds float64 `json:"seconds"`
-	Rate    float64 `json:"bytes_per_second"`
-	Limit   string  `json:"limit"`       // the stage with most of the time of this side's lanes
-	Part    float64 `json:"limit_share"` // of that time
-	Most    string  `json:"-"`           // both for people
 }
 
 // WriteJSON writes the report as one object.
@@ -117,10 +105,6 @@ func (r *Report) WriteText(w io.Writer) error {
 	if c := r.Control; c != nil {
 		fmt.Fprintf(&text, "control channel: %s, min %.1f us, median %.1f us, p99 %.1f us\n",
 			quantity.Count(c.Count, "round trip"), c.Min*1e6, c.Median*1e6, c.P99*1e6)
-	}
-	if f := r.File; f != nil {
-		fmt.Fprintf(&text, "copy of %s: %s in %.2f s, %s GB/s, most of this side's time: %s\n",
-			quote.Printable(f.Path), quantity.Bytes(uint64(f.Bytes)), f.Seconds, gigabytes(f.Rate), f.Most)
 	}
 	if m := r.Recommended; m != nil {
 		for _, from := range slices.Sorted(maps.Keys(m.Rates)) {

@@ -19,7 +19,7 @@ import (
 type Settings struct {
 	contact.Contact
 	Daemon bool         // the peer is a daemon, otherwise another bench
-	Remote share.Remote // the daemon, with the directory of the copy of File in a share if there is one
+	Remote share.Remote // the daemon, without a share
 	option.Logging
 	device.Reach
 	Chunks []int64 // bytes
@@ -27,8 +27,6 @@ type Settings struct {
 	Lanes  []int
 	Each   time.Duration // of a measurement
 	Path   device.Path
-	File   string // to be copied, too, on the DPU the directory for the copy; empty: none
-	Plot   string // file; empty: none
 	Output option.OutputForm
 	Quiet  bool // print no text
 }
@@ -55,12 +53,6 @@ func (s *Settings) Table() []option.Option {
 		device.PathOption(option.AddedFlags, &s.Path,
 			"Measure this path only; auto is dma and fast over a device, and tls to another machine",
 			device.EveryPath()),
-		{Group: option.AddedFlags, Everyday: true, Name: "file", Short: "f", Value: "FILE", Offers: option.FileValues,
-			FlagOnly: true, JSON: option.JSONNone, Assign: option.Into(&s.File, option.ParsePath),
-			Help: "Also copy FILE as push would; needs a directory on the other side: -f DIR of its bench, or that " +
-				"in PEER, such as :inbox/"},
-		option.Everyday(option.File(option.AddedFlags, "plot", "FILE", &s.Plot,
-			"Write a drawing of the results, as SVG")),
 		option.Output(&s.Output, "Results as text, or as one JSON object, on stdout"),
 		option.Quiet(&s.Quiet, "Print errors only, unless -o json is given"),
 		s.Network.TrafficClassOption(),
@@ -75,16 +67,11 @@ func (s *Settings) SetPeer(args []string) error {
 	case len(args) > 1:
 		return exit.Usagef("unexpected argument %s: dma-copy bench takes one PEER or none", quote.Text(args[1]))
 	}
-	s.Daemon = true
-	var err error
-	if s.File == "" {
-		s.Remote, err = contact.ParsePeer(args[0])
-	} else if s.Remote, _, err = share.ParseRemote(args[0]); err == nil && s.Remote.Share == "" {
-		err = exit.Usagef("--file needs the directory of a share for the copy: give PEER as :SHARE or :SHARE/PATH")
-	}
+	peer, err := contact.ParsePeer(args[0])
 	if err != nil {
 		return err
 	}
+	s.Daemon, s.Remote = true, peer
 	return device.ValidateSide(s.Role, s.Representor)
 }
 

@@ -400,7 +400,7 @@ func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 		}
 	}
 	if busy := s.Shares.Busiest(); s.Shares[busy] > 0 {
-		line.Bottleneck = StageKey(busy)
+		line.Bottleneck = stageKey(busy)
 	}
 	return line
 }
@@ -458,13 +458,13 @@ func stagesOf(shares pump.Shares) map[string]float64 {
 	}
 	stages := map[string]float64{}
 	for stage, share := range shares {
-		stages[StageKey(pump.Stage(stage))] = share
+		stages[stageKey(pump.Stage(stage))] = share
 	}
 	return stages
 }
 
-// StageKey returns the stage's name in the events.
-func StageKey(stage pump.Stage) string { return strings.ReplaceAll(stage.String(), " ", "_") }
+// stageKey returns the stage's name in the events.
+func stageKey(stage pump.Stage) string { return strings.ReplaceAll(stage.String(), " ", "_") }
 
 // WriteJSON prints a value; what names it in an error.
 func WriteJSON(w io.Writer, what string, value any) error {

@@ -76,7 +76,7 @@ func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 	}
 	fmt.Fprintf(w, "path  %s%s\n", pathTitle(s, path), shapeOf(s, path))
 	if stage := s.Shares.Busiest(); s.Shares[stage] > 0 && s.Size > 0 {
-		fmt.Fprintf(w, "time  most: %s\n", MostTime(stage, s.Shares[stage], path.Side))
+		fmt.Fprintf(w, "time  most: %s\n", mostTime(stage, s.Shares[stage], path.Side))
 	}
 	if path.Peer != nil {
 		fmt.Fprintf(w, "peer  %s%s\n", path.peerTitle(), path.Peer.claim())
@@ -328,8 +328,8 @@ func shapeOf(s job.Summary, path Path) string {
 	return "  " + strings.Join(parts, "  ")
 }
 
-// MostTime names the stage that limits the copy.
-func MostTime(stage pump.Stage, share float64, side wire.Side) string {
+// mostTime names the stage that limits the copy.
+func mostTime(stage pump.Stage, share float64, side wire.Side) string {
 	if stage == pump.Peer {
 		return fmt.Sprintf("waiting for the %s %.0f%%", side.Other(), 100*share)
 	}
