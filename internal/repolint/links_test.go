@@ -36,7 +36,7 @@ func TestLinksOfThePages(t *testing.T) {
 // allPages returns the Markdown pages about the program, the software device and the lab.
 func allPages(t *testing.T) []string {
 	t.Helper()
-	pages := slices.Concat(glob(t, "*.md"), glob(t, "lab/*.md"), glob(t, "softdoca/*.md"),
+	pages := slices.Concat(glob(t, "*.md"), glob(t, "internal/*/*.md"), glob(t, "lab/*.md"), glob(t, "softdoca/*.md"),
 		glob(t, "softdoca/docs/*.md"))
 	err := filepath.WalkDir(filepath.Join(repositoryRoot, "docs"), func(path string, _ fs.DirEntry, err error) error {
 		if filepath.Ext(path) == ".md" {

@@ -13,8 +13,8 @@ import (
 )
 
 // These tests try every message and every call in every situation of a native session: in both roles, on both sides,
-// with a file and with a directory. The expected results are in testdata/states.txt, which protocol/native.md
-// explains. Rows in which host and DPU differ end with the side.
+// with a file and with a directory. The expected results are in testdata/states.txt, which README.md of package
+// negotiate explains. Rows in which host and DPU differ end with the side.
 
 // gridChunk is the whole file of the grid: one chunk, so that one record more or less makes a difference.
 const gridChunk = wire.MinChunk

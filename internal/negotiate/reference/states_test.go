@@ -13,7 +13,7 @@ import (
 )
 
 // These tests try every input in every state of a session, in both roles, with and without the file. The expected
-// results are in testdata/states.txt, which docs/internals/protocol/reference.md explains.
+// results are in testdata/states.txt, which README.md of package negotiate explains.
 
 const (
 	agreedSize = 100
