@@ -13,9 +13,6 @@ import (
 type connections struct {
 	open     map[cabi.Connection]*Connection
 	rejected []cabi.Connection // no longer open, still to be disconnected by DOCA
-
-	refusedEnds int // AGAIN of disconnections that Close asked for
-	strayEnds   int // disconnection events of connections that this side had ended
 }
 
 func (e *endpoint) connected(event *cabi.Event) error {
@@ -33,7 +30,6 @@ func (e *endpoint) disconnected(handle cabi.Connection, cause error) {
 	e.connections.rejected = slices.DeleteFunc(e.connections.rejected, isHandle)
 	c := e.connections.open[handle]
 	if c == nil {
-		e.connections.strayEnds++
 		return
 	}
 	delete(e.connections.open, handle)
@@ -71,8 +67,6 @@ func (e *endpoint) tryDisconnect(c *Connection) error {
 	err := e.abi.ChannelDisconnect(e.channel, c.handle)
 	if err == nil {
 		e.disconnected(c.handle, ErrClosed)
-	} else if isAgain(err) {
-		e.connections.refusedEnds++
 	}
 	return err
 }

@@ -27,21 +27,6 @@ func (e *endpoint) tryArming() error {
 	})
 }
 
-// Departures returns how often the driver has returned AGAIN when this side ended a connection, and how many
-// disconnection events it has raised for connections that this side had ended.
-func (s *Server) Departures() (again, events int) {
-	_ = s.endpoint.call(func() error {
-		again, events = s.endpoint.connections.refusedEnds, s.endpoint.connections.strayEnds
-		return nil
-	})
-	return again, events
-}
-
-// SendUnchecked is Send for a message of any length, also of one that is too long.
-func (c *Connection) SendUnchecked(ctx context.Context, message []byte) error {
-	return c.send(ctx, message)
-}
-
 // SubmitNotified submits one copy to an armed engine and waits for the notification, without a poll. It reports whether
 // there was one before ctx ended; Reap has the completion.
 func (e *Engine) SubmitNotified(ctx context.Context, c Copy) (notified bool, err error) {

@@ -77,15 +77,6 @@ func serverName(t *trial) string {
 	return "a second server of the same name is refused"
 }
 
-func teardownOrder(t *trial) string {
-	rep := t.representor()
-	t.server(rep, probeName)
-	if err := rep.Close(); !errors.Is(err, doca.CodeInUse) {
-		t.differs("the representor of a server closes: %v", err)
-	}
-	return "the representor of a server does not close before it"
-}
-
 func noServer(t *trial) string {
 	ctx, cancel := context.WithTimeout(t.ctx, noticeTime)
 	defer cancel()

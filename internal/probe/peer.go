@@ -219,20 +219,6 @@ func exportEnds(t *trial) string {
 	return t.refuses(doca.Copy{Source: source, Target: target, Length: smallSize}, target.Bytes())
 }
 
-// hostEngine has the host's engine read memory of the DPU.
-func hostEngine(t *trial) string {
-	region := t.region(smallSize, doca.RemoteRead)
-	fill(region.Bytes(), 1)
-	description := t.export(region)
-	if len(description) > ping.MaxQuestion-100 {
-		t.need(fmt.Errorf("a descriptor in %d characters is too long for a question", len(description)))
-	}
-	if t.ask("fetch %s", description) != sum(region.Bytes()) {
-		t.differs("the host reads other bytes")
-	}
-	return "the host reads the DPU's memory"
-}
-
 // link is a connection for one probe.
 func (t *trial) link() (*doca.Server, *doca.Connection) {
 	server := t.server(t.representor(), probeName)
@@ -292,44 +278,12 @@ func takeMessages(ctx context.Context, conn *doca.Connection, count int) error {
 	return nil
 }
 
-func messageTooLarge(t *trial) string {
-	_, conn := t.link()
-	err := conn.SendUnchecked(t.ctx, make([]byte, conn.MaxMessage()+1))
-	if !errors.Is(err, doca.CodeInvalidValue) {
-		t.differs("it is accepted, and then ends with: %v", err)
-	}
-	return "it is refused"
-}
-
 func severalClients(t *trial) string {
 	server, _ := t.link()
 	second := t.dialed(server, "dial")
 	t.check(second.Send(t.ctx, []byte("second")))
 	t.ask("echo")
 	return "two at once"
-}
-
-func disconnectAtOnce(t *trial) string {
-	if again, _ := t.disconnect(); again > 0 {
-		t.differs("the server's disconnection is refused with AGAIN first")
-	}
-	return "the server's disconnection is accepted"
-}
-
-func disconnectSilently(t *trial) string {
-	if _, events := t.disconnect(); events > 0 {
-		t.differs("the server's own disconnection raises an event on its side")
-	}
-	return "no event on the side that disconnects"
-}
-
-// disconnect has the server end a connection, which the host notices. The next connection comes behind its events.
-func (t *trial) disconnect() (again, events int) {
-	server, conn := t.link()
-	t.check(conn.Close())
-	t.ask("wait")
-	t.dialed(server, "dial")
-	return server.Departures()
 }
 
 // notices waits for the end of a connection.

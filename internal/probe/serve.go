@@ -43,9 +43,6 @@ func (s *service) serve(word, argument string) string {
 	if len(s.used) > maxUsed && word != "end" {
 		s.need(errors.New("too much is open"))
 	}
-	if word == "fetch" {
-		return s.fetch(argument)
-	}
 	number, err := strconv.ParseUint("0"+argument, 10, 20)
 	s.need(err)
 	switch word {
@@ -118,11 +115,4 @@ func (s *service) share(access doca.Access) string {
 	s.memory = s.region(smallSize, access)
 	fill(s.memory.Bytes(), hostsSeed)
 	return s.export(s.memory)
-}
-
-// fetch has this side's engine read memory of the DPU.
-func (s *service) fetch(description string) string {
-	source, target := s.imported(description), s.region(smallSize, doca.LocalWrite)
-	s.copies(s.engine(1), doca.Copy{Source: source, Target: target, Length: smallSize})
-	return sum(target.Bytes())
 }
