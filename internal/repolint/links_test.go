@@ -33,6 +33,20 @@ func TestLinksOfThePages(t *testing.T) {
 	}
 }
 
+// TestFilesOfTheSeedsPage checks that the files exist that docs/SEEDS.md names.
+func TestFilesOfTheSeedsPage(t *testing.T) {
+	file := regexp.MustCompile("`([A-Za-z]+(?:/[A-Za-z0-9_.-]+)+)`")
+	named := file.FindAllStringSubmatch(readFile(t, filepath.Join(repositoryRoot, "docs", "SEEDS.md")), -1)
+	if len(named) < 50 {
+		t.Fatalf("found the files %q only", named)
+	}
+	for _, match := range named {
+		if _, err := os.Stat(filepath.Join(repositoryRoot, match[1])); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // allPages returns the Markdown pages about the program, the software device and the lab.
 func allPages(t *testing.T) []string {
 	t.Helper()

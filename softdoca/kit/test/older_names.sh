@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SDK.md's table of older names: what it says to call is in the kit's headers, what it replaces is not.
+# older-names.md's table of older names: what it says to call is in the kit's headers, what it replaces is not.
 #
 #   older_names.sh KIT PAGE
 set -euo pipefail
@@ -10,8 +10,7 @@ failed=0
 
 # $1: column. Prints the names in it, one a line.
 column() {
-	awk -F '|' -v column="$1" '/^## / { inside = $0 == "## Names of older guides" }
-		inside && /^\| `/ { print $column }' "$page" |
+	awk -F '|' -v column="$1" '/^\| `/ { print $column }' "$page" |
 		grep -o -E '\b(doca|DOCA)_[A-Za-z0-9_]+' | sort -u
 }
 

@@ -15,7 +15,7 @@ kit=$out/moved
 # "include" is relative because headers.sh wants it so.
 (cd "$kit" && CFLAGS='-Wall -Wextra -Werror' "$here/../../test/headers.sh" include)
 "$here/exports.sh" "$kit"
-"$here/older_names.sh" "$kit" "$here/../../docs/SDK.md"
+"$here/older_names.sh" "$kit" "$here/../../docs/older-names.md"
 
 make -s -C "$here/.." SDKDIR="$out/sanitized" OUT="$out/sanitized-objects" \
 	CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'
