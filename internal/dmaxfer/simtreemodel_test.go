@@ -249,7 +249,8 @@ func (m *treeModel) cannotCompare(e *modelEntry) bool {
 // decideLink decides about a hard link to an earlier file.
 func (m *treeModel) decideLink(e, first *modelEntry, was treeEntry) {
 	e.want, e.keeps = first.want, first.keeps
-	same := was.isFile() && was.inode == m.target[first.path].inode && first.action == job.Unchanged
+	firstWas, _ := m.found(first)
+	same := was.isFile() && was.inode == firstWas.inode && first.action == job.Unchanged
 	if e.action = m.copies(!same); first.action == job.Failed || first.action == job.Existing {
 		e.fail()
 	}
@@ -290,7 +291,7 @@ func (m *treeModel) differs() bool {
 	}
 	failed := map[string]bool{}
 	for _, e := range m.entries {
-		failed[e.path] = m.cannotCompare(e) || e.path != "" && failed[parent(e.path)]
+		failed[e.path] = m.cannotCompare(e) || e.path != "" && failed[parent(e.path)] || e.first != "" && failed[e.first]
 		if !e.unsent && e.action != job.Unchanged && !failed[e.path] {
 			return true
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // newComparison returns a meeting of two sides that have the same directory with a symlink, whose time differs.
@@ -26,6 +27,53 @@ func TestComparisonOfASymlink(t *testing.T) {
 		m := newComparison(t)
 		m.receiver.config.Links = links
 		m.mustSucceed()
+	}
+}
+
+// newComparedLinks returns a meeting of two sides that have the same files under several names. On the receiver the first
+// name is below a symlink, which it would follow.
+func newComparedLinks(t *testing.T) *meeting {
+	t.Helper()
+	from, to := disktest.NewMemory("/", "/src", "/src/a", "/src/b"), disktest.NewMemory("/", "/dst", "/dst/t", "/dst/t/b")
+	from.Put("/src/a/f", "content")
+	from.Link("/src/a/f", "/src/b/f")
+	from.Link("/src/a/f", "/src/c")
+	to.Put("/dst/t/b/f", "content")
+	to.Link("/dst/t/b/f", "/dst/t/c")
+	to.Symlink("b", "/dst/t/a", 1000)
+	m := newLinkMeeting(t, from, to)
+	m.receiver.config.Links = tree.LinksFollow
+	return m
+}
+
+// Names that lead to one file on both sides are the same, whether a symlink is followed to it or not.
+func TestComparisonOfHardLinks(t *testing.T) {
+	m := newComparedLinks(t)
+	m.mustSucceed()
+	if s := m.receiver.summary.Tree; s.Unchanged != 6 {
+		t.Errorf("%+v", s)
+	}
+	m = newComparedLinks(t)
+	m.to.Put("/dst/t/c", "content")
+	m.run()
+	if !errors.Is(m.receiver.err, wire.ErrBothHaveFile) {
+		t.Errorf("with two files: %v", m.receiver.err)
+	}
+}
+
+// A name of a file that could not be compared is not taken for the same.
+func TestComparisonOfAHardLinkToAFileThatFails(t *testing.T) {
+	m := newComparedLinks(t)
+	m.onReceiver(func(_ int, op, name string) *disktest.Fault {
+		if op == "open" && name == "f" {
+			return &disktest.Fault{Err: unix.EIO}
+		}
+		return nil
+	})
+	setAttributes(t, m.to, "/dst/t/b/f", 0o600, 3000) // so that the content is compared
+	m.run()
+	if s := m.receiver.summary.Tree; !errors.Is(m.receiver.err, job.ErrSomeFailed) || s.Failed != 3 || s.Unchanged != 3 {
+		t.Errorf("%v, %+v", m.receiver.err, s)
 	}
 }
 

@@ -19,8 +19,9 @@ import (
 
 // ownTree lists what the receiver of a comparison has, in the order of the sender's entries.
 type ownTree struct {
-	walk *tree.Walk
-	next *tree.Entry // nil at the end
+	walk  *tree.Walk
+	next  *tree.Entry              // nil at the end
+	files map[string]disk.Identity // of the files so far that have several names, by path
 }
 
 // openOwn opens the tree that this side would send. Symlinks that it would follow are compared as what they point to.
@@ -32,7 +33,14 @@ func openOwn(c *role.Config) (*ownTree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ownTree{walk: walk}, nil
+	return &ownTree{walk: walk, files: make(map[string]disk.Identity)}, nil
+}
+
+// add notes a file to which a hard link may follow. The path of a followed symlink cannot be looked up later.
+func (o *ownTree) add(path string, info disk.Info) {
+	if info.Links > 1 {
+		o.files[path] = info.Identity
+	}
 }
 
 // advance finds the next entry.
@@ -113,21 +121,16 @@ func (p *planner) differs(path string) error {
 		"both sides have the directory %s, and they differ at %s", c.File.Path, path)
 }
 
-// compareLink compares a hard link: here, too, both names are those of one file.
+// compareLink compares a hard link: here, too, both names belong to one file, which is compared under its first name.
 func (p *planner) compareLink(e *entry) error {
 	info, found, err := p.stat(e)
 	if err != nil {
 		return p.results.fail(e, err)
 	}
-	first, err := p.statPath(e.link)
-	switch {
-	case !found, errors.Is(err, fs.ErrNotExist), err == nil && !first.SameFile(info.Identity):
+	if (!found || !info.SameFile(p.own.files[e.link])) && !p.results.links.hasFailed(e.link) {
 		return p.differs(e.path)
-	case err != nil:
-		return p.results.fail(e, disk.CannotStat(e.link, err))
 	}
-	p.results.have(e)
-	return nil
+	return p.results.makeLink(e)
 }
 
 // statPath returns the Info of a path below the root, following no symlink.

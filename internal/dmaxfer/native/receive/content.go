@@ -22,6 +22,9 @@ func (p *planner) planFile(ctx context.Context, e *entry) error {
 	if err != nil {
 		return p.results.fail(e, err)
 	}
+	if p.own != nil && found {
+		p.own.add(e.path, info)
+	}
 	return p.planContent(ctx, e, info, found)
 }
 

@@ -120,15 +120,15 @@ func (p *planner) isNameOf(path string, file disk.Info) bool {
 	return err == nil && found.SameFile(file.Identity)
 }
 
-// makeLink makes a hard link, or would in a dry run, at once or when the file that it is another name of is decided. It
-// fails with that file, in whose place the target may have another one.
+// makeLink makes a hard link, at once or when the file that it is another name of is decided. In a dry run it would; in
+// a comparison the link is there. It fails with that file, in whose place the target may have another one.
 func (r *results) makeLink(l *entry) error {
 	waits, failed := r.links.awaitFile(l)
 	switch {
 	case waits:
 		return nil
 	case failed:
-		return r.linked(l, job.Failed, errFileFailed(l))
+		return r.linked(l, job.Failed, r.errFileFailed(l))
 	}
 	action, err := r.hardLink(l)
 	return r.linked(l, action, err)
@@ -139,6 +139,8 @@ func (r *results) makeLink(l *entry) error {
 func (r *results) hardLink(l *entry) (job.Action, error) {
 	in := l.directory.of
 	switch {
+	case r.t.Params.Plan.Compare:
+		return job.Unchanged, nil
 	case r.t.Params.Plan.DryRun && l.change == native.ChangeNone && !r.links.wouldMake(l.link):
 		return job.Unchanged, nil
 	case r.t.Params.Plan.DryRun:
@@ -173,7 +175,11 @@ func (r *results) linked(l *entry, action job.Action, err error) error {
 	return nil
 }
 
-func errFileFailed(l *entry) error {
+func (r *results) errFileFailed(l *entry) error {
+	if r.t.Params.Plan.Compare {
+		return disk.NewError(disk.ErrTarget, nil, "compare that file first, or leave links out of --preserve",
+			"cannot compare %s: it is another name of %s, which was not compared", l.path, l.link)
+	}
 	return disk.NewError(disk.ErrTarget, nil, "copy that file first, or leave links out of --preserve",
 		"cannot create %s: it is another name of %s, which was not copied", l.path, l.link)
 }

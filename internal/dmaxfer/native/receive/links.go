@@ -76,6 +76,13 @@ func (k *links) awaitFile(l *entry) (waits, failed bool) {
 	return false, k.failed.Has(l.link)
 }
 
+// hasFailed reports whether hard links cannot be made to a file.
+func (k *links) hasFailed(path string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.failed.Has(path)
+}
+
 // wouldMake reports whether a dry run has found that the file at a path is needed.
 func (k *links) wouldMake(path string) bool {
 	k.mu.Lock()

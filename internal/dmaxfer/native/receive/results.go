@@ -124,7 +124,7 @@ func (r *results) decided(e *entry, action job.Action, err error) {
 		})
 	}
 	for _, l := range e.waiting {
-		done, linkErr := job.Failed, errFileFailed(l)
+		done, linkErr := job.Failed, r.errFileFailed(l)
 		if err == nil && action != job.Existing {
 			done, linkErr = r.hardLink(l)
 		}
