@@ -97,6 +97,11 @@ func (f slowFile) Allocate(offset, length int64) error {
 	return f.File.Allocate(offset, length)
 }
 
+func (f slowFile) CopyFrom(from disk.File, offset, length int64) (int64, error) {
+	f.pause()
+	return f.File.CopyFrom(from, offset, length)
+}
+
 func (f slowFile) Sync() error {
 	f.pause()
 	return f.File.Sync()

@@ -12,12 +12,12 @@ import (
 // Allocate gives the file its size, plus one byte until Prepare. Unless the target is sparse or filled it also reserves
 // all blocks, so that a full disk is found before the first byte is copied. That is left to the writes where the file
 // system cannot do it or may need less, unless the file is mapped: a mapping of it must not fail. Allocate refuses a
-// size that is larger than the free space before it reserves anything, because the size may be wrong. progress, which
-// may be nil, is called with the number of bytes done. If ctx ends, Allocate returns its cause; other errors are an
-// ErrTarget.
+// size that is larger than the free space before it reserves anything, because the size may be wrong. At last it copies
+// the content of the basis. progress, which may be nil, is called with the number of bytes done. If ctx ends, Allocate
+// returns its cause; other errors are an ErrTarget.
 func (p *Partial) Allocate(ctx context.Context, progress func(done int64)) error {
 	size := p.want.Size
-	if p.want.Fill {
+	if p.want.Fill && p.basis == nil {
 		p.writers.beginFilling(p.file, size)
 	}
 	if !p.want.Sparse {
@@ -25,15 +25,21 @@ func (p *Partial) Allocate(ctx context.Context, progress func(done int64)) error
 			return err
 		}
 	}
-	if err := p.setLength(); err != nil || !p.reserves() {
+	if err := p.setLength(); err != nil {
 		return err
 	}
-	return InSteps(ctx, size, allocationStep, progress, func(offset, length int64) error {
-		if err := p.allocateRange(offset, length); err != nil {
-			return p.cannotAllocate(err)
+	if p.reserves() {
+		err := InSteps(ctx, size, allocationStep, progress, func(offset, length int64) error {
+			if err := p.allocateRange(offset, length); err != nil {
+				return p.cannotAllocate(err)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return p.copyBasis(ctx, progress)
 }
 
 // reserves reports whether blocks are to be reserved.

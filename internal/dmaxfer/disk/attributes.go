@@ -65,6 +65,26 @@ func setAttributes(of attributed, path func() string, keep Preserve, meta Metada
 	return nil
 }
 
+// SetAttributes gives a file that has the content of the source already the attributes of meta that are preserved, except
+// for extended ones. seen is the file when its content was compared: SetAttributes fails if that may have changed since.
+// path is for messages. After an error some attributes may be set.
+func SetAttributes(in Dir, name, path string, seen Info, keep Preserve, meta Metadata) error {
+	file, err := in.Open(name, true)
+	if err != nil {
+		return callFailed("opening", path, err)
+	}
+	defer file.Close()
+	info, err := file.Info()
+	switch {
+	case err != nil:
+		return callFailed("examining", path, err)
+	case info.Identity != seen.Identity:
+		return NewError(ErrChanged, nil, "copy again", "another process changed %s", path)
+	}
+	meta.Xattrs = nil
+	return setAttributes(file, func() string { return path }, keep, meta, &meta.Mode)
+}
+
 func setXattrs(of attributed, path func() string, attributes iter.Seq[Xattr]) error {
 	for attribute := range attributes {
 		err := errNotUserXattr

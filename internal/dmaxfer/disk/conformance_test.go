@@ -355,12 +355,19 @@ func TestSymlinksAreReadAndNotOpened(t *testing.T) {
 // TestContent compares random operations with those on a slice of bytes. Holes and data must cover the file, and holes
 // must be zeros.
 func TestContent(t *testing.T) {
-	conform(t, func(t *testing.T, _ testDir, _ disk.Dir, file disk.File) {
+	conform(t, func(t *testing.T, _ testDir, dir disk.Dir, file disk.File) {
 		seed := rand.Uint64()
 		random := rand.New(rand.NewPCG(seed, 0))
-		model := []byte{}
+		model, other := []byte{}, text(7, 30_000)
+		from, err := dir.Create("other")
+		must(t, err)
+		defer from.Close()
+		mustWrite(t, from, other, 0)
 		for range 300 {
 			model = mutate(t, random, file, model)
+			if random.IntN(4) == 0 {
+				model = mustCopy(t, random, file, model, from, other)
+			}
 			got := make([]byte, len(model)+1)
 			n, err := file.ReadAt(got, 0)
 			if !errors.Is(err, io.EOF) || !bytes.Equal(got[:n], model) {
@@ -397,6 +404,20 @@ func mutate(t *testing.T, random *rand.Rand, file disk.File, model []byte) []byt
 			grow(offset + length)
 		}
 	}
+	return model
+}
+
+// mustCopy copies a range of another file, which may end beyond that.
+func mustCopy(t *testing.T, random *rand.Rand, file disk.File, model []byte, from disk.File, other string) []byte {
+	t.Helper()
+	offset, length := random.IntN(len(other)), 1+random.IntN(20_000)
+	end := min(offset+length, len(other))
+	n, err := file.CopyFrom(from, int64(offset), int64(length))
+	if err != nil || n != int64(end-offset) {
+		t.Fatalf("%d bytes at %d: copied %d: %v", length, offset, n, err)
+	}
+	model = append(model, make([]byte, max(end-len(model), 0))...)
+	copy(model[offset:], other[offset:end])
 	return model
 }
 

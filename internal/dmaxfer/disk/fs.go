@@ -189,6 +189,10 @@ type File interface {
 	// with errors.ErrUnsupported, if there is none.
 	Filler(size int64) (Filler, error)
 
+	// CopyFrom copies a range of another file to the same offset, and returns how many bytes it has copied: fewer if
+	// that file ends before. Where the file system can, both share the blocks.
+	CopyFrom(from File, offset, length int64) (int64, error)
+
 	// PunchHole replaces a range by zeros without blocks and keeps the file's size. It fails with
 	// errors.ErrUnsupported where the file system has no holes.
 	PunchHole(offset, length int64) error

@@ -13,6 +13,9 @@ const (
 	allocationStep = 256 << 20
 	flushStep      = 32 << 20
 
+	// basisStep is the number of bytes that are copied of the file that is replaced between two reports of progress.
+	basisStep = 32 << 20
+
 	// writeBehindStep is the number of bytes that the write-behind flushes at once: few, so that a slow disk reports
 	// progress, too. At most writeBehindSteps of them are queued, so that a fast peer does not fill this machine's
 	// memory with dirty pages.

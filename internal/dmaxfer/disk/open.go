@@ -63,8 +63,12 @@ func (p *Partial) open(found *Info) error {
 	default:
 		err = p.resumeOrEmpty()
 	}
-	if err == nil && p.journal == nil {
+	switch {
+	case err != nil:
+	case p.journal == nil:
 		err = p.useUnnamedFile()
+	default:
+		p.openBasis(found)
 	}
 	if err != nil && fresh && !errors.Is(err, ErrBusy) {
 		p.Discard()

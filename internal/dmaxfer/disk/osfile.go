@@ -216,6 +216,45 @@ func (f *osFile) Truncate(size int64) error {
 
 func (f *osFile) Allocate(offset, length int64) error { return f.fallocate(0, offset, length) }
 
+// CopyFrom uses copy_file_range(2), and reads and writes where that cannot be used.
+func (f *osFile) CopyFrom(from File, offset, length int64) (done int64, err error) {
+	if source, is := from.(*osFile); is && source.begin() {
+		defer source.end()
+		for done < length {
+			n := 0
+			err := f.call("copy_file_range", func(fd int) (err error) {
+				in, out := offset+done, offset+done
+				n, err = unix.CopyFileRange(source.fd, &in, fd, &out, int(length-done), 0)
+				return err
+			})
+			if err != nil || n == 0 {
+				break // some file systems say neither why nor that they cannot
+			}
+			done += int64(n)
+		}
+	}
+	buffer := make([]byte, min(length-done, writeStep))
+	for done < length {
+		n, err := from.ReadAt(buffer[:min(length-done, writeStep)], offset+done)
+		if n == 0 {
+			return done, unlessEOF(err)
+		}
+		if _, err := f.WriteAt(buffer[:n], offset+done); err != nil {
+			return done, err
+		}
+		done += int64(n)
+	}
+	return done, nil
+}
+
+// unlessEOF returns nil for the end of a file.
+func unlessEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
 // compressedFlag is FS_COMPR_FL of FS_IOC_GETFLAGS.
 const compressedFlag = 0x4
 

@@ -38,7 +38,8 @@ type Partial struct {
 	journal     *journal  // nil: this transfer cannot be resumed
 	renamed     string    // why the names are not the usual ones
 
-	resumed     int64  // bytes of an earlier transfer that can be verified
+	basis       File   // that is replaced, until Allocate has copied its content; nil: none is used
+	resumed     int64  // bytes of an earlier transfer, or of the basis, that can be verified
 	discarded   string // a sentence that says why an earlier transfer's file is not used
 	because     wire.Discarded
 	length      int64        // of the file between Allocate and Prepare; 0: as written
@@ -58,14 +59,20 @@ type Partial struct {
 // Path returns the target's path, with followed symlinks replaced by their targets.
 func (p *Partial) Path() string { return p.path }
 
-// Resumable returns how many bytes of an earlier transfer are in the file. They must be verified again.
+// Resumable returns, after Allocate, how many bytes of an earlier transfer are in the file, and of the file that is
+// replaced. They must be verified.
 func (p *Partial) Resumable() int64 { return p.resumed }
 
 // Discarded returns a sentence about an earlier transfer's file that is not used, and why; empty if there is none.
 func (p *Partial) Discarded() string { return p.discarded }
 
-// DiscardedBecause returns the reason that the sentence of Discarded gives; 0 if there is none.
-func (p *Partial) DiscardedBecause() wire.Discarded { return p.because }
+// DiscardedBecause returns the reason that the sentence of Discarded gives; 0 if there is none, or Resumable is not 0.
+func (p *Partial) DiscardedBecause() wire.Discarded {
+	if p.resumed > 0 {
+		return 0
+	}
+	return p.because
+}
 
 // Renamed returns a sentence that says why the partial file does not have the usual name; empty if it has.
 func (p *Partial) Renamed() string { return p.renamed }
@@ -389,6 +396,7 @@ func (p *Partial) ownsJournal() (bool, error) {
 func (p *Partial) close() {
 	p.closed = true
 	p.writers.end()
+	p.closeBasis()
 	if p.journal != nil {
 		_ = p.journal.file.Close() // its content need not be durable
 	}

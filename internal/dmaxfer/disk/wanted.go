@@ -11,6 +11,7 @@ type Wanted struct {
 	Overwrite bool // an existing file may be replaced
 	Backup    bool // and is kept as NAME~, or if that exists as NAME~2~ and so on
 	Resume    bool // a partial file may be resumed, and may be kept for a later transfer
+	Basis     bool // begin with the content of the file that is replaced; only if the transfer can be resumed
 	Sparse    bool // holes stay holes, so nothing is preallocated
 
 	// Mapped says that the file is written through a mapping, for which all its blocks must be reserved.

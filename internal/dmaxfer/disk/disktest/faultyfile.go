@@ -45,6 +45,10 @@ func (f *faultyFile) Allocate(offset, length int64) error {
 	return f.do("allocate", func() error { return f.File.Allocate(offset, length) })
 }
 
+func (f *faultyFile) CopyFrom(from disk.File, offset, length int64) (int64, error) {
+	return doing(f.on, "copy", f.Name(), func() (int64, error) { return f.File.CopyFrom(from, offset, length) })
+}
+
 func (f *faultyFile) Filler(size int64) (filler disk.Filler, err error) {
 	err = f.do("filler", func() (err error) {
 		filler, err = f.File.Filler(size)

@@ -205,6 +205,17 @@ func (f *filler) Close() error {
 	return nil
 }
 
+// CopyFrom implements disk.File.
+func (h *handle) CopyFrom(from disk.File, offset, length int64) (int64, error) {
+	buffer := make([]byte, length)
+	n, err := from.ReadAt(buffer, offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	n, err = h.WriteAt(buffer[:n], offset)
+	return int64(n), err
+}
+
 // PunchHole implements disk.File.
 func (h *handle) PunchHole(offset, length int64) error {
 	return h.write("punch", func(c *content) error {
