@@ -128,8 +128,17 @@ func newScenario(seed uint64) (scenario, *rand.Rand) {
 	sc.content = noise(random, sc.Size, !sc.FromStream && yes(40))
 	if sc.Overwrite {
 		sc.old = noise(random, random.Int64N(3*sc.Chunk), false)
+		if yes(60) { // much of it is there already
+			sc.old = sc.content[:random.Int64N(sc.Size+1)] + sc.old
+			sc.old = replaced(sc.old, random.Int64N(int64(len(sc.old))+1), "another content")
+		}
 	}
 	return sc, random
+}
+
+// replaced returns a text in which another one stands at an offset.
+func replaced(text string, at int64, by string) string {
+	return text[:at] + by + text[min(at+int64(len(by)), int64(len(text))):]
 }
 
 // noise is random bytes, of which runs are zero if it is to be sparse.

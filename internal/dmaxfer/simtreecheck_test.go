@@ -279,8 +279,8 @@ func (c *treeChecker) mustCount(when string, side wire.Side, got *job.TreeSummar
 
 func equalSummaries(a, b job.TreeSummary) bool {
 	return a.Files == b.Files && a.Directories == b.Directories && a.Symlinks == b.Symlinks &&
-		a.HardLinks == b.HardLinks && a.Unchanged == b.Unchanged && a.Skipped == b.Skipped && a.Failed == b.Failed &&
-		a.Existing == b.Existing && a.Bytes == b.Bytes
+		a.HardLinks == b.HardLinks && a.Unchanged == b.Unchanged && a.Updated == b.Updated && a.Skipped == b.Skipped &&
+		a.Failed == b.Failed && a.Existing == b.Existing && a.Bytes == b.Bytes
 }
 
 // judge checks what holds for any fault.
@@ -348,7 +348,7 @@ func (c *treeChecker) isTold(side wire.Side, told outcomes, got fileTree) {
 		}
 		here, found := got[name]
 		switch is.Action {
-		case job.Copied, job.Unchanged:
+		case job.Copied, job.Unchanged, job.Updated:
 			if !found || !c.readsOnly() && !c.isNew(name, here) {
 				c.t.Errorf("the %s says that %s is %s, and it is not there", side, name, is.Action)
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
@@ -223,11 +224,39 @@ func (m *treeModel) decide() {
 		case e.is.mode == fs.ModeSymlink:
 			e.action = m.copies(!was.same(e.is))
 		default:
-			unchanged := existed && m.unchanged(e, was)
-			e.action, e.keeps = m.copies(!unchanged), unchanged && m.Checksum
+			m.decideFile(e, was, existed)
 		}
 		failed[e.path] = e.action == job.Failed
 	}
+}
+
+// decideFile decides about a regular file. One that may be replaced gets the attributes of the source at least.
+func (m *treeModel) decideFile(e *modelEntry, was treeEntry, existed bool) {
+	switch {
+	case existed && m.updates(e, was):
+		e.action = job.ActionOfHave(native.ChangeTime, m.DryRun)
+	case existed && m.unchanged(e, was):
+		e.action, e.keeps = job.Unchanged, m.Checksum
+	default:
+		e.action = m.copies(true)
+	}
+}
+
+// updates reports whether only attributes of a file are set: its content is the same, and with equal times taken for
+// it. A file with other names, or other extended attributes, is copied.
+func (m *treeModel) updates(e *modelEntry, was treeEntry) bool {
+	sameSize := was.mode == 0 && len(was.text) == len(e.is.text)
+	if !m.Overwrite || m.compares || !sameSize || was.links > 1 || m.Xattrs && was.xattr != e.is.xattr {
+		return false
+	}
+	if was.modified == e.is.modified && was.perm == e.is.perm {
+		return false
+	}
+	if was.modified == e.is.modified && !m.Checksum {
+		e.want.text = was.text
+		return true
+	}
+	return was.same(e.is)
 }
 
 // found returns what the receiver has in place of an entry. In a comparison it takes a symlink that it would follow for
@@ -275,7 +304,7 @@ func (m *treeModel) unchanged(e *modelEntry, was treeEntry) bool {
 	quick := was.mode == 0 && len(was.text) == len(e.is.text) && was.modified == e.is.modified &&
 		was.perm == e.is.perm && (!m.Xattrs || was.xattr == e.is.xattr)
 	if m.Checksum || m.compares && !quick {
-		return was.same(e.is)
+		return was.same(e.is) && (quick || !m.Overwrite)
 	}
 	if quick {
 		e.want = was
@@ -291,7 +320,8 @@ func (m *treeModel) differs() bool {
 	}
 	failed := map[string]bool{}
 	for _, e := range m.entries {
-		failed[e.path] = m.cannotCompare(e) || e.path != "" && failed[parent(e.path)] || e.first != "" && failed[e.first]
+		failed[e.path] = m.cannotCompare(e) || e.path != "" && failed[parent(e.path)] ||
+			e.first != "" && failed[e.first]
 		if !e.unsent && e.action != job.Unchanged && !failed[e.path] {
 			return true
 		}

@@ -337,13 +337,22 @@ func (c *checker) resumed(left int64, e results) {
 	if c.otherSource {
 		return
 	}
-	if e.resume != left {
-		c.t.Errorf("%d bytes were kept, and %d resumed", left, e.resume)
+	there := left
+	if c.usesBasis() {
+		there = max(left, min(int64(len(c.old)), int64(len(c.content))))
 	}
-	if e.resent != 0 && !c.garbled {
+	if e.resume != there {
+		c.t.Errorf("%d bytes were kept, %d were there, and %d resumed", left, there, e.resume)
+	}
+	if left == there && e.resent != 0 && !c.garbled {
 		c.t.Errorf("%d bytes that were kept were sent again", e.resent)
 	}
 	c.toldOfResume(e)
+}
+
+// usesBasis reports whether a copy begins with the content of the file that it replaces.
+func (c *checker) usesBasis() bool {
+	return c.Overwrite && !c.NoResume && !c.FromStream && !c.ToStream && c.Digest != digest.None
 }
 
 // toldOfResume expects both sides to tell what was there and did not have to be sent.

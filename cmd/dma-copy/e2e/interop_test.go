@@ -225,7 +225,7 @@ func (f *fixture) testInteropResume(receiver string, upgrade bool) {
 	}
 	resumed := f.startBoth(map[string]string{"host": hostCommand, "dpu": dpuCommand + "--chunk 64KiB"})
 	resumed.expectInterop()
-	resumed[receiver].expectStderr("resuming at ")
+	resumed[receiver].expectStderr("that the target has")
 	f.expectSameFiles()
 	f.expectClean()
 }

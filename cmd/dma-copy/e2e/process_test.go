@@ -220,7 +220,7 @@ func (p *process) checkExit(code int, wantWarning bool) error {
 
 var (
 	// progressLine matches the lines that a transfer prints before its outcome is known.
-	progressLine = regexp.MustCompile(`^(waiting for the \w+ \(|resuming at \d+ %|` +
+	progressLine = regexp.MustCompile(`^(waiting for the \w+ \(|comparing .* that the target has|` +
 		`\d+%  |\d+/\d+\+ entries  |[0-9.]+ (\wi?)?B(  |$))`)
 
 	// waitLine matches the lines after a SIGUSR1 about what a transfer or a request waits for.

@@ -147,6 +147,7 @@ type (
 		Directories int64 `json:"directories"`
 		Symlinks    int64 `json:"symlinks"`
 		HardLinks   int64 `json:"hard_links"`
+		Updated     int64 `json:"updated"`
 		Unchanged   int64 `json:"unchanged"`
 		Existing    int64 `json:"existing"`
 		Skipped     int64 `json:"skipped"`
@@ -395,8 +396,8 @@ func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 	if t := s.Tree; t != nil {
 		line.Files = t.Files
 		line.Tree = &treeCounts{
-			t.Files, t.Directories, t.Symlinks, t.HardLinks, t.Unchanged, t.Existing, t.Skipped, t.Failed, t.Unreadable,
-			s.DryRun,
+			t.Files, t.Directories, t.Symlinks, t.HardLinks, t.Updated, t.Unchanged, t.Existing, t.Skipped, t.Failed,
+			t.Unreadable, s.DryRun,
 		}
 	}
 	if busy := s.Shares.Busiest(); s.Shares[busy] > 0 {

@@ -56,10 +56,16 @@ func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 			name = quote.Printable(s.Target)
 		}
 		fmt.Fprintf(w, "ok    %s is already up to date  %s%s\n", name, quantity.Bytes(uint64(s.Size)), sumOf(s))
+		if s.Change != native.ChangeNone {
+			fmt.Fprintf(w, "      attributes set: its %s differed\n", s.Change)
+		}
 	case s.Existing:
 		fmt.Fprintf(w, "ok    nothing copied: %s exists and was left as it is\n", targetOf(s, path))
 	case s.Tree != nil:
 		writeTreeSummary(w, s, planned, path)
+	case s.DryRun && s.Updated:
+		fmt.Fprintf(w, "plan  set the attributes of %s: its %s differs\n      nothing was changed\n", targetOf(s, path),
+			s.Change)
 	case s.DryRun:
 		fmt.Fprintf(w, "plan  %s %s  %s\n      nothing was changed\n", verb(s), nameOf(s, path),
 			quantity.Bytes(uint64(s.Size)))
@@ -117,8 +123,8 @@ func writeTreeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path
 	}
 	fmt.Fprintf(w, "%-4s  %s %s  %s, %s in %s%s\n", outcome, verb(s), nameOf(s, path), copiedOf(*t),
 		quantity.Bytes(uint64(t.Bytes)), round(s.Elapsed), rate(s))
-	rest := joined(", ", countOf(t.Unchanged, "unchanged"), countOf(t.Existing, "existing"),
-		countOf(t.Skipped, "skipped"), countOf(t.Failed, "failed"))
+	rest := joined(", ", countOf(t.Updated, "updated"), countOf(t.Unchanged, "unchanged"),
+		countOf(t.Existing, "existing"), countOf(t.Skipped, "skipped"), countOf(t.Failed, "failed"))
 	if s.DryRun {
 		fmt.Fprintf(w, "      %s\n", joined("; ", rest, "nothing was changed"))
 		return
@@ -264,7 +270,7 @@ func referenceDurability(s job.Summary, side wire.Side) string {
 }
 
 func resumed(s job.Summary) string {
-	return fmt.Sprintf("resumed: %s of %s already present; %s copied in this run",
+	return fmt.Sprintf("reused: %s of %s already present; %s copied in this run",
 		quantity.Bytes(uint64(s.Resumed)), quantity.Bytes(uint64(s.Size)), quantity.Bytes(uint64(copied(s))))
 }
 

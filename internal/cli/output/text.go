@@ -71,8 +71,8 @@ func (r *textReporter) Event(e job.Event) {
 	case job.Planned:
 		r.planned = e
 		if e.Resumed > 0 && !r.quiet {
-			fmt.Fprintf(r.out, "resuming at %d %%: %s of %s already present\n", 100*e.Resumed/max(1, e.Size),
-				quantity.Bytes(uint64(e.Resumed)), quantity.Bytes(uint64(e.Size)))
+			fmt.Fprintf(r.out, "comparing %s of %s that the target has (%d %%)\n",
+				quantity.Bytes(uint64(e.Resumed)), quantity.Bytes(uint64(e.Size)), 100*e.Resumed/max(1, e.Size))
 		}
 	case job.FileDone:
 		if r.plan != nil {
@@ -87,8 +87,11 @@ func (r *textReporter) Event(e job.Event) {
 // planLine returns the line about an entry in the plan of a dry run: action, why, size of a file in bytes, path.
 func planLine(side wire.Side, e job.FileDone) string {
 	action, size, name := e.Action.String(), "-", entryName(e.Path)
-	if e.Action == job.WouldCopy {
+	switch e.Action {
+	case job.WouldCopy:
 		action = "copy"
+	case job.WouldUpdate:
+		action = "update"
 	}
 	switch e.Kind {
 	case wire.EntryFile:
@@ -164,6 +167,8 @@ func (r *textReporter) Result(s job.Summary) error {
 func singleFile(s job.Summary) job.FileDone {
 	e := job.FileDone{Path: s.Path, Kind: wire.EntryFile, Action: job.Copied, Bytes: s.Size}
 	switch {
+	case s.Updated:
+		e.Action, e.Change = job.ActionOfHave(s.Change, s.DryRun), s.Change
 	case s.UpToDate:
 		e.Action = job.Unchanged
 	case s.Existing:

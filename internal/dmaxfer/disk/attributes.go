@@ -65,9 +65,9 @@ func setAttributes(of attributed, path func() string, keep Preserve, meta Metada
 	return nil
 }
 
-// SetAttributes gives a file that has the content of the source already the attributes of meta that are preserved, except
-// for extended ones. seen is the file when its content was compared: SetAttributes fails if that may have changed since.
-// path is for messages. After an error some attributes may be set.
+// SetAttributes gives a file that has the content of the source already the attributes of meta that are preserved,
+// except for extended ones. seen is the file when its content was compared: SetAttributes fails if that may have
+// changed since. path is for messages. After an error some attributes may be set.
 func SetAttributes(in Dir, name, path string, seen Info, keep Preserve, meta Metadata) error {
 	file, err := in.Open(name, true)
 	if err != nil {

@@ -34,8 +34,8 @@ func (p *Partial) closeBasis() {
 }
 
 // copyBasis copies the content of the basis behind what is resumed, except for its holes. An error other than the end
-// of the context ends the basis where it occurs: what it does not provide is transferred. progress, which may be nil, is
-// called with the number of bytes done, after the bytes of Allocate.
+// of the context ends the basis where it occurs: what it does not provide is transferred. progress, which may be nil,
+// is called with the number of bytes done, after the bytes of Allocate.
 func (p *Partial) copyBasis(ctx context.Context, progress func(done int64)) error {
 	if p.basis == nil {
 		return nil

@@ -37,7 +37,8 @@ type Summary struct {
 	DryRun   bool          // nothing was changed; the numbers are those of what would have been copied
 	UpToDate bool          // both sides had the same file or tree, and nothing was transferred
 	Existing bool          // the receiver has left the file that exists in its place
-	Change   native.Change // of a dry run: why the file would be copied
+	Updated  bool          // only attributes of the only file were set, or would have been in a dry run
+	Change   native.Change // of the only file: as in FileDone
 
 	// Unconfirmed reports, on a receiver that has committed, how the sender failed to confirm; empty if it confirmed.
 	Unconfirmed string

@@ -15,18 +15,34 @@ type Action int
 
 // The actions.
 const (
-	Copied    Action = iota // the receiver has it from this transfer
-	Unchanged               // the receiver had it
-	Skipped                 // it is of a kind that is not transferred
-	Failed                  // the receiver does not have it; FileDone.Err says why
-	WouldCopy               // a dry run would have copied it
-	Existing                // the receiver has left what exists in its place
+	Copied      Action = iota // the receiver has it from this transfer
+	Unchanged                 // the receiver had it; of directories it may have set mode and time
+	Skipped                   // it is of a kind that is not transferred
+	Failed                    // the receiver does not have it; FileDone.Err says why
+	WouldCopy                 // a dry run would have copied it
+	Existing                  // the receiver has left what exists in its place
+	Updated                   // the receiver had the content of the file, and has set its attributes
+	WouldUpdate               // a dry run would have set the file's attributes
 )
 
-var actionNames = [...]string{"copied", "unchanged", "skipped", "failed", "would-copy", "existing"}
+var actionNames = [...]string{
+	"copied", "unchanged", "skipped", "failed", "would-copy", "existing", "updated", "would-update",
+}
 
 // String returns the action's name in events.
 func (a Action) String() string { return actionNames[a] }
+
+// ActionOfHave returns the action for an entry that the receiver has; change is the attribute of a file that differs.
+func ActionOfHave(change native.Change, dryRun bool) Action {
+	switch {
+	case change == native.ChangeNone:
+		return Unchanged
+	case dryRun:
+		return WouldUpdate
+	default:
+		return Updated
+	}
+}
 
 // FileDone reports that an entry of a tree is decided. There is one for each entry that this side knows.
 type FileDone struct {
@@ -35,7 +51,7 @@ type FileDone struct {
 	Action Action
 	Bytes  int64         // size of a file; 0 for other kinds
 	Err    error         // nil unless Action is Failed
-	Change native.Change // why it would be copied; only if Action is WouldCopy
+	Change native.Change // why it would be copied, or which attribute differed first; if Action is Would... or Updated
 }
 
 func (FileDone) event() {}
@@ -47,6 +63,7 @@ type TreeSummary struct {
 	Symlinks    int64 // symlinks that were created
 	HardLinks   int64 // hard links that were created
 	Unchanged   int64 // entries that the receiver had; of directories it may have set mode and times
+	Updated     int64 // files of which only attributes were set, or would have been in a dry run
 	Skipped     int64 // entries of a kind that is not transferred
 	Existing    int64 // entries in whose place the receiver has left what exists
 	Failed      int64
@@ -66,7 +83,7 @@ type FailedEntry struct {
 
 // Entries returns the number of all entries.
 func (s *TreeSummary) Entries() int64 {
-	return s.CopiedEntries() + s.Unchanged + s.Existing + s.Skipped + s.Failed
+	return s.CopiedEntries() + s.Unchanged + s.Updated + s.Existing + s.Skipped + s.Failed
 }
 
 // CopiedEntries returns the number of entries that were copied, or would have been in a dry run.
@@ -93,6 +110,8 @@ func (s *TreeSummary) Add(e FileDone) {
 	switch e.Action {
 	case Unchanged:
 		s.Unchanged++
+	case Updated, WouldUpdate:
+		s.Updated++
 	case Existing:
 		s.Existing++
 	case Skipped:

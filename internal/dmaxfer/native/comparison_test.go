@@ -30,11 +30,12 @@ func TestComparisonOfASymlink(t *testing.T) {
 	}
 }
 
-// newComparedLinks returns a meeting of two sides that have the same files under several names. On the receiver the first
-// name is below a symlink, which it would follow.
+// newComparedLinks returns a meeting of two sides that have the same files under several names. On the receiver the
+// first name is below a symlink, which it would follow.
 func newComparedLinks(t *testing.T) *meeting {
 	t.Helper()
-	from, to := disktest.NewMemory("/", "/src", "/src/a", "/src/b"), disktest.NewMemory("/", "/dst", "/dst/t", "/dst/t/b")
+	from := disktest.NewMemory("/", "/src", "/src/a", "/src/b")
+	to := disktest.NewMemory("/", "/dst", "/dst/t", "/dst/t/b")
 	from.Put("/src/a/f", "content")
 	from.Link("/src/a/f", "/src/b/f")
 	from.Link("/src/a/f", "/src/c")
@@ -72,8 +73,9 @@ func TestComparisonOfAHardLinkToAFileThatFails(t *testing.T) {
 	})
 	setAttributes(t, m.to, "/dst/t/b/f", 0o600, 3000) // so that the content is compared
 	m.run()
-	if s := m.receiver.summary.Tree; !errors.Is(m.receiver.err, job.ErrSomeFailed) || s.Failed != 3 || s.Unchanged != 3 {
-		t.Errorf("%v, %+v", m.receiver.err, s)
+	mustBe(t, m.receiver.err, job.ErrSomeFailed)
+	if s := m.receiver.summary.Tree; s.Failed != 3 || s.Unchanged != 3 {
+		t.Errorf("%+v", s)
 	}
 }
 

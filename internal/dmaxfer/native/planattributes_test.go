@@ -45,7 +45,7 @@ func TestUnchangedAsStored(t *testing.T) {
 	}
 }
 
-// A time or mode that the file system can store, and that the target does not have, has a file copied.
+// A time that the file system can store, and that the target does not have, is set.
 func TestChangedAsStored(t *testing.T) {
 	for name, change := range map[string]func(in disk.Dir) error{
 		"rounded time": func(in disk.Dir) error { return setModified(in, func(at *disk.Timestamp) { at.Nsec = 0 }) },
@@ -64,7 +64,7 @@ func TestChangedAsStored(t *testing.T) {
 				again := newMeeting(t, from, to)
 				again.receiver.search.Overwrite = true
 				again.mustSucceed()
-				if s := again.receiver.summary.Tree; s.Files != 1 {
+				if s := again.receiver.summary.Tree; s.Updated != 1 {
 					t.Errorf("with %+v: %+v", lacking, s)
 				}
 			})

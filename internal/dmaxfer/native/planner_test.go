@@ -70,6 +70,10 @@ var (
 	had       = decision{answers: "have", action: job.Unchanged}
 	compared  = decision{answers: "sum have", action: job.Unchanged}
 	corrected = decision{answers: "sum need", action: job.Copied}
+	modeSet   = decision{answers: "have", action: job.Updated}
+	timeSet   = decision{answers: "sum have", action: job.Updated}
+	wouldMode = decision{answers: "have", action: job.WouldUpdate}
+	wouldTime = decision{answers: "sum have", action: job.WouldUpdate}
 	planned   = decision{answers: "need", action: job.WouldCopy}
 	checked   = decision{answers: "sum need", action: job.WouldCopy}
 	inTheWay  = decision{action: job.Failed, failed: disk.ErrTarget}
@@ -102,23 +106,23 @@ func TestDecisionsAboutFilesOfATree(t *testing.T) {
 		want map[found]decision
 	}{
 		{overwrite, map[found]decision{
-			missing: need, same: had, otherSize: need, otherTime: need, otherMode: need, otherBytes: had,
-			changed: need, symlink: need, subtree: inTheWay,
+			missing: need, same: had, otherSize: need, otherTime: timeSet, otherMode: modeSet, otherBytes: had,
+			changed: corrected, symlink: need, subtree: inTheWay,
 		}},
 		{checksum, map[found]decision{
-			missing: need, same: compared, otherSize: need, otherTime: compared, otherMode: compared,
+			missing: need, same: compared, otherSize: need, otherTime: timeSet, otherMode: timeSet,
 			otherBytes: corrected, changed: corrected, symlink: need, subtree: inTheWay,
 		}},
 		{dryRun, map[found]decision{
-			missing: planned, same: had, otherSize: planned, otherTime: planned, otherMode: planned, otherBytes: had,
-			changed: planned, symlink: planned, subtree: inTheWay,
+			missing: planned, same: had, otherSize: planned, otherTime: wouldTime, otherMode: wouldMode,
+			otherBytes: had, changed: checked, symlink: planned, subtree: inTheWay,
 		}},
 		{dryMirror, map[found]decision{
-			missing: planned, same: had, otherSize: planned, otherTime: planned, otherMode: planned, otherBytes: had,
-			changed: planned, symlink: planned, subtree: planned,
+			missing: planned, same: had, otherSize: planned, otherTime: wouldTime, otherMode: wouldMode,
+			otherBytes: had, changed: checked, symlink: planned, subtree: planned,
 		}},
 		{dryChecksum, map[found]decision{
-			missing: planned, same: compared, otherSize: planned, otherTime: compared, otherMode: compared,
+			missing: planned, same: compared, otherSize: planned, otherTime: wouldTime, otherMode: wouldTime,
 			otherBytes: checked, changed: checked, symlink: planned, subtree: inTheWay,
 		}},
 		{compare, map[found]decision{
@@ -208,8 +212,12 @@ func (m *meeting) mustHaveDecided(p *party, path string, want decision) {
 		must(m.t, p.err)
 	}
 	if p.summary.Tree == nil {
-		if p.summary.UpToDate != (want.action == job.Unchanged) {
-			m.t.Errorf("up to date: %t", p.summary.UpToDate)
+		s := &p.summary
+		if s.UpToDate != (want.action == job.Unchanged || want.action == job.Updated) {
+			m.t.Errorf("up to date: %t", s.UpToDate)
+		}
+		if s.Updated != (want.action == job.Updated || want.action == job.WouldUpdate) {
+			m.t.Errorf("updated: %t", s.Updated)
 		}
 	} else if got := p.actions()[path]; got != want.action.String() {
 		m.t.Errorf("%s, want %s", got, want.action)
@@ -241,16 +249,16 @@ func TestDecisionsAboutASingleFile(t *testing.T) {
 		want map[found]decision
 	}{
 		{overwrite, map[found]decision{
-			missing: need, same: had, otherSize: need, otherTime: need, otherMode: need, otherBytes: had,
-			changed: need,
+			missing: need, same: had, otherSize: need, otherTime: timeSet, otherMode: modeSet, otherBytes: had,
+			changed: corrected,
 		}},
 		{checksum, map[found]decision{
-			missing: need, same: compared, otherSize: need, otherTime: compared, otherMode: compared,
+			missing: need, same: compared, otherSize: need, otherTime: timeSet, otherMode: timeSet,
 			otherBytes: corrected, changed: corrected,
 		}},
 		{wish{overwrite: true, dryRun: true}, map[found]decision{
-			missing: planned, same: had, otherSize: planned, otherTime: planned, otherMode: planned, otherBytes: had,
-			changed: planned,
+			missing: planned, same: had, otherSize: planned, otherTime: wouldTime, otherMode: wouldMode,
+			otherBytes: had, changed: checked,
 		}},
 		{wish{}, map[found]decision{ // both have it, so that it is compared by content
 			missing: need, same: compared, otherSize: differed, otherTime: compared, otherMode: compared,

@@ -179,4 +179,6 @@ func (f *fileFeed) Delivered(unit *Unit) {
 	}
 }
 
+func (*fileFeed) Refused(*Unit) {}
+
 func (f *fileFeed) Retransmitting(*Unit) { f.pair.retransmits[0].Add(1) }

@@ -28,6 +28,9 @@ type Feed interface {
 	// Delivered is called when the receiver has acknowledged the unit.
 	Delivered(unit *Unit)
 
+	// Refused is called when the receiver does not have what a claim says, so that its bytes are about to be sent.
+	Refused(claim *Unit)
+
 	// Retransmitting is called when a unit is about to be sent again after a checksum mismatch.
 	Retransmitting(unit *Unit)
 }
@@ -313,7 +316,8 @@ func (l *senderLane) handleAck(ctx context.Context, ack native.Ack) error {
 		return nil
 	}
 	if unit.Record.Kind == native.ClaimRecord {
-		unit.Record.Kind = native.DataRecord // the receiver does not have it after all
+		l.sender.config.Feed.Refused(unit)
+		unit.Record.Kind = native.DataRecord
 		return l.send(ctx, slot)
 	}
 	if unit.attempted() == maxAttempts {

@@ -63,6 +63,7 @@ func (q *queueFeed) Delivered(*Unit) {
 
 func (*queueFeed) Checked(context.Context, *Unit, []byte) error { return nil }
 func (*queueFeed) Retransmitting(*Unit)                         {}
+func (*queueFeed) Refused(*Unit)                                {}
 
 // newQueueSender returns a sender of a queueFeed, whose slots are the window, and its outbox.
 func newQueueSender(lanes, slots int) (*Sender, *queueFeed, *Batch[Announcement]) {

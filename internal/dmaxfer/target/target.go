@@ -16,8 +16,9 @@ import (
 type Target interface {
 	pump.Target
 
-	// Resumable returns how many bytes an earlier transfer has left, and why they are not used. Warnings returns
-	// sentences about that, and about a name that is not the usual one.
+	// Resumable returns, after Allocate, how many bytes an earlier transfer has left, or the file that is replaced has,
+	// and why what was left is not used. Warnings returns sentences about that, and about a name that is not the usual
+	// one.
 	Resumable() (int64, wire.Discarded)
 	Warnings() []string
 

@@ -29,7 +29,7 @@ type Change uint8
 
 // The changes: the first one that applies.
 const (
-	ChangeNone    Change = 0 // it is not a dry run
+	ChangeNone    Change = 0 // nothing differs, or the transfer replaces what does
 	ChangeNew     Change = 1 // there is nothing of its name
 	ChangeType    Change = 2 // what has its name is of another kind
 	ChangeSize    Change = 3 // the file has another size
@@ -55,7 +55,7 @@ func (c Change) String() string {
 type Answer struct {
 	Entry  uint32
 	Kind   AnswerKind
-	Change Change // with AnswerNeed in a dry run: why
+	Change Change // with AnswerNeed in a dry run: why; with AnswerHave: the first attribute that is set
 	Offset uint64 // with AnswerNeed: number of bytes at the start of the file to claim, usually 0
 
 	Discarded wire.Discarded // with AnswerNeed and Offset 0
@@ -91,7 +91,8 @@ func (a Answer) check() error {
 		return wire.Malformed(wire.TypeAnswers, "unknown %s", a.Kind)
 	case int(a.Change) >= len(changeNames):
 		return wire.Malformed(wire.TypeAnswers, "unknown %s", a.Change)
-	case a.Kind != AnswerNeed && (a.Offset != 0 || a.Change != ChangeNone):
+	case a.Kind != AnswerNeed && a.Offset != 0, a.Kind > AnswerHave && a.Change != ChangeNone,
+		a.Kind == AnswerHave && a.Change != ChangeNone && a.Change <= ChangeContent:
 		return wire.Malformed(wire.TypeAnswers, "an offset or a change with %s", a.Kind)
 	case a.Discarded > wire.DiscardedNotResumable:
 		return wire.Malformed(wire.TypeAnswers, "unknown %s", a.Discarded)

@@ -60,7 +60,7 @@ func (n *Session) checkAnswer(a Answer) error {
 		return wire.WrongTurn(wire.TypeAnswers, "entry %d does not expect it", a.Entry)
 	case !n.mayAnswer(a.Kind, e.kind):
 		return wire.Malformed(wire.TypeAnswers, "%s for a %s", a.Kind, e.kind)
-	case (a.Change != ChangeNone) != (a.Kind == AnswerNeed && n.plan.DryRun):
+	case !n.mayHave(a, e.kind):
 		return wire.Malformed(wire.TypeAnswers, "%s with the change %q", a.Kind, a.Change)
 	case !e.sizeKnown() && a.Kind != AnswerNeed && a.Kind != AnswerExists:
 		return wire.Malformed(wire.TypeAnswers, "%s for a stream", a.Kind)
@@ -92,6 +92,18 @@ func (n *Session) mayAnswer(a AnswerKind, to wire.EntryKind) bool {
 		return to == wire.EntryFile
 	case AnswerExists:
 		return to != wire.EntryDirectory && n.plan.IgnoreExisting
+	default:
+		return true
+	}
+}
+
+// mayHave reports whether an answer has a change where it must or may.
+func (n *Session) mayHave(a Answer, to wire.EntryKind) bool {
+	switch a.Kind {
+	case AnswerNeed:
+		return (a.Change != ChangeNone) == n.plan.DryRun
+	case AnswerHave:
+		return a.Change == ChangeNone || to == wire.EntryFile && n.plan.Overwrite
 	default:
 		return true
 	}

@@ -1,6 +1,8 @@
 package receive
 
 import (
+	"errors"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
@@ -18,7 +20,7 @@ func (p *planner) compareAttributes(e *entry, info disk.Info) (change native.Cha
 		return change, false
 	}
 	stored, hasChanged := e.meta, false
-	_ = p.inDirectoryOf(e, func(dir disk.Dir) error { // on an error the file is copied again
+	_ = p.inDirectoryOf(e, func(dir disk.Dir, _ string) error { // on an error the file is copied again
 		stored, hasChanged = p.prober.Stored(dir, e.meta, p.t.Params.Plan.Owner), dir.IsLocal()
 		return nil
 	})
@@ -72,7 +74,7 @@ func (p *planner) sameLinkAttributes(e *entry, info disk.Info) bool {
 		return true
 	}
 	stored := e.meta
-	_ = p.inDirectoryOf(e, func(dir disk.Dir) error { // on an error the symlink is made again
+	_ = p.inDirectoryOf(e, func(dir disk.Dir, _ string) error { // on an error the symlink is made again
 		if !p.prober.SetsLinks(dir) {
 			stored.Modified = info.Modified
 			return nil
@@ -84,8 +86,28 @@ func (p *planner) sameLinkAttributes(e *entry, info disk.Info) bool {
 	return p.sameTimeAndOwner(info, stored)
 }
 
-// inDirectoryOf calls a function with the directory that contains what an entry would replace.
-func (p *planner) inDirectoryOf(e *entry, call func(dir disk.Dir) error) error {
+// setAttributes gives a file that has the content of the source its mode and time, and its owner if that is preserved.
+// seen is the file when that was found out.
+func (p *planner) setAttributes(e *entry, seen disk.Info) error {
+	plan := &p.t.Params.Plan
+	switch {
+	case seen.Links > 1, !plan.Owner && seen.UID != p.t.Params.Config.File.FS.Self().UID:
+		return errNotInPlace
+	case plan.DryRun:
+		return nil
+	}
+	keep := disk.Preserve{Mode: true, Times: true, Owner: plan.Owner}
+	return p.inDirectoryOf(e, func(dir disk.Dir, name string) error {
+		return disk.SetAttributes(dir, name, e.path, seen, keep, e.meta)
+	})
+}
+
+// errNotInPlace is why a file is replaced although it has the content: other names that lead to it keep their
+// attributes, and a file of another user becomes one of this user. It is not reported.
+var errNotInPlace = errors.New("internal error: attributes may not be set in place")
+
+// inDirectoryOf calls a function with the directory that contains what an entry would replace, and its name there.
+func (p *planner) inDirectoryOf(e *entry, call func(dir disk.Dir, name string) error) error {
 	switch d := e.directory; {
 	case d == nil:
 		at, err := disk.Locate(p.t.Params.Config.File.FS, p.t.Params.Config.File.Name)
@@ -93,11 +115,11 @@ func (p *planner) inDirectoryOf(e *entry, call func(dir disk.Dir) error) error {
 			return err
 		}
 		defer at.Dir.Close()
-		return call(at.Dir)
+		return call(at.Dir, at.Name)
 	case d.of != nil:
-		return d.of.Do(call)
+		return d.of.Do(func(dir disk.Dir) error { return call(dir, e.name) })
 	case d.seen != nil:
-		return call(d.seen)
+		return call(d.seen, e.name)
 	}
 	return nil
 }

@@ -46,20 +46,23 @@ func (p *planner) planRoot(ctx context.Context, e *entry) error {
 func (p *planner) planContent(ctx context.Context, e *entry, info disk.Info, found bool) error {
 	c, plan := p.t.Params.Config, &p.t.Params.Plan
 	change, uncertain := p.change(e, info, found)
+	if plan.Overwrite && change > native.ChangeContent {
+		e.change = change
+	}
 	same := change == native.ChangeNone
 	switch {
 	case found && plan.IgnoreExisting:
 		p.results.keep(e)
 	case c.HideContent && (plan.Checksum || uncertain):
 		return p.needNew(ctx, e, info, cmp.Or(change, native.ChangeContent))
-	case uncertain, (same || change > native.ChangeContent) && p.comparesContent(same):
+	case uncertain, p.comparesContent(change):
 		e.become(compared)
 		p.results.log(e).Msg("entry compared")
 		p.results.replies.answer(e, native.Answer{Kind: native.AnswerSum})
 	case plan.Compare && !same:
 		return p.differs(e.path)
-	case same && (plan.Overwrite || plan.Tree):
-		return p.haveContent(e)
+	case same && (plan.Overwrite || plan.Tree), e.change == native.ChangeMode, e.change == native.ChangeOwner:
+		return p.haveContent(ctx, e, info)
 	default:
 		return p.needNew(ctx, e, info, change)
 	}
@@ -84,17 +87,21 @@ func (p *planner) change(e *entry, info disk.Info, found bool) (change native.Ch
 	return change, uncertain
 }
 
-// comparesContent reports whether a file that exists with the size of the source is compared by its digest; same says
-// that its time and mode are the source's, too. What may not be replaced for these is not needed with the same content.
-func (p *planner) comparesContent(same bool) bool {
-	plan := &p.t.Params.Plan
-	switch {
+// comparesContent reports whether a file that exists with the size of the source is compared by its digest; change is
+// what else differs. A file with another time often has the same content. What may not be replaced is not needed then.
+func (p *planner) comparesContent(change native.Change) bool {
+	plan, hides := &p.t.Params.Plan, p.t.Params.Config.HideContent
+	switch same := change == native.ChangeNone; {
+	case !same && change <= native.ChangeContent:
+		return false
 	case plan.Checksum:
 		return true
 	case plan.Compare:
 		return !same || !plan.Tree
+	case plan.Overwrite:
+		return change == native.ChangeTime && !hides
 	default:
-		return !same && plan.Tree && !plan.Overwrite && !p.t.Params.Config.HideContent
+		return !same && plan.Tree && !hides
 	}
 }
 
@@ -108,10 +115,14 @@ func (p *planner) needNew(ctx context.Context, e *entry, found disk.Info, change
 	return p.files.need(ctx, e, change)
 }
 
-// haveContent answers that the content of a file is there. It is made as durable as planned: it may have been written a
-// moment ago. What an interrupted transfer has left beside it is removed.
-func (p *planner) haveContent(e *entry) error {
+// haveContent answers that the content of a file is there. Attributes that differ are set, and if that fails, the file
+// is needed. It is made as durable as planned: it may have been written a moment ago. What an interrupted transfer has
+// left beside it is removed. seen is the file when its content was compared.
+func (p *planner) haveContent(ctx context.Context, e *entry, seen disk.Info) error {
 	c, in := p.t.Params.Config, e.directory
+	if e.change != native.ChangeNone && (!p.sameXattrs(e) || p.setAttributes(e, seen) != nil) {
+		return p.needNew(ctx, e, seen, e.change)
+	}
 	if e.depth == 0 {
 		err := p.whileFlushing(func() error { return p.flushFound(e) })
 		if err != nil {

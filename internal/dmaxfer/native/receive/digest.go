@@ -41,7 +41,7 @@ func (d *digests) decide(ctx context.Context, e *entry, sum digest.Sum) error {
 	if e.directory != nil {
 		defer p.results.directories.leave(e.directory)
 	}
-	own, err := d.sum(ctx, e, sum.Algorithm())
+	own, seen, err := d.sum(ctx, e, sum.Algorithm())
 	if err == nil && e.depth == 0 && own == sum {
 		err = p.t.Params.CheckContent(e.size, own)
 		p.t.Stats.Content(e.size, own)
@@ -52,7 +52,7 @@ func (d *digests) decide(ctx context.Context, e *entry, sum digest.Sum) error {
 	case err != nil:
 		return p.results.fail(e, err)
 	case own == sum:
-		return p.haveContent(e)
+		return p.haveContent(ctx, e, seen)
 	case p.t.Params.Plan.Compare:
 		return p.differs(e.path)
 	}
@@ -62,22 +62,24 @@ func (d *digests) decide(ctx context.Context, e *entry, sum digest.Sum) error {
 // errDecided means that an entry need not be compared any more. It is not reported.
 var errDecided = errors.New("internal error: the entry is decided")
 
-// sum computes the digest of what the target has in place of a file.
-func (d *digests) sum(ctx context.Context, e *entry, by digest.Algorithm) (digest.Sum, error) {
+// sum computes the digest of what the target has in place of a file. seen is the file before it is read.
+func (d *digests) sum(ctx context.Context, e *entry, by digest.Algorithm) (sum digest.Sum, seen disk.Info, err error) {
 	own, undecided := e.hold()
 	if !undecided {
-		return digest.Sum{}, errDecided
+		return sum, seen, errDecided
 	}
 	file, err := d.open(e, own)
 	if err != nil {
-		return digest.Sum{}, err
+		return sum, seen, err
 	}
 	defer file.Close()
-	sum, _, err := digest.Of(ctx, by, touchingReader{file, d.planner.t.Params.Config.Progress})
+	if seen, err = file.Info(); err == nil {
+		sum, _, err = digest.Of(ctx, by, touchingReader{file, d.planner.t.Params.Config.Progress})
+	}
 	if err != nil && ctx.Err() == nil {
 		err = disk.NewError(disk.ErrTarget, err, "check the disk", "reading %s failed: %s", e.path, disk.Reason(err))
 	}
-	return sum, err
+	return sum, seen, err
 }
 
 // open opens what the target has: own, if it is a file of a comparison of trees, which is released.

@@ -55,7 +55,7 @@ type entry struct {
 	overLimit     bool // its attributes exceed the limit and are not held, so that it fails
 
 	action    job.Action    // of a directory that is decided, until it is left
-	change    native.Change // why it would be copied
+	change    native.Change // why it would be copied, or which attributes differ or were set
 	directory *directory    // that contains it; nil for a root
 	waiting   []*entry      // hard links that are made when it is decided; guarded by links.mu
 

@@ -62,18 +62,19 @@ func (f *files) need(ctx context.Context, e *entry, change native.Change) error 
 	return nil
 }
 
-// prepare opens and preallocates the target of a file, and finds what an earlier transfer has left of it.
+// prepare opens and preallocates the target of a file, and finds what it has already: of an earlier transfer, or of the
+// file that is replaced.
 func (f *files) prepare(ctx context.Context, e *entry) error {
 	t, err := f.open(ctx, e)
 	if err != nil {
 		return err
 	}
-	e.resume, e.dropped = t.Resumable()
 	in := pump.NewIncoming(t, f.t.Params.Plan.Digest, int(f.t.Params.Plan.Depth))
 	in.Moved = func(chunk pump.Chunk, prefix int64) error { return f.stored(e, chunk, prefix) }
 	in.Failed = func(err error) error { return f.results.fail(e, err) }
 	e.open(t, in)
 	err = t.Allocate(ctx)
+	e.resume, e.dropped = t.Resumable()
 	for _, sentence := range t.Warnings() {
 		f.t.Stats.Notify(job.Warned{Text: sentence})
 	}
@@ -86,7 +87,10 @@ func (f *files) stored(e *entry, chunk pump.Chunk, prefix int64) error {
 	if limit := f.t.Params.Config.MaxBytes; limit > 0 && prefix > limit {
 		return job.OverLimit(f.t.Params.Config.File.Path, prefix, limit)
 	}
-	f.t.Stats.ChunkMoved(e.resume, chunk)
+	f.t.Stats.BytesMoved(chunk.Length)
+	if chunk.Kind == native.DataRecord && chunk.Offset+chunk.Length <= e.resume {
+		f.t.Stats.Replaced(chunk.Length)
+	}
 	if err := e.target.Advance(prefix); err != nil {
 		return f.results.fail(e, err)
 	}

@@ -47,11 +47,11 @@ func (r *results) commit(entries ...*entry) {
 	}
 }
 
-// have answers that the target has an entry already.
+// have answers that the target has an entry already, of a file whose attributes were set with the one that differed.
 func (r *results) have(e *entry) {
 	if r.links.claim(e, made) {
-		r.replies.answer(e, native.Answer{Kind: native.AnswerHave})
-		r.decided(e, job.Unchanged, nil)
+		r.replies.answer(e, native.Answer{Kind: native.AnswerHave, Change: e.change})
+		r.decided(e, job.ActionOfHave(e.change, r.t.Params.Plan.DryRun), nil)
 	}
 }
 
@@ -111,6 +111,9 @@ func (r *results) remove(e *entry, err error) {
 // decided ends a claimed entry.
 func (r *results) decided(e *entry, action job.Action, err error) {
 	e.action = action
+	if action == job.Copied || action == job.Failed {
+		e.change = native.ChangeNone
+	}
 	r.log(e).Err(err).Msg(role.Decisions[action])
 	r.limits.release(e)
 	if e.own != nil {

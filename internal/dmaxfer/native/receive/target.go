@@ -27,6 +27,7 @@ func (f *files) open(ctx context.Context, e *entry) (target.Target, error) {
 		Modified: e.meta.Modified, Identity: e.identity,
 		Digest:    byte(plan.Digest),
 		Overwrite: plan.Overwrite, Backup: c.Backup, Resume: !c.NoResume, Sparse: plan.Sparse,
+		Basis:       !c.HideContent, // a peer would learn which of its chunks are there
 		Fill:        f.t.Params.Layout().Lanes > 1,
 		WriteBehind: plan.Durability != wire.DurabilityNone,
 		Preserve:    disk.Preserve{Mode: known, Times: known, Owner: known && plan.Owner, Xattrs: plan.XAttr},

@@ -29,7 +29,8 @@ func (p *Params) entryLine(number uint32, path string, kind wire.EntryKind) *zer
 
 // Decisions are the texts of lines about the end of an entry, by action.
 var Decisions = [...]string{
-	job.Copied: "entry committed", job.Unchanged: "entry unchanged", job.Skipped: "entry skipped",
+	job.Copied: "entry committed", job.Unchanged: "entry unchanged", job.Updated: "entry updated",
+	job.WouldUpdate: "entry would be updated", job.Skipped: "entry skipped",
 	job.Failed: "entry failed", job.WouldCopy: "entry would be copied", job.Existing: "entry left as it is",
 }
 

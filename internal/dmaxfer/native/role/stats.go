@@ -145,13 +145,8 @@ func (s *Stats) moves() {
 	}
 }
 
-// ChunkMoved counts a chunk that the receiver has. Data below what it already had replaces what was there.
-func (s *Stats) ChunkMoved(resumed int64, chunk pump.Chunk) {
-	s.BytesMoved(chunk.Length)
-	if chunk.Kind == native.DataRecord && chunk.Offset+chunk.Length <= resumed {
-		s.replaced.Add(chunk.Length)
-	}
-}
+// Replaced counts bytes that the receiver had, and that were not the sender's.
+func (s *Stats) Replaced(length int64) { s.replaced.Add(length) }
 
 // BytesMoved counts bytes that the receiver has.
 func (s *Stats) BytesMoved(length int64) { s.params.Config.Progress.ChunkMoved(length) }
@@ -206,8 +201,10 @@ func (s *Stats) Decided(done job.FileDone) {
 	}
 	if !s.params.Plan.Tree {
 		s.mu.Lock()
-		s.summary.UpToDate, s.copied = done.Action == job.Unchanged, done.Action == job.Copied
+		s.summary.Updated = done.Action == job.Updated || done.Action == job.WouldUpdate
+		s.summary.UpToDate = done.Action == job.Unchanged || done.Action == job.Updated
 		s.summary.Existing, s.summary.Change = done.Action == job.Existing, done.Change
+		s.copied = done.Action == job.Copied
 		if done.Action != job.Copied && done.Action != job.Failed {
 			s.summary.Size = done.Bytes
 		}
@@ -226,7 +223,8 @@ func (s *Stats) DecidedEntry() { s.params.Config.Progress.DecidedEntry() }
 func (s *Stats) Report(done job.FileDone) {
 	s.mu.Lock()
 	s.summary.Tree.Add(done)
-	if done.Action == job.Unchanged || done.Action == job.Copied || done.Action == job.WouldCopy {
+	switch done.Action {
+	case job.Unchanged, job.Updated, job.WouldUpdate, job.Copied, job.WouldCopy:
 		s.summary.Size = max(s.summary.Size, 0) + done.Bytes
 	}
 	s.mu.Unlock()
@@ -262,7 +260,6 @@ func (s *Stats) Done(d wire.Durability) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.summary.Durability = d
-	s.summary.Resumed -= s.replaced.Swap(0)
 	s.summary.Messages = s.messages
 }
 
@@ -271,8 +268,9 @@ func (s *Stats) Result() job.Summary {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.summary.Tree; t != nil {
-		s.summary.UpToDate = t.CopiedEntries()+t.Existing+t.Failed == 0 && !s.params.Plan.DryRun
+		s.summary.UpToDate = t.CopiedEntries()+t.Updated+t.Existing+t.Failed == 0 && !s.params.Plan.DryRun
 	}
+	s.summary.Resumed -= s.replaced.Swap(0) // lanes have counted all chunks by now
 	s.summary.Retries = s.retries.Load()
 	s.summary.Shares = s.params.Config.Progress.Stages().Shares()
 	s.summary.Elapsed = time.Since(s.started)

@@ -136,14 +136,17 @@ func (f *feed) Checked(ctx context.Context, unit *pump.Unit, bytes []byte) error
 // Delivered implements pump.Feed. A pack has no files any more if all of them were withdrawn.
 func (f *feed) Delivered(unit *pump.Unit) {
 	f.delivered.Store(true)
-	if e, is := unit.Ref.(*entry); is {
-		f.t.Stats.ChunkMoved(e.resume, unit.Chunk())
+	if !unit.Packed() {
+		f.t.Stats.BytesMoved(unit.Chunk().Length)
 		return
 	}
 	for i := range unit.Pack.Files {
 		f.t.Stats.BytesMoved(int64(unit.Pack.Files[i].Length))
 	}
 }
+
+// Refused implements pump.Feed.
+func (f *feed) Refused(claim *pump.Unit) { f.t.Stats.Replaced(claim.Chunk().Length) }
 
 // Retransmitting implements pump.Feed.
 func (f *feed) Retransmitting(unit *pump.Unit) { f.t.Stats.Retransmitting(unit) }

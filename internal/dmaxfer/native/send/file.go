@@ -23,7 +23,8 @@ func (s *Sender) answered(ctx context.Context, a native.Answer) error {
 	switch {
 	case a.Kind == native.AnswerHave:
 		s.removeLeftovers(ctx)
-		s.decide(e, job.Unchanged, nil)
+		e.change = a.Change
+		s.decide(e, job.ActionOfHave(a.Change, s.t.Params.Plan.DryRun), nil)
 	case a.Kind == native.AnswerExists:
 		s.decide(e, job.Existing, nil)
 	case a.Kind == native.AnswerSum:
