@@ -266,6 +266,8 @@ func (a *attempt) delivery(from wire.Side, message []byte) dmaxfertest.Delivery 
 	n := int(a.messages[from].Add(1) - 1)
 	a.listen(from, message)
 	switch {
+	case a.dead[from].Load(): // the side crashes at this moment
+		return dmaxfertest.Delivery{Cut: true}
 	case a.message != nil:
 		return a.message(from, n, message)
 	case a.strikes(messageGarbled, from):

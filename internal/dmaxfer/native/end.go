@@ -112,9 +112,11 @@ func (t *transfer) committing() bool { return t.role != nil && t.role.Committing
 
 // conclude returns what an error means for the transfer. What happens after the commit does not take the success away:
 // the target is there, verified and as durable as was asked for, whether the sender learns of it or not. A sender has
-// only the receiver's word for that, which does not count if the receiver then breaks the protocol.
+// only the receiver's word for that, which does not count if one of them then breaks the protocol by the other's word.
 func (t *transfer) conclude(err error) error {
-	if !t.committed() || t.params.Sends() && wire.IsViolation(err) {
+	aborted, is := errors.AsType[*protocol.PeerAborted](err)
+	broken := wire.IsViolation(err) || is && aborted.Code == wire.AbortProtocol
+	if !t.committed() || t.params.Sends() && broken {
 		return err
 	}
 	t.stats.Done(t.params.Durability())
