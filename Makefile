@@ -93,6 +93,9 @@ man: build ## manual pages in build/man
 	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2> /dev/null || date +%s)}" \
 		bin/dma-copy man build/man
 
+reference: build ## the pages of docs/reference that are generated
+	bin/dma-copy reference docs/reference
+
 all: build man completions licences ## build everything that `make install` installs
 
 # It builds nothing: it may run as a user who has no Go, and should leave no files in the checkout.

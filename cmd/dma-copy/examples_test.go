@@ -18,7 +18,7 @@ var (
 func TestExamplesAreAccepted(t *testing.T) {
 	checkExamples(t, "", copy.CopyExamples)
 	p := newProgram()
-	for _, c := range append(p.Commands, p.ManCommand()) {
+	for _, c := range append(p.Commands, p.Hidden...) {
 		checkExamples(t, c.Name, c.Examples)
 		for line := range strings.Lines(c.Examples) {
 			if len(strings.TrimSuffix(line, "\n"))+len("  ") > 80 {

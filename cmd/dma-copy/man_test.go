@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
+	"github.com/dma-copy/dma-copy/internal/cli/man"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
@@ -102,7 +103,7 @@ func TestParameterFilePage(t *testing.T) {
 	if err != nil || checked.Shares != 2 || len(checked.Peers) != 2 {
 		t.Errorf("the example of the page: %+v, %v", checked, err)
 	}
-	page := newProgram().ParameterFilePage(time.Now())
+	page := man.ParameterFilePage(newProgram(), time.Now())
 	for _, group := range newProgram().Settings().DescribeFile() {
 		if !strings.Contains(page, group.Name[:4]) || group.Name != "doca_dpdk_flags" && len(group.Keys) == 0 {
 			t.Errorf("the group %s has the keys %+v", group.Name, group.Keys)

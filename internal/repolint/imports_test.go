@@ -42,9 +42,9 @@ var layers = []layer{
 		packages: []string{ // the commands
 			cliPackage + "/bench", cliPackage + "/bundle", cliPackage + "/completion", cliPackage + "/config",
 			cliPackage + "/copy", cliPackage + "/devices", cliPackage + "/doctor", cliPackage + "/keys",
-			cliPackage + "/local", cliPackage + "/ls", cliPackage + "/mkdir", cliPackage + "/ping",
-			cliPackage + "/rm", cliPackage + "/serve", cliPackage + "/status", cliPackage + "/transfer",
-			cliPackage + "/verify", cliPackage + "/version",
+			cliPackage + "/local", cliPackage + "/ls", cliPackage + "/man", cliPackage + "/mkdir",
+			cliPackage + "/ping", cliPackage + "/reference", cliPackage + "/rm", cliPackage + "/serve",
+			cliPackage + "/status", cliPackage + "/transfer", cliPackage + "/verify", cliPackage + "/version",
 		},
 		independent: true,
 	},

@@ -18,14 +18,52 @@ const (
 // CompletionWaitVariable is how long a completion in a shell may take, a duration as those of the options.
 const CompletionWaitVariable = variablePrefix + "COMPLETION_WAIT"
 
-// otherVariables are the variables that belong to no option: siteVariable, and variables of the software device, of the
-// kit (softdoca/docs) and of completion.
-func otherVariables() []string {
-	return []string{
-		siteVariable, "DMA_COPY_SOFT_DIR", "DMA_COPY_SOFT_SIDE", "DMA_COPY_SOFT_LIMITS", "DMA_COPY_SOFT_USERS",
-		"DMA_COPY_SOFT_FUNCTIONS", "DMA_COPY_SOFT_FAULTS", "DMA_COPY_SOFT_QUIRKS", "DMA_COPY_KIT_VERSION",
-		CompletionWaitVariable, "DMA_COPY_COMPLETION_DESCRIPTIONS", "DMA_COPY_ACTIVE_HELP",
+// Variable is an environment variable that belongs to no option.
+type Variable struct {
+	Name     string
+	Text     string // without a period at the end
+	Everyday bool   // in the help, too
+}
+
+// OtherVariables are the variables without an option: of parameter files, the software device, the kit and completion.
+var OtherVariables = [...]Variable{
+	{siteVariable, "Another file with defaults, in the shape of the --json file, than " + siteFile, true},
+	{"DMA_COPY_SOFT_DIR", "Runtime directory of software devices; only its owner may write to it", true},
+	{"DMA_COPY_SOFT_SIDE", "host, dpu or all: which side's devices exist", true},
+	{"DMA_COPY_SOFT_LIMITS", "Limits of the software device, NAME=VALUE,...; softdoca/docs/SOFTDEVICE.md has them, " +
+		"and more variables", true},
+	{"DMA_COPY_SOFT_USERS", "Users, by number, whose processes may be the other side of a software device", false},
+	{"DMA_COPY_SOFT_FUNCTIONS", "Functions of the software device beside its two PFs: vf, sf", false},
+	{"DMA_COPY_SOFT_FAULTS", "Faults of the software device", false},
+	{"DMA_COPY_SOFT_QUIRKS", "Behaviour of hardware that the software device imitates", false},
+	{"DMA_COPY_KIT_VERSION", "Version of DOCA that the development kit reports", false},
+	{CompletionWaitVariable, "Duration of a completion in a shell at most; default 1s", false},
+	{"DMA_COPY_COMPLETION_DESCRIPTIONS", "0: candidates of a completion have no descriptions", false},
+	{"DMA_COPY_ACTIVE_HELP", "For the scripts of completion", false},
+}
+
+func otherVariables() (names []string) {
+	for _, v := range OtherVariables {
+		names = append(names, v.Name)
 	}
+	return names
+}
+
+// OptionVariable is the variable of an option.
+type OptionVariable struct{ Name, Flag, Help string }
+
+// Variables returns the variables of the options of all commands, by name.
+func (c Commands) Variables() (all []OptionVariable) {
+	for _, opt := range c.table() {
+		if opt.FlagOnly || opt.Hidden {
+			continue
+		}
+		for _, name := range opt.Names() {
+			all = append(all, OptionVariable{VariableName(name), name, opt.described().Sentence()})
+		}
+	}
+	slices.SortFunc(all, func(a, b OptionVariable) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 // MistakenVariables returns a note for each variable that looks like one of this program but has no effect, given the

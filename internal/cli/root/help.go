@@ -15,7 +15,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-const helpIntroduction = `Usage: dma-copy [Flags]
+// Introduction is the usage of the program, and behind an empty line what it does.
+const Introduction = `Usage: dma-copy [Flags]
        dma-copy COMMAND [Flags]
 
 Copies a file or a directory between a host and its BlueField DPU. Run it on
@@ -30,49 +31,58 @@ var (
 	}
 )
 
-const helpValues = `Sizes and rates: bytes, or as in 256KiB, 1.5G or 64kB; K is 1024, kB is 1000.
+// ValueSyntax says how values are written, and which of several origins has precedence.
+const ValueSyntax = `Sizes and rates: bytes, or as in 256KiB, 1.5G or 64kB; K is 1024, kB is 1000.
 Durations: as in 500ms, 1h30m, 2d12h or 1w.
 
 Precedence: flag, --json file, environment, /etc/dma-copy/config.json, default;
 the first one wins.
 `
 
-var helpEnvironment = []manpage.Row{
-	{Term: "DMA_COPY_<FLAG>", Text: "Any flag but help and version, in capitals with _ for -, as in " +
-		"DMA_COPY_PCI_ADDR=b1:00.1 or DMA_COPY_QUIET=true; empty counts as not set. A flag that may be repeated: one " +
-		"value per line"},
-	{Term: "DMA_COPY_CONFIG", Text: "Another file with defaults, in the shape of the --json file, than " +
-		"/etc/dma-copy/config.json"},
-	{Term: "DMA_COPY_SOFT_DIR", Text: "Runtime directory of software devices; only its owner may write to it"},
-	{Term: "DMA_COPY_SOFT_SIDE", Text: "host, dpu or all: which side's devices exist"},
-	{Term: "DMA_COPY_SOFT_LIMITS", Text: "Limits of the software device, NAME=VALUE,...; softdoca/docs/SOFTDEVICE.md " +
-		"has them, and more variables"},
-	{Term: "NO_COLOR", Text: "Log without colours if not empty; the log is JSON lines where stderr is no terminal, " +
-		"unless --log-format says otherwise"},
+// ParameterFileExample sets defaults, a daemon's options and a peer.
+const ParameterFileExample = `{
+    // for all commands
+    "doca_general_flags": {"log-level": "INFO"},
+    "doca_program_flags": {
+        "pci-addr": "b1:00.1",
+        "exclude": ["*.tmp", "*.swp"],
+    },
+    // for dma-copy serve
+    "serve": {
+        "share": ["inbox=/srv/inbox,rw", "images=/srv/images"],
+    },
+    "peers": {
+        "dpu": {"device": "b1:00.1", "key": "dpu"},
+        "lab": {"address": "lab.example", "key": "lab"},
+    },
+}
+`
+
+// Environment returns the variables of the help.
+func Environment() []manpage.Row {
+	rows := []manpage.Row{{Term: "DMA_COPY_<FLAG>", Text: "Any flag but help and version, in capitals with _ for -, " +
+		"as in DMA_COPY_PCI_ADDR=b1:00.1 or DMA_COPY_QUIET=true; empty counts as not set. A flag that may be " +
+		"repeated: one value per line"}}
+	for _, v := range option.OtherVariables {
+		if v.Everyday {
+			rows = append(rows, manpage.Row{Term: v.Name, Text: v.Text})
+		}
+	}
+	return append(rows, manpage.Row{Term: "NO_COLOR", Text: "Log without colours if not empty; the log is JSON lines " +
+		"where stderr is no terminal, unless --log-format says otherwise"})
 }
 
-var helpSignals = []manpage.Row{
+// Signals lists the signals that do not stop the program.
+var Signals = []manpage.Row{
 	{Term: "SIGUSR1", Text: "prints on stderr how far it is and what it waits for, and goes on"},
 }
 
-var helpExitCodes = []manpage.Row{
-	{Term: "0", Text: "done; verified and durable as requested"},
-	{Term: "1", Text: "any other failure"},
-	{Term: "3", Text: "usage or configuration"},
-	{Term: "4", Text: "source: on neither side, different on both, unreadable, neither a regular file nor a directory"},
-	{Term: "5", Text: "destination: exists, no space, no permission"},
-	{Term: "6", Text: "device, driver or capability missing"},
-	{Term: "7", Text: "peer absent, lost or timed out; outcome unknown"},
-	{Term: "8", Text: "refused: key not trusted, right missing, not authenticated"},
-	{Term: "9", Text: "digest mismatch"},
-	{Term: "10", Text: "source changed or vanished during the copy"},
-	{Term: "11", Text: "protocol, version or peer misbehaviour"},
-	{Term: "12", Text: "some of several failed (sources, peers, entries, verify)"},
-	{Term: "13", Text: "hardware not available (--require-hw)"},
-	{Term: "14", Text: "stopped by a limit, such as --timeout"},
-	{Term: "129", Text: "SIGHUP, unless it was ignored at the start (nohup); as SIGTERM"},
-	{Term: "130, 143", Text: "SIGINT, SIGTERM: stopped, resumable; a second one kills"},
-	{Term: "141", Text: "SIGPIPE: a command's output was closed; a copy continues instead"},
+// ExitCodes returns the exit codes with their meaning.
+func ExitCodes() (rows []manpage.Row) {
+	for _, m := range exit.Meanings {
+		rows = append(rows, manpage.Row{Term: m.Codes, Text: m.Text})
+	}
+	return rows
 }
 
 const helpCommandClosing = `
@@ -133,13 +143,13 @@ const shortExamples = 2
 
 // writeShortHelp writes the everyday flags of a command or, with the names of the commands, of the program.
 func writeShortHelp(text *strings.Builder, c Command, commands []Command) {
-	usage, about, full := commandUsage(c), c.Summary+".\n", "dma-copy "+c.Name
+	usage, about, full := c.Usage(), c.Summary+".\n", "dma-copy "+c.Name
 	if c.Name == "" {
-		usage, about, _ = strings.Cut(helpIntroduction, "\n\n")
+		usage, about, _ = strings.Cut(Introduction, "\n\n")
 		usage, full = usage+"\n", "dma-copy"
 	}
 	text.WriteString(usage + "\n" + about + "\nFlags:\n")
-	for _, flag := range append(flagsOf(c), option.Everydays(c.Settings)...) {
+	for _, flag := range append(OwnFlags(c), option.Everydays(c.Settings)...) {
 		writeFlags(text, flag.Brief())
 	}
 	if c.Name == "" {
@@ -155,8 +165,8 @@ func writeShortHelp(text *strings.Builder, c Command, commands []Command) {
 	fmt.Fprintf(text, "\nMore: %s --help, and man %s\n", full, strings.ReplaceAll(full, " ", "-"))
 }
 
-// flagsOf returns the flags of a command, or of the program, that are not options.
-func flagsOf(c Command) []option.Described {
+// OwnFlags returns the flags of a command, or of the program, that are not options.
+func OwnFlags(c Command) []option.Described {
 	if c.Name == "" {
 		return []option.Described{helpFlag, versionFlag}
 	}
@@ -165,24 +175,24 @@ func flagsOf(c Command) []option.Described {
 
 // writeProgramHelp writes the help of the program.
 func writeProgramHelp(text *strings.Builder, self Command, commands []Command) {
-	text.WriteString(helpIntroduction)
+	text.WriteString(Introduction)
 	writeEveryday(text, self)
 	text.WriteString("\nCommands (see \"dma-copy COMMAND --help\"):\n")
 	for _, c := range commands {
 		writeRow(text, "  "+c.Name, helpColumn, c.Summary, "")
 	}
 	writeTopics(text, self)
-	text.WriteString("\n" + helpValues + "\nEnvironment:\n")
-	writeRows(text, "  ", helpEnvironment)
+	text.WriteString("\n" + ValueSyntax + "\nEnvironment:\n")
+	writeRows(text, "  ", Environment())
 	text.WriteString("\nSignals:\n")
-	writeRows(text, "  ", helpSignals)
+	writeRows(text, "  ", Signals)
 	text.WriteString("\nExit codes:\n")
-	writeRows(text, "  ", helpExitCodes)
+	writeRows(text, "  ", ExitCodes())
 }
 
 // writeHelp writes the help of a command.
 func writeHelp(text *strings.Builder, c Command) {
-	text.WriteString(commandUsage(c) + "\n" + c.About)
+	text.WriteString(c.Usage() + "\n" + c.About)
 	if c.List != nil {
 		text.WriteString("\n")
 		writeRows(text, "", c.List)
@@ -198,7 +208,7 @@ func writeHelp(text *strings.Builder, c Command) {
 // writeEveryday writes the everyday flags and the examples.
 func writeEveryday(text *strings.Builder, c Command) {
 	text.WriteString("\nFlags:\n")
-	writeFlags(text, append(flagsOf(c), option.Everydays(c.Settings)...)...)
+	writeFlags(text, append(OwnFlags(c), option.Everydays(c.Settings)...)...)
 	text.WriteString("\nExamples:\n" + indented(c.Examples))
 }
 
@@ -210,14 +220,14 @@ func writeTopics(text *strings.Builder, c Command) {
 	}
 	if c.Name == "" {
 		text.WriteString("\n")
-		for _, line := range phrase.Wrap(nativeFlags(c.Settings), helpWidth) {
+		for _, line := range phrase.Wrap(NativeFlags(c.Settings), helpWidth) {
 			text.WriteString(line + "\n")
 		}
 	}
 }
 
-// nativeFlags returns a sentence with the flags of a copy that need this program on both sides.
-func nativeFlags(s option.Settings) string {
+// NativeFlags returns a sentence with the flags of a copy that need this program on both sides.
+func NativeFlags(s option.Settings) string {
 	var names []string
 	for _, d := range option.Describe(s) {
 		if d.Native {
@@ -287,8 +297,8 @@ func indented(lines string) string {
 	return text.String()
 }
 
-// commandUsage returns a line for each form of the command.
-func commandUsage(c Command) string {
+// Usage returns a line for each form of the command.
+func (c Command) Usage() string {
 	start := "dma-copy " + c.Name + " [Flags]"
 	if len(c.Takes) == 0 {
 		return "Usage: " + start + "\n"

@@ -20,6 +20,7 @@ import (
 type Program struct {
 	Copy     Command
 	Commands []Command // in the order of the help
+	Hidden   []Command // for the build: in neither the help nor the manual
 
 	// Version prints the versions for --version.
 	Version func(w io.Writer, libraryDir string, form option.OutputForm) error
@@ -38,8 +39,8 @@ func (p *Program) Settings() option.Commands {
 func (p *Program) Execute(ctx context.Context, streams Streams, args []string) (err error) {
 	defer job.Recover(&err)
 	list := p.Commands
-	if len(args) > 0 && args[0] == manName { // which is not in the help
-		list = append(slices.Clip(list), p.ManCommand())
+	if len(args) > 0 && slices.Contains(Names(p.Hidden), args[0]) {
+		list = slices.Concat(list, p.Hidden)
 	}
 	before, completes := wordToComplete(args)
 	if shown, flagsOnly := p.stoodFor(before); shown != nil {

@@ -127,6 +127,7 @@ func series(name string, labels ...string) string {
 func (m *Metrics) write(to io.Writer) {
 	status := m.status()
 	m.countBytes(status)
+	to = &described{to}
 	m.set.WritePrometheus(to)
 	draining := uint64(0)
 	if status.Draining {

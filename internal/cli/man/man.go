@@ -1,4 +1,5 @@
-package root
+// Package man writes the manual pages.
+package man
 
 import (
 	"context"
@@ -13,23 +14,20 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
-// manName is the name of the command that writes the manual pages. It is for the build, not in the help, and made only
-// when it is asked for.
-const manName = "man"
-
-// ManCommand returns the command that writes the manual pages.
-func (p *Program) ManCommand() Command {
-	return Command{
-		Name:     manName,
+// Command returns the command man, which is for the build.
+func Command(p *root.Program) root.Command {
+	return root.Command{
+		Name:     "man",
 		Summary:  "Write the manual pages",
 		Takes:    []string{"DIR"},
 		About:    "Writes the manual pages into DIR/man1 and DIR/man5.\n",
 		Examples: "$ dma-copy man build/man\n",
 		Settings: new(option.General),
-		Run: func(_ context.Context, streams Streams, args []string, _ zerolog.Logger) error {
+		Run: func(_ context.Context, streams root.Streams, args []string, _ zerolog.Logger) error {
 			if len(args) != 1 {
 				return exit.Usagef("man takes one directory, as in dma-copy man build/man")
 			}
@@ -37,7 +35,7 @@ func (p *Program) ManCommand() Command {
 			if err != nil {
 				return err
 			}
-			return writeManual(args[0], p.manualPages(date))
+			return writeManual(args[0], manualPages(p, date))
 		},
 	}
 }
@@ -87,13 +85,12 @@ var manualFiles = []manpage.Row{
 }
 
 // manualPages returns the text of all pages by their file's path.
-func (p *Program) manualPages(date time.Time) map[string]string {
-	list := p.Commands
+func manualPages(p *root.Program, date time.Time) map[string]string {
 	pages := map[string]string{
-		"man1/dma-copy.1":         p.programPage(date, list),
-		"man5/" + filePage + ".5": p.ParameterFilePage(date),
+		"man1/dma-copy.1":         programPage(p, date),
+		"man5/" + filePage + ".5": ParameterFilePage(p, date),
 	}
-	for _, c := range list {
+	for _, c := range p.Commands {
 		pages["man1/dma-copy-"+c.Name+".1"] = commandPage(date, c)
 	}
 	return pages
@@ -101,22 +98,22 @@ func (p *Program) manualPages(date time.Time) map[string]string {
 
 func newPage(name string, section int, summary string, date time.Time) *manpage.Page {
 	return manpage.New(manpage.Header{
-		Name: name, Section: section, Summary: summary, Version: SoftwareName(), Date: date,
+		Name: name, Section: section, Summary: summary, Version: root.SoftwareName(), Date: date,
 	})
 }
 
-func (p *Program) programPage(date time.Time, list []Command) string {
+func programPage(p *root.Program, date time.Time) string {
 	page := newPage("dma-copy", 1, "copy files between a host and its BlueField DPU", date)
-	usage, about, _ := strings.Cut(helpIntroduction, "\n\n")
+	usage, about, _ := strings.Cut(root.Introduction, "\n\n")
 	writeSynopsis(page, usage)
 	page.Section("DESCRIPTION")
 	page.Paragraphs(about)
 	writeOptions(page, p.Copy)
-	page.Paragraphs(nativeFlags(p.Copy.Settings))
+	page.Paragraphs(root.NativeFlags(p.Copy.Settings))
 	page.Section("COMMANDS")
 	see := []string{}
 	var rows []manpage.Row
-	for _, c := range list {
+	for _, c := range p.Commands {
 		rows = append(rows, manpage.Row{Term: c.Name, Text: c.Summary + "."})
 		see = append(see, "dma-copy-"+c.Name+" 1")
 	}
@@ -126,9 +123,9 @@ func (p *Program) programPage(date time.Time, list []Command) string {
 	return page.String()
 }
 
-func commandPage(date time.Time, c Command) string {
+func commandPage(date time.Time, c root.Command) string {
 	p := newPage("dma-copy-"+c.Name, 1, c.Summary, date)
-	writeSynopsis(p, strings.TrimSpace(commandUsage(c)))
+	writeSynopsis(p, strings.TrimSpace(c.Usage()))
 	p.Section("DESCRIPTION")
 	p.Paragraphs(c.About)
 	p.Rows(c.List)
@@ -142,27 +139,8 @@ func commandPage(date time.Time, c Command) string {
 	return p.String()
 }
 
-// ParameterFileExample sets defaults, a daemon's options and a peer.
-const ParameterFileExample = `{
-    // for all commands
-    "doca_general_flags": {"log-level": "INFO"},
-    "doca_program_flags": {
-        "pci-addr": "b1:00.1",
-        "exclude": ["*.tmp", "*.swp"],
-    },
-    // for dma-copy serve
-    "serve": {
-        "share": ["inbox=/srv/inbox,rw", "images=/srv/images"],
-    },
-    "peers": {
-        "dpu": {"device": "b1:00.1", "key": "dpu"},
-        "lab": {"address": "lab.example", "key": "lab"},
-    },
-}
-`
-
 // ParameterFilePage returns the page of the parameter file.
-func (p *Program) ParameterFilePage(date time.Time) string {
+func ParameterFilePage(p *root.Program, date time.Time) string {
 	page := newPage(filePage, 5, "parameter file of dma-copy", date)
 	page.Section("DESCRIPTION")
 	page.Paragraphs(`A parameter file holds flags of dma-copy(1) and its commands in the JSON form of
@@ -174,7 +152,7 @@ the keys below, of which none may be given twice. An unknown key, or a value
 that the flag would refuse, is an error, also of a command that does not use it.
 A list has one value for each time that the flag would be given.
 
-` + helpValues)
+` + root.ValueSyntax)
 	for _, group := range p.Settings().DescribeFile() {
 		page.Section(strings.ToUpper(strings.ReplaceAll(group.Name, "_", " ")))
 		page.Paragraphs("Group \"" + group.Name + "\". " + group.About)
@@ -183,7 +161,7 @@ A list has one value for each time that the flag would be given.
 	page.Section("FILES")
 	page.Rows(manualFiles)
 	page.Section("EXAMPLES")
-	page.Literal(ParameterFileExample)
+	page.Literal(root.ParameterFileExample)
 	page.Section("SEE ALSO")
 	page.See(seeProgram, "dma-copy-config 1", "dma-copy-serve 1")
 	return page.String()
@@ -201,23 +179,23 @@ func writeSynopsis(p *manpage.Page, usage string) {
 // writeClosing writes the sections behind the options that every command has, and begins the last one.
 func writeClosing(p *manpage.Page, examples string) {
 	p.Section("ENVIRONMENT")
-	p.Paragraphs(helpValues)
-	p.Rows(helpEnvironment)
+	p.Paragraphs(root.ValueSyntax)
+	p.Rows(root.Environment())
 	p.Section("SIGNALS")
-	p.Rows(helpSignals)
+	p.Rows(root.Signals)
 	p.Section("FILES")
 	p.Rows(manualFiles)
 	p.Section("EXIT STATUS")
-	p.Rows(helpExitCodes)
+	p.Rows(root.ExitCodes())
 	p.Section("EXAMPLES")
 	p.Literal(examples)
 	p.Section("SEE ALSO")
 }
 
 // writeOptions writes the section of the flags: first the everyday ones, then the others by topic.
-func writeOptions(p *manpage.Page, c Command) {
+func writeOptions(p *manpage.Page, c root.Command) {
 	p.Section("OPTIONS")
-	p.Options(manualOptions(append(flagsOf(c), option.Everydays(c.Settings)...)))
+	p.Options(manualOptions(append(root.OwnFlags(c), option.Everydays(c.Settings)...)))
 	for _, block := range option.ByTopic(c.Settings) {
 		p.Subsection(block.Title)
 		p.Options(manualOptions(block.List))
