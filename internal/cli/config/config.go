@@ -18,6 +18,20 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
+// Settings holds the settings of config.
+type Settings struct {
+	option.Logging
+	Output option.OutputForm
+}
+
+// Table implements Settings.
+func (s *Settings) Table() []option.Option {
+	return append(s.LogOptions(),
+		option.ParameterFile(),
+		option.Output(&s.Output, "Output format, in front of the arguments"),
+	)
+}
+
 // The name and the arguments of config.
 const (
 	configName  = "config"

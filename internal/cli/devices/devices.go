@@ -7,11 +7,25 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/device"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/inventory"
 )
+
+// Settings holds the settings of devices.
+type Settings struct {
+	option.Logging
+	Driver device.Driver
+	Output option.OutputForm
+}
+
+// Table implements Settings.
+func (s *Settings) Table() []option.Option {
+	return append(device.CommonOptions(&s.Logging, &s.Driver),
+		option.Output(&s.Output, "Output format; JSON names are stable, and new ones may be added"))
+}
 
 // Command returns the command devices.
 func Command() root.Command {
