@@ -12,17 +12,28 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// ConnectShares connects to the daemon for a request that concerns its shares.
-func ConnectShares(
-	ctx context.Context, streams root.Streams, s *Places, w interface{ Begin(output.Path) }, log zerolog.Logger,
-) (context.Context, *Conn, error) {
+// InShares carries out a command in the shares of one daemon within --timeout, unless its arguments were refused, and
+// reports its error to w. request names it in the error of a lost connection.
+func InShares(
+	ctx context.Context, streams root.Streams, s *Places, request string, refused error, w interface {
+		Begin(output.Path)
+		Fail(error)
+	}, log zerolog.Logger, run func(context.Context, *Conn) error,
+) error {
+	if refused != nil {
+		return output.Ended(w, log, refused)
+	}
+	ctx, cancel := root.LimitTime(ctx, s.Timeout)
+	defer cancel()
 	daemon := reachForPlaces(s)
 	daemon.Waits = root.WaitOutput(streams, s.Output, false, log)
 	ctx, c, err := Connect(ctx, streams, daemon, log)
 	if err == nil {
 		w.Begin(c.Path)
+		err = run(ctx, c)
+		c.End(&err)
 	}
-	return ctx, c, err
+	return output.Ended(w, log, output.InRequest(request, err))
 }
 
 // RefusedChanges returns the command.refused of a command that changes shares.

@@ -65,39 +65,27 @@ here$ dma-copy ls ucx://lab.example/
 		Settings: s,
 		Complete: contact.CompleteInShares,
 		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
-			w := output.NewListing(streams.Stdout, s.Output, s.Long, log)
-			err := s.SetPaths(args)
-			if err == nil {
-				err = output.InRequest("list", runList(ctx, streams, s, w, log))
-			}
-			return output.Ended(w, log, err)
+			w := newListing(streams.Stdout, s.Output, s.Long, log)
+			return contact.InShares(ctx, streams, &s.Places, "list", s.SetPaths(args), w, log,
+				func(ctx context.Context, c *contact.Conn) error { return runList(ctx, c, s, w) })
 		},
 		Refused: func(streams root.Streams, err error) error {
-			return output.Ended(output.NewListing(streams.Stdout, s.Output, s.Long, zerolog.Nop()), zerolog.Nop(), err)
+			return output.Ended(newListing(streams.Stdout, s.Output, s.Long, zerolog.Nop()), zerolog.Nop(), err)
 		},
 	}
 }
 
-func runList(
-	ctx context.Context, streams root.Streams, s *Settings, w *output.Listing, log zerolog.Logger,
-) (err error) {
-	ctx, cancel := root.LimitTime(ctx, s.Timeout)
-	defer cancel()
-	ctx, c, err := contact.ConnectShares(ctx, streams, &s.Places, w, log)
-	if err != nil {
-		return err
-	}
-	defer c.End(&err)
+func runList(ctx context.Context, c *contact.Conn, s *Settings, w *listing) error {
 	for _, place := range s.Remote {
 		if err := listArgument(ctx, c, s, place, w); err != nil {
 			return err
 		}
 	}
-	return w.End()
+	return w.end()
 }
 
 // listArgument lists one argument: what a pattern matches by itself, and anything else as a place.
-func listArgument(ctx context.Context, c *contact.Conn, s *Settings, at share.Remote, w *output.Listing) error {
+func listArgument(ctx context.Context, c *contact.Conn, s *Settings, at share.Remote, w *listing) error {
 	x, err := c.Expand(ctx, at, service.ListAll)
 	if err != nil {
 		return err
@@ -105,9 +93,9 @@ func listArgument(ctx context.Context, c *contact.Conn, s *Settings, at share.Re
 	if x.Entries == nil {
 		return listPlace(ctx, c, s, x.Base, w)
 	}
-	w.Place(x.Base, len(s.Remote) > 1)
+	w.at(x.Base, len(s.Remote) > 1)
 	for _, e := range x.Entries {
-		w.Entry(e, false)
+		w.entry(e, false)
 		if !s.Recursive || e.Kind != wire.EntryDirectory {
 			continue
 		}
@@ -115,7 +103,7 @@ func listArgument(ctx context.Context, c *contact.Conn, s *Settings, at share.Re
 		end, err := c.Client.List(ctx, contact.PlaceOf(x.Remote(e)), flags, func(below share.Entry) error {
 			if below.Path != "" {
 				below.Path = path.Join(e.Path, below.Path)
-				w.Entry(below, false)
+				w.entry(below, false)
 			}
 			return nil
 		})
@@ -127,7 +115,7 @@ func listArgument(ctx context.Context, c *contact.Conn, s *Settings, at share.Re
 }
 
 // listPlace lists one place. A directory is listed by what is in it, anything else by itself.
-func listPlace(ctx context.Context, c *contact.Conn, s *Settings, place share.Remote, w *output.Listing) error {
+func listPlace(ctx context.Context, c *contact.Conn, s *Settings, place share.Remote, w *listing) error {
 	at := contact.PlaceOf(place)
 	var flags service.ListFlags
 	if at.Share != "" {
@@ -136,7 +124,7 @@ func listPlace(ctx context.Context, c *contact.Conn, s *Settings, place share.Re
 	if s.Recursive && at.Share != "" {
 		flags |= service.ListRecursive
 	}
-	w.Place(place, len(s.Remote) > 1)
+	w.at(place, len(s.Remote) > 1)
 	end, err := c.Client.List(ctx, at, flags, func(e share.Entry) error {
 		switch {
 		case e.Path == "" && e.Kind == wire.EntryDirectory:
@@ -144,7 +132,7 @@ func listPlace(ctx context.Context, c *contact.Conn, s *Settings, place share.Re
 		case e.Path == "":
 			e.Path = path.Base(at.Path)
 		}
-		w.Entry(e, at.Share == "")
+		w.entry(e, at.Share == "")
 		return nil
 	})
 	return errors.Join(err, contact.Incomplete(end))

@@ -65,26 +65,14 @@ here$ dma-copy mkdir ucx://lab.example/inbox/photos
 		Complete: contact.CompleteInShares,
 		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
 			w := output.NewChanges(streams.Stdout, streams.Stderr, "created", s.Output, log)
-			err := s.SetPaths(args)
-			if err == nil {
-				err = output.InRequest("mkdir", makeDirectories(ctx, streams, s, w, log))
-			}
-			return output.Ended(w, log, err)
+			return contact.InShares(ctx, streams, &s.Places, "mkdir", s.SetPaths(args), w, log,
+				func(ctx context.Context, c *contact.Conn) error { return makeDirectories(ctx, c, s, w) })
 		},
 		Refused: contact.RefusedChanges("created", &s.Places),
 	}
 }
 
-func makeDirectories(
-	ctx context.Context, streams root.Streams, s *Settings, w *output.Changes, log zerolog.Logger,
-) (err error) {
-	ctx, cancel := root.LimitTime(ctx, s.Timeout)
-	defer cancel()
-	ctx, c, err := contact.ConnectShares(ctx, streams, &s.Places, w, log)
-	if err != nil {
-		return err
-	}
-	defer c.End(&err)
+func makeDirectories(ctx context.Context, c *contact.Conn, s *Settings, w *output.Changes) error {
 	for _, at := range s.Remote {
 		err := c.Client.MakeDir(ctx, contact.PlaceOf(at), s.Parents)
 		if err != nil && output.Unfinished(err) {

@@ -14,7 +14,7 @@ import (
 // Changes writes what mkdir or rm has done: as text, failures only, on stderr, or as JSON lines on stdout. It is used
 // by one goroutine at a time.
 type Changes struct {
-	events   *eventWriter // nil: as text
+	events   *Events // nil: as text
 	stderr   io.Writer
 	action   string // "created" or "removed"
 	tried    int
@@ -23,17 +23,17 @@ type Changes struct {
 
 // NewChanges returns the Changes that the settings ask for.
 func NewChanges(stdout, stderr io.Writer, action string, form option.OutputForm, log zerolog.Logger) *Changes {
-	return &Changes{events: newEventWriter(stdout, form, log), stderr: stderr, action: action}
+	return &Changes{events: NewEvents(stdout, form, log), stderr: stderr, action: action}
 }
 
 // Begin is called when the daemon is known.
 func (c *Changes) Begin(path Path) {
-	c.events.write("hello", helloOf(path, "service", 0, path.Peer.Software))
+	c.events.Write("hello", helloOf(path, "service", 0, path.Peer.Software))
 }
 
 // changeEvent is a file, directory or symlink of a share that was created or removed, or was not.
 type changeEvent struct {
-	fileName
+	FileName
 	Remote  string `json:"remote"`
 	Action  string `json:"action"`
 	Code    int    `json:"code,omitempty"`
@@ -51,11 +51,11 @@ func (c *Changes) Changed(at share.Remote, err error) {
 	}
 	switch {
 	case c.events != nil:
-		event := changeEvent{fileName: nameInEvent(at.Path), Remote: at.String(), Action: c.action}
+		event := changeEvent{FileName: NameInEvent(at.Path), Remote: at.String(), Action: c.action}
 		if err != nil {
 			event.Action, event.Code, event.Message = "failed", exit.Code(err), Sentence(err)
 		}
-		c.events.write("change", event)
+		c.events.Write("change", event)
 	case err != nil && c.tried > 1:
 		WriteError(c.stderr, err)
 	}
@@ -63,7 +63,7 @@ func (c *Changes) Changed(at share.Remote, err error) {
 
 // End returns the error of all changes together.
 func (c *Changes) End() error {
-	unwritten := c.events.unwritten("print the events")
+	unwritten := c.events.Unwritten("print the events")
 	switch {
 	case len(c.failures) == 0:
 		return unwritten

@@ -76,7 +76,7 @@ func WriteError(w io.Writer, err error) {
 
 // entrySentence returns an entry of a tree and why it failed.
 func entrySentence(side wire.Side, path string, err error) string {
-	return entryName(path) + ": " + entryReason(side, err)
+	return EntryName(path) + ": " + entryReason(side, err)
 }
 
 // entryReason returns why an entry of a tree failed, and the next step.
@@ -88,8 +88,8 @@ func entryReason(side wire.Side, err error) string {
 	return quote.Printable(strings.ReplaceAll(joined(": ", text, hint), "\n", "; "))
 }
 
-// entryName returns the path of an entry for a line of text.
-func entryName(path string) string { return quote.Path(cmp.Or(path, ".")) }
+// EntryName returns the path of an entry for a line of text.
+func EntryName(path string) string { return quote.Path(cmp.Or(path, ".")) }
 
 // Sentence returns that line without the name of the program.
 func Sentence(err error) string {

@@ -33,7 +33,7 @@ type PeerResult struct {
 
 // Fleet reports on a command with many peers, as text or as JSON lines. Safe for concurrent use.
 type Fleet struct {
-	events *eventWriter // nil: as text
+	events *Events // nil: as text
 	out    io.Writer
 	screen *Screen // nil: no progress
 	quiet  bool
@@ -51,7 +51,7 @@ type Fleet struct {
 // unless it is a terminal that can move its cursor.
 func NewFleet(stdout, stderr io.Writer, screen *Screen, form Form, log zerolog.Logger) *Fleet {
 	f := &Fleet{
-		events: newEventWriter(stdout, form.Output, log), out: stderr, screen: screen, quiet: form.Quiet,
+		events: NewEvents(stdout, form.Output, log), out: stderr, screen: screen, quiet: form.Quiet,
 		moved: map[int]int64{},
 	}
 	f.silent = form.hidesProgress()
@@ -89,7 +89,7 @@ func (f *Fleet) Ended(r PeerResult) {
 		f.total.Failed++
 		f.failures = append(f.failures, r.Err)
 	}
-	f.events.write("peer", eventOf(r))
+	f.events.Write("peer", eventOf(r))
 	if f.events == nil && (r.Err != nil || !f.quiet) {
 		fmt.Fprintln(f.out, r)
 	}
@@ -111,7 +111,7 @@ func (f *Fleet) WaitOutput(name string, line int) WaitOutput {
 		}
 		event := waitingOf(w, lasted)
 		event.Peer, event.Line = name, line
-		f.events.write("waiting", event)
+		f.events.Write("waiting", event)
 	}}
 }
 
@@ -122,7 +122,7 @@ func (f *Fleet) NotStarted(name string, line int, err error) {
 	f.notStarted++
 	event := eventOf(PeerResult{Name: name, Line: line, Err: err})
 	event.NotStarted = true
-	f.events.write("peer", event)
+	f.events.Write("peer", event)
 }
 
 // Total reports the sum of all peers. It returns an error if what was reported could not be written, or one that says
@@ -135,14 +135,14 @@ func (f *Fleet) Total(elapsed time.Duration) error {
 		f.screen.show("")
 	}
 	t := f.total
-	f.events.write("peers", peersEvent{
+	f.events.Write("peers", peersEvent{
 		Peers: t.Sources, Failed: t.Failed, NotStarted: f.notStarted, Files: t.Files, Bytes: t.Bytes,
 		Elapsed: t.Elapsed.Seconds(), DryRun: t.DryRun,
 	})
 	if f.events == nil && !f.quiet {
 		fmt.Fprintf(f.out, "total %s\n", t.of("peer", f.notStarted))
 	}
-	return errors.Join(somePeers(t, f.failures), f.events.unwritten(copyUnwritten))
+	return errors.Join(somePeers(t, f.failures), f.events.Unwritten(copyUnwritten))
 }
 
 // Fail reports the error of the command as an event. Its line is the caller's.
@@ -193,7 +193,7 @@ func (f *Fleet) Waits(name string, line int, s job.Sample, waits []job.Snapshot)
 	defer f.mu.Unlock()
 	rate := float64(s.Moved-s.Resumed) / max(s.Elapsed, time.Millisecond).Seconds()
 	if f.events != nil {
-		f.events.write("progress", progressEvent{
+		f.events.Write("progress", progressEvent{
 			Peer: name, Line: line, Phase: s.Phase.String(), Bytes: s.Moved, Rate: rate, Elapsed: s.Elapsed.Seconds(),
 			Waits: waits,
 		})
@@ -218,7 +218,7 @@ func (f *Fleet) answer(elapsed time.Duration) {
 	}
 	line := progressEvent{Phase: job.Moving.String(), Bytes: f.bytes(), Elapsed: elapsed.Seconds()}
 	line.Rate = float64(line.Bytes) / max(line.Elapsed, time.Millisecond.Seconds())
-	f.events.write("progress", line)
+	f.events.Write("progress", line)
 }
 
 // String returns the line about the peer.

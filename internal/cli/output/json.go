@@ -52,7 +52,7 @@ type (
 		PeerFingerprint string `json:"peer_fingerprint,omitempty"`
 	}
 	planEvent struct {
-		fileName
+		FileName
 		Target     string `json:"target,omitempty"`
 		Remote     string `json:"remote,omitempty"`
 		Direction  string `json:"direction"`
@@ -83,7 +83,7 @@ type (
 		Walked       bool  `json:"walked"`
 	}
 	fileEvent struct {
-		fileName
+		FileName
 		Target     string `json:"target,omitempty"`
 		Remote     string `json:"remote,omitempty"`
 		Direction  string `json:"direction"`
@@ -96,10 +96,6 @@ type (
 		Durability string `json:"durability,omitempty"`
 		Code       int    `json:"code,omitempty"`
 		Message    string `json:"message,omitempty"`
-	}
-	fileName struct {
-		File string `json:"file"`
-		Raw  []byte `json:"file_base64,omitempty"` // Base64, of a name that is not UTF-8
 	}
 	retryEvent struct {
 		Offset int64 `json:"offset"`
@@ -157,8 +153,9 @@ type (
 	}
 )
 
-// eventWriter writes events as JSON lines. A nil one writes nothing: what it belongs to writes text.
-type eventWriter struct {
+// Events writes events as JSON lines. A nil one writes nothing: what it belongs to writes text. It is used by one
+// goroutine at a time.
+type Events struct {
 	out    io.Writer
 	now    func() time.Time
 	log    zerolog.Logger
@@ -166,16 +163,17 @@ type eventWriter struct {
 	closed bool  // the reader closed its end; nothing is written any more
 }
 
-func newEventWriter(out io.Writer, form option.OutputForm, log zerolog.Logger) *eventWriter {
+// NewEvents returns the Events of a form, nil for text.
+func NewEvents(out io.Writer, form option.OutputForm, log zerolog.Logger) *Events {
 	if form != option.OutputJSON {
 		return nil
 	}
-	return &eventWriter{out: out, now: time.Now, log: log}
+	return &Events{out: out, now: time.Now, log: log}
 }
 
-// write writes an event of a type. Once the reader has closed its end, further events are dropped; any other error is
+// Write writes an event of a type. Once the reader has closed its end, further events are dropped; any other error is
 // kept in failed.
-func (w *eventWriter) write(kind string, event any) {
+func (w *Events) Write(kind string, event any) {
 	if w == nil || w.closed || w.failed != nil {
 		return
 	}
@@ -195,8 +193,8 @@ func (w *eventWriter) write(kind string, event any) {
 
 const copyUnwritten = "the copy is done, but not all of its events could be written"
 
-// unwritten returns an error that begins with a message if not all events could be written.
-func (w *eventWriter) unwritten(message string) error {
+// Unwritten returns an error that begins with a message if not all events could be written.
+func (w *Events) Unwritten(message string) error {
 	if w == nil || w.failed == nil {
 		return nil
 	}
@@ -205,7 +203,7 @@ func (w *eventWriter) unwritten(message string) error {
 
 // jsonReporter writes a copy as JSON lines.
 type jsonReporter struct {
-	*eventWriter
+	*Events
 	every   time.Duration
 	entries bool // each entry of a tree has an event, not only those that failed
 	path    Path
@@ -220,7 +218,7 @@ var _ Reporter = (*jsonReporter)(nil)
 
 func newJSON(out io.Writer, f Form, log zerolog.Logger) *jsonReporter {
 	r := &jsonReporter{
-		eventWriter: newEventWriter(out, option.OutputJSON, log), every: time.Second,
+		Events: NewEvents(out, option.OutputJSON, log), every: time.Second,
 		entries: f.Events == EventsAll || f.DryRun,
 	}
 	if f.hidesProgress() {
@@ -231,7 +229,7 @@ func newJSON(out io.Writer, f Form, log zerolog.Logger) *jsonReporter {
 
 func (r *jsonReporter) Begin(path Path) {
 	if path.Warning != "" && r.path.Warning == "" { // once for several sources
-		r.write("warning", warningEvent{path.Warning})
+		r.Write("warning", warningEvent{path.Warning})
 	}
 	r.path, r.planned, r.speed = path, job.Planned{}, speed{}
 	r.began = time.Now()
@@ -246,22 +244,26 @@ func (r *jsonReporter) Event(e job.Event) {
 		if at := e.Location; at != (native.Location{}) {
 			hello.PeerMachine, hello.PeerUser, hello.PeerFile = at.Machine, at.User, at.Path
 		}
-		r.write("hello", hello)
+		r.Write("hello", hello)
 	case job.Planned:
 		r.planned = e
-		r.write("plan", r.plan(e))
+		r.Write("plan", r.plan(e))
 	case job.FileDone:
 		if r.entries || e.Action == job.Failed {
-			r.write("file", r.entry(e))
+			r.Write("file", r.entry(e))
 		}
 	case job.Retransmitted:
-		r.write("retry", retryEvent{e.Offset, e.Length})
+		r.Write("retry", retryEvent{e.Offset, e.Length})
 	case job.Warned:
-		r.write("warning", warningEvent{e.Text})
+		r.Write("warning", warningEvent{e.Text})
 	}
 }
 
-// helloOf returns the event of a peer that is known.
+// Hello writes the event of a peer that is known.
+func (w *Events) Hello(path Path, protocol string, version int, peer string) {
+	w.Write("hello", helloOf(path, protocol, version, peer))
+}
+
 func helloOf(path Path, protocol string, version int, peer string) helloEvent {
 	line := helloEvent{
 		Software: path.Software, Side: path.role(), Device: path.Device,
@@ -277,7 +279,7 @@ func helloOf(path Path, protocol string, version int, peer string) helloEvent {
 
 func (r *jsonReporter) plan(e job.Planned) planEvent {
 	line := planEvent{
-		fileName: nameInEvent(r.path.File), Target: r.path.Target, Remote: r.path.Remote,
+		FileName: NameInEvent(r.path.File), Target: r.path.Target, Remote: r.path.Remote,
 		Direction: r.direction(e.Sent), Tree: e.Tree, Bytes: known(e.Size),
 		Chunk: e.Chunk, Depth: e.Depth, Resumed: e.Resumed,
 	}
@@ -287,16 +289,19 @@ func (r *jsonReporter) plan(e job.Planned) planEvent {
 	return line
 }
 
-var entryKinds = map[wire.EntryKind]string{
-	wire.EntryFile: "file", wire.EntryDirectory: "directory", wire.EntrySymlink: "symlink",
-	wire.EntryHardLink: "hard-link", wire.EntrySpecial: "special",
+// EntryKind returns the kind of an entry in events.
+func EntryKind(kind wire.EntryKind) string {
+	return map[wire.EntryKind]string{
+		wire.EntryFile: "file", wire.EntryDirectory: "directory", wire.EntrySymlink: "symlink",
+		wire.EntryHardLink: "hard-link", wire.EntrySpecial: "special",
+	}[kind]
 }
 
 // entry returns the event of an entry of a tree.
 func (r *jsonReporter) entry(e job.FileDone) fileEvent {
 	line := fileEvent{
-		fileName:  nameInEvent(cmp.Or(e.Path, ".")),
-		Direction: r.direction(r.planned.Sent), Kind: entryKinds[e.Kind], Action: e.Action.String(), Bytes: e.Bytes,
+		FileName:  NameInEvent(cmp.Or(e.Path, ".")),
+		Direction: r.direction(r.planned.Sent), Kind: EntryKind(e.Kind), Action: e.Action.String(), Bytes: e.Bytes,
 		Reason: e.Change.String(),
 	}
 	switch e.Action {
@@ -309,12 +314,18 @@ func (r *jsonReporter) entry(e job.FileDone) fileEvent {
 	return line
 }
 
-// nameInEvent returns a path for an event, with its bytes if it is not UTF-8 and the text shows replacement characters.
-func nameInEvent(path string) fileName {
+// FileName is the name of a file in an event.
+type FileName struct {
+	File string `json:"file"`
+	Raw  []byte `json:"file_base64,omitempty"` // Base64, of a name that is not UTF-8
+}
+
+// NameInEvent returns a path for an event, with its bytes if it is not UTF-8 and the text shows replacement characters.
+func NameInEvent(path string) FileName {
 	if utf8.ValidString(path) {
-		return fileName{File: path}
+		return FileName{File: path}
 	}
-	return fileName{File: path, Raw: []byte(path)}
+	return FileName{File: path, Raw: []byte(path)}
 }
 
 func (r *jsonReporter) Interval() time.Duration { return r.every }
@@ -331,7 +342,7 @@ func (r *jsonReporter) Progress(s job.Sample) {
 
 func (r *jsonReporter) Asked(s job.Sample, waits []job.Snapshot) {
 	if s.Phase == job.Meeting && r.path.Wait.For != "" {
-		r.write("waiting", waitingOf(r.path.Wait, time.Since(r.began)))
+		r.Write("waiting", waitingOf(r.path.Wait, time.Since(r.began)))
 		return
 	}
 	line := progressEvent{
@@ -345,22 +356,22 @@ func (r *jsonReporter) Asked(s job.Sample, waits []job.Snapshot) {
 	if s.FilesFound > 0 {
 		line.treeProgress = &treeProgress{s.Files, s.FilesFound, s.Found, s.Walked}
 	}
-	r.write("progress", line)
+	r.Write("progress", line)
 }
 
 func (r *jsonReporter) Result(s job.Summary) error {
 	if s.Tree == nil {
-		r.write("file", r.single(s))
+		r.Write("file", r.single(s))
 	}
-	r.write("summary", r.summary(s))
-	return r.unwritten(copyUnwritten)
+	r.Write("summary", r.summary(s))
+	return r.Unwritten(copyUnwritten)
 }
 
 // single returns the event of a file or a stream that is complete.
 func (r *jsonReporter) single(s job.Summary) fileEvent {
 	done := singleFile(s)
 	line := fileEvent{
-		fileName: nameInEvent(s.Path), Target: s.Target, Remote: r.path.Remote,
+		FileName: NameInEvent(s.Path), Target: s.Target, Remote: r.path.Remote,
 		Direction: r.direction(s.Sent), Action: done.Action.String(), Reason: done.Change.String(),
 		Bytes: s.Size, Verified: compared(s, r.planned),
 	}
@@ -407,12 +418,12 @@ func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 }
 
 // Fail writes the error of a run as an event.
-func (w *eventWriter) Fail(err error) {
+func (w *Events) Fail(err error) {
 	line := errorEvent{Code: exit.Code(err), Message: Sentence(err)}
 	if failed, is := errors.AsType[*SideError](err); is {
 		line.Kept = failed.Kept
 	}
-	w.write("error", line)
+	w.Write("error", line)
 }
 
 // known returns a pointer to size, or nil for a stream, whose size is unknown.

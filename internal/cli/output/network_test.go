@@ -9,11 +9,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
-	"github.com/dma-copy/dma-copy/internal/ping"
 )
 
 // networkPath is the path of a copy with a daemon on another machine.
@@ -72,18 +70,6 @@ func TestEventsOfACopyBetweenMachines(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s lacks %s", out.String(), want)
 		}
-	}
-}
-
-func TestPingOfAnotherMachine(t *testing.T) {
-	var out bytes.Buffer
-	r := NewPing(&out, option.OutputText, false, zerolog.Nop())
-	r.Begin(networkPath)
-	if err := r.Result(ping.Summary{Count: 1}); err != nil {
-		t.Fatal(err)
-	}
-	if want := "path  tls to lab:7483 (encrypted)\npeer  lab: authenticated\n"; !strings.Contains(out.String(), want) {
-		t.Errorf("printed\n%s\nlacks %q", out.String(), want)
 	}
 }
 

@@ -147,9 +147,9 @@ func (r *textReporter) Deleted(d Deletion) {
 
 func deletedName(d Deletion) string {
 	if d.Kind == wire.EntryDirectory {
-		return entryName(d.Path) + "/"
+		return EntryName(d.Path) + "/"
 	}
-	return entryName(d.Path)
+	return EntryName(d.Path)
 }
 
 func (r *textReporter) Total(t Total) error {
@@ -215,16 +215,16 @@ type deletingEvent struct {
 func (r *jsonReporter) Deleting(d Deleting) {
 	line := deletingEvent{Entries: d.Entries, Of: d.Of, DryRun: d.DryRun}
 	for _, each := range d.First {
-		line.First = append(line.First, nameInEvent(each.Path).File)
+		line.First = append(line.First, NameInEvent(each.Path).File)
 	}
-	r.write("deleting", line)
+	r.Write("deleting", line)
 }
 
 // Deleted implements Reporter. Every deletion has an event: there is no other record of what was there.
 func (r *jsonReporter) Deleted(d Deletion) {
 	line := fileEvent{
-		fileName: nameInEvent(d.Path), Direction: r.direction(r.planned.Sent),
-		Kind: entryKinds[d.Kind], Action: "deleted", Reason: d.reason(),
+		FileName: NameInEvent(d.Path), Direction: r.direction(r.planned.Sent),
+		Kind: EntryKind(d.Kind), Action: "deleted", Reason: d.reason(),
 	}
 	switch {
 	case d.Err != nil:
@@ -232,7 +232,7 @@ func (r *jsonReporter) Deleted(d Deletion) {
 	case d.DryRun:
 		line.Action = "would-delete"
 	}
-	r.write("file", line)
+	r.Write("file", line)
 }
 
 func (r *jsonReporter) Total(t Total) error {
@@ -243,8 +243,8 @@ func (r *jsonReporter) Total(t Total) error {
 	if t.Deletes {
 		line.Deleted, line.Kept = &t.Deleted, &t.Kept
 	}
-	r.write("total", line)
-	return r.unwritten(copyUnwritten)
+	r.Write("total", line)
+	return r.Unwritten(copyUnwritten)
 }
 
 // WriteTrusted tells the user that the key of a daemon is trusted from now on, and how to check it.

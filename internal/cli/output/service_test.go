@@ -13,7 +13,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
@@ -22,7 +21,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
-	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 // daemonPath is the path of a copy with a daemon whose key is trusted.
@@ -235,45 +233,6 @@ func TestListForADaemon(t *testing.T) {
 		m.Event(planned)
 		if got := strings.Join(reporter.warnings, "; "); got != want {
 			t.Errorf("%+v: warned %q, want %q", planned, got, want)
-		}
-	}
-}
-
-// everyEntry lists an entry of each kind.
-func everyEntry(l *Listing) {
-	l.Begin(Path{Software: "dma-copy VERSION", Peer: &Peer{Software: "dma-copy 1.0"}})
-	l.Place(share.Remote{Peer: "dpu"}, false)
-	l.Entry(share.Entry{Path: "in", Kind: wire.EntryDirectory, Mode: 0o600}, true)
-	l.Place(share.Remote{Peer: "dpu", Share: "in"}, true)
-	at := disk.Timestamp{Sec: 1_000_000_000}
-	l.Entry(share.Entry{Path: "d", Kind: wire.EntryDirectory, Mode: 0o755, Modified: at}, false)
-	l.Entry(share.Entry{Path: "f\x1b", Kind: wire.EntryFile, Mode: 0o640, Size: 1234, Modified: at}, false)
-	l.Entry(share.Entry{Path: "l", Kind: wire.EntrySymlink, Mode: 0o777, Link: "f\n", Modified: at}, false)
-}
-
-func TestListingAsText(t *testing.T) {
-	for long, want := range map[bool]string{
-		false: "in:\ndpu:in:\nd/\nf\\x1b\nl\n",
-		true: "rw  in:\ndpu:in:\n" +
-			"drwxr-xr-x               -  2001-09-09 01:46:40  d/\n" +
-			"-rw-r-----            1234  2001-09-09 01:46:40  f\\x1b\n" +
-			"lrwxrwxrwx               -  2001-09-09 01:46:40  l -> f\\n\n",
-	} {
-		var out bytes.Buffer
-		l := NewListing(&out, option.OutputText, long, zerolog.Nop())
-		everyEntry(l)
-		if err := l.End(); err != nil || out.String() != want {
-			t.Errorf("long %t: %v, printed\n%swant\n%s", long, err, out.String(), want)
-		}
-	}
-}
-
-func TestListingThatCannotBeWritten(t *testing.T) {
-	for _, form := range []option.OutputForm{option.OutputText, option.OutputJSON} {
-		l := NewListing(fullDisk{}, form, false, zerolog.Nop())
-		everyEntry(l)
-		if err := l.End(); err == nil || !strings.HasPrefix(err.Error(), "print the list: ") {
-			t.Errorf("%s: %v", form, err)
 		}
 	}
 }

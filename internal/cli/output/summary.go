@@ -84,14 +84,20 @@ func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 	if stage := s.Shares.Busiest(); s.Shares[stage] > 0 && s.Size > 0 {
 		fmt.Fprintf(w, "time  most: %s\n", mostTime(stage, s.Shares[stage], path.Side))
 	}
-	if path.Peer != nil {
-		fmt.Fprintf(w, "peer  %s%s\n", path.peerTitle(), path.Peer.claim())
-	} else if where := locationTitle(path.Location); where != "" {
-		fmt.Fprintf(w, "peer  %s\n", where)
+	fmt.Fprint(w, path.End())
+}
+
+// End returns the last lines of a summary: who the peer is, and why this driver.
+func (p Path) End() (lines string) {
+	if p.Peer != nil {
+		lines = "peer  " + p.peerTitle() + p.Peer.claim() + "\n"
+	} else if where := locationTitle(p.Location); where != "" {
+		lines = "peer  " + where + "\n"
 	}
-	if path.Reason != "" {
-		fmt.Fprintf(w, "why   %s\n", quote.Printable(path.Reason))
+	if p.Reason != "" {
+		lines += "why   " + quote.Printable(p.Reason) + "\n"
 	}
+	return lines
 }
 
 // claim returns who the daemon says it is. Its key says who it is.

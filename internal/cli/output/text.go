@@ -86,7 +86,7 @@ func (r *textReporter) Event(e job.Event) {
 
 // planLine returns the line about an entry in the plan of a dry run: action, why, size of a file in bytes, path.
 func planLine(side wire.Side, e job.FileDone) string {
-	action, size, name := e.Action.String(), "-", entryName(e.Path)
+	action, size, name := e.Action.String(), "-", EntryName(e.Path)
 	switch e.Action {
 	case job.WouldCopy:
 		action = "copy"

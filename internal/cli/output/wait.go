@@ -99,9 +99,9 @@ type WaitOutput struct {
 func NewWaitOutput(
 	stdout, stderr io.Writer, screen *Screen, form option.OutputForm, quiet bool, log zerolog.Logger,
 ) WaitOutput {
-	if events := newEventWriter(stdout, form, log); events != nil {
+	if events := NewEvents(stdout, form, log); events != nil {
 		return WaitOutput{Quiet: quiet, Say: func(w Wait, lasted time.Duration) {
-			events.write("waiting", waitingOf(w, lasted))
+			events.Write("waiting", waitingOf(w, lasted))
 		}}
 	}
 	if quiet {

@@ -39,7 +39,7 @@ here$ dma-copy ping ucx://lab.example
 		Complete: contact.CompletePeer,
 		Settings: &s,
 		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
-			r := output.NewPing(streams.Stdout, s.Output, s.Quiet, log)
+			r := newReporter(streams.Stdout, s.Output, s.Quiet, log)
 			err := s.SetPeer(args)
 			if err == nil {
 				err = runPing(ctx, streams, r, s, log)
@@ -47,13 +47,13 @@ here$ dma-copy ping ucx://lab.example
 			return output.Ended(r, log, err)
 		},
 		Refused: func(streams root.Streams, err error) error {
-			return output.Ended(output.NewPing(streams.Stdout, s.Output, s.Quiet, zerolog.Nop()), zerolog.Nop(), err)
+			return output.Ended(newReporter(streams.Stdout, s.Output, s.Quiet, zerolog.Nop()), zerolog.Nop(), err)
 		},
 	}
 }
 
 func runPing(
-	ctx context.Context, streams root.Streams, r *output.PingReporter, s Settings, log zerolog.Logger,
+	ctx context.Context, streams root.Streams, r *reporter, s Settings, log zerolog.Logger,
 ) (err error) {
 	ctx, cancel := root.LimitTime(ctx, s.Timeout)
 	defer cancel()
@@ -82,7 +82,7 @@ func runPing(
 
 // pingDaemon exchanges texts with a daemon, then measures round trips.
 func pingDaemon(
-	ctx context.Context, streams root.Streams, r *output.PingReporter, s Settings, log zerolog.Logger,
+	ctx context.Context, streams root.Streams, r *reporter, s Settings, log zerolog.Logger,
 ) (err error) {
 	ctx, c, err := contact.Connect(ctx, streams, contact.Reach{
 		Contact: s.Contact, Reach: s.Reach, Daemon: s.Remote, Waits: root.WaitOutput(streams, s.Output, s.Quiet, log),

@@ -46,28 +46,13 @@ host$ dma-copy rm -r dpu:inbox/photos
 		Complete: contact.CompleteInShares,
 		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
 			w := output.NewChanges(streams.Stdout, streams.Stderr, "removed", s.Output, log)
-			err := s.SetPaths(args)
-			if err == nil {
-				err = output.InRequest("rm", runRemove(ctx, streams, s, w, log))
-			}
-			return output.Ended(w, log, err)
+			return contact.InShares(ctx, streams, &s.Places, "rm", s.SetPaths(args), w, log,
+				func(ctx context.Context, c *contact.Conn) error {
+					return (&removal{Conn: c, settings: s, report: w}).run(ctx, streams)
+				})
 		},
 		Refused: contact.RefusedChanges("removed", &s.Places),
 	}
-}
-
-func runRemove(
-	ctx context.Context, streams root.Streams, s *Settings, w *output.Changes, log zerolog.Logger,
-) (err error) {
-	ctx, cancel := root.LimitTime(ctx, s.Timeout)
-	defer cancel()
-	ctx, c, err := contact.ConnectShares(ctx, streams, &s.Places, w, log)
-	if err != nil {
-		return err
-	}
-	defer c.End(&err)
-	r := &removal{Conn: c, settings: s, report: w}
-	return r.run(ctx, streams)
 }
 
 // maxPaths bounds the memory of the paths to remove, in bytes: all of them are found before the first is removed.

@@ -3,7 +3,9 @@ package outputtest
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -57,4 +59,27 @@ func checkEvent(schema *jsonschema.Schema, event string) (kind string, err error
 		}
 	}
 	return kind, nil
+}
+
+// aTime matches the time of an event.
+var aTime = regexp.MustCompile(`"time":"[^"]+"`)
+
+// CheckGolden validates events, one a line, and compares them with a golden file, in which their times are empty. With
+// DMA_COPY_UPDATE_GOLDEN in the environment it writes the file.
+func CheckGolden(schemaFile, golden, events string) error {
+	check := EventChecker(schemaFile)
+	for event := range strings.Lines(events) {
+		if _, err := check(event); err != nil {
+			return fmt.Errorf("%s: %w", event, err)
+		}
+	}
+	events = aTime.ReplaceAllString(events, `"time":""`)
+	if os.Getenv("DMA_COPY_UPDATE_GOLDEN") != "" {
+		return os.WriteFile(golden, []byte(events), 0o644)
+	}
+	want, err := os.ReadFile(golden)
+	if err == nil && string(want) != events {
+		err = fmt.Errorf("the events differ from %s:\n%s", golden, events)
+	}
+	return err
 }

@@ -1,4 +1,4 @@
-package output
+package ls
 
 import (
 	"bufio"
@@ -10,32 +10,33 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// Listing writes what ls has found to stdout, as text or as JSON lines. It is used by one goroutine at a time.
-type Listing struct {
-	events *eventWriter  // nil: as text
-	out    *bufio.Writer // of either
+// listing writes what ls has found to stdout, as text or as JSON lines. It is used by one goroutine at a time.
+type listing struct {
+	events *output.Events // nil: as text
+	out    *bufio.Writer  // of either
 	long   bool
 	place  share.Remote
 	places int
 }
 
-// NewListing returns the Listing of a form; long says whether there are more than names.
-func NewListing(stdout io.Writer, form option.OutputForm, long bool, log zerolog.Logger) *Listing {
+// newListing returns the listing of a form; long says whether there are more than names.
+func newListing(stdout io.Writer, form option.OutputForm, long bool, log zerolog.Logger) *listing {
 	out := bufio.NewWriter(stdout)
-	return &Listing{events: newEventWriter(out, form, log), out: out, long: long}
+	return &listing{events: output.NewEvents(out, form, log), out: out, long: long}
 }
 
 // Begin is called when the daemon is known.
-func (l *Listing) Begin(path Path) {
-	l.events.write("hello", helloOf(path, "service", 0, path.Peer.Software))
+func (l *listing) Begin(path output.Path) {
+	l.events.Hello(path, "service", 0, path.Peer.Software)
 }
 
-// Place is called before the entries of each place. titled says that there are several.
-func (l *Listing) Place(at share.Remote, titled bool) {
+// at is called before the entries of each place. titled says that there are several.
+func (l *listing) at(at share.Remote, titled bool) {
 	l.place = at
 	if l.events != nil || !titled {
 		return
@@ -43,12 +44,12 @@ func (l *Listing) Place(at share.Remote, titled bool) {
 	if l.places++; l.places > 1 {
 		fmt.Fprintln(l.out)
 	}
-	fmt.Fprintf(l.out, "%s:\n", entryName(at.String()))
+	fmt.Fprintf(l.out, "%s:\n", output.EntryName(at.String()))
 }
 
 // entryEvent is an entry of a list.
 type entryEvent struct {
-	fileName
+	output.FileName
 	Remote   string `json:"remote"`
 	Kind     string `json:"kind"`
 	Access   string `json:"access,omitempty"`
@@ -58,13 +59,13 @@ type entryEvent struct {
 	Link     string `json:"link,omitempty"`
 }
 
-// Entry is called for each entry, whose path is relative to the place. isShare says that it is a share.
-func (l *Listing) Entry(e share.Entry, isShare bool) {
+// entry is called for each entry, whose path is relative to the place. isShare says that it is a share.
+func (l *listing) entry(e share.Entry, isShare bool) {
 	if l.events != nil {
-		l.events.write("entry", l.event(e, isShare))
+		l.events.Write("entry", l.event(e, isShare))
 		return
 	}
-	name := entryName(e.Path)
+	name := output.EntryName(e.Path)
 	switch {
 	case isShare:
 		name += ":"
@@ -75,7 +76,7 @@ func (l *Listing) Entry(e share.Entry, isShare bool) {
 	case l.long && isShare:
 		fmt.Fprintf(l.out, "%s  %s\n", accessOf(e), name)
 	case l.long && e.Kind == wire.EntrySymlink:
-		fmt.Fprintf(l.out, "%s  %14s  %s  %s -> %s\n", modeOf(e), "-", modified(e), name, entryName(e.Link))
+		fmt.Fprintf(l.out, "%s  %14s  %s  %s -> %s\n", modeOf(e), "-", modified(e), name, output.EntryName(e.Link))
 	case l.long:
 		size := "-"
 		if e.Kind == wire.EntryFile {
@@ -87,8 +88,8 @@ func (l *Listing) Entry(e share.Entry, isShare bool) {
 	}
 }
 
-func (l *Listing) event(e share.Entry, isShare bool) entryEvent {
-	line := entryEvent{fileName: nameInEvent(e.Path), Remote: l.place.String(), Kind: entryKinds[e.Kind]}
+func (l *listing) event(e share.Entry, isShare bool) entryEvent {
+	line := entryEvent{FileName: output.NameInEvent(e.Path), Remote: l.place.String(), Kind: output.EntryKind(e.Kind)}
 	if isShare {
 		line.Kind, line.Access = "share", accessOf(e)
 		return line
@@ -129,20 +130,17 @@ func modifiedAt(e share.Entry) time.Time {
 
 func modified(e share.Entry) string { return modifiedAt(e).Format("2006-01-02 15:04:05") }
 
-// End reports an error if the list could not be written.
-func (l *Listing) End() error {
-	err := l.out.Flush()
-	if l.events != nil && l.events.failed != nil {
-		err = l.events.failed
+// end reports an error if the list could not be written.
+func (l *listing) end() error {
+	const unwritten = "print the list"
+	if err := l.out.Flush(); err != nil {
+		return fmt.Errorf("%s: %w", unwritten, err)
 	}
-	if err != nil {
-		return fmt.Errorf("print the list: %w", err)
-	}
-	return nil
+	return l.events.Unwritten(unwritten)
 }
 
 // Fail writes what has been found, and the error of a run as an event.
-func (l *Listing) Fail(err error) {
+func (l *listing) Fail(err error) {
 	l.events.Fail(err)
 	_ = l.out.Flush() // the command has failed anyway
 }

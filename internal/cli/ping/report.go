@@ -1,4 +1,4 @@
-package output
+package ping
 
 import (
 	"fmt"
@@ -9,37 +9,38 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/ping"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// PingReporter reports on the round trips of one side, as text or as JSON lines. Its methods are called by one
+// reporter reports on the round trips of one side, as text or as JSON lines. Its methods are called by one
 // goroutine at a time.
-type PingReporter struct {
-	events *eventWriter // nil: as text
-	text   io.Writer    // discards where there are events
-	failed error        // of the first line of text that could not be written; no text is written any more
-	path   Path
+type reporter struct {
+	events *output.Events // nil: as text
+	text   io.Writer      // discards where there are events
+	failed error          // of the first line of text that could not be written; no text is written any more
+	path   output.Path
 }
 
-// NewPing returns the reporter of a form, which writes to stdout; quiet says that there is no text.
-func NewPing(stdout io.Writer, form option.OutputForm, quiet bool, log zerolog.Logger) *PingReporter {
-	r := &PingReporter{events: newEventWriter(stdout, form, log), text: stdout}
+// newReporter returns the reporter of a form, which writes to stdout; quiet says that there is no text.
+func newReporter(stdout io.Writer, form option.OutputForm, quiet bool, log zerolog.Logger) *reporter {
+	r := &reporter{events: output.NewEvents(stdout, form, log), text: stdout}
 	if quiet || r.events != nil {
 		r.text = io.Discard
 	}
 	return r
 }
 
-func (r *PingReporter) printf(format string, args ...any) {
+func (r *reporter) printf(format string, args ...any) {
 	if r.failed == nil {
 		_, r.failed = fmt.Fprintf(r.text, format, args...)
 	}
 }
 
 // Begin is called before the round trips start.
-func (r *PingReporter) Begin(path Path) { r.path = path }
+func (r *reporter) Begin(path output.Path) { r.path = path }
 
 // The events of round trips, besides hello and error.
 type (
@@ -60,25 +61,25 @@ type (
 )
 
 // Event is called for each event.
-func (r *PingReporter) Event(e ping.Event) {
+func (r *reporter) Event(e ping.Event) {
 	switch e := e.(type) {
 	case ping.Connected:
-		r.events.write("hello", helloOf(r.path, "ping", e.Version, ""))
+		r.events.Hello(r.path, "ping", e.Version, "")
 	case ping.Text:
 		if e.Text != "" {
-			r.events.write("text", textEvent{RoleOf(e.From), strings.ToValidUTF8(e.Text, "\uFFFD")})
+			r.events.Write("text", textEvent{output.RoleOf(e.From), strings.ToValidUTF8(e.Text, "\uFFFD")})
 			r.printf("%s says: %s\n", e.From, quote.Printable(e.Text))
 		}
 	}
 }
 
 // Result reports the round trips. It returns an error if what was reported could not be written.
-func (r *PingReporter) Result(s ping.Summary) error {
+func (r *reporter) Result(s ping.Summary) error {
 	path, over := "control", "the control channel"
 	if s.Fast {
 		path, over = "fast", "producers and consumers"
 	}
-	r.events.write("ping", pingEvent{
+	r.events.Write("ping", pingEvent{
 		RoundTrips: s.Count, Bytes: s.Size, Min: s.Min.Seconds(), Median: s.Median.Seconds(), P99: s.P99.Seconds(),
 		DataPath: path, Driver: r.path.Driver, Hardware: r.path.Hardware,
 	})
@@ -89,21 +90,16 @@ func (r *PingReporter) Result(s ping.Summary) error {
 	} else {
 		r.printf("path  %s\n", r.path.Driver)
 	}
-	if r.path.Peer != nil {
-		r.printf("peer  %s%s\n", r.path.peerTitle(), r.path.Peer.claim())
-	}
-	if r.path.Reason != "" {
-		r.printf("why   %s\n", quote.Printable(r.path.Reason))
-	}
+	r.printf("%s", r.path.End())
 	const unwritten = "the round trips are done, but not all of the output could be written"
 	if r.failed != nil {
 		return fmt.Errorf("%s: %w", unwritten, r.failed)
 	}
-	return r.events.unwritten(unwritten)
+	return r.events.Unwritten(unwritten)
 }
 
 // Fail is called with the error of round trips that failed. As text, the program prints it.
-func (r *PingReporter) Fail(err error) { r.events.Fail(err) }
+func (r *reporter) Fail(err error) { r.events.Fail(err) }
 
 func micros(d time.Duration) string {
 	return fmt.Sprintf("%.1f us", float64(d)/float64(time.Microsecond))
