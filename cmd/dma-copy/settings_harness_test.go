@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/placement"
@@ -79,7 +80,7 @@ func defaults(changes ...func(*copying.Settings)) copying.Settings {
 		Logging: option.Logging{LogLevel: 40, LogFormat: "auto"},
 		Form:    output.Form{Progress: "auto", Output: "text", Events: "failures"}, Path: "auto", AutoDigest: true,
 		Options: dmaxfer.Options{
-			Digest: digest.CRC32C, Durability: wire.DurabilityFull, MaxHoles: 256 << 30,
+			Options: role.Options{Digest: digest.CRC32C, Durability: wire.DurabilityFull, MaxHoles: 256 << 30},
 		},
 	}
 	for _, change := range changes {

@@ -17,6 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
@@ -209,9 +210,7 @@ func TestInterruptedBeforeTheFirstMessage(t *testing.T) {
 
 func interruptFirst(t *testing.T, side wire.Side) {
 	on := disktest.NewMemory("/files")
-	o := Options{
-		Side: side, FS: on, File: simPath, IdleTimeout: time.Minute,
-	}
+	o := Options{Options: role.Options{Side: side, IdleTimeout: time.Minute}, FS: on, File: simPath}
 	host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
 	own, other := host, dpu
 	if side == wire.DPU {

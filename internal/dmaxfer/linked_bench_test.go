@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
@@ -99,8 +100,10 @@ func newBenchedPair(b *testing.B) *linkedPair {
 	mustMove(b, err)
 	b.Cleanup(func() { mustMove(b, driver.Close()) })
 	both := Options{
-		Wait: time.Minute, IdleTimeout: time.Minute, Log: zerolog.Nop(), Digest: digest.CRC32C,
-		Durability: wire.DurabilityNone,
+		Options: role.Options{
+			IdleTimeout: time.Minute, Log: zerolog.Nop(), Digest: digest.CRC32C, Durability: wire.DurabilityNone,
+		},
+		Wait: time.Minute,
 	}
 	fmt.Sscan(os.Getenv("LINKED_CHUNK"), &both.Chunk, &both.Depth)
 	s := &setup{host: both, dpu: both}

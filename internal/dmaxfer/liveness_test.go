@@ -15,6 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
@@ -139,7 +140,8 @@ func TestOverlappingChunksAreThePeersFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on := disktest.NewMemory("/files")
 		o := Options{
-			Side: wire.DPU, FS: on, File: simPath, IdleTimeout: time.Second, Chunk: 4096, Depth: 4,
+			Options: role.Options{Side: wire.DPU, IdleTimeout: time.Second, Chunk: 4096, Depth: 4},
+			FS:      on, File: simPath,
 		}
 		b := dmaxfertest.NewBus(dmaxfertest.NoDeviceFaults())
 		host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)

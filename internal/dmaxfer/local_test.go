@@ -22,6 +22,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
@@ -44,9 +45,11 @@ func newLocal(t *testing.T) *local {
 	t.Helper()
 	l := &local{t: t, dir: t.TempDir()}
 	l.Options = Options{
-		Device: docatest.OpenSides(t, "").Host, Chunk: testChunk, Depth: 3, IdleTimeout: 30 * time.Second,
-		Log: strictLog(t), Digest: digest.CRC32C, Durability: wire.DurabilityFull,
-		File: filepath.Join(l.dir, "source"), Notify: func(e job.Event) { l.events = append(l.events, e) },
+		Options: role.Options{
+			Chunk: testChunk, Depth: 3, IdleTimeout: 30 * time.Second, Log: strictLog(t), Digest: digest.CRC32C,
+			Durability: wire.DurabilityFull, Notify: func(e job.Event) { l.events = append(l.events, e) },
+		},
+		Device: docatest.OpenSides(t, "").Host, File: filepath.Join(l.dir, "source"),
 	}
 	l.target = filepath.Join(l.dir, "target")
 	return l

@@ -10,6 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/negotiate/reference"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
@@ -90,7 +91,10 @@ func hostThatLoses(t *testing.T, says []byte, unsent, referenceOnly bool) error 
 func runOfHost(t *testing.T, conn comch.Conn, referenceOnly bool) error {
 	t.Helper()
 	on := disktest.NewMemory("/files")
-	o := Options{Side: wire.Host, FS: on, File: simPath, IdleTimeout: time.Minute, ReferenceOnly: referenceOnly}
+	o := Options{
+		Options: role.Options{Side: wire.Host, IdleTimeout: time.Minute},
+		FS:      on, File: simPath, ReferenceOnly: referenceOnly,
+	}
 	file, err := o.find(t.Context())
 	must(t, err)
 	o.paths = simPaths(true)

@@ -64,17 +64,9 @@ func (p peer) native() role.Config { return p.options.native(p.file, p.conn, p.m
 
 // native returns what the options mean for one side of a transfer in the native protocol.
 func (o *Options) native(file *job.LocalFile, conn comch.Conn, memory window.Memory) role.Config {
-	return role.Config{
-		Side: o.Side, Conn: conn, Memory: memory, Paths: o.paths, Placement: o.Placement, File: file,
-		Chunk: o.Chunk, Depth: o.Depth, Lanes: o.Lanes, Digest: o.Digest, Durability: o.Durability, Expect: o.Expect,
-		Readback: o.Readback, NoSparse: o.NoSparse, Owner: o.Owner, Xattrs: o.Xattrs, Backup: o.Backup,
-		NoResume: o.NoResume, AllowChanging: o.AllowChanging, HideContent: o.HideContent,
-		Links: o.Links, Filter: o.Filter, FilesFrom: o.FilesFrom, HardLinks: o.HardLinks, Checksum: o.Checksum,
-		DryRun: o.DryRun, FailFast: o.FailFast, MaxEntries: o.MaxEntries, Mirror: o.Mirror,
-		RefuseSame:  o.RefuseSame || o.HideContent && !file.Directory,
-		IdleTimeout: o.IdleTimeout, Bandwidth: o.Bandwidth, Limiters: o.Limiters, MaxBytes: o.MaxBytes,
-		MaxHoles: o.MaxHoles, SkipLeftovers: o.SkipLeftovers,
-		Software: o.Software, Word: o.Word, Location: o.Location,
-		Log: o.Log, StallLog: o.Log, Progress: o.Progress, Notify: o.Notify,
+	c := role.Config{
+		Options: o.Options, Conn: conn, Memory: memory, Paths: o.paths, File: file, StallLog: o.Log,
 	}
+	c.RefuseSame = o.RefuseSame || o.HideContent && !file.Directory
+	return c
 }

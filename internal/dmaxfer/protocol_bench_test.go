@@ -116,11 +116,12 @@ func benchProtocol(b *testing.B, limits string, sender wire.Side, cut shape) {
 	mustMove(b, err)
 	b.Cleanup(func() { mustMove(b, driver.Close()) })
 	sides := [2]Options{
-		wire.Host: {Device: openBenched(b, driver, "b1:00.1"), Side: wire.Host},
-		wire.DPU:  {Device: openBenched(b, driver, "03:00.1"), Side: wire.DPU, Representor: "b1:00.1"},
+		wire.Host: {Device: openBenched(b, driver, "b1:00.1")},
+		wire.DPU:  {Device: openBenched(b, driver, "03:00.1"), Representor: "b1:00.1"},
 	}
 	for side := range sides {
 		o := &sides[side]
+		o.Side = wire.Side(side)
 		o.File, o.FS, o.Log = filepath.Join(b.TempDir(), "file"), instantFS{disk.OS}, zerolog.Nop()
 		o.Wait, o.IdleTimeout = time.Minute, time.Minute
 		o.Chunk, o.Depth, o.NoResume = cut.chunk, cut.depth, true

@@ -18,6 +18,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -42,8 +43,11 @@ func newSetup(t *testing.T, limits string) *setup {
 	t.Helper()
 	s := docatest.OpenSides(t, limits)
 	both := Options{
-		Chunk: testChunk, Depth: 3, Wait: 30 * time.Second, IdleTimeout: 30 * time.Second, Log: strictLog(t),
-		Digest: digest.CRC32C, Durability: wire.DurabilityFull,
+		Options: role.Options{
+			Chunk: testChunk, Depth: 3, IdleTimeout: 30 * time.Second, Log: strictLog(t), Digest: digest.CRC32C,
+			Durability: wire.DurabilityFull,
+		},
+		Wait: 30 * time.Second,
 	}
 	host, dpu := both, both
 	host.Side, host.Device, host.File = wire.Host, s.Host, filepath.Join(t.TempDir(), "file")

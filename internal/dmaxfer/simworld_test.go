@@ -19,6 +19,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -412,9 +413,11 @@ func (a *attempt) anyFile() string {
 // options are a side's.
 func (a *attempt) options(side wire.Side) (o Options) {
 	o = Options{
-		Side: side, FS: a.files(side), File: simPath, Log: zerolog.Nop(),
-		Chunk: a.Chunk, Depth: a.Depth, IdleTimeout: a.Idle, Digest: a.Digest, Durability: a.Durability,
-		Software: "simulation",
+		Options: role.Options{
+			Side: side, Log: zerolog.Nop(), Chunk: a.Chunk, Depth: a.Depth, IdleTimeout: a.Idle, Digest: a.Digest,
+			Durability: a.Durability, Software: "simulation",
+		},
+		FS: a.files(side), File: simPath,
 	}
 	if a.Tree != nil {
 		a.addTreeOptions(&o, side)

@@ -23,6 +23,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
@@ -220,8 +221,8 @@ func newWorldWith(t *testing.T, sides docatest.Sides) *world {
 			{Name: "keep", Path: "/srv/keep", Access: share.ReadWrite, NoOverwrite: true, MaxBytes: 5},
 		},
 		Copy: dmaxfer.Options{
-			Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C,
-			Software: "test 1", Log: daemonLog,
+			Options: role.Options{Chunk: 4096, Depth: 4, Digest: digest.CRC32C, Software: "test 1", Log: daemonLog},
+			Path:    job.OnlyDMA,
 		},
 	}
 	return w
@@ -312,9 +313,11 @@ func (w *world) copyOf(name, remote string) CopyRequest {
 	at, path, _ := strings.Cut(remote, "/")
 	return CopyRequest{
 		Options: dmaxfer.Options{
-			Side: wire.Host, File: "/home/" + name, FS: w.local, Path: job.OnlyDMA,
-			Chunk: 4096, Depth: 4, Digest: digest.CRC32C, IdleTimeout: 30 * time.Second, Log: w.log,
-			Software: "test 1",
+			Options: role.Options{
+				Side: wire.Host, Chunk: 4096, Depth: 4, Digest: digest.CRC32C, IdleTimeout: 30 * time.Second,
+				Log: w.log, Software: "test 1",
+			},
+			File: "/home/" + name, FS: w.local, Path: job.OnlyDMA,
 		},
 		Place: protocol.Place{Share: at, Path: path}, Local: "/home/" + name,
 	}

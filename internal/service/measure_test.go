@@ -9,6 +9,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
@@ -107,7 +108,7 @@ func TestLongMeasurement(t *testing.T) {
 func TestMeasuresOnly(t *testing.T) {
 	alone := func(w *world) {
 		w.config.AuthNone, w.config.Trust, w.config.Shares, w.config.MeasuresOnly = true, nil, nil, true
-		w.config.Copy = dmaxfer.Options{Software: "test 1", Log: w.config.Log}
+		w.config.Copy = dmaxfer.Options{Options: role.Options{Software: "test 1", Log: w.config.Log}}
 	}
 	inWorld(t, alone, func(w *world) {
 		raw, shared := w.dial("b1:00.1")

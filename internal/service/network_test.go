@@ -21,6 +21,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
@@ -51,7 +52,8 @@ func openMachines(t *testing.T, alter func(*machines)) *machines {
 	m.config.FS = disk.OS
 	m.config.Shares = []share.Share{{Name: "box", Path: m.box, Access: share.ReadWrite}}
 	m.config.Copy = dmaxfer.Options{
-		Digest: digest.BLAKE3, Software: "test 1", Log: m.config.Log, Path: job.OnlyDMA,
+		Options: role.Options{Digest: digest.BLAKE3, Software: "test 1", Log: m.config.Log},
+		Path:    job.OnlyDMA,
 	}
 	m.daemonLog = m.config.Log
 	if alter != nil {
@@ -88,8 +90,11 @@ func (m *machines) dial() *Client {
 func (m *machines) request(name string) CopyRequest {
 	return CopyRequest{
 		Options: dmaxfer.Options{
-			Side: wire.Client, File: filepath.Join(m.here, name), Digest: digest.BLAKE3,
-			IdleTimeout: 30 * time.Second, Log: m.log, Software: "test 1", Path: m.choice,
+			Options: role.Options{
+				Side: wire.Client, Digest: digest.BLAKE3, IdleTimeout: 30 * time.Second, Log: m.log,
+				Software: "test 1",
+			},
+			File: filepath.Join(m.here, name), Path: m.choice,
 		},
 		Place: protocol.Place{Share: "box", Path: name},
 	}

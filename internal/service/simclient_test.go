@@ -17,6 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -318,9 +319,11 @@ func (c *simClient) plan(_ int, op, _ string) *disktest.Fault {
 // options are those of the client's side of a copy.
 func (c *simClient) options(file string, overwrite bool) dmaxfer.Options {
 	return dmaxfer.Options{
-		Side: wire.Host, File: file, FS: disktest.NewFaulty(c.disk, c.plan),
-		Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C, Durability: wire.DurabilityFull,
-		IdleTimeout: simIdle, Overwrite: overwrite, Log: zerolog.Nop(), Software: "simulation",
+		Options: role.Options{
+			Side: wire.Host, Chunk: 4096, Depth: 4, Digest: digest.CRC32C, Durability: wire.DurabilityFull,
+			IdleTimeout: simIdle, Log: zerolog.Nop(), Software: "simulation",
+		},
+		File: file, FS: disktest.NewFaulty(c.disk, c.plan), Path: job.OnlyDMA, Overwrite: overwrite,
 	}
 }
 

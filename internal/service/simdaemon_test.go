@@ -18,6 +18,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -47,8 +48,11 @@ func (s *simulation) startDaemon() *simDaemon {
 		Key: s.key, Trust: s.grants(-1), FS: disktest.NewFaulty(s.disk, d.plan), Name: "dpu7", Text: "hello",
 		Limits: s.limits, Shares: s.shares(), Observer: d.audit, Log: zerolog.Nop(),
 		Copy: dmaxfer.Options{
-			Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C,
-			Durability: wire.DurabilityFull, Software: "simulation", Log: zerolog.Nop(),
+			Options: role.Options{
+				Chunk: 4096, Depth: 4, Digest: digest.CRC32C, Durability: wire.DurabilityFull,
+				Software: "simulation", Log: zerolog.Nop(),
+			},
+			Path: job.OnlyDMA,
 		},
 	}
 	var err error

@@ -282,9 +282,12 @@ func (l *link) options(v variant) (dmaxfer.Options, error) {
 		return dmaxfer.Options{}, err
 	}
 	return dmaxfer.Options{
-		Side: l.daemon.meeting.Side, Device: l.device, Path: pathChoices[v.path], Chunk: v.chunk, Depth: v.depth,
-		Digest: algorithm, Durability: durabilities[v.durability], Placement: l.placement,
-		IdleTimeout: 30 * time.Second, Software: l.software, Log: zerolog.Nop(),
+		Options: role.Options{
+			Side: l.daemon.meeting.Side, Chunk: v.chunk, Depth: v.depth, Digest: algorithm,
+			Durability: durabilities[v.durability], Placement: l.placement, IdleTimeout: 30 * time.Second,
+			Software: l.software, Log: zerolog.Nop(),
+		},
+		Device: l.device, Path: pathChoices[v.path],
 	}, nil
 }
 

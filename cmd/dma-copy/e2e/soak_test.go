@@ -20,6 +20,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
@@ -79,8 +80,11 @@ func newSoak(t *testing.T) *soak {
 	must(t, err)
 	t.Cleanup(func() { must(t, driver.Close()) })
 	both := dmaxfer.Options{
-		Chunk: soakChunk, Depth: 4, Wait: time.Minute, IdleTimeout: time.Minute, Log: zerolog.Nop(),
-		Digest: digest.CRC32C, Durability: wire.DurabilityFull,
+		Options: role.Options{
+			Chunk: soakChunk, Depth: 4, IdleTimeout: time.Minute, Log: zerolog.Nop(), Digest: digest.CRC32C,
+			Durability: wire.DurabilityFull,
+		},
+		Wait: time.Minute,
 	}
 	s.host, s.dpu = both, both
 	s.host.Side, s.host.File = wire.Host, filepath.Join(t.TempDir(), "file")

@@ -13,6 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 )
 
@@ -21,7 +22,7 @@ func TestOptionsOfAFleet(t *testing.T) {
 	limiter, filter := sharedLimiter(1000), &tree.Filter{}
 	p := &peersPush{
 		settings: &Settings{}, limiter: limiter,
-		selected: dmaxfer.Options{Filter: filter, FilesFrom: []string{"a"}},
+		selected: dmaxfer.Options{Options: role.Options{Filter: filter, FilesFrom: []string{"a"}}},
 	}
 	p.settings.Options.Bandwidth = 1000
 	for range 2 {

@@ -16,7 +16,7 @@ import (
 
 // pacedTransfer returns how a lane of a transfer waits for its limiters.
 func pacedTransfer(limiters ...*rate.Limiter) func(context.Context, int64) error {
-	t := &transfer{config: &role.Config{Progress: &job.Progress{}}, limiters: limiters}
+	t := &transfer{config: &role.Config{Options: role.Options{Progress: &job.Progress{}}}, limiters: limiters}
 	t.watch.interval = job.LongestPulse
 	return t.Pace()
 }

@@ -88,7 +88,8 @@ func TestSilenceIsNotedOnce(t *testing.T) {
 func TestIncompleteChunksAreProgress(t *testing.T) {
 	for bytes, enough := range map[int64]bool{carriedStep: true, 1: false} {
 		_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
-		tr := newTransfer(role.Config{Side: wire.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
+		config := role.Config{Options: role.Options{Side: wire.DPU}, Conn: dpu, File: &job.LocalFile{}}
+		tr := newTransfer(config, started(t))
 		tr.watch.start(wire.DPU, 3*time.Second)
 		defer tr.watch.stop()
 		var carried int64

@@ -97,9 +97,10 @@ func newMeeting(t *testing.T, from, to *disktest.Memory) *meeting {
 	}
 	for side, p := range map[string]*party{"sender": m.sender, "receiver": m.receiver} {
 		p.config = role.Config{
-			Digest: digest.CRC32C, Chunk: 4096, Depth: 4, IdleTimeout: 10 * time.Second,
-			Log:    comchtest.LogOnFailure(t, side),
-			Notify: p.notify,
+			Options: role.Options{
+				Digest: digest.CRC32C, Chunk: 4096, Depth: 4, IdleTimeout: 10 * time.Second,
+				Log: comchtest.LogOnFailure(t, side), Notify: p.notify,
+			},
 		}
 	}
 	m.sender.search = job.Search{FS: from, Path: "/src", IdleTimeout: time.Second}

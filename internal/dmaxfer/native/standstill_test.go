@@ -15,7 +15,7 @@ import (
 // from going on.
 func TestPanicOfADescription(t *testing.T) {
 	var log bytes.Buffer
-	config := &role.Config{Side: wire.DPU, Log: zerolog.New(&log)}
+	config := &role.Config{Options: role.Options{Side: wire.DPU, Log: zerolog.New(&log)}}
 	tr := &transfer{config: config, owner: make(semaphore, 1), lent: make(semaphore, 1)} // without a session
 	for range 2 {
 		if s := tr.describe(t.Context()); !s.Busy || s.Side != "DPU" || s.Peer != "host" {

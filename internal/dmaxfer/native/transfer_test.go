@@ -40,7 +40,10 @@ func TestLastMessageCountsMoreThanTheLoss(t *testing.T) {
 	host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
 	must(t, host.Send(t.Context(), protocol.AppendAbort(nil, wire.AbortTarget, "no room")))
 	must(t, host.Close())
-	c := role.Config{Side: wire.DPU, Conn: dpu, IdleTimeout: time.Second, File: &job.LocalFile{}}
+	c := role.Config{
+		Options: role.Options{Side: wire.DPU, IdleTimeout: time.Second},
+		Conn:    dpu, File: &job.LocalFile{},
+	}
 	tr := newTransfer(c, started(t))
 	_, _ = tr.receive(t.Context())
 	err := tr.explain(t.Context(), comch.ErrPeerLost)
@@ -64,7 +67,8 @@ func TestReturnToReferenceCountsMoreThanTheLoss(t *testing.T) {
 	offer.Session.Start()
 	must(t, host.Send(t.Context(), reference.Export{Address: 4096, Descriptor: []byte("descriptor")}.Encode()))
 	must(t, host.Close())
-	tr := newTransfer(role.Config{Side: wire.DPU, Conn: dpu, File: &job.LocalFile{}}, offer.Session)
+	config := role.Config{Options: role.Options{Side: wire.DPU}, Conn: dpu, File: &job.LocalFile{}}
+	tr := newTransfer(config, offer.Session)
 	if err := tr.explain(t.Context(), comch.ErrPeerLost); err != nil || !tr.reference {
 		t.Errorf("got %v, want to go on in the reference protocol", err)
 	}
@@ -84,7 +88,10 @@ func TestLateLoss(t *testing.T) {
 		for range 20 { // whichever is chosen
 			one, other := comch.Pipe(testMessage)
 			must(t, one.Close())
-			c := role.Config{Side: wire.DPU, Conn: lateConn{other}, File: &job.LocalFile{}}
+			c := role.Config{
+				Options: role.Options{Side: wire.DPU},
+				Conn:    lateConn{other}, File: &job.LocalFile{},
+			}
 			tr := newTransfer(c, started(t))
 			mustBe(t, tr.explain(t.Context(), doca.CodeIOFailed), wire.ErrPeerLost)
 			must(t, other.Close())
@@ -96,7 +103,7 @@ func TestLateLoss(t *testing.T) {
 func TestInterruptionIsTheCause(t *testing.T) {
 	interrupted := errors.New("interrupted")
 	_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
-	tr := newTransfer(role.Config{Side: wire.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
+	tr := newTransfer(role.Config{Options: role.Options{Side: wire.DPU}, Conn: dpu, File: &job.LocalFile{}}, started(t))
 	tr.watch.start(wire.DPU, time.Hour)
 	defer tr.watch.stop()
 	tr.owner.acquire()
@@ -190,7 +197,7 @@ func TestMailboxLosesNothing(t *testing.T) {
 func TestPostedErrorEndsTheTransfer(t *testing.T) {
 	because := errors.New("a job has failed")
 	_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
-	tr := newTransfer(role.Config{Side: wire.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
+	tr := newTransfer(role.Config{Options: role.Options{Side: wire.DPU}, Conn: dpu, File: &job.LocalFile{}}, started(t))
 	tr.watch.start(wire.DPU, time.Hour)
 	defer tr.watch.stop()
 	tr.owner.acquire()

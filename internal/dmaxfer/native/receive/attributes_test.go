@@ -40,9 +40,8 @@ func newLoneReceiver(t *testing.T) *loneReceiver {
 	l := &loneReceiver{t: t, memory: disktest.NewMemory("/", "/dst"), failures: make(map[uint32]string)}
 	l.link = &roletest.Link{Sent: l.sent}
 	c := &role.Config{
-		Side:   wire.DPU,
-		File:   &job.LocalFile{FS: l.memory, Name: "/dst/t", Path: "/dst/t", Directory: true},
-		Notify: func(job.Event) {},
+		Options: role.Options{Side: wire.DPU, Notify: func(job.Event) {}},
+		File:    &job.LocalFile{FS: l.memory, Name: "/dst/t", Path: "/dst/t", Directory: true},
 	}
 	own := native.Hello{Version: native.Supported.Max, Chunk: 4096, Depth: 4, Flags: native.FlagXAttr}
 	peer := own

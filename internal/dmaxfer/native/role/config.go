@@ -18,32 +18,17 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// Config is one transfer with one peer. The zero value of a limit is no limit. Of the two sides' values for Digest and
-// Durability the stronger counts.
-type Config struct {
-	Side      wire.Side
-	Conn      comch.Conn
-	Memory    window.Memory
-	Paths     job.Paths // that this side can and will use
-	Placement Placement // nil: lanes are not pinned to CPUs
-	File      *job.LocalFile
-	Chunk     int64 // bytes; 0: chosen
-	Depth     int   // slots of the window; 0: chosen
-	Lanes     int   // of this side, each with an engine; 0: MaxLanes
-	Local     bool  // the peer is in this process, and the user sees neither side
+// Options are what both the caller of a transfer and its role in the native protocol see of it. The zero value of a
+// limit is no limit.
+type Options struct {
+	Side        wire.Side
+	Chunk       int64         // bytes; 0: chosen
+	Depth       int           // slots of the window, which are the chunks in flight; 0: chosen
+	Lanes       int           // of this side, each with an engine; 0: MaxLanes
+	Placement   Placement     // nil: lanes are not pinned to CPUs
+	IdleTimeout time.Duration // without progress
 
-	// Pair is set where both sides know the direction: to what messages call both files. Use is then what File is.
-	Pair *job.Pair
-	Use  job.Use // job.AnyUse: the HELLOs decide who sends
-
-	// Kept says that the connection and Memory are used again after this transfer. The window then has the sizes that
-	// suit large files, whatever the size of this one, so that the next transfer has the same Layout. Conn.Close lets
-	// the peer receive what was sent.
-	Kept bool
-
-	// Restarted says that this is the second session over Conn: what the peer sent before its HELLO is of the first.
-	Restarted bool
-
+	// Of the two sides' values for Digest and Durability the stronger counts.
 	Digest        digest.Algorithm
 	Durability    wire.Durability
 	Expect        *digest.Sum // the only content that may be transferred; nil: any
@@ -53,7 +38,7 @@ type Config struct {
 	Backup        bool        // keep what is replaced as NAME~
 	NoResume      bool        // neither use nor leave what a later transfer could resume
 	AllowChanging bool        // a source may change during the transfer
-	HideContent   bool        // a receiver does not let the sender learn whether the content of files is the same
+	HideContent   bool        // receive, and do not let the sender learn by comparison what existing files contain
 
 	// The following are for trees. Those from Links to FilesFrom and MaxEntries have an effect on the sender only.
 	Links      tree.LinkMode
@@ -67,21 +52,44 @@ type Config struct {
 	MaxEntries int64
 	Mirror     *tree.Mirror // gets what is needed to remove from the target what the source lacks; nil: not wanted
 
-	SkipLeftovers bool // a sender leaves out the unfinished files of interrupted copies
+	SkipLeftovers bool // a sender of a tree leaves out unfinished files; otherwise the receiver refuses them
 
-	IdleTimeout time.Duration   // without progress
-	Bandwidth   int64           // bytes per second
-	Limiters    []*rate.Limiter // shared with other transfers; bytes per second, with a burst of at least 4 KiB
-	MaxBytes    int64           // of the file
-	MaxHoles    int64           // bytes of holes whose zeros have to be digested or read back
+	Bandwidth int64           // bytes per second
+	Limiters  []*rate.Limiter // shared with other transfers; bytes per second, with a burst of at least 4 KiB
+	MaxBytes  int64           // of the file
+	MaxHoles  int64           // bytes of holes whose zeros have to be digested or read back
 
-	Software string // name and version for the peer: printable ASCII, at most 64 bytes
-	Word     native.Word
-	Location native.Location
+	Software string          // name and version for the peer: printable ASCII, at most 64 bytes
+	Word     native.Word     // the peer must have the same; zero: none
+	Location native.Location // of the file, for the peer's user
 	Log      zerolog.Logger
-	StallLog zerolog.Logger // of what the transfer waited for when it was given up because of a timeout
-	Progress *job.Progress
+	Progress *job.Progress   // updated during the transfer; may be nil
 	Notify   func(job.Event) // called by one goroutine at a time, which waits for it; may be nil
+}
+
+// Config is one transfer with one peer. The zero value of a limit is no limit. Of the two sides' values for Digest and
+// Durability the stronger counts.
+type Config struct {
+	Options
+	Conn   comch.Conn
+	Memory window.Memory
+	Paths  job.Paths // that this side can and will use
+	File   *job.LocalFile
+	Local  bool // the peer is in this process, and the user sees neither side
+
+	// Pair is set where both sides know the direction: to what messages call both files. Use is then what File is.
+	Pair *job.Pair
+	Use  job.Use // job.AnyUse: the HELLOs decide who sends
+
+	// Kept says that the connection and Memory are used again after this transfer. The window then has the sizes that
+	// suit large files, whatever the size of this one, so that the next transfer has the same Layout. Conn.Close lets
+	// the peer receive what was sent.
+	Kept bool
+
+	// Restarted says that this is the second session over Conn: what the peer sent before its HELLO is of the first.
+	Restarted bool
+
+	StallLog zerolog.Logger // of what the transfer waited for when it was given up because of a timeout
 }
 
 // Placement gives lanes the CPUs of the process.

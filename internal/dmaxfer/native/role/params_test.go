@@ -27,7 +27,7 @@ func TestBatches(t *testing.T) {
 		"few slots":               {plan: plan(3, 512<<10), want: 1},
 		"many slots":              {plan: plan(1024, 512<<10), want: 8},
 		"large slots":             {plan: plan(32, 32<<20), want: 1},
-		"paced":                   {plan: plan(16, 512<<10), config: Config{Bandwidth: 1}, want: 1},
+		"paced":                   {plan: plan(16, 512<<10), config: Config{Options: Options{Bandwidth: 1}}, want: 1},
 		"stream":                  {plan: plan(16, 512<<10), stream: true, want: 1},
 		"a file in the window":    {plan: plan(16, 512<<10), size: 8 << 20, want: 1},
 		"a larger file":           {plan: plan(16, 512<<10), size: 8<<20 + 1, want: 4},
@@ -67,7 +67,7 @@ func TestBuffersOfALane(t *testing.T) {
 		"shared memory, in order": {wire.DPU, wire.PathRMA, digest.SHA256, false, 8},
 	} {
 		memory := device{traits: window.Traits{Distant: c.distant}}
-		config := &Config{Side: c.side, File: &job.LocalFile{}, Memory: memory}
+		config := &Config{Options: Options{Side: c.side}, File: &job.LocalFile{}, Memory: memory}
 		agreed := Params{Config: config, Plan: native.Plan{
 			Sender: c.side.Other(), Path: c.path, Depth: 8, Chunk: 4096, Digest: c.digest,
 		}}
@@ -124,8 +124,8 @@ func TestPinning(t *testing.T) {
 		"a stream's side": {plan: plan, size: large, placement: fewCPUs{}, stream: true},
 	} {
 		agreed := Params{Plan: c.plan, Config: &Config{
-			Placement: c.placement, Memory: device{traits: window.Traits{Distant: c.distant}},
-			File: &job.LocalFile{Stream: c.stream},
+			Options: Options{Placement: c.placement},
+			Memory:  device{traits: window.Traits{Distant: c.distant}}, File: &job.LocalFile{Stream: c.stream},
 		}}
 		if got := agreed.Pinning(c.size); (got != nil) != c.pinned {
 			t.Errorf("%s: pinned by %v", name, got)
@@ -165,7 +165,8 @@ func TestLanesOfConnectionsFollowThePlan(t *testing.T) {
 				wire.Client: plan.StreamSource, wire.Server: plan.StreamTarget,
 			} {
 				agreed := Params{Plan: plan, Config: &Config{
-					Side: side, File: &job.LocalFile{Stream: stream}, Memory: device{},
+					Options: Options{Side: side},
+					File:    &job.LocalFile{Stream: stream}, Memory: device{},
 				}}
 				layouts[side] = agreed.Layout()
 			}
@@ -190,7 +191,7 @@ func TestChunkOfLimitedTransfer(t *testing.T) {
 		{1 << 19, []*rate.Limiter{rate.NewLimiter(1<<20, 1<<20)}, 64 << 10},
 		{1 << 30, []*rate.Limiter{rate.NewLimiter(1<<20, 1<<20), rate.NewLimiter(1<<18, 1<<18)}, 32 << 10},
 	} {
-		c := Config{Bandwidth: test.bandwidth, Limiters: test.limiters, Memory: device{}}
+		c := Config{Options: Options{Bandwidth: test.bandwidth, Limiters: test.limiters}, Memory: device{}}
 		if got, _ := c.choice().For(0); got != test.want {
 			t.Errorf("%d and %d limiters: chunks of %d bytes, want %d",
 				test.bandwidth, len(test.limiters), got, test.want)

@@ -31,7 +31,7 @@ func TestSizeIsKnownBeforeDataMoves(t *testing.T) {
 				t.Errorf("phase %s, %d bytes, of which %d were there", s.Phase, s.Total, s.Resumed)
 			}
 		}))
-		s := NewStats(NewParams(&Config{Progress: progress, Log: log}))
+		s := NewStats(NewParams(&Config{Options: Options{Progress: progress, Log: log}}))
 		var both sync.WaitGroup
 		both.Go(func() { s.Begins(size, resumed) })
 		both.Go(func() { s.WindowOpened("") })

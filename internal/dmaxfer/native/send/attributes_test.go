@@ -84,7 +84,8 @@ func TestSourceHoldsFewAttributes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, err := openSource(&role.Transfer{Params: &role.Params{
 			Config: &role.Config{
-				File: &job.LocalFile{FS: from, Name: "/src"}, Progress: &job.Progress{}, Conn: conn,
+				Options: role.Options{Progress: &job.Progress{}},
+				File:    &job.LocalFile{FS: from, Name: "/src"}, Conn: conn,
 			},
 			Plan: native.Plan{Tree: true, XAttr: true, Chunk: 4096},
 		}, Stats: &role.Stats{}})

@@ -47,8 +47,8 @@ func newFedOn(t *testing.T, fs disk.FS, memory *disktest.Memory, change func(p *
 	conn, _ := comchtest.NewPair(slot, comchtest.Faultless, comchtest.Faultless)
 	params := &role.Params{
 		Config: &role.Config{
-			Side: wire.Host, Conn: conn, Progress: &job.Progress{},
-			File: &job.LocalFile{FS: fs, Name: "/src", Path: "/src", Directory: true},
+			Options: role.Options{Side: wire.Host, Progress: &job.Progress{}},
+			Conn:    conn, File: &job.LocalFile{FS: fs, Name: "/src", Path: "/src", Directory: true},
 		},
 		Plan: native.Plan{
 			Tree: true, Sender: wire.Host, Chunk: slot, Depth: 4, Digest: digest.CRC32C, Sparse: true,

@@ -34,12 +34,15 @@ func newLoneSenderOf(t *testing.T, what native.Flags, file *job.LocalFile) *lone
 	t.Helper()
 	l := &loneSender{t: t, link: &roletest.Link{}}
 	c := &role.Config{
-		Side: wire.Host, File: file,
-		Notify: func(e job.Event) {
-			if done, is := e.(job.FileDone); is {
-				l.files = append(l.files, done)
-			}
+		Options: role.Options{
+			Side: wire.Host,
+			Notify: func(e job.Event) {
+				if done, is := e.(job.FileDone); is {
+					l.files = append(l.files, done)
+				}
+			},
 		},
+		File: file,
 	}
 	own := native.Hello{Version: native.Supported.Max, Chunk: 4096, Depth: 4, Flags: what}
 	peer := own
