@@ -304,6 +304,9 @@ imports: ## draw docs/internals/architecture.svg, the picture of the packages an
 	$(GO) build -C tools -o '$(CURDIR)/build/tools/' ./imports
 	build/tools/imports
 
+site: ## build the site of the pages in build/site/dist; needs node and npm
+	scripts/site.sh
+
 recordings: build ## write the recordings of terminals that README.md shows, from copies on the software device
 	DMA_COPY_TEST_PROGRAM='$(CURDIR)/bin/dma-copy' \
 		$(GO) test -count=1 ./cmd/dma-copy/e2e -run TestPages/README.md -update
