@@ -63,7 +63,7 @@ var layers = []layer{
 	{packages: []string{"internal/share"}},
 	{packages: []string{
 		"internal/dmaxfer/job", "internal/dmaxfer/pump", "internal/dmaxfer/tree", "internal/dmaxfer/disk",
-		"internal/dmaxfer/digest", "internal/dmaxfer/target",
+		"internal/dmaxfer/digest", "internal/dmaxfer/inode", "internal/dmaxfer/target",
 	}},
 	{packages: []string{negotiatePackage}},
 	{packages: []string{negotiatePackage + "/service"}},

@@ -38,6 +38,7 @@ var picture = []box{
 	{"internal/dmaxfer/pump", "transfer", 8, 2, 1, "chunks, file to window"},
 	{"internal/comch", "device", 8, 3, 1, "control channel"},
 	{"internal/dmaxfer/tree", "transfer", 9, 1, 1, "entries of a source tree"},
+	{"internal/dmaxfer/inode", "transfer", 9, 2, 1, "attributes of a file"},
 	{"internal/tcpport", "service", 9, 0, 1, "owner of a TCP socket"},
 	{"internal/doca", "device", 9, 3, 1, "devices, memory, engines"},
 	{"internal/ucx", "device", 10, 0, 1, "binding of UCX, in C"},

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/inode"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
@@ -15,41 +15,25 @@ import (
 // of an entry, or what the file system stores of them. If uncertain, another version of the file could have been stored
 // with the same time.
 func (p *planner) compareAttributes(e *entry, info disk.Info) (change native.Change, uncertain bool) {
-	change = p.attributeChange(info, e.meta)
+	owner := p.t.Params.Plan.Owner
+	change = inode.Change(info, e.meta, owner)
 	if change == native.ChangeNone || p.t.Params.Plan.Compare { // which compares the content
 		return change, false
 	}
 	stored, hasChanged := e.meta, false
 	_ = p.inDirectoryOf(e, func(dir disk.Dir, _ string) error { // on an error the file is copied again
-		stored, hasChanged = p.prober.Stored(dir, e.meta, p.t.Params.Plan.Owner), dir.IsLocal()
+		stored, hasChanged = p.prober.Stored(dir, e.meta, owner), dir.IsLocal()
 		return nil
 	})
-	change = p.attributeChange(info, stored)
+	change = inode.Change(info, stored, owner)
 	uncertain = change == native.ChangeNone && hasChanged && stored.Modified != e.meta.Modified &&
 		info.Changed.Sec < e.meta.Modified.Sec+longestRounding
 	return change, uncertain
 }
 
-func (p *planner) attributeChange(info disk.Info, meta disk.Metadata) native.Change {
-	switch {
-	case info.Modified != meta.Modified:
-		return native.ChangeTime
-	case uint32(info.Mode.Perm()) != meta.Mode&0o777:
-		return native.ChangeMode
-	case !p.sameTimeAndOwner(info, meta):
-		return native.ChangeOwner
-	}
-	return native.ChangeNone
-}
-
 // longestRounding is the longest unit to which file systems round times, in seconds. A file that the target has got
 // within this time after its source was written may have been written again since.
 const longestRounding = 2
-
-func (p *planner) sameTimeAndOwner(info disk.Info, meta disk.Metadata) bool {
-	sameOwner := !p.t.Params.Plan.Owner || info.UID == meta.UID && info.GID == meta.GID
-	return sameOwner && info.Modified == meta.Modified
-}
 
 // sameXattrs reports whether what the target has in place of a file has the same extended attributes, if they are
 // preserved. Attributes that cannot be read count as the same, and so do those in a write-only share, whose content a
@@ -65,12 +49,13 @@ func (p *planner) sameXattrs(e *entry) bool {
 	}
 	defer file.Close()
 	attributes, err := file.Xattrs()
-	return err != nil || native.SumXattrs(role.EncodeAttributes(attributes)) == e.attributesSum
+	return err != nil || inode.SumXattrs(attributes) == e.attributesSum
 }
 
 // sameLinkAttributes is compareAttributes for a symlink, which has no mode.
 func (p *planner) sameLinkAttributes(e *entry, info disk.Info) bool {
-	if p.sameTimeAndOwner(info, e.meta) {
+	owner := p.t.Params.Plan.Owner
+	if inode.SameTimeAndOwner(info, e.meta, owner) {
 		return true
 	}
 	stored := e.meta
@@ -80,10 +65,10 @@ func (p *planner) sameLinkAttributes(e *entry, info disk.Info) bool {
 			return nil
 		}
 		stored.Mode = 0o600 // of the file that tries it
-		stored = p.prober.Stored(dir, stored, p.t.Params.Plan.Owner)
+		stored = p.prober.Stored(dir, stored, owner)
 		return nil
 	})
-	return p.sameTimeAndOwner(info, stored)
+	return inode.SameTimeAndOwner(info, stored, owner)
 }
 
 // setAttributes gives a file that has the content of the source its mode and time, and its owner if that is preserved.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/inode"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
@@ -90,9 +91,7 @@ func newEntry(p *role.Params, from *wire.Entry) *entry {
 		size: int64(from.Size), identity: from.Identity,
 		chunked: from.Flags.Has(wire.EntryChunked), hasAttributes: from.Flags.Has(wire.EntryHasMetadata),
 		attributesSum: from.Xattrs,
-		meta: disk.Metadata{
-			Size: int64(from.Size), Mode: from.Mode, Modified: disk.Timestamp(from.MTime), UID: from.UID, GID: from.GID,
-		},
+		meta:          inode.Metadata(from),
 	}
 	if from.Flags.Has(wire.EntrySizeUnknown) {
 		e.size = job.Unknown
@@ -187,7 +186,7 @@ func (e *entry) addAttributes(m native.Metadata) (complete bool, err error) {
 	}
 	e.attributes = append(e.attributes, m.Part...)
 	if complete {
-		e.meta.Xattrs, err = role.DecodeAttributes(e.attributes)
+		e.meta.Xattrs, err = inode.DecodeXattrs(e.attributes)
 		e.attributes = nil
 	}
 	return complete, err

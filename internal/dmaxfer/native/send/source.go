@@ -3,11 +3,9 @@ package send
 import (
 	"context"
 	"io"
-	"io/fs"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/inode"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
@@ -65,10 +63,10 @@ func (f *fileSource) next(context.Context) ([]sourceEntry, error) {
 			return &content{source: c.File.Source, close: func() {}}, nil
 		}
 		e.size = c.File.Source.Info().Size
-		described = describe(c.File.Source.Info(), wire.EntryFile)
+		described = inode.Describe(c.File.Source.Info(), wire.EntryFile)
 		if f.t.Params.Plan.XAttr {
 			var err error
-			if e.attributes, err = role.ReadAttributes(c.File.Source.File(), c.File.Path); err != nil {
+			if e.attributes, err = inode.ReadXattrs(c.File.Source.File(), c.File.Path); err != nil {
 				return nil, err
 			}
 		}
@@ -89,28 +87,6 @@ func (f *fileSource) openStream(ctx context.Context) (*content, error) {
 
 // close implements source. The file is closed by its owner, the stream at the end of the transfer.
 func (f *fileSource) close() {}
-
-// describe returns what is announced of an entry.
-func describe(info disk.Info, kind wire.EntryKind) wire.Entry {
-	e := wire.Entry{
-		Kind: kind, Mode: permissions(info.Mode), MTime: wire.Timestamp(info.Modified),
-		UID: info.UID, GID: info.GID,
-	}
-	if kind == wire.EntryFile {
-		e.Size, e.Identity = uint64(info.Size), info.Fingerprint()
-	}
-	return e
-}
-
-// permissions returns what is kept of a mode. Without its sticky bit a directory that all may write would let anyone
-// remove the files of others.
-func permissions(mode fs.FileMode) uint32 {
-	kept := uint32(mode.Perm())
-	if mode.IsDir() && mode&fs.ModeSticky != 0 {
-		kept |= unix.S_ISVTX
-	}
-	return kept
-}
 
 func newSourceEntry(e *entry, described wire.Entry) sourceEntry {
 	if e.kind == wire.EntryFile && !e.packed {

@@ -7,6 +7,7 @@ import (
 	weighted "golang.org/x/sync/semaphore"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/inode"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
@@ -142,7 +143,7 @@ func (s *treeSource) describe(found tree.Entry) sourceEntry {
 		e.attributes = nil
 		return sourceEntry{entry: e, err: err}
 	}
-	described := describe(found.Info, found.Kind)
+	described := inode.Describe(found.Info, found.Kind)
 	described.Depth, described.Name, described.Link = found.Depth, []byte(found.Name), []byte(found.Link)
 	return newSourceEntry(e, described)
 }
@@ -189,14 +190,14 @@ func (s *treeSource) readAttributes(found *tree.Entry) ([]byte, error) {
 	case wire.EntryDirectory:
 		attributes := found.Xattrs
 		found.Xattrs = nil // which is held until the entry is decided
-		return role.EncodeWithin(attributes, found.Path())
+		return inode.EncodeXattrs(attributes, found.Path())
 	case wire.EntryFile:
 		c, err := s.openFound(found)
 		if err != nil {
 			return nil, err
 		}
 		defer c.close()
-		return role.ReadAttributes(c.source.File(), found.Path())
+		return inode.ReadXattrs(c.source.File(), found.Path())
 	}
 	return nil, nil
 }

@@ -1,4 +1,4 @@
-package role
+package inode
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ func TestAttributesSurvive(t *testing.T) {
 		{Name: "user.long", Value: bytes.Repeat([]byte("long"), 10_000)},
 	}
 	want := []disk.Xattr{all[1], all[4], all[2]}
-	got, err := DecodeAttributes(EncodeAttributes(all))
+	got, err := DecodeXattrs(encode(all))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,10 +31,10 @@ func TestAttributesSurvive(t *testing.T) {
 		}
 		break
 	}
-	if blob := EncodeAttributes(all[:1]); len(blob) != 0 {
+	if blob := encode(all[:1]); len(blob) != 0 {
 		t.Errorf("%d bytes of no attributes", len(blob))
 	}
-	none, err := DecodeAttributes(nil)
+	none, err := DecodeXattrs(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

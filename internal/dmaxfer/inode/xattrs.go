@@ -1,4 +1,4 @@
-package role
+package inode
 
 import (
 	"iter"
@@ -9,19 +9,21 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
-// ReadAttributes returns the extended attributes of a file, as they are sent; path is for messages.
-func ReadAttributes(file disk.File, path string) ([]byte, error) {
+// ReadXattrs returns the extended attributes of a file, as they are sent; path is for messages. All errors are a
+// *disk.Error.
+func ReadXattrs(file disk.File, path string) ([]byte, error) {
 	attributes, err := file.Xattrs()
 	if err != nil {
 		return nil, disk.NewError(disk.ErrSource, err, "leave xattr out of --preserve",
 			"cannot read the extended attributes of %s: %s", path, disk.Reason(err))
 	}
-	return EncodeWithin(attributes, path)
+	return EncodeXattrs(attributes, path)
 }
 
-// EncodeWithin encodes extended attributes that fit into METADATA.
-func EncodeWithin(attributes []disk.Xattr, path string) ([]byte, error) {
-	blob := EncodeAttributes(attributes)
+// EncodeXattrs returns extended attributes as they are sent, or a *disk.Error if they do not fit into METADATA; path is
+// for messages. It sorts the attributes.
+func EncodeXattrs(attributes []disk.Xattr, path string) ([]byte, error) {
+	blob := encode(attributes)
 	if len(blob) > native.MaxMetadata {
 		return nil, disk.NewError(disk.ErrSource, nil, "leave xattr out of --preserve",
 			"%s has %d bytes of extended attributes, more than %d", path, len(blob), native.MaxMetadata)
@@ -29,8 +31,11 @@ func EncodeWithin(attributes []disk.Xattr, path string) ([]byte, error) {
 	return blob, nil
 }
 
-// EncodeAttributes sorts the attributes by name, and leaves out those that no receiver preserves.
-func EncodeAttributes(attributes []disk.Xattr) []byte {
+// SumXattrs returns the sum by which the extended attributes of two files are compared. It sorts the attributes.
+func SumXattrs(attributes []disk.Xattr) uint32 { return native.SumXattrs(encode(attributes)) }
+
+// encode sorts the attributes by name, and leaves out those that no receiver preserves.
+func encode(attributes []disk.Xattr) []byte {
 	var blob []byte
 	slices.SortFunc(attributes, func(a, b disk.Xattr) int { return strings.Compare(a.Name, b.Name) })
 	for _, a := range attributes {
@@ -42,8 +47,9 @@ func EncodeAttributes(attributes []disk.Xattr) []byte {
 	return blob
 }
 
-// DecodeAttributes returns the extended attributes of a peer's entry. Package disk checks the names when they are set.
-func DecodeAttributes(blob []byte) (iter.Seq[disk.Xattr], error) {
+// DecodeXattrs returns the extended attributes of a peer's entry. It fails with a *wire.Error if they are malformed.
+// Package disk checks the names when they are set.
+func DecodeXattrs(blob []byte) (iter.Seq[disk.Xattr], error) {
 	attributes, err := native.Xattrs(blob)
 	if err != nil {
 		return nil, err
