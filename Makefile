@@ -356,6 +356,9 @@ profile: build ## CPU profiles of both sides of a copy of 1 GiB; SIZE and SENDER
 linear: build ## time per MiB and memory of copies from 64 MiB to 16 GiB; SIZES (in MiB), ROUNDS, DIR: see the script
 	lab/scripts/linear.sh
 
+changes: build ## what is read and sent of a file that has changed, beside rsync; SIZE (in MiB), DIR: see the script
+	lab/scripts/changes.sh
+
 instructions: ## instructions per task, message, small file and start, beside recorded numbers; needs valgrind
 	CC='$(CC)' GO='$(GO)' lab/scripts/instructions.sh
 
