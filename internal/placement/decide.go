@@ -1,6 +1,20 @@
+// Package placement decides on which CPUs of the machine the process runs, moves it there and sets GOMAXPROCS.
+//
+// A device is attached to one NUMA node: access to that node's memory is fastest for it, and completions are handled
+// fastest by the node's CPUs. Memory needs no call of its own: the kernel takes a page from the node of the CPU that
+// touches it first, so a process that has moved before it allocates has both.
+//
+// Decisions are pure: the kernel's /sys arrives as an fs.FS, so that tests build machines of any shape. Only apply.go,
+// machine.go and lanes.go change the process, and no other package may change its CPUs or GOMAXPROCS. This package does
+// not know what the lanes and the process do with their CPUs, and reads no setting but the Wish that it is given.
 package placement
 
-import "github.com/dma-copy/dma-copy/internal/exit"
+import (
+	"errors"
+	"strconv"
+
+	"github.com/dma-copy/dma-copy/internal/exit"
+)
 
 // Decision is where the process is to run, and why.
 type Decision struct {
@@ -81,3 +95,56 @@ func (m Machine) decideByDevice(device string) (Decision, error) {
 func (w Wish) refused(format string, args ...any) error {
 	return exit.Usagef(w.Flag()+": "+format, args...)
 }
+
+// Wish is where the user wants the process to run. The zero Wish is automatic: near the device, if that makes a
+// difference.
+type Wish struct {
+	Cores Set  // on these CPUs; empty: not given
+	Node  Node // else on those of this NUMA node
+}
+
+// IsAuto reports whether nothing particular was wished for, so that nothing is refused either.
+func (w Wish) IsAuto() bool { return w.Cores.Empty() && w.Node == Node{} }
+
+// Node is the NUMA node of the device (the zero Node), no node, or a node by its number.
+type Node struct {
+	choice nodeChoice
+	number int // of nodeNumbered, else 0
+}
+
+type nodeChoice int
+
+const (
+	nodeOfDevice nodeChoice = iota
+	nodeOff
+	nodeNumbered
+)
+
+// The words for a Node without a number.
+const (
+	NodeAuto = "auto" // that of the device
+	NodeOff  = "off"  // none: the process stays where it is
+)
+
+// ParseNode parses "auto", "off" or the number of a node. Its error says what to give instead.
+func ParseNode(text string) (Node, error) {
+	switch text {
+	case NodeAuto:
+		return Node{}, nil
+	case NodeOff:
+		return Node{choice: nodeOff}, nil
+	}
+	number, err := parseNumber(text)
+	if err != nil {
+		return Node{}, errors.New("not a NUMA node; give auto, off or the number of one, such as 0")
+	}
+	return Node{choice: nodeNumbered, number: number}, nil
+}
+
+// String spells the node as ParseNode reads it.
+func (n Node) String() string {
+	return [...]string{NodeAuto, NodeOff, strconv.Itoa(n.number)}[n.choice]
+}
+
+// HasNumber reports whether the node was given by its number.
+func (n Node) HasNumber() bool { return n.choice == nodeNumbered }

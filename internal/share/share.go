@@ -1,3 +1,6 @@
+// Package share has the directories that a daemon offers to its peers: their names, rights and limits (Share), the form
+// in which a command names what is in them (Remote), and access to their content that never leaves them (Opened). It
+// must not know a peer or a protocol state.
 package share
 
 import (
@@ -159,4 +162,43 @@ func parseEntries(text string) (int64, error) {
 		return 0, fmt.Errorf("%s is not a number of entries: give a whole number such as 100000", quote.Text(text))
 	}
 	return count, nil
+}
+
+// Access is what a peer may do in a share: a set of Read and Write. The zero value allows nothing.
+type Access uint8
+
+// The rights.
+const (
+	Read      Access = 1 << iota // list, and receive from the share
+	Write                        // send to the share, and remove
+	ReadWrite = Read | Write
+)
+
+// Allows reports whether all of the wanted rights are in a.
+func (a Access) Allows(wanted Access) bool { return a&wanted == wanted }
+
+// String returns the form that ParseAccess reads; "none" without any right.
+func (a Access) String() string {
+	switch a {
+	case 0:
+		return "none"
+	case Read:
+		return "ro"
+	case Write:
+		return "wo"
+	case ReadWrite:
+		return "rw"
+	default:
+		return fmt.Sprintf("access %#x", uint8(a))
+	}
+}
+
+// ParseAccess parses "ro", "wo" or "rw".
+func ParseAccess(text string) (Access, error) {
+	for _, a := range []Access{Read, Write, ReadWrite} {
+		if text == a.String() {
+			return a, nil
+		}
+	}
+	return 0, fmt.Errorf("%s is not an access: give ro (read only), wo (write only) or rw", quote.Text(text))
 }

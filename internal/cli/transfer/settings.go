@@ -353,3 +353,14 @@ func (s *Settings) setDelete(text string) (err error) {
 
 // String returns the name of the command.
 func (k Kind) String() string { return [...]string{"push", "pull", "sync"}[k] }
+
+// Ends are both ends of one copy of push, pull or sync. Where it lands follows from the spelling of source and target
+// alone: the same command means the same again, whatever the first run has created.
+type Ends struct {
+	Local     string
+	Remote    share.Remote
+	Directory bool // the source is meant by its content, so it has to be a directory
+}
+
+// maxParallel bounds the copies of push to many peers at once: each has memory, file descriptors and threads.
+const maxParallel = 256

@@ -1,6 +1,13 @@
+// Package sandbox takes from the process what a daemon no longer needs once its device, keys, sockets and logs are
+// open: access to files outside its shares (Landlock), TCP, signals to other processes, ambient capabilities, and the
+// gain of privileges by execve.
+//
+// All of it holds for every thread of the process, C threads included, and cannot be undone. The package must not know
+// what a daemon does; the Policy lists the files that it needs.
 package sandbox
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -235,4 +242,28 @@ func (r *Restriction) Admit(name string, s Share) error {
 	}
 	return exit.Usagef("share %s: the daemon may not %s %s, because no share allowed it when the daemon started: "+
 		"restart it", quote.Text(name), access, quote.Bare(path))
+}
+
+// mayHaveAmbient reports whether a thread has ambient capabilities, or whether that is not known. Clearing an empty set
+// would give each thread credentials of its own, with which the kernel refuses a thread the use of a software RDMA
+// device that another thread has opened.
+func mayHaveAmbient() bool {
+	threads, err := filepath.Glob("/proc/self/task/*/status")
+	if err != nil || len(threads) == 0 {
+		return true
+	}
+	for _, thread := range threads {
+		status, err := os.ReadFile(thread)
+		if err != nil || !hasNoAmbient(status) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasNoAmbient reports whether the status of a thread says that its set of ambient capabilities is empty.
+func hasNoAmbient(status []byte) bool {
+	_, after, found := bytes.Cut(status, []byte("\nCapAmb:\t"))
+	set, _, complete := bytes.Cut(after, []byte("\n"))
+	return found && complete && len(set) > 0 && len(bytes.Trim(set, "0")) == 0
 }

@@ -1,4 +1,0 @@
-package transfer
-
-// maxParallel bounds the copies of push to many peers at once: each has memory, file descriptors and threads.
-const maxParallel = 256
