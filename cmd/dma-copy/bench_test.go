@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/cli/bench"
+	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
@@ -23,7 +25,7 @@ func TestBenchSchema(t *testing.T) {
 		Recommended: bench.Recommend(results),
 	}
 	var text strings.Builder
-	must(t, r.WriteJSON(&text))
+	must(t, output.Print(&text, option.OutputJSON, "results", r, ""))
 	document := checkDocument(t, "bench.schema.json", text.String())
 	if chosen := document["recommended"].(map[string]any); fmt.Sprint(chosen["depth"]) != "8" {
 		t.Errorf("recommends %v", chosen)

@@ -174,14 +174,16 @@ func (b *benchRun) serve(ctx context.Context, on *device.Side, m service.Meeting
 	if err != nil {
 		return err
 	}
-	if b.settings.Output == option.OutputJSON {
-		return b.newReport(on, on.Path(b.settings.Driver)).WriteJSON(b.streams.Stdout)
-	}
+	b.report = b.newReport(on, on.Path(b.settings.Driver))
+	return b.print("the host has the results\n")
+}
+
+// print prints the report, or its text unless the run is quiet.
+func (b *benchRun) print(text string) error {
 	if b.settings.Quiet {
-		return nil
+		text = ""
 	}
-	_, err = fmt.Fprintln(b.streams.Stdout, "the host has the results")
-	return err
+	return output.Print(b.streams.Stdout, b.settings.Output, "results", b.report, text)
 }
 
 // newReport returns a report without results.
@@ -203,13 +205,7 @@ func (b *benchRun) measure(ctx context.Context, c *contact.Conn) error {
 		return err
 	}
 	b.report.Recommended = Recommend(b.report.Results)
-	switch {
-	case b.settings.Output == option.OutputJSON:
-		return b.report.WriteJSON(b.streams.Stdout)
-	case b.settings.Quiet:
-		return nil
-	}
-	return b.report.WriteText(b.streams.Stdout)
+	return b.print(b.report.Text())
 }
 
 // roundTrips measures those over the control channel.

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -32,14 +31,6 @@ type RoundTrips struct {
 	Min    float64 `json:"min_seconds"`
 	Median float64 `json:"median_seconds"`
 	P99    float64 `json:"p99_seconds"`
-}
-
-// WriteJSON writes the report as one object.
-func (r *Report) WriteJSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
 }
 
 // rowsOf divides the results of one sender and path by chunk and lanes, and returns the depths of all.
@@ -96,8 +87,8 @@ func sizeText(bytes int64) string {
 
 func gigabytes(rate float64) string { return fmt.Sprintf("%.2f", rate/1e9) }
 
-// WriteText writes what follows the tables. Errors come from w.
-func (r *Report) WriteText(w io.Writer) error {
+// Text returns what follows the tables.
+func (r *Report) Text() string {
 	var text strings.Builder
 	for _, s := range r.Skipped {
 		fmt.Fprintf(&text, "from the %s by %s: not measured: %s\n", sideName(s.From), s.Path, quote.Printable(s.Reason))
@@ -121,6 +112,5 @@ func (r *Report) WriteText(w io.Writer) error {
 	if !r.Hardware && !strings.HasPrefix(r.Driver, "network") {
 		text.WriteString("These figures are of the software device here: they mean nothing for a card.\n")
 	}
-	_, err := io.WriteString(w, text.String())
-	return err
+	return text.String()
 }

@@ -192,7 +192,7 @@ func (b *collection) own(ctx context.Context) ([]Part, error) {
 		part("version.json", "versions, and the driver of a copy", func(w io.Writer) error {
 			about := inventory.VersionsOf(root.Version(), s.Driver.LibraryDir)
 			about.Driver, about.UCX = inventory.FindDriver(s.Driver.Options()), inventory.FindUCX()
-			return output.WriteJSON(w, "version", about)
+			return output.Print(w, option.OutputJSON, "version", about, "")
 		}),
 		part("devices.json", "devices, representors and capabilities", func(w io.Writer) error {
 			return inventory.Look(s.Driver.Options(), func(driver *doca.Driver) error {
@@ -200,7 +200,7 @@ func (b *collection) own(ctx context.Context) ([]Part, error) {
 				if err != nil {
 					return err
 				}
-				return output.WriteJSON(w, "devices", found)
+				return output.Print(w, option.OutputJSON, "devices", found, "")
 			})
 		}),
 		part("doctor.json", "findings of doctor, with -p also of --probe", func(w io.Writer) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -64,7 +65,7 @@ func listDevices(streams root.Streams, s Settings, driver *doca.Driver) error {
 		return exit.Errorf(exit.Device, doca.HintDoctor, "no device found: %s",
 			inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version()))
 	}
-	return print(streams.Stdout, s.Output, "devices", found, textOf(found))
+	return output.Print(streams.Stdout, s.Output, "devices", found, textOf(found))
 }
 
 // listNetwork lists what connections with other machines can use.
@@ -73,5 +74,5 @@ func listNetwork(streams root.Streams, s Settings) error {
 	if err != nil {
 		return err
 	}
-	return print(streams.Stdout, s.Output, "transports", found, textOfNetwork(found))
+	return output.Print(streams.Stdout, s.Output, "transports", found, textOfNetwork(found))
 }

@@ -3,26 +3,12 @@ package devices
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
-
-// print prints a value as JSON, or its text.
-func print(w io.Writer, form option.OutputForm, what string, value any, text string) error {
-	if form == option.OutputJSON {
-		return output.WriteJSON(w, what, value)
-	}
-	if _, err := io.WriteString(w, text); err != nil {
-		return fmt.Errorf("print the %s: %w", what, err)
-	}
-	return nil
-}
 
 func textOf(found inventory.Inventory) string {
 	var text strings.Builder

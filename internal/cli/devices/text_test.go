@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
@@ -25,7 +26,7 @@ func written(t *testing.T, value any, form option.OutputForm) string {
 		text = textOfNetwork(value)
 	}
 	var out bytes.Buffer
-	if err := print(&out, form, "list", value, text); err != nil {
+	if err := output.Print(&out, form, "list", value, text); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -48,7 +49,7 @@ func TestPortRateIsLeftOutWhereUnknown(t *testing.T) {
 
 func TestDevicesOnAFullDisk(t *testing.T) {
 	for _, form := range []option.OutputForm{option.OutputText, option.OutputJSON} {
-		if err := print(fullDisk{}, form, "devices", inventory.Inventory{}, "x"); err == nil {
+		if err := output.Print(fullDisk{}, form, "devices", inventory.Inventory{}, "x"); err == nil {
 			t.Errorf("no error from %s", form)
 		}
 	}

@@ -1,13 +1,12 @@
 package doctor
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/probe"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -92,8 +91,8 @@ func writeFindings(w io.Writer, findings []finding, probes []probe.Result, failu
 	if s.Quiet {
 		shown.Findings, shown.Probes = append([]finding{}, failed...), differing
 	}
-	if err := shown.write(w, s.Output); err != nil {
-		return fmt.Errorf("print the findings: %w", err)
+	if err := output.Print(w, s.Output, "findings", shown, shown.text()); err != nil {
+		return err
 	}
 	return failure
 }
@@ -103,14 +102,7 @@ func selectOnly[T any](all []T, wanted func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !wanted(one) })
 }
 
-// write prints the document as text or JSON.
-func (d document) write(w io.Writer, form option.OutputForm) error {
-	if form == option.OutputJSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(d)
-	}
+func (d document) text() string {
 	var text strings.Builder
 	for _, f := range d.Findings {
 		fmt.Fprintln(&text, f)
@@ -118,8 +110,7 @@ func (d document) write(w io.Writer, form option.OutputForm) error {
 	for _, r := range d.Probes {
 		fmt.Fprintln(&text, probeLine(r))
 	}
-	_, err := io.WriteString(w, text.String())
-	return err
+	return text.String()
 }
 
 // probeLine returns the line of a probe, which has all that a report of a difference needs.

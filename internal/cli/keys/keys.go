@@ -170,13 +170,8 @@ func writeKey(w io.Writer, s Settings, store *identity.Store, key identity.Publi
 	if err != nil {
 		return exit.Usagef("--comment: %w", err)
 	}
-	if s.Output == option.OutputJSON {
-		return output.WriteJSON(w, "keys", shownKey{keysVersion, key.String(), comment, key.Words(), store.KeyPath()})
-	}
-	if _, err := fmt.Fprintf(w, "%s\n# %s\n", line, key.Words()); err != nil {
-		return exit.Errorf(exit.Failure, "", "print the key: %w", err)
-	}
-	return nil
+	shown := shownKey{keysVersion, key.String(), comment, key.Words(), store.KeyPath()}
+	return output.Print(w, s.Output, "key", shown, fmt.Sprintf("%s\n# %s\n", line, key.Words()))
 }
 
 func trustKey(streams root.Streams, s Settings, store *identity.Store, args []string) error {
@@ -292,30 +287,24 @@ func listKeys(streams root.Streams, s Settings, store *identity.Store, _ []strin
 	for _, reason := range trusted.Refused() {
 		refused = append(refused, reason.Error())
 	}
-	if s.Output == option.OutputJSON {
-		err = writeKeysJSON(streams.Stdout, all, refused)
-	} else {
-		err = writeKeysText(streams.Stdout, all)
-	}
+	err = output.Print(streams.Stdout, s.Output, "keys", listOf(all, refused), textOf(all))
 	if err != nil || len(refused) == 0 {
 		return err
 	}
 	return exit.Errorf(exit.Refused, "", "not trusted: %s", strings.Join(refused, "; "))
 }
 
-func writeKeysText(w io.Writer, all []identity.Grant) error {
+func textOf(all []identity.Grant) string {
+	var text strings.Builder
 	for _, g := range all {
 		comment := ""
 		if g.Comment != "" {
 			comment = " (" + g.Comment + ")"
 		}
-		_, err := fmt.Fprintf(w, "%s%s\n  words   %s\n  key     %s\n  may     %s\n",
+		fmt.Fprintf(&text, "%s%s\n  words   %s\n  key     %s\n  may     %s\n",
 			g.Name, comment, g.Key.Words(), g.Key, strings.Join(rightsOf(g), ", "))
-		if err != nil {
-			return exit.Errorf(exit.Failure, "", "print the keys: %w", err)
-		}
 	}
-	return nil
+	return text.String()
 }
 
 // rightsOf returns what a key may do, in the words of the flags.
@@ -344,7 +333,7 @@ func rightsOf(g identity.Grant) []string {
 	return rights
 }
 
-func writeKeysJSON(w io.Writer, all []identity.Grant, refused []string) error {
+func listOf(all []identity.Grant, refused []string) listedKeys {
 	listed := listedKeys{Version: keysVersion, Trusted: []listedKey{}, Refused: refused}
 	for _, g := range all {
 		listed.Trusted = append(listed.Trusted, listedKey{
@@ -353,7 +342,7 @@ func writeKeysJSON(w io.Writer, all []identity.Grant, refused []string) error {
 			Bandwidth: g.Bandwidth, Connections: g.Connections,
 		})
 	}
-	return output.WriteJSON(w, "keys", listed)
+	return listed
 }
 
 func removeKey(streams root.Streams, s Settings, store *identity.Store, args []string) error {

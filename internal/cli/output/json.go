@@ -478,11 +478,18 @@ func stagesOf(shares pump.Shares) map[string]float64 {
 // stageKey returns the stage's name in the events.
 func stageKey(stage pump.Stage) string { return strings.ReplaceAll(stage.String(), " ", "_") }
 
-// WriteJSON prints a value; what names it in an error.
-func WriteJSON(w io.Writer, what string, value any) error {
-	encoder := json.NewEncoder(quote.JSONWriter{To: w})
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(value); err != nil {
+// Print prints a value as JSON, or its text; what names it in an error.
+func Print(w io.Writer, form option.OutputForm, what string, value any, text string) error {
+	var err error
+	if form == option.OutputJSON {
+		encoder := json.NewEncoder(quote.JSONWriter{To: w})
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(value)
+	} else {
+		_, err = io.WriteString(w, text)
+	}
+	if err != nil {
 		return exit.Errorf(exit.Failure, "", "print the %s: %w", what, err)
 	}
 	return nil

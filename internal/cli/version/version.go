@@ -51,25 +51,15 @@ $ dma-copy version --driver ucx
 			} else {
 				about.Driver = inventory.FindDriver(s.Driver.Options())
 			}
-			return print(streams.Stdout, about, s.Output)
+			return output.Print(streams.Stdout, s.Output, "version", about, textOf(about))
 		},
 	}
 }
 
 // Print prints what --version does.
 func Print(w io.Writer, libraryDir string, form option.OutputForm) error {
-	return print(w, inventory.VersionsOf(root.Version(), libraryDir), form)
-}
-
-// print prints versions as text or JSON.
-func print(w io.Writer, v inventory.Versions, form option.OutputForm) error {
-	if form == option.OutputJSON {
-		return output.WriteJSON(w, "version", v)
-	}
-	if _, err := io.WriteString(w, textOf(v)); err != nil {
-		return fmt.Errorf("print the version: %w", err)
-	}
-	return nil
+	about := inventory.VersionsOf(root.Version(), libraryDir)
+	return output.Print(w, form, "version", about, textOf(about))
 }
 
 // textOf returns the versions as lines of text.
