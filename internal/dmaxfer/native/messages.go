@@ -3,10 +3,6 @@ package native
 import (
 	"context"
 	"errors"
-	"slices"
-	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -130,48 +126,6 @@ func (t *transfer) protect(call func() error) (err error) {
 
 // Post implements role.Link.
 func (t *transfer) Post(call role.Call) { t.posted.add(call) }
-
-// Pace implements role.Link. Waiting for a bandwidth limit is progress, however long it takes, and both sides'
-// heartbeats show it.
-func (t *transfer) Pace() func(ctx context.Context, length int64) error {
-	if len(t.limiters) == 0 {
-		return nil
-	}
-	return func(ctx context.Context, length int64) error {
-		reserved, left := reserve(t.limiters, length)
-		for ; left > 0; left -= t.watch.interval {
-			select {
-			case <-time.After(min(left, t.watch.interval)):
-				t.config.Progress.Touch()
-			case <-ctx.Done():
-				for _, r := range slices.Backward(reserved) {
-					r.Cancel() // for the other transfers
-				}
-				return context.Cause(ctx)
-			}
-		}
-		return nil
-	}
-}
-
-// reserve takes a chunk from all limiters, and returns how long it has to wait. Transfers that share a limiter get
-// their chunks in the order in which they ask for them. It does not look ahead to a deadline, as the limiter's own wait
-// does, since that is not yet the cause of anything.
-func reserve(limiters []*rate.Limiter, length int64) (reserved []*rate.Reservation, delay time.Duration) {
-	now := time.Now()
-	for _, l := range limiters {
-		if l.Limit() == rate.Inf {
-			continue
-		}
-		for left := length; left > 0; { // a limiter refuses what exceeds its burst
-			part := min(left, max(int64(l.Burst()), 1))
-			r := l.ReserveN(now, int(part))
-			reserved, delay = append(reserved, r), max(delay, r.DelayFrom(now))
-			left -= part
-		}
-	}
-	return reserved, delay
-}
 
 // Poller implements role.Link.
 func (t *transfer) Poller(ctx context.Context) pump.Poller {

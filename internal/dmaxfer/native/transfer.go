@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
-
-	"golang.org/x/time/rate"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/receive"
@@ -64,20 +61,19 @@ func Tell(c role.Config, session *protocol.Session, failed error) {
 // While lead waits, a lane becomes the owner for messages and batches between two chunks, so that no other thread has
 // to be woken for them.
 type transfer struct {
-	owner    semaphore // held by the goroutine that uses what follows, except where it says otherwise
-	config   *role.Config
-	params   *role.Params // the plan is set by the agreement
-	session  *protocol.Session
-	trace    job.Trace      // of the session's messages
-	role     role.Role      // nil until the agreement
-	opened   *window.Window // set by the job that opens it; released after all jobs have returned
-	lent     semaphore      // held unless the owner waits and changes nothing meanwhile
-	watch    liveness
-	seen     standstill
-	carried  func() int64 // Window.Carried of what is opened; nil before, or if nothing counts
-	stats    *role.Stats
-	message  []byte // reused for each message
-	limiters []*rate.Limiter
+	owner   semaphore // held by the goroutine that uses what follows, except where it says otherwise
+	config  *role.Config
+	params  *role.Params // the plan is set by the agreement
+	session *protocol.Session
+	trace   job.Trace      // of the session's messages
+	role    role.Role      // nil until the agreement
+	opened  *window.Window // set by the job that opens it; released after all jobs have returned
+	lent    semaphore      // held unless the owner waits and changes nothing meanwhile
+	watch   liveness
+	seen    standstill
+	carried func() int64 // Window.Carried of what is opened; nil before, or if nothing counts
+	stats   *role.Stats
+	message []byte // reused for each message
 
 	defect    atomic.Pointer[job.Defect] // the first panic of the loop, a lane or a job
 	broken    error                      // what a lane has noticed of the peer, and ends the transfer
@@ -301,11 +297,6 @@ func (t *transfer) begin(ctx context.Context, plan protocol.Plan) error {
 	}
 	t.stats.Planned(t.session.Peer())
 	t.watch.progressed()
-	t.limiters = t.config.Limiters
-	if t.config.Bandwidth > 0 {
-		own := rate.NewLimiter(rate.Limit(t.config.Bandwidth), int(plan.Chunk))
-		t.limiters = append(slices.Clip(t.limiters), own)
-	}
 	of := &role.Transfer{Params: t.params, Session: t.session, Link: t, Stats: t.stats, Message: t.message}
 	if t.params.Sends() {
 		t.role = send.New(of)

@@ -112,7 +112,7 @@ func (r *Receiver) start(ctx context.Context) error {
 		Depth: p.Layout().Depth, Buffers: w.Buffers, Engines: w.Engines, InPlace: w.InPlace,
 		InOrder: p.InOrder(), Pushed: p.Plan.Path.Pushed(),
 		Digest: p.Plan.Digest, Stages: p.Config.Progress.Stages(), Outbox: r.replies.box,
-		Pinning: p.Pinning(r.announced), Pace: r.t.Link.Pace(), Poller: r.t.Link.Poller(ctx),
+		Pinning: p.Pinning(r.announced), Pace: p.Pace(), Poller: r.t.Link.Poller(ctx),
 		StorePack: r.packs.store, Retransmit: r.t.Stats.Retransmitting, Log: p.ContentLog(),
 	})
 	p.Config.Log.Debug().Int("lanes", len(w.Engines)).Msg("lanes started")

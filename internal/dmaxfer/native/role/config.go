@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/time/rate"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -54,10 +53,10 @@ type Options struct {
 
 	SkipLeftovers bool // a sender of a tree leaves out unfinished files; otherwise the receiver refuses them
 
-	Bandwidth int64           // bytes per second
-	Limiters  []*rate.Limiter // shared with other transfers; bytes per second, with a burst of at least 4 KiB
-	MaxBytes  int64           // of the file
-	MaxHoles  int64           // bytes of holes whose zeros have to be digested or read back
+	Bandwidth int64        // bytes per second
+	Limiters  job.Limiters // shared with other transfers, each with a burst of at least 4 KiB
+	MaxBytes  int64        // of the file
+	MaxHoles  int64        // bytes of holes whose zeros have to be digested or read back
 
 	Software string          // name and version for the peer: printable ASCII, at most 64 bytes
 	Word     native.Word     // the peer must have the same; zero: none
@@ -197,21 +196,8 @@ func (c *Config) Proposal(hostSize uint64) (chunk, depth uint32) {
 func (c *Config) choice() window.Choice {
 	traits := c.traits()
 	return window.Choice{
-		Chunk: c.Chunk, Depth: int64(c.Depth), Initiates: c.Side.Initiates(), Traits: traits, Limit: c.slowestLimit(),
+		Chunk: c.Chunk, Depth: int64(c.Depth), Initiates: c.Side.Initiates(), Traits: traits,
+		Limit:  c.Limiters.With(c.Bandwidth, c.Chunk).Slowest(),
 		Shared: !traits.Distant && c.Placement != nil && c.Placement.Lanes(MaxLanes) != nil,
 	}
-}
-
-// slowestLimit returns the lowest of the bandwidth limits, in bytes per second; 0 if there is none.
-func (c *Config) slowestLimit() int64 {
-	limit := max(c.Bandwidth, 0)
-	for _, l := range c.Limiters {
-		if l.Limit() == rate.Inf {
-			continue
-		}
-		if own := max(int64(l.Limit()), 1); limit == 0 || own < limit {
-			limit = own
-		}
-	}
-	return limit
 }

@@ -2,6 +2,7 @@ package role
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"time"
 
@@ -180,6 +181,12 @@ func (p *Params) ChunkGrace() time.Duration {
 		return SlowChunk * time.Duration(1+p.Plan.Depth/4)
 	}
 	return SlowChunk
+}
+
+// Pace returns how a lane waits until the bandwidth limits permit a chunk; nil without a limit. The role calls it once.
+func (p *Params) Pace() func(ctx context.Context, length int64) error {
+	limiters := p.Config.Limiters.With(p.Config.Bandwidth, int64(p.Plan.Chunk))
+	return limiters.Pace(job.PulseOf(p.Config.IdleTimeout), p.Config.Progress.Touch)
 }
 
 // Pinning returns how the lanes are pinned for a file of that size; nil: they are not. A device with a processor of its

@@ -79,9 +79,6 @@ type Link interface {
 
 	// Poller lets the lanes exchange messages with the peer until ctx ends.
 	Poller(ctx context.Context) pump.Poller
-
-	// Pace waits, in a lane, until the bandwidth limit permits a chunk; nil without a limit.
-	Pace() func(ctx context.Context, length int64) error
 }
 
 // Call is what the owner of a transfer does for a job or a lane. Its context is canceled when the transfer is

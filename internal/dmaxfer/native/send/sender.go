@@ -67,7 +67,7 @@ func (s *Sender) WindowOpened(ctx context.Context, w *window.Window) error {
 	s.lanes = pump.NewSender(pump.SenderConfig{
 		Feed: s.feed, Slots: w.Slots, Engines: w.Engines,
 		Lanes: p.Layout().Lanes, Digest: p.Plan.Digest, Stages: p.Config.Progress.Stages(),
-		Outbox: s.transmitter.box, Pinning: p.Pinning(p.LocalSize()), Pace: s.t.Link.Pace(),
+		Outbox: s.transmitter.box, Pinning: p.Pinning(p.LocalSize()), Pace: p.Pace(),
 		Poller: s.t.Link.Poller(ctx), Log: p.ContentLog(),
 	})
 	s.transmitter.acknowledge = s.lanes.Acknowledge

@@ -47,9 +47,6 @@ func (*Link) Code(error) wire.AbortCode { return wire.AbortFailure }
 // Poller implements role.Link.
 func (*Link) Poller(context.Context) pump.Poller { return nil }
 
-// Pace implements role.Link.
-func (*Link) Pace() func(ctx context.Context, length int64) error { return nil }
-
 // NewTransfer returns a transfer whose sides have agreed: this one has sent own, the peer has sent peer. It completes
 // the config.
 func NewTransfer(

@@ -1,4 +1,4 @@
-package native
+package job
 
 import (
 	"context"
@@ -9,16 +9,11 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 )
 
-// pacedTransfer returns how a lane of a transfer waits for its limiters.
-func pacedTransfer(limiters ...*rate.Limiter) func(context.Context, int64) error {
-	t := &transfer{config: &role.Config{Options: role.Options{Progress: &job.Progress{}}}, limiters: limiters}
-	t.watch.interval = job.LongestPulse
-	return t.Pace()
+// paceOf returns how a lane of a transfer waits for its limiters.
+func paceOf(limiters ...*rate.Limiter) func(context.Context, int64) error {
+	return Limiters(limiters).Pace(LongestPulse, func() {})
 }
 
 // Transfers that share a limiter get the same share of it, and all of it together, however long their chunks are.
@@ -32,7 +27,7 @@ func TestSharedLimiterIsFair(t *testing.T) {
 			var moved [4]int64
 			var transfers sync.WaitGroup
 			for i := range moved {
-				pace := pacedTransfer(shared, rate.NewLimiter(rate.Inf, 0))
+				pace := paceOf(shared, rate.NewLimiter(rate.Inf, 0))
 				transfers.Go(func() {
 					for pace(ctx, 64<<10) == nil {
 						moved[i] += 64 << 10
@@ -58,7 +53,7 @@ func TestSharedLimiterIsFair(t *testing.T) {
 func TestLimitersTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fast, slow := rate.NewLimiter(1<<20, 1<<20), rate.NewLimiter(4<<10, 4<<10)
-		pace := pacedTransfer(fast, slow)
+		pace := paceOf(fast, slow)
 		began := time.Now()
 		for range 3 {
 			if err := pace(t.Context(), 4<<10); err != nil {
@@ -79,7 +74,7 @@ func TestLimitersTogether(t *testing.T) {
 			t.Errorf("after a transfer that was interrupted, another one waits %s: %v", time.Since(began), err)
 		}
 	})
-	if pacedTransfer() != nil {
+	if paceOf() != nil {
 		t.Error("a transfer without a limit waits")
 	}
 }
