@@ -53,6 +53,15 @@ const (
 	lockAttempts   = 21
 	lockRetryDelay = 50 * time.Millisecond
 
+	// filesOfAPartial is the number of descriptors of a Partial: file and its duplicate, journal, directory, and the
+	// userfaultfd(2) of a file on tmpfs. maxPartials is the largest result of DescriptorLimits. otherFiles is the
+	// number of descriptors for anything else: up to 66 are of the root of a Tree and the directories above it, whose
+	// locks it holds or tries to get. senderFiles is the number for a tree that is read: 64 directories, some files.
+	filesOfAPartial = 5
+	maxPartials     = 64
+	otherFiles      = 192
+	senderFiles     = 96
+
 	// maxLinks is the number of symlinks that are followed one after the other, as in the kernel.
 	maxLinks = 40
 

@@ -9,6 +9,7 @@ import (
 	weighted "golang.org/x/sync/semaphore"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
@@ -45,7 +46,7 @@ var _ role.Role = (*Receiver)(nil)
 // New returns the role of the receiver in a transfer.
 func New(t *role.Transfer) *Receiver {
 	r := &Receiver{t: t, replies: newReplies(t), gate: newCommitGate()}
-	targets, staged := fileLimits(t.Params.Config.Local)
+	targets, staged := disk.DescriptorLimits(native.MaxOpen, t.Params.Config.Local)
 	limits := newLimits(r.replies, targets)
 	r.results = &results{
 		t: t, replies: r.replies, limits: limits, links: newLinks(t.Params.Plan.Links),
