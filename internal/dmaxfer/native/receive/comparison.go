@@ -1,15 +1,11 @@
 package receive
 
 import (
-	"context"
-	"errors"
-	"io"
 	"io/fs"
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
@@ -17,90 +13,40 @@ import (
 // This file is how a planner compares trees that both sides have and neither overwrites. Which of them counts is
 // not known, so one that has more than the other differs as well.
 
-// ownTree lists what the receiver of a comparison has, in the order of the sender's entries.
-type ownTree struct {
-	walk  *tree.Walk
-	next  *tree.Entry              // nil at the end
-	files map[string]disk.Identity // of the files so far that have several names, by path
-}
-
-// openOwn opens the tree that this side would send. Symlinks that it would follow are compared as what they point to.
-// What it would leave out is compared only if the sender has it.
-func openOwn(c *role.Config) (*ownTree, error) {
-	walk, err := tree.Open(c.File.FS, c.File.Name, tree.Options{
-		Links: c.Links, Filter: c.Filter, Only: c.FilesFrom, SkipLeftovers: c.SkipLeftovers,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &ownTree{walk: walk, files: make(map[string]disk.Identity)}, nil
-}
-
-// add notes a file to which a hard link may follow. The path of a followed symlink cannot be looked up later.
-func (o *ownTree) add(path string, info disk.Info) {
-	if info.Links > 1 {
-		o.files[path] = info.Identity
-	}
-}
-
-// advance finds the next entry.
-func (o *ownTree) advance() error {
-	found, err := o.walk.Next()
-	switch {
-	case errors.Is(err, io.EOF):
-		o.next = nil
-	case err != nil:
-		return err
-	default:
-		o.next = &found
-	}
-	return nil
-}
-
-// before reports whether a path comes before another one in a tree, where the content of a directory follows it.
-func before(path, other string) bool {
-	return strings.ReplaceAll(path, "/", "\x00") < strings.ReplaceAll(other, "/", "\x00")
-}
-
-// passOwn finds what this side has in place of e. It returns an error if there is an entry before e, or any more if e
-// is nil, that the sender does not have.
-func (p *planner) passOwn(ctx context.Context, e *entry) (err error) {
+// passOwn finds what this side has in place of e, in the tree that it would send: symlinks that it would follow are
+// compared as what they point to, and what it would leave out only if the sender has it. It returns an error if there
+// is an entry before e, or any more if e is nil, that the sender does not have.
+func (p *planner) passOwn(e *entry) (err error) {
+	c := p.t.Params.Config
 	if !p.t.Params.Plan.Compare || !p.t.Params.Plan.Tree {
 		return nil
 	}
 	if p.own == nil {
-		if p.own, err = openOwn(p.t.Params.Config); err != nil {
+		p.own, err = tree.OpenCursor(c.File.FS, c.File.Name, tree.Options{
+			Links: c.Links, Filter: c.Filter, Only: c.FilesFrom, SkipLeftovers: c.SkipLeftovers,
+		})
+		if err != nil {
 			return err
 		}
-		if err = p.own.advance(); err != nil {
-			return err
-		}
 	}
-	if p.own.next == nil || e != nil && before(e.path, p.own.next.Path()) {
-		return nil // planning e finds that it is not there
+	var own *tree.Entry
+	if e == nil {
+		own, err = p.own.Next()
+	} else {
+		own, err = p.own.UpTo(e.path)
 	}
-	if e == nil || p.own.next.Path() != e.path {
-		return p.differs(p.own.next.Path())
+	if err != nil || own == nil {
+		return err // planning e finds that it is not there
 	}
-	if !e.compareWith(p.own.next) {
-		p.own.next.Release() // e has been decided
+	if e == nil || own.Path() != e.path {
+		own.Release()
+		return p.differs(own.Path())
 	}
-	p.own.next = nil
-	p.t.Params.Config.Progress.Touch()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if !e.compareWith(own) {
+		own.Release() // e has been decided
 	}
-	return p.own.advance()
-}
-
-func (p *planner) closeOwn() {
-	if p.own == nil {
-		return
-	}
-	if p.own.next != nil {
-		p.own.next.Release()
-	}
-	p.own.walk.Close()
+	c.Progress.Touch()
+	return nil
 }
 
 // differs ends a comparison; path is what differs below the root.
@@ -127,7 +73,7 @@ func (p *planner) compareLink(e *entry) error {
 	if err != nil {
 		return p.results.fail(e, err)
 	}
-	if (!found || !info.SameFile(p.own.files[e.link])) && !p.results.links.hasFailed(e.link) {
+	if (!found || !info.SameFile(p.linked[e.link])) && !p.results.links.hasFailed(e.link) {
 		return p.differs(e.path)
 	}
 	return p.results.makeLink(e)

@@ -22,8 +22,8 @@ func (p *planner) planFile(ctx context.Context, e *entry) error {
 	if err != nil {
 		return p.results.fail(e, err)
 	}
-	if p.own != nil && found {
-		p.own.add(e.path, info)
+	if p.own != nil && found && info.Links > 1 {
+		p.linked[e.path] = info.Identity // the path of a followed symlink cannot be looked up later
 	}
 	return p.planContent(ctx, e, info, found)
 }

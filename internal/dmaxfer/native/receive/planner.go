@@ -7,6 +7,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
@@ -26,13 +27,18 @@ type planner struct {
 	files   *files
 	queue   chan *entry // has room for all undecided entries; closed when nothing follows
 	tree    *disk.Tree  // nil: the target is a file, or nothing may be written
-	own     *ownTree    // in a comparison of trees
 	stack   []*directory
 	prober  disk.Prober
+
+	// The following are for a comparison of trees.
+	own    *tree.WalkCursor         // what this side has
+	linked map[string]disk.Identity // its files so far that have several names, by path
 }
 
 func newPlanner(t *role.Transfer, r *results, f *files) *planner {
-	return &planner{t: t, results: r, files: f, queue: make(chan *entry, native.MaxOpen)}
+	return &planner{
+		t: t, results: r, files: f, queue: make(chan *entry, native.MaxOpen), linked: make(map[string]disk.Identity),
+	}
 }
 
 // close says that nothing follows.
@@ -54,7 +60,7 @@ func (p *planner) run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case !more:
-			return p.end(ctx)
+			return p.end()
 		}
 		if err := p.plan(ctx, e); err != nil {
 			return err
@@ -64,8 +70,8 @@ func (p *planner) run(ctx context.Context) error {
 }
 
 // end follows the last entry.
-func (p *planner) end(ctx context.Context) error {
-	if err := p.passOwn(ctx, nil); err != nil {
+func (p *planner) end() error {
+	if err := p.passOwn(nil); err != nil {
 		return err
 	}
 	p.unwind(0)
@@ -96,7 +102,7 @@ func (p *planner) plan(ctx context.Context, e *entry) error {
 	e.plan(path, in)
 	p.results.links.plan(e)
 	p.results.log(e).Int64("bytes", e.size).Msg("entry planned")
-	if err := p.passOwn(ctx, e); err != nil {
+	if err := p.passOwn(e); err != nil {
 		return err
 	}
 	if e.kind == wire.EntryDirectory {
@@ -189,7 +195,9 @@ func (p *planner) closeTree() error {
 // closeFailed closes what is open when a transfer has failed.
 func (p *planner) closeFailed() error {
 	p.stack = nil
-	p.closeOwn()
+	if p.own != nil {
+		p.own.Close()
+	}
 	if p.tree == nil {
 		return nil
 	}
