@@ -75,12 +75,9 @@ func (d *Directory) Link(name, target string) error {
 			return err
 		}
 	}
-	parent, base := Split(target)
-	from, release, err := d.tree.beneath(parent)
-	if err == nil {
-		err = d.linkFrom(from, base, name)
-		release()
-	}
+	err := d.tree.root.Do(func(root Dir) error {
+		return Beneath(root, target, func(from Dir, base string) error { return d.linkFrom(from, base, name) })
+	})
 	if _, is := errors.AsType[*Error](err); err != nil && !is {
 		return NewError(kindOfWrite(err), err, "receive it as a file of its own (leave links out of --preserve)",
 			"cannot make %s a hard link to %s: %s", d.path(name), target, Reason(err))
@@ -88,21 +85,19 @@ func (d *Directory) Link(name, target string) error {
 	return err
 }
 
-// beneath opens a directory of the tree by its path below the root, as Split returns it.
-func (t *Tree) beneath(path string) (dir Dir, release func(), err error) {
-	root, err := t.root.use()
+// Beneath calls a function with the directory that contains a path below dir, and the last name of the path. It follows
+// no symlink. Errors are those of Dir.OpenBeneath and of the function.
+func Beneath(dir Dir, path string, call func(in Dir, name string) error) error {
+	parent, name := Split(path)
+	if parent == "." {
+		return call(dir, name)
+	}
+	in, err := dir.OpenBeneath(strings.TrimSuffix(parent, "/"))
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	if path == "." {
-		return root, t.root.Unuse, nil
-	}
-	defer t.root.Unuse()
-	dir, err = root.OpenBeneath(strings.TrimSuffix(path, "/"))
-	if err != nil {
-		return nil, nil, err
-	}
-	return dir, func() { _ = dir.Close() }, nil // was only read
+	defer in.Close()
+	return call(in, name)
 }
 
 // linkFrom does nothing if the name is already one of the file: a rename between two names of it would have no effect.

@@ -2,7 +2,6 @@ package receive
 
 import (
 	"io/fs"
-	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -79,40 +78,14 @@ func (p *planner) compareLink(e *entry) error {
 	return p.results.makeLink(e)
 }
 
-// statPath returns the Info of a path below the root, following no symlink.
-func (p *planner) statPath(path string) (info disk.Info, err error) {
-	err = p.atPath(path, func(in disk.Dir, name string) error {
-		info, err = in.Stat(name)
-		return err
-	})
-	return info, err
-}
-
 // isLink reports whether there is a symlink of this text at a path below the root. A side that follows symlinks may
 // have received it as one.
 func (p *planner) isLink(path, text string) bool {
-	return p.atPath(path, func(in disk.Dir, name string) error {
+	return disk.Beneath(p.stack[0].seen, path, func(in disk.Dir, name string) error {
 		link, err := in.ReadLink(name)
 		if err == nil && link.Text != text {
 			err = fs.ErrNotExist
 		}
 		return err
 	}) == nil
-}
-
-// atPath calls a function with the directory that contains a path below the root, and the last name of the path.
-func (p *planner) atPath(path string, call func(in disk.Dir, name string) error) error {
-	dir := p.stack[0].seen
-	for {
-		name, rest, below := strings.Cut(path, "/")
-		if !below {
-			return call(dir, name)
-		}
-		child, err := dir.OpenBeneath(name)
-		if err != nil {
-			return err
-		}
-		defer child.Close()
-		dir, path = child, rest
-	}
 }

@@ -116,8 +116,13 @@ func (p *planner) planLink(e *entry) error {
 
 // isNameOf reports whether there is the same file at a path below the root, which is looked into.
 func (p *planner) isNameOf(path string, file disk.Info) bool {
-	found, err := p.statPath(path)
-	return err == nil && found.SameFile(file.Identity)
+	return disk.Beneath(p.stack[0].seen, path, func(in disk.Dir, name string) error {
+		found, err := in.Stat(name)
+		if err == nil && !found.SameFile(file.Identity) {
+			err = fs.ErrNotExist
+		}
+		return err
+	}) == nil
 }
 
 // makeLink makes a hard link, at once or when the file that it is another name of is decided. In a dry run it would; in
