@@ -78,6 +78,7 @@ const slugify = (s) => s.toLowerCase().replace(/[^\p{L}\p{N}_ -]/gu, '').trim().
 export default {
   title: 'dma-copy',
   description: 'Copies files between a host and its BlueField DPU',
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
   srcDir: 'src',
   outDir: 'dist',
   base: process.env.SITE_BASE ?? '/',
