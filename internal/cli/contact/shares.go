@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -42,11 +43,10 @@ func InShares(
 	return output.Ended(w, log, output.InRequest(request, err))
 }
 
-// RefusedChanges returns the command.refused of a command that changes shares.
-func RefusedChanges(action string, s *Places) func(root.Streams, error) error {
+// Refused returns the root.Command.Refused of a command without another report than events.
+func Refused(form *option.OutputForm) func(root.Streams, error) error {
 	return func(streams root.Streams, err error) error {
-		w := output.NewChanges(streams.Stdout, streams.Stderr, action, s.Output, zerolog.Nop())
-		return output.Ended(w, zerolog.Nop(), err)
+		return output.Ended(output.NewEvents(streams.Stdout, *form, zerolog.Nop()), zerolog.Nop(), err)
 	}
 }
 

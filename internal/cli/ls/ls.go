@@ -12,7 +12,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
@@ -69,9 +68,7 @@ here$ dma-copy ls ucx://lab.example/
 			return contact.InShares(ctx, streams, &s.Places, "list", s.SetPaths(args), w, log,
 				func(ctx context.Context, c *contact.Conn) error { return runList(ctx, c, s, w) })
 		},
-		Refused: func(streams root.Streams, err error) error {
-			return output.Ended(newListing(streams.Stdout, s.Output, s.Long, zerolog.Nop()), zerolog.Nop(), err)
-		},
+		Refused: contact.Refused(&s.Output),
 	}
 }
 

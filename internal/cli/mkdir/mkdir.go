@@ -68,7 +68,7 @@ here$ dma-copy mkdir ucx://lab.example/inbox/photos
 			return contact.InShares(ctx, streams, &s.Places, "mkdir", s.SetPaths(args), w, log,
 				func(ctx context.Context, c *contact.Conn) error { return makeDirectories(ctx, c, s, w) })
 		},
-		Refused: contact.RefusedChanges("created", &s.Places),
+		Refused: contact.Refused(&s.Output),
 	}
 }
 

@@ -19,17 +19,81 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// PeerResult is what a command with many peers has done for one of them.
+// PeerResult is what a command with many peers has done for one of them. As the Reporter of the copies to that peer it
+// keeps what the line about the peer needs, and has the Fleet report the rest.
 type PeerResult struct {
 	Name   string      // of the target, as in the list
 	Line   int         // of the list
-	Total  Total       // of its sources
+	Done   Total       // of its sources
 	Sum    digest.Sum  // of the only source, if it is a file
 	Path   Path        // without a Peer if the daemon was not reached
 	Last   job.Summary // of the last copy that succeeded
 	Err    error       // nil: everything was copied, or was there already
-	Causes []error     // of Err, one for each source that failed
+	Causes []error     // of Err, one for each source that failed, of those after which others followed
+
+	fleet  *Fleet
+	log    zerolog.Logger
+	copies int
+	before int64 // bytes of the copies that have ended
+	now    int64 // bytes of the running one
 }
+
+var _ Reporter = (*PeerResult)(nil)
+
+// Peer returns the result of a peer, which has nothing yet, at a line of the list. What its copies warn of goes to log.
+func (f *Fleet) Peer(name string, line int, log zerolog.Logger) *PeerResult {
+	f.moves(line, 0)
+	return &PeerResult{Name: name, Line: line, fleet: f, log: log}
+}
+
+// Begin implements Reporter.
+func (r *PeerResult) Begin(Path) {
+	r.copies++
+	r.before, r.now, r.Sum = r.before+r.now, 0, digest.Sum{}
+}
+
+// Event implements Reporter.
+func (r *PeerResult) Event(e job.Event) {
+	if warned, is := e.(job.Warned); is {
+		r.log.Warn().Msg(warned.Text)
+	}
+}
+
+// Progress implements Reporter.
+func (r *PeerResult) Progress(s job.Sample) {
+	r.now = s.Moved
+	r.fleet.moves(r.Line, r.before+r.now)
+}
+
+// Asked implements Reporter.
+func (r *PeerResult) Asked(s job.Sample, waits []job.Snapshot) { r.fleet.waits(r, s, waits) }
+
+// Interval implements Reporter.
+func (r *PeerResult) Interval() time.Duration { return time.Second }
+
+// Result implements Reporter.
+func (r *PeerResult) Result(s job.Summary) error {
+	r.Last = s
+	if r.copies == 1 {
+		r.Sum = s.Sum
+	}
+	return nil
+}
+
+// SourceFailed implements Reporter.
+func (r *PeerResult) SourceFailed(err error) { r.Causes = append(r.Causes, err) }
+
+// Deleting implements Reporter. Nothing is deleted at many peers.
+func (r *PeerResult) Deleting(Deleting) {}
+
+// Deleted implements Reporter.
+func (r *PeerResult) Deleted(Deletion) {}
+
+// Total implements Reporter.
+func (r *PeerResult) Total(Total) error { return nil }
+
+// Fail implements Reporter.
+func (r *PeerResult) Fail(error) {}
 
 // Fleet reports on a command with many peers, as text or as JSON lines. Safe for concurrent use.
 type Fleet struct {
@@ -68,8 +132,8 @@ func (f *Fleet) Begin(peers int) {
 	f.total.Sources = int64(peers)
 }
 
-// Moved says how many bytes a peer has received so far. It is at the given line of the list.
-func (f *Fleet) Moved(line int, bytes int64) {
+// moves says how many bytes a peer has received so far. It is at the given line of the list.
+func (f *Fleet) moves(line int, bytes int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.moved[line] = bytes
@@ -77,14 +141,14 @@ func (f *Fleet) Moved(line int, bytes int64) {
 }
 
 // Ended reports the result of a peer.
-func (f *Fleet) Ended(r PeerResult) {
+func (f *Fleet) Ended(r *PeerResult) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.moved, r.Line)
 	f.ended++
-	f.total.Files += r.Total.Files
-	f.total.Bytes += r.Total.Bytes
-	f.total.DryRun = f.total.DryRun || r.Total.DryRun
+	f.total.Files += r.Done.Files
+	f.total.Bytes += r.Done.Bytes
+	f.total.DryRun = f.total.DryRun || r.Done.DryRun
 	if r.Err != nil {
 		f.total.Failed++
 		f.failures = append(f.failures, r.Err)
@@ -120,7 +184,7 @@ func (f *Fleet) NotStarted(name string, line int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.notStarted++
-	event := eventOf(PeerResult{Name: name, Line: line, Err: err})
+	event := eventOf(&PeerResult{Name: name, Line: line, Err: err})
 	event.NotStarted = true
 	f.events.Write("peer", event)
 }
@@ -187,15 +251,15 @@ func (f *Fleet) Watch(asked <-chan os.Signal, peers func()) (stop func()) {
 	})
 }
 
-// Waits reports the progress of the copy to the peer at a line of the list, and what it waits for.
-func (f *Fleet) Waits(name string, line int, s job.Sample, waits []job.Snapshot) {
+// waits reports the progress of the copy to a peer, and what it waits for.
+func (f *Fleet) waits(of *PeerResult, s job.Sample, waits []job.Snapshot) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	rate := float64(s.Moved-s.Resumed) / max(s.Elapsed, time.Millisecond).Seconds()
 	if f.events != nil {
 		f.events.Write("progress", progressEvent{
-			Peer: name, Line: line, Phase: s.Phase.String(), Bytes: s.Moved, Rate: rate, Elapsed: s.Elapsed.Seconds(),
-			Waits: waits,
+			Peer: of.Name, Line: of.Line, Phase: s.Phase.String(), Bytes: s.Moved, Rate: rate,
+			Elapsed: s.Elapsed.Seconds(), Waits: waits,
 		})
 		return
 	}
@@ -206,7 +270,7 @@ func (f *Fleet) Waits(name string, line int, s job.Sample, waits []job.Snapshot)
 	for _, each := range waits {
 		text += "; " + each.Lines()[0]
 	}
-	fmt.Fprintf(f.out, "run   %s: %s\n", quote.Printable(name), text)
+	fmt.Fprintf(f.out, "run   %s: %s\n", quote.Printable(of.Name), text)
 }
 
 func (f *Fleet) answer(elapsed time.Duration) {
@@ -222,34 +286,34 @@ func (f *Fleet) answer(elapsed time.Duration) {
 }
 
 // String returns the line about the peer.
-func (r PeerResult) String() string {
+func (r *PeerResult) String() string {
 	name := quote.Printable(r.Name)
 	if r.Err != nil {
 		return fmt.Sprintf("fail  %s: %s", name, r.reason())
 	}
 	did, copied := "ok    ", "copied"
-	if r.Total.DryRun {
+	if r.Done.DryRun {
 		did, copied = "plan  ", "to copy"
 	}
-	if r.Total.Files == 0 && !r.Total.DryRun {
+	if r.Done.Files == 0 && !r.Done.DryRun {
 		return fmt.Sprintf("%s%s: already up to date%s", did, name, r.sum())
 	}
-	return fmt.Sprintf("%s%s: %s %s, %s in %s%s%s", did, name, quantity.Count(r.Total.Files, "file"), copied,
-		quantity.Bytes(uint64(r.Total.Bytes)), round(r.Total.Elapsed), r.transport(), r.sum())
+	return fmt.Sprintf("%s%s: %s %s, %s in %s%s%s", did, name, quantity.Count(r.Done.Files, "file"), copied,
+		quantity.Bytes(uint64(r.Done.Bytes)), round(r.Done.Elapsed), r.transport(), r.sum())
 }
 
 // moved reports whether content was copied, so that it is known how.
-func (r PeerResult) moved() bool { return r.Last.Protocol != 0 && r.Total.Files > 0 && !r.Total.DryRun }
+func (r *PeerResult) moved() bool { return r.Last.Protocol != 0 && r.Done.Files > 0 && !r.Done.DryRun }
 
 // transport returns how content has reached a peer on another machine.
-func (r PeerResult) transport() string {
+func (r *PeerResult) transport() string {
 	if r.Path.Address == "" || !r.moved() {
 		return ""
 	}
 	return "  " + transportTitle(r.Last) + " (" + protection(r.Last, r.Path) + ")"
 }
 
-func (r PeerResult) sum() string {
+func (r *PeerResult) sum() string {
 	if r.Sum.Algorithm() == digest.None {
 		return ""
 	}
@@ -257,7 +321,7 @@ func (r PeerResult) sum() string {
 }
 
 // reason returns why the peer failed, in the words of its sources.
-func (r PeerResult) reason() string {
+func (r *PeerResult) reason() string {
 	if len(r.Causes) == 0 {
 		return Sentence(r.Err)
 	}
@@ -312,10 +376,10 @@ type (
 	}
 )
 
-func eventOf(r PeerResult) peerEvent {
+func eventOf(r *PeerResult) peerEvent {
 	line := peerEvent{
-		Peer: r.Name, Line: r.Line, Sources: r.Total.Sources, Failed: r.Total.Failed, Files: r.Total.Files,
-		Bytes: r.Total.Bytes, Elapsed: r.Total.Elapsed.Seconds(), Code: exit.Code(r.Err), DryRun: r.Total.DryRun,
+		Peer: r.Name, Line: r.Line, Sources: r.Done.Sources, Failed: r.Done.Failed, Files: r.Done.Files,
+		Bytes: r.Done.Bytes, Elapsed: r.Done.Elapsed.Seconds(), Code: exit.Code(r.Err), DryRun: r.Done.DryRun,
 	}
 	if r.Sum.Algorithm() != digest.None {
 		line.Digest = r.Sum.String()

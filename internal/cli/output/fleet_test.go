@@ -2,6 +2,7 @@ package output
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -27,23 +28,23 @@ func reportFleet(s Form) (stdout, stderr string, err error) {
 // everyPeer reports each kind of result. It returns the error of the total.
 func everyPeer(f *Fleet) error {
 	f.Begin(4)
-	f.Moved(2, 1<<20)
+	f.moves(2, 1<<20)
 	sum, _ := digest.ParseSum("crc32c:1f0e22c4")
-	f.Ended(PeerResult{
+	f.Ended(&PeerResult{
 		Name: "one:in/", Line: 1, Sum: sum,
-		Path:  Path{Address: "[::1]:7", Peer: &Peer{Fingerprint: "dma-copy-v1:x", Authenticated: true}},
-		Last:  job.Summary{Protocol: wire.Native, DataPath: wire.PathRMA, Transport: "rc_mlx5/mlx5_0:1"},
-		Total: Total{Sources: 1, Files: 1, Bytes: 3 << 20, Elapsed: 2 * time.Second},
+		Path: Path{Address: "[::1]:7", Peer: &Peer{Fingerprint: "dma-copy-v1:x", Authenticated: true}},
+		Last: job.Summary{Protocol: wire.Native, DataPath: wire.PathRMA, Transport: "rc_mlx5/mlx5_0:1"},
+		Done: Total{Sources: 1, Files: 1, Bytes: 3 << 20, Elapsed: 2 * time.Second},
 	})
 	cause := &SideError{Side: wire.Host, Err: exit.Errorf(exit.Peer, "check it", "the \x1b[31mcable broke")}
-	f.Ended(PeerResult{
+	f.Ended(&PeerResult{
 		Name: "two:in/", Line: 2, Err: SomeSources(2, []error{cause}), Causes: []error{cause},
-		Total: Total{Sources: 2, Failed: 1, Files: 1, Bytes: 5},
+		Done: Total{Sources: 2, Failed: 1, Files: 1, Bytes: 5},
 	})
-	f.Moved(4, 1<<20)
-	f.Ended(PeerResult{
+	f.moves(4, 1<<20)
+	f.Ended(&PeerResult{
 		Name: "four:in/", Line: 4, Sum: sum, Path: Path{Address: "[::1]:8"},
-		Total: Total{Sources: 1, Files: 1, Bytes: 3 << 20, Elapsed: time.Second},
+		Done: Total{Sources: 1, Files: 1, Bytes: 3 << 20, Elapsed: time.Second},
 	})
 	f.NotStarted("three:in/", 5, errTest)
 	return f.Total(3 * time.Second)
@@ -114,7 +115,7 @@ func TestFleetCode(t *testing.T) {
 			if code != 0 {
 				r.Err = exit.Errorf(code, "", "failed")
 			}
-			f.Ended(r)
+			f.Ended(&r)
 		}
 		if err := f.Total(time.Second); exit.Code(err) != tc.want {
 			t.Errorf("%v: %v has the code %d, want %d", tc.codes, err, exit.Code(err), tc.want)
@@ -127,12 +128,12 @@ func TestFleetProgress(t *testing.T) {
 	screen := &Screen{out: &terminal, width: func() int { return 80 }}
 	f := NewFleet(nil, screen, screen, Form{}, zerolog.Nop())
 	f.Begin(20)
-	f.Moved(4, 1<<20)
-	f.Moved(5, 2<<20)
+	f.moves(4, 1<<20)
+	f.moves(5, 2<<20)
 	if want := eraseLine + "0/20 peers  2 running  3.0 MiB"; !strings.HasSuffix(terminal.String(), want) {
 		t.Errorf("%q", terminal.String())
 	}
-	f.Ended(PeerResult{Name: "x:in", Line: 4, Err: errTest})
+	f.Ended(&PeerResult{Name: "x:in", Line: 4, Err: errTest})
 	if want := eraseLine + "1/20 peers  1 running, 1 failed  2.0 MiB"; !strings.HasSuffix(terminal.String(), want) {
 		t.Errorf("%q", terminal.String())
 	}
@@ -142,28 +143,27 @@ func TestFleetProgress(t *testing.T) {
 	}
 }
 
-func TestCollector(t *testing.T) {
+func TestPeerReporter(t *testing.T) {
 	sum, err := digest.ParseSum("crc32c:1f0e22c4")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var moved int64
-	var warned string
-	c := &Collector{Moved: func(n int64) { moved = n }, Warned: func(text string) { warned = text }}
-	asked := 0
-	c.Waits = func(job.Sample, []job.Snapshot) { asked++ }
-	c.Begin(Path{})
-	c.Progress(job.Sample{Moved: 5})
-	c.Event(job.Warned{Text: "careful"})
-	c.Asked(job.Sample{}, nil)
-	err = c.Result(job.Summary{Sum: sum})
-	if err != nil || asked != 1 || moved != 5 || warned != "careful" || c.Sum() != sum {
-		t.Errorf("moved %d, warned %q, asked %d times, sum %s, %v", moved, warned, asked, c.Sum(), err)
+	var out, log strings.Builder
+	f := NewFleet(io.Discard, &out, nil, Form{}, zerolog.Nop())
+	r := f.Peer("x:in", 3, zerolog.New(&log))
+	r.Begin(Path{})
+	r.Progress(job.Sample{Moved: 5})
+	r.Event(job.Warned{Text: "careful"})
+	r.Asked(job.Sample{}, nil)
+	err = r.Result(job.Summary{Sum: sum})
+	if err != nil || !strings.HasPrefix(out.String(), "run   x:in: ") || f.bytes() != 5 || r.Sum != sum ||
+		!strings.Contains(log.String(), "careful") {
+		t.Errorf("printed %s, logged %s, moved %d, sum %s, %v", &out, &log, f.bytes(), r.Sum, err)
 	}
-	c.Begin(Path{})
-	c.Progress(job.Sample{Moved: 2})
-	c.SourceFailed(errTest)
-	if moved != 7 || c.Sum() != (digest.Sum{}) || len(c.Causes) != 1 {
-		t.Errorf("moved %d, sum %s, causes %v", moved, c.Sum(), c.Causes)
+	r.Begin(Path{})
+	r.Progress(job.Sample{Moved: 2})
+	r.SourceFailed(errTest)
+	if f.bytes() != 7 || r.Sum != (digest.Sum{}) || len(r.Causes) != 1 {
+		t.Errorf("moved %d, sum %s, causes %v", f.bytes(), r.Sum, r.Causes)
 	}
 }

@@ -163,13 +163,13 @@ func TestFleetAnswersRequests(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		f := NewFleet(&stdout, &stderr, nil, Form{Output: form}, zerolog.Nop())
 		f.Begin(3)
-		f.Moved(1, 1<<20)
+		f.moves(1, 1<<20)
 		asked := make(chan os.Signal)
 		stop := f.Watch(asked, func() {
-			f.Waits("one:in", 1, job.Sample{
+			f.waits(&PeerResult{Name: "one:in", Line: 1}, job.Sample{
 				Phase: job.Moving, Moved: 1 << 20, Total: 4 << 20, Elapsed: time.Second,
 			}, []job.Snapshot{{Side: "host", Peer: "DPU", PeerHasTo: []string{"acknowledge 2 slots"}}})
-			f.Waits("two:in", 2, job.Sample{}, nil)
+			f.waits(&PeerResult{Name: "two:in", Line: 2}, job.Sample{}, nil)
 		})
 		asked <- syscall.SIGUSR1
 		stop()

@@ -54,9 +54,7 @@ here$ dma-copy ping ucx://lab.example
 			}
 			return output.Ended(r, log, err)
 		},
-		Refused: func(streams root.Streams, err error) error {
-			return output.Ended(newReporter(streams.Stdout, s.Output, s.Quiet, zerolog.Nop()), zerolog.Nop(), err)
-		},
+		Refused: contact.Refused(&s.Output),
 	}
 }
 

@@ -54,7 +54,7 @@ host$ dma-copy rm -r dpu:inbox/photos
 					return (&removal{Conn: c, settings: s, report: w}).run(ctx, streams)
 				})
 		},
-		Refused: contact.RefusedChanges("removed", &s.Places),
+		Refused: contact.Refused(&s.Output),
 	}
 }
 

@@ -80,7 +80,7 @@ func (p *peersPush) copyToAll(ctx context.Context) error {
 	p.reporter.Begin(len(p.targets))
 	began := time.Now()
 	tried, hung := make([]bool, len(p.targets)), error(nil)
-	fleet.Run(ctx, len(p.targets), p.settings.Parallel, p.send, func(i int, result output.PeerResult) bool {
+	fleet.Run(ctx, len(p.targets), p.settings.Parallel, p.send, func(i int, result *output.PeerResult) bool {
 		tried[i] = true
 		if errors.Is(result.Err, job.ErrHung) {
 			hung = result.Err
@@ -201,28 +201,18 @@ func (p *peersPush) unchanged() error {
 }
 
 // send copies to the peer at an index of the list.
-func (p *peersPush) send(ctx context.Context, index int) output.PeerResult {
+func (p *peersPush) send(ctx context.Context, index int) *output.PeerResult {
 	target := p.targets[index]
-	result := output.PeerResult{Name: target.Remote.String(), Line: target.Line}
-	collector := &output.Collector{
-		Moved:  func(bytes int64) { p.reporter.Moved(target.Line, bytes) },
-		Warned: func(text string) { p.log.Warn().Str("peer", result.Name).Msg(text) },
-		Waits: func(s job.Sample, waits []job.Snapshot) {
-			p.reporter.Waits(result.Name, target.Line, s, waits)
-		},
-	}
-	p.reporter.Moved(target.Line, 0)
+	name := target.Remote.String()
+	result := p.reporter.Peer(name, target.Line, p.log.With().Str("peer", name).Logger())
 	ctx, end := p.requests.PassTo(ctx)
 	defer end()
-	result.Err = p.copyTo(ctx, target, collector, &result)
-	result.Causes, result.Sum, result.Last = collector.Causes, collector.Sum(), collector.Last
+	result.Err = p.copyTo(ctx, target, result)
 	return result
 }
 
 // copyTo copies the sources to a peer.
-func (p *peersPush) copyTo(
-	ctx context.Context, target fleet.Target, collector *output.Collector, result *output.PeerResult,
-) (err error) {
+func (p *peersPush) copyTo(ctx context.Context, target fleet.Target, result *output.PeerResult) (err error) {
 	s := p.settings.ForTarget(target.Remote)
 	log := p.log.With().Str("peer", result.Name).Logger()
 	daemon := reachOf(s)
@@ -247,10 +237,10 @@ func (p *peersPush) copyTo(
 	if err := p.unchanged(); err != nil {
 		return err
 	}
-	t := &transfers{Conn: c, settings: s, reporter: collector, log: log, rules: p.rules}
+	t := &transfers{Conn: c, settings: s, reporter: result, log: log, rules: p.rules}
 	t.options = p.options(c, s, log)
 	err = t.runPrepared(ctx)
-	result.Total = t.total
+	result.Done = t.total
 	return err
 }
 
