@@ -8,7 +8,8 @@ mkdir -p "$site/.vitepress" "$site/src"
 find "$site/src" "$site/.vitepress/theme" -type f -delete 2> /dev/null || true
 cp tools/site/package.json tools/site/package-lock.json "$site/"
 cp -r tools/site/config.mjs tools/site/theme "$site/.vitepress/"
-git ls-files -z '*.md' 'docs/*.svg' ':!.github' ':!:examples' | xargs -0 cp --parents -t "$site/src"
+git -c safe.directory='*' ls-files -z '*.md' 'docs/*.svg' ':!.github' ':!:examples' |
+	xargs -0 cp --parents -t "$site/src"
 cp README.md "$site/src/index.md"
 
 cd "$site"
