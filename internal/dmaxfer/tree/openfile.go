@@ -35,6 +35,41 @@ func openFile(in *disk.Folder, name string, found disk.Identity, path string) (*
 	return nil, changed(path, "was replaced", nil)
 }
 
+// OpenAnnounced is Open for a file whose Info has been announced: its size must still be the same and, unless it may
+// change, its modification time. It refuses a file that has content although its size is 0, as many have in /proc. One
+// of another size than that of its content is noticed when it is read.
+func (e *Entry) OpenAnnounced(mayChange bool) (*disk.Source, error) {
+	source, err := e.Open()
+	if err != nil {
+		return nil, err
+	}
+	if err := e.checkAnnounced(source, mayChange); err != nil {
+		source.Close()
+		return nil, err
+	}
+	return source, nil
+}
+
+func (e *Entry) checkAnnounced(source *disk.Source, mayChange bool) error {
+	changed := !source.Info().SameButForChange(e.Info.Identity)
+	if mayChange {
+		changed = source.Info().Size != e.Info.Size
+	}
+	if changed {
+		return disk.NewError(disk.ErrSourceChanged, nil, "copy again when no other process writes to it",
+			"%s changed during the copy", e.Path())
+	}
+	if e.Info.Size > 0 {
+		return nil
+	}
+	unsized, err := source.Unsized()
+	if err == nil && unsized != nil { // which source.Close closes
+		err = disk.NewError(disk.ErrSource, nil, "copy it to a regular file first, and send that",
+			"%s has content, although its size is 0", e.Path())
+	}
+	return err
+}
+
 // cannotRead returns the error for an entry that was there and cannot be opened.
 func cannotRead(path string, err error) error {
 	switch {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -179,6 +180,40 @@ func TestFileThatIsWrittenIsStillTheSame(t *testing.T) {
 	if source.Info().Identity == file.Info.Identity || source.Info().Size != 18 {
 		t.Errorf("the source is %+v, the entry was %+v", source.Info(), file.Info)
 	}
+}
+
+// A file that was announced keeps its size, and its times unless it may change.
+func TestAnnouncedFileThatIsWritten(t *testing.T) {
+	root := t.TempDir()
+	build(t, root, "file")
+	path := filepath.Join(root, "file")
+	file := walk(t, openLimited(t, root, tree.Options{}, tree.Limits{}))[1]
+	mustOpen := func(mayChange bool) {
+		t.Helper()
+		source, err := file.OpenAnnounced(mayChange)
+		must(t, err)
+		source.Close()
+	}
+	mustOpen(false)
+	must(t, os.Chtimes(path, time.Time{}, time.Unix(1000, 0)))
+	mustOpen(true)
+	_, err := file.OpenAnnounced(false)
+	mustBeSource(t, err, disk.ErrSourceChanged, "file", "changed during the copy")
+	must(t, os.WriteFile(path, []byte("longer than before"), 0o644))
+	_, err = file.OpenAnnounced(true)
+	mustBeSource(t, err, disk.ErrSourceChanged, "file", "changed during the copy")
+}
+
+// A file of the kernel has content, but no size that could be announced.
+func TestAnnouncedFileWithoutASize(t *testing.T) {
+	for _, e := range walk(t, openLimited(t, "/proc/sys/kernel/random", tree.Options{}, tree.Limits{})) {
+		if e.Name == "poolsize" {
+			_, err := e.OpenAnnounced(false)
+			mustBeSource(t, err, disk.ErrSource, "poolsize", "has content, although its size is 0")
+			return
+		}
+	}
+	t.Error("there is no such file")
 }
 
 // TestExchangedDirectoriesNeverLeadOut walks a tree in which another goroutine keeps exchanging a directory and a

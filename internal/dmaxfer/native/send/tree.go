@@ -124,7 +124,13 @@ func (s *treeSource) describe(found tree.Entry) sourceEntry {
 		err = role.CheckFile(e.path, found.Info.Size)
 		e.size = found.Info.Size
 		e.packed = s.t.Params.Packs(found.Info)
-		e.open = func(context.Context) (*content, error) { return s.openFound(&found) }
+		e.open = func(context.Context) (*content, error) {
+			source, err := found.OpenAnnounced(s.t.Params.Plan.AllowChanging)
+			if err != nil {
+				return nil, err
+			}
+			return &content{source: source, close: source.Close}, nil
+		}
 	}
 	if err == nil && s.t.Params.Plan.XAttr {
 		e.attributes, err = s.readAttributes(&found)
@@ -148,42 +154,6 @@ func (s *treeSource) describe(found tree.Entry) sourceEntry {
 	return newSourceEntry(e, described)
 }
 
-// openFound opens a file that the walk has found, which must have the announced size.
-func (s *treeSource) openFound(found *tree.Entry) (*content, error) {
-	source, err := found.Open()
-	if err != nil {
-		return nil, err
-	}
-	changed := !source.Info().SameButForChange(found.Info.Identity)
-	if s.t.Params.Plan.AllowChanging {
-		changed = source.Info().Size != found.Info.Size
-	}
-	if changed {
-		source.Close()
-		return nil, disk.NewError(disk.ErrSourceChanged, nil, "copy again when no other process writes to it",
-			"%s changed during the copy", found.Path())
-	}
-	if err := checkEmpty(source, found); err != nil {
-		source.Close()
-		return nil, err
-	}
-	return &content{source: source, close: source.Close}, nil
-}
-
-// checkEmpty refuses a file that has content although its size is 0, as many have in /proc. One of another size than
-// that of its content is noticed when it is read.
-func checkEmpty(source *disk.Source, found *tree.Entry) error {
-	if found.Info.Size > 0 {
-		return nil
-	}
-	unsized, err := source.Unsized()
-	if err == nil && unsized != nil { // which source.Close closes
-		err = disk.NewError(disk.ErrSource, nil, "copy it to a regular file first, and send that",
-			"%s has content, although its size is 0", found.Path())
-	}
-	return err
-}
-
 // readAttributes reads the extended attributes of an entry.
 func (s *treeSource) readAttributes(found *tree.Entry) ([]byte, error) {
 	switch found.Kind {
@@ -192,12 +162,12 @@ func (s *treeSource) readAttributes(found *tree.Entry) ([]byte, error) {
 		found.Xattrs = nil // which is held until the entry is decided
 		return inode.EncodeXattrs(attributes, found.Path())
 	case wire.EntryFile:
-		c, err := s.openFound(found)
+		source, err := found.OpenAnnounced(s.t.Params.Plan.AllowChanging)
 		if err != nil {
 			return nil, err
 		}
-		defer c.close()
-		return inode.ReadXattrs(c.source.File(), found.Path())
+		defer source.Close()
+		return inode.ReadXattrs(source.File(), found.Path())
 	}
 	return nil, nil
 }
