@@ -3,6 +3,7 @@ package job
 import (
 	"strings"
 
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
@@ -40,6 +41,40 @@ func PathsOf(paths ...wire.Path) Paths {
 		all |= 1 << p
 	}
 	return all
+}
+
+// pathFlags is the only table of the flags by which a side says in its HELLO that it can use a path. For PathDMA there
+// is native.FlagNoDMA.
+var pathFlags = map[wire.Path]native.Flags{
+	wire.PathFast: native.FlagFast, wire.PathTLS: native.FlagTLS,
+	wire.PathMessages: native.FlagMessages, wire.PathRMA: native.FlagRMA,
+	wire.PathTCP: native.FlagTCP,
+}
+
+// Flags returns the flags of a HELLO that stand for the set.
+func (p Paths) Flags() (flags native.Flags) {
+	if !p.Has(wire.PathDMA) {
+		flags = native.FlagNoDMA
+	}
+	for path, flag := range pathFlags {
+		if p.Has(path) {
+			flags |= flag
+		}
+	}
+	return flags
+}
+
+// PathsIn returns the set that the flags of a HELLO stand for.
+func PathsIn(flags native.Flags) (p Paths) {
+	if !flags.Has(native.FlagNoDMA) {
+		p = PathsOf(wire.PathDMA)
+	}
+	for path, flag := range pathFlags {
+		if flags.Has(flag) {
+			p |= PathsOf(path)
+		}
+	}
+	return p
 }
 
 // Has reports whether the path is in the set.

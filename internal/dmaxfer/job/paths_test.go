@@ -3,6 +3,7 @@ package job
 import (
 	"testing"
 
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
@@ -57,6 +58,17 @@ func TestFragile(t *testing.T) {
 		path, fragile := PathsOf(test.paths...).Fragile()
 		if path != test.path || fragile != test.fragile {
 			t.Errorf("%v: %s, %t", test.paths, path, fragile)
+		}
+	}
+}
+
+// A peer learns of every set of paths from the flags of the HELLO.
+func TestFlagsOfPaths(t *testing.T) {
+	for _, path := range everyPath {
+		for _, p := range []Paths{0, PathsOf(path), EveryPath.Without(path), EveryPath} {
+			if got := PathsIn(p.Flags() | native.FlagTree); got != p {
+				t.Errorf("%s arrives as %s", p, got)
+			}
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (c *Config) digest() digest.Algorithm {
 }
 
 func (c *Config) flags() native.Flags {
-	var flags native.Flags
+	flags := c.Paths.Flags()
 	for flag, set := range map[native.Flags]bool{
 		native.FlagFile:          c.File.Source != nil || c.File.Exists && !c.File.Directory,
 		native.FlagTree:          c.File.Directory,
@@ -137,7 +137,6 @@ func (c *Config) flags() native.Flags {
 		native.FlagDryRun:        c.DryRun,
 		native.FlagRefuseSame:    c.RefuseSame,
 		native.FlagFailFast:      c.FailFast,
-		native.FlagNoDMA:         !c.Paths.Has(wire.PathDMA),
 		native.FlagReceives:      c.Use == job.TargetUse,
 
 		native.FlagIgnoreExisting: c.File.IgnoreExisting,
@@ -147,34 +146,7 @@ func (c *Config) flags() native.Flags {
 			flags |= flag
 		}
 	}
-	for path, flag := range pathFlags {
-		if c.Paths.Has(path) {
-			flags |= flag
-		}
-	}
 	return flags
-}
-
-// pathFlags is the only table of the flags by which a side says that it can use a path. For PathDMA there is
-// native.FlagNoDMA.
-var pathFlags = map[wire.Path]native.Flags{
-	wire.PathFast: native.FlagFast, wire.PathTLS: native.FlagTLS,
-	wire.PathMessages: native.FlagMessages, wire.PathRMA: native.FlagRMA,
-	wire.PathTCP: native.FlagTCP,
-}
-
-// PathsOf returns the paths that the flags of a HELLO stand for.
-func PathsOf(flags native.Flags) job.Paths {
-	var p job.Paths
-	if !flags.Has(native.FlagNoDMA) {
-		p = job.PathsOf(wire.PathDMA)
-	}
-	for path, flag := range pathFlags {
-		if flags.Has(flag) {
-			p |= job.PathsOf(path)
-		}
-	}
-	return p
 }
 
 // Proposal returns the chunk, in bytes, and the depth of the window that a side proposes which does not initiate, such

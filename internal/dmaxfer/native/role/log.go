@@ -50,7 +50,7 @@ func (p *Params) LogPeer(peer native.Hello) {
 		return
 	}
 	event.Str("software", peer.Software).Uint8("version", p.Plan.Version).
-		Stringer("data_paths", PathsOf(peer.Flags)).Uint32("chunk", peer.Chunk).Uint32("depth", peer.Depth).
+		Stringer("data_paths", job.PathsIn(peer.Flags)).Uint32("chunk", peer.Chunk).Uint32("depth", peer.Depth).
 		Stringer("digest", peer.Digest).Stringer("durability", peer.Durability).Msg("peer known")
 }
 
