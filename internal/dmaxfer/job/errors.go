@@ -5,6 +5,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
@@ -57,8 +58,36 @@ func NewError(kind, err error, next, cause string, args ...any) *Error {
 	return disk.NewError(kind, err, next, cause, args...)
 }
 
+// CheckFileSize refuses a file whose size, in bytes, the native protocol cannot carry.
+func CheckFileSize(path string, size int64) error {
+	if size > wire.MaxSize {
+		return NewError(ErrSource, nil, "exclude it, or split it",
+			"%s is too large: %s exceeds the protocol's limit of %s",
+			path, quantity.Bytes(uint64(size)), quantity.Bytes(wire.MaxSize))
+	}
+	return nil
+}
+
 // OverLimit returns the error for a file that is larger than --max-bytes allows. Sizes are in bytes.
 func OverLimit(path string, size, limit int64) error {
 	return NewError(ErrLimit, nil, "raise --max-bytes", "%s is too large: %s exceeds the limit of %s",
 		path, quantity.Bytes(uint64(size)), quantity.Bytes(uint64(limit)))
+}
+
+// OverTotal returns the error for a tree whose files have more bytes than --max-bytes allows.
+func OverTotal(path string, limit int64) error {
+	return NewError(ErrLimit, nil, "raise --max-bytes, or exclude some",
+		"the files of %s have more than %s", path, quantity.Bytes(uint64(limit)))
+}
+
+// OverEntries returns the error for a tree with more entries than --max-entries allows.
+func OverEntries(path string, limit int64) error {
+	return NewError(ErrLimit, nil, "raise --max-entries, or exclude some", "%s has more than %d entries", path, limit)
+}
+
+// OverHoles returns the error for a file with more bytes of holes than --max-holes allows; reader is what would read
+// them, and next is another way to avoid that.
+func OverHoles(path string, limit int64, reader, next string) error {
+	return NewError(ErrLimit, nil, next+", or raise --max-holes",
+		"%s has more than %s of holes, which %s would read as zeros", path, quantity.Bytes(uint64(limit)), reader)
 }

@@ -3,6 +3,7 @@ package receive
 import (
 	"context"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
@@ -17,8 +18,8 @@ func (r *Receiver) announce(ctx context.Context, entries []wire.Entry) error {
 			return err
 		}
 		r.entries++
-		if err := p.CheckEntries(r.entries); err != nil {
-			return err
+		if limit := p.Config.MaxEntries; limit > 0 && r.entries > limit {
+			return job.OverEntries(p.Config.File.Path, limit)
 		}
 		r.t.Stats.Found(e.size)
 		p.Config.Mirror.Announced(e.kind, e.depth, e.name)

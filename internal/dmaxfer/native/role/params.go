@@ -15,7 +15,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
-	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // The sizes of a transfer apart from its window, in bytes.
@@ -244,35 +243,10 @@ func (p *Params) CheckSize(bytes int64) error {
 	case limit == 0 || bytes <= limit:
 		return nil
 	case p.Plan.Tree: // of which there may be more
-		return job.NewError(job.ErrLimit, nil, "raise --max-bytes, or exclude some",
-			"the files of %s have more than %s", p.Config.File.Path, quantity.Bytes(uint64(limit)))
+		return job.OverTotal(p.Config.File.Path, limit)
 	default:
 		return job.OverLimit(p.Config.File.Path, bytes, limit)
 	}
-}
-
-// CheckFile refuses a file that the protocol cannot carry.
-func CheckFile(path string, bytes int64) error {
-	if bytes > wire.MaxSize {
-		return disk.NewError(disk.ErrSource, nil, "exclude it, or split it",
-			"%s is too large: %s exceeds the protocol's limit of %s",
-			path, quantity.Bytes(uint64(bytes)), quantity.Bytes(wire.MaxSize))
-	}
-	return nil
-}
-
-// CheckEntries refuses a tree with more entries than this side's user allows.
-func (p *Params) CheckEntries(entries int64) error {
-	if p.Config.MaxEntries > 0 && entries > p.Config.MaxEntries {
-		return p.OverEntries()
-	}
-	return nil
-}
-
-// OverEntries returns the error for a tree with more entries than this side's user allows.
-func (p *Params) OverEntries() error {
-	return job.NewError(job.ErrLimit, nil, "raise --max-entries, or exclude some",
-		"%s has more than %d entries", p.Config.File.Path, p.Config.MaxEntries)
 }
 
 // readsHoles reports whether the zeros of a hole cost as much as data: for a digest that has no closed form for them,
@@ -300,9 +274,7 @@ func (p *Params) OverHoles(path string) error {
 	if p.Plan.Readback {
 		reader, next = "--verify readback", "leave it out"
 	}
-	return job.NewError(job.ErrLimit, nil, next+p.BothSides("on")+", or raise --max-holes",
-		"%s has more than %s of holes, which %s would read as zeros",
-		path, quantity.Bytes(uint64(p.Config.MaxHoles)), reader)
+	return job.OverHoles(path, p.Config.MaxHoles, reader, next+p.BothSides("on"))
 }
 
 // CheckContent compares what was transferred with what the user allows.

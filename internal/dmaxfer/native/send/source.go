@@ -52,7 +52,7 @@ func (f *fileSource) next(context.Context) ([]sourceEntry, error) {
 	e := &entry{kind: wire.EntryFile, path: c.File.Path, size: job.Unknown, open: f.openStream}
 	described := wire.Entry{Kind: wire.EntryFile, Flags: wire.EntrySizeUnknown}
 	if c.File.Source != nil {
-		err := role.CheckFile(c.File.Path, c.File.Source.Info().Size)
+		err := job.CheckFileSize(c.File.Path, c.File.Source.Info().Size)
 		if err == nil {
 			err = f.t.Params.CheckHoles(c.File.Source, c.File.Path)
 		}

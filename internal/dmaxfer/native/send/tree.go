@@ -50,6 +50,7 @@ func openTreeSource(t *role.Transfer) (source, error) {
 // next implements source. An entry waits until its extended attributes may be held, besides those of the entries
 // before it, which next has passed on.
 func (s *treeSource) next(ctx context.Context) (entries []sourceEntry, err error) {
+	c := s.t.Params.Config
 	if e := s.waiting; e != nil {
 		if s.attributes.Acquire(ctx, int64(len(e.attributes))) != nil {
 			return nil, context.Cause(ctx)
@@ -63,12 +64,12 @@ func (s *treeSource) next(ctx context.Context) (entries []sourceEntry, err error
 		}
 		found, err := s.walk.Next()
 		if errors.Is(err, tree.ErrTooManyEntries) {
-			return entries, s.t.Params.OverEntries()
+			return entries, job.OverEntries(c.File.Path, c.MaxEntries)
 		}
 		if err != nil {
 			return entries, err
 		}
-		s.t.Params.Config.Progress.Touch()
+		c.Progress.Touch()
 		if s.omits(&found) {
 			continue
 		}
@@ -121,7 +122,7 @@ func (s *treeSource) describe(found tree.Entry) sourceEntry {
 	e := &entry{kind: found.Kind, path: found.Path(), unhold: found.Release}
 	err := found.Err
 	if err == nil && found.Kind == wire.EntryFile {
-		err = role.CheckFile(e.path, found.Info.Size)
+		err = job.CheckFileSize(e.path, found.Info.Size)
 		e.size = found.Info.Size
 		e.packed = s.t.Params.Packs(found.Info)
 		e.open = func(context.Context) (*content, error) {
