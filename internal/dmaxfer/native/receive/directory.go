@@ -157,9 +157,8 @@ func (s *directories) failLate(e *entry, err error) {
 		s.t.Link.Post(role.FailWith(err))
 		return
 	}
-	s.t.Params.LogEntry(e.number, e.path, e.kind).Err(err).Msg(role.Decisions[job.Failed])
 	s.replies.failed(failure{e.number, err, true})
-	s.t.Stats.Report(job.FileDone{Path: e.path, Kind: e.kind, Action: job.Failed, Err: err})
+	s.t.Stats.FailedLate(e.number, e.path, err)
 }
 
 // close closes a directory that has been left.

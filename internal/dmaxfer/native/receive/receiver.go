@@ -274,7 +274,7 @@ func (r *Receiver) endFile(step native.Step) error {
 
 // compare has a file compared with the digest of the sender's.
 func (r *Receiver) compare(ctx context.Context, step native.Step) error {
-	sum, err := digest.NewSum(r.t.Params.SumAlgorithm(), step.Digest)
+	sum, err := digest.NewSum(r.t.Params.Plan.SumDigest(), step.Digest)
 	if err != nil {
 		return err
 	}

@@ -114,18 +114,13 @@ func (r *results) decided(e *entry, action job.Action, err error) {
 	if action == job.Copied || action == job.Failed {
 		e.change = native.ChangeNone
 	}
-	r.log(e).Err(err).Msg(role.Decisions[action])
 	r.limits.release(e)
 	if e.own != nil {
 		e.own.Release()
 	}
-	if err == nil && r.t.Params.FailsLate(e.kind) {
-		r.t.Stats.DecidedEntry() // it is reported when it is left
-	} else {
-		r.t.Stats.Decided(job.FileDone{
-			Path: e.path, Kind: e.kind, Bytes: e.size, Action: action, Change: e.change, Err: err,
-		})
-	}
+	r.t.Stats.Decided(e.number, job.FileDone{
+		Path: e.path, Kind: e.kind, Bytes: e.size, Action: action, Change: e.change, Err: err,
+	})
 	for _, l := range e.waiting {
 		done, linkErr := job.Failed, r.errFileFailed(l)
 		if err == nil && action != job.Existing {

@@ -27,8 +27,8 @@ func (p *Params) entryLine(number uint32, path string, kind wire.EntryKind) *zer
 	return p.Config.Log.Debug().Uint32("entry", number).Str("path", path).Stringer("kind", kind)
 }
 
-// Decisions are the texts of lines about the end of an entry, by action.
-var Decisions = [...]string{
+// decisions are the texts of lines about the end of an entry, by action.
+var decisions = [...]string{
 	job.Copied: "entry committed", job.Unchanged: "entry unchanged", job.Updated: "entry updated",
 	job.WouldUpdate: "entry would be updated", job.Skipped: "entry skipped",
 	job.Failed: "entry failed", job.WouldCopy: "entry would be copied", job.Existing: "entry left as it is",

@@ -60,12 +60,6 @@ func (p *Params) Tolerant() bool { return p.Plan.Tree && !p.Plan.FailFast }
 // Writes reports whether anything may be changed in the target.
 func (p *Params) Writes() bool { return !p.Plan.DryRun && !p.Plan.Compare }
 
-// FailsLate reports whether an entry that the receiver has may fail nevertheless: the attributes of a directory are set
-// after its content.
-func (p *Params) FailsLate(kind wire.EntryKind) bool {
-	return kind == wire.EntryDirectory && p.Writes()
-}
-
 // Durability returns what a target has when it is committed. That of a stream is not known, nor that of what is only
 // compared.
 func (p *Params) Durability() wire.Durability {
@@ -74,9 +68,6 @@ func (p *Params) Durability() wire.Durability {
 	}
 	return p.Plan.Durability
 }
-
-// SumAlgorithm returns that of the digests by which content is compared before it is sent.
-func (p *Params) SumAlgorithm() digest.Algorithm { return p.Plan.SumDigest() }
 
 // LocalSize returns that of the file on this side in bytes, or job.Unknown.
 func (p *Params) LocalSize() int64 {
@@ -249,12 +240,11 @@ func (p *Params) CheckSize(bytes int64) error {
 	}
 }
 
-// readsHoles reports whether the zeros of a hole cost as much as data: for a digest that has no closed form for them,
-// and for a readback.
-func (p *Params) readsHoles() bool { return p.Plan.Digest.Ordered() || p.Plan.Readback }
-
-// LimitsHoles reports whether this side refuses files with many holes.
-func (p *Params) LimitsHoles() bool { return p.Config.MaxHoles > 0 && p.readsHoles() }
+// LimitsHoles reports whether this side refuses files with many holes: it may where their zeros cost as much as data,
+// for a digest that has no closed form for them, and for a readback.
+func (p *Params) LimitsHoles() bool {
+	return p.Config.MaxHoles > 0 && (p.Plan.Digest.Ordered() || p.Plan.Readback)
+}
 
 // CheckHoles has a sender refuse before a byte of a file moves what the receiver would refuse as the holes arrive.
 func (p *Params) CheckHoles(s *disk.Source, path string) error {

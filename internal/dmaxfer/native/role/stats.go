@@ -194,8 +194,19 @@ func (s *Stats) Content(size int64, sum digest.Sum) {
 	s.summary.Size, s.summary.Sum = size, sum
 }
 
-// Decided counts an entry and tells its outcome.
-func (s *Stats) Decided(done job.FileDone) {
+// Decided logs and counts an entry, and tells its outcome. late is true if it has not told that, because the entry may
+// fail nevertheless: the attributes of a directory are set after its content. Report or FailedLate then follows.
+func (s *Stats) Decided(number uint32, done job.FileDone) (late bool) {
+	s.params.LogEntry(number, done.Path, done.Kind).Err(done.Err).Msg(decisions[done.Action])
+	if done.Err == nil && done.Kind == wire.EntryDirectory && s.params.Writes() {
+		s.params.Config.Progress.DecidedEntry()
+		return true
+	}
+	s.decided(done)
+	return false
+}
+
+func (s *Stats) decided(done job.FileDone) {
 	if done.Kind != wire.EntryFile {
 		done.Bytes = 0
 	}
@@ -211,13 +222,10 @@ func (s *Stats) Decided(done job.FileDone) {
 		s.mu.Unlock()
 		return
 	}
-	s.DecidedEntry()
+	s.params.Config.Progress.DecidedEntry()
 	done.Bytes = max(done.Bytes, 0)
 	s.Report(done)
 }
-
-// DecidedEntry counts an entry of a tree whose outcome is reported later.
-func (s *Stats) DecidedEntry() { s.params.Config.Progress.DecidedEntry() }
 
 // Report tells the outcome of an entry of a tree, once for each.
 func (s *Stats) Report(done job.FileDone) {
@@ -231,18 +239,24 @@ func (s *Stats) Report(done job.FileDone) {
 	s.Notify(done)
 }
 
+// FailedLate logs and tells that a directory has failed after it was decided.
+func (s *Stats) FailedLate(number uint32, path string, err error) {
+	s.params.LogEntry(number, path, wire.EntryDirectory).Err(err).Msg(decisions[job.Failed])
+	s.Report(job.FileDone{Path: path, Kind: wire.EntryDirectory, Action: job.Failed, Err: err})
+}
+
 // Skipped counts an entry of a kind that is not transferred.
 func (s *Stats) Skipped(path string) {
-	s.params.Config.Log.Debug().Str("path", path).Msg(Decisions[job.Skipped])
+	s.params.Config.Log.Debug().Str("path", path).Msg(decisions[job.Skipped])
 	s.Found(0)
-	s.Decided(job.FileDone{Path: path, Action: job.Skipped})
+	s.decided(job.FileDone{Path: path, Action: job.Skipped})
 }
 
 // Missing counts an entry of the sender's that is not announced.
 func (s *Stats) Missing(path string, kind wire.EntryKind, err error) {
-	s.params.Config.Log.Debug().Str("path", path).Stringer("kind", kind).Err(err).Msg(Decisions[job.Failed])
+	s.params.Config.Log.Debug().Str("path", path).Stringer("kind", kind).Err(err).Msg(decisions[job.Failed])
 	s.Found(0)
-	s.Decided(job.FileDone{Path: path, Kind: kind, Action: job.Failed, Err: err})
+	s.decided(job.FileDone{Path: path, Kind: kind, Action: job.Failed, Err: err})
 }
 
 // MissingThere counts entries that the sender has not announced.

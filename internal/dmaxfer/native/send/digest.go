@@ -20,7 +20,7 @@ func sumOf(ctx context.Context, p *role.Params, e *entry) (digest.Sum, error) {
 		return digest.Sum{}, err
 	}
 	defer c.close()
-	sum, err := sumOfSource(ctx, p, c.source, p.SumAlgorithm())
+	sum, err := sumOfSource(ctx, p, c.source, p.Plan.SumDigest())
 	if err != nil {
 		return digest.Sum{}, err
 	}

@@ -43,12 +43,11 @@ func (d *directories) announced(e *entry, depth int) {
 
 // failed reports that a directory has failed after it was created.
 func (d *directories) failed(number uint32, err error) {
-	done := job.FileDone{Kind: wire.EntryDirectory, Action: job.Failed, Err: err}
+	path := ""
 	if e := d.find(number); e != nil {
-		done.Path, e.late = e.path, false
+		path, e.late = e.path, false
 	}
-	d.t.Params.LogEntry(number, done.Path, done.Kind).Err(err).Msg(role.Decisions[job.Failed])
-	d.t.Stats.Report(done)
+	d.t.Stats.FailedLate(number, path, err)
 }
 
 // finish reports what has not failed by the end of the transfer.

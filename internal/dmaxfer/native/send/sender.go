@@ -156,13 +156,8 @@ func (s *Sender) record(number uint32) *entry {
 // decide ends an entry. What lanes still have of it is not sent any more.
 func (s *Sender) decide(e *entry, action job.Action, err error) {
 	e.decide()
-	logEntry(s.t.Params, e).Err(err).Msg(role.Decisions[action])
-	if err == nil && s.t.Params.FailsLate(e.kind) {
-		s.t.Stats.DecidedEntry()
-		e.action, e.late = action, true
-		return
-	}
-	s.t.Stats.Decided(job.FileDone{
+	e.action = action
+	e.late = s.t.Stats.Decided(e.number, job.FileDone{
 		Path: e.path, Kind: e.kind, Bytes: e.size, Action: action, Change: e.change, Err: err,
 	})
 }
