@@ -20,8 +20,8 @@ import (
 // message gets a little time to receive it.
 func (t *transfer) stepUninterrupted(ctx, late, latest context.Context) error {
 	switch {
-	case t.role != nil && t.role.Committing():
-		return t.stepToCommit(ctx, latest)
+	case t.committing():
+		return t.awaitCommit(ctx, latest)()
 	case t.committed():
 		return t.step(ctx, late)
 	}
@@ -33,13 +33,9 @@ func (t *transfer) committed() bool {
 	return t.role != nil && (t.role.Committed() || t.session.Transfers() > 0)
 }
 
-// stepToCommit serves neither the peer nor the user before until ends: what they could ask for comes too late. The
-// calls that rename the target do not report how far they are, and the peer is to wait for them.
-func (t *transfer) stepToCommit(ctx, until context.Context) error {
-	return t.awaitCommit(ctx, until)()
-}
-
-// awaitCommit waits until something happens that stepToCommit serves, and returns how to handle that.
+// awaitCommit is await while a target is renamed. It serves neither the peer nor the user before until ends: what they
+// could ask for comes too late. The calls that rename the target do not report how far they are, and the peer is to
+// wait for them.
 func (t *transfer) awaitCommit(ctx, until context.Context) (handle func() error) {
 	t.lent.release()
 	defer t.lent.acquire()

@@ -19,13 +19,6 @@ func (t *transfer) receive(ctx context.Context) (received bool, err error) {
 	return true, t.take(ctx, message)
 }
 
-// answer sends what the session replies. That it cannot be sent shows soon enough.
-func (t *transfer) answer(ctx context.Context, message []byte) {
-	if err := t.Send(ctx, message); err != nil {
-		t.config.Log.Debug().Err(err).Msg("could not send an answer")
-	}
-}
-
 // Send implements role.Link.
 func (t *transfer) Send(ctx context.Context, message []byte) error {
 	if message == nil {
@@ -50,12 +43,6 @@ func (t *transfer) outbox() role.Outbox {
 		return nil
 	}
 	return t.role.Outbox()
-}
-
-// due reports whether flush has something to send.
-func (t *transfer) due() bool {
-	box := t.outbox()
-	return box != nil && box.Due()
 }
 
 // flush sends what is due, unless a lane has done so.
@@ -165,7 +152,7 @@ func (t *transfer) exchange(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if t.due() {
+		if box := t.outbox(); box != nil && box.Due() {
 			if err := t.flush(ctx); err != nil {
 				return err
 			}

@@ -251,8 +251,8 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 		t.partWith(step.Reply)
 		return err
 	}
-	if step.Reply != nil {
-		t.answer(ctx, step.Reply)
+	if err := t.Send(ctx, step.Reply); err != nil { // it shows soon enough that nothing can be sent
+		t.config.Log.Debug().Err(err).Msg("could not send an answer")
 	}
 	t.watch.received()
 	switch step.Event {

@@ -89,7 +89,7 @@ func (l *loneReceiver) sent(message []byte) error {
 func (l *loneReceiver) ends() {
 	l.t.Helper()
 	if !l.finisher.finishing {
-		l.planner.close()
+		close(l.planner.queue)
 	}
 	synctest.Wait()
 	_, err := l.Close(nil)

@@ -19,7 +19,7 @@ import (
 //
 // A directory gets its final mode and times when it is no longer on the stack and all of its entries are decided.
 //
-// The owner of the transfer fills queue and calls close, and closes the tree when the job that calls run has returned.
+// The owner of the transfer fills queue and closes it, and closes the tree when the job that calls run has returned.
 // That job uses everything else, except that a job of digests may call needNew, haveContent and openOwn.
 type planner struct {
 	t       *role.Transfer
@@ -40,9 +40,6 @@ func newPlanner(t *role.Transfer, r *results, f *files) *planner {
 		t: t, results: r, files: f, queue: make(chan *entry, native.MaxOpen), linked: make(map[string]disk.Identity),
 	}
 }
-
-// close says that nothing follows.
-func (p *planner) close() { close(p.queue) }
 
 // run plans entries until nothing follows. An error ends the transfer.
 func (p *planner) run(ctx context.Context) error {

@@ -300,7 +300,7 @@ func (r *Receiver) withdrawn(f native.Failure) error {
 func (r *Receiver) finish(ctx context.Context, missing uint32) error {
 	r.t.Stats.Walked()
 	r.t.Stats.MissingThere(int64(missing))
-	r.planner.close()
+	close(r.planner.queue)
 	r.finisher.finishing = true
 	return r.settled(ctx)
 }
