@@ -18,6 +18,13 @@ var (
 	ErrCheck   = errors.New("not a checksum of this digest")     // not a CRC-32C, or the algorithm needs the bytes
 )
 
+// IsRefused reports whether an error is that of a chunk which a Ledger has refused.
+func IsRefused(err error) bool {
+	return slices.ContainsFunc([]error{ErrRange, ErrOverlap, ErrOrder, ErrParked, ErrCheck}, func(why error) bool {
+		return errors.Is(err, why)
+	})
+}
+
 // Ledger records which ranges of a file one side of a transfer has processed, and computes the digest of the
 // contiguous prefix. It is not safe for concurrent use. Only NewLedger allocates memory.
 type Ledger struct {

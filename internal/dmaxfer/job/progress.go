@@ -146,6 +146,28 @@ func (p *Progress) Touch() {
 	p.work++
 }
 
+// touchTick is how often a call counts as progress.
+const touchTick = time.Second
+
+// TouchDuring makes a call that does not report how far it is. It counts as progress, but not for longer than longest.
+func (p *Progress) TouchDuring(longest time.Duration, call func() error) error {
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		tick := time.NewTicker(touchTick)
+		defer tick.Stop()
+		for range longest / touchTick {
+			select {
+			case <-tick.C:
+				p.Touch()
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return call()
+}
+
 // FoundEntry counts an entry of a tree, and the bytes of a file.
 func (p *Progress) FoundEntry(bytes int64) {
 	p.mu.Lock()

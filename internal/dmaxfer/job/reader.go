@@ -33,3 +33,18 @@ func (r *reader) Read(p []byte) (int, error) {
 	r.progress(r.offset)
 	return int(n), nil
 }
+
+// touchingReader implements io.Reader.
+type touchingReader struct {
+	from     io.Reader
+	progress *Progress
+}
+
+// Reader returns a reader each call of which counts as progress. It reads from another one.
+func (p *Progress) Reader(from io.Reader) io.Reader { return touchingReader{from, p} }
+
+// Read implements io.Reader.
+func (t touchingReader) Read(p []byte) (int, error) {
+	t.progress.Touch()
+	return t.from.Read(p)
+}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -191,25 +190,7 @@ func (p *planner) openOwn(e *entry) (file disk.File, err error) {
 // what keeps the tree from being closed: a lane, or a job of packs.
 func (p *planner) flushTree() error { return p.whileFlushing(p.tree.Sync) }
 
-// flushTick is how often a flush counts as progress.
-const flushTick = time.Second
-
-// whileFlushing makes a call that flushes. It does not report how far it is, and may have to write what other processes
-// have written, too. For some time it counts as progress.
+// whileFlushing makes a call that flushes, which may have to write what other processes have written, too.
 func (p *planner) whileFlushing(flush func() error) error {
-	stop := make(chan struct{})
-	defer close(stop)
-	go func() {
-		tick := time.NewTicker(flushTick)
-		defer tick.Stop()
-		for range role.SlowFlush / flushTick {
-			select {
-			case <-tick.C:
-				p.t.Params.Config.Progress.Touch()
-			case <-stop:
-				return
-			}
-		}
-	}()
-	return flush()
+	return p.t.Params.Config.Progress.TouchDuring(role.SlowFlush, flush)
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
@@ -74,7 +73,7 @@ func (d *digests) sum(ctx context.Context, e *entry, by digest.Algorithm) (sum d
 	}
 	defer file.Close()
 	if seen, err = file.Info(); err == nil {
-		sum, _, err = digest.Of(ctx, by, touchingReader{file, d.planner.t.Params.Config.Progress})
+		sum, _, err = digest.Of(ctx, by, d.planner.t.Params.Config.Progress.Reader(file))
 	}
 	if err != nil && ctx.Err() == nil {
 		err = disk.NewError(disk.ErrTarget, err, "check the disk", "reading %s failed: %s", e.path, disk.Reason(err))
@@ -93,16 +92,4 @@ func (d *digests) open(e *entry, own *tree.Entry) (disk.File, error) {
 		return nil, err
 	}
 	return source.File(), nil // which closes it, too
-}
-
-// touchingReader reports the progress of reading a file.
-type touchingReader struct {
-	file     disk.File
-	progress *job.Progress
-}
-
-// Read implements io.Reader.
-func (t touchingReader) Read(b []byte) (int, error) {
-	t.progress.Touch()
-	return t.file.Read(b)
 }

@@ -146,17 +146,12 @@ func (r *Receiver) runLanes(ctx context.Context) role.Call {
 
 // misplaced blames the sender for chunks that do not make up a file.
 func misplaced(err error) error {
-	for _, why := range []error{
-		digest.ErrRange, digest.ErrOverlap, digest.ErrOrder, digest.ErrParked, digest.ErrCheck,
-	} {
-		if errors.Is(err, why) {
-			return &wire.Error{
-				State: native.Transferring, Message: wire.TypeChunks, Err: wire.ErrMalformed,
-				Detail: err.Error(),
-			}
-		}
+	if !digest.IsRefused(err) {
+		return err
 	}
-	return err
+	return &wire.Error{
+		State: native.Transferring, Message: wire.TypeChunks, Err: wire.ErrMalformed, Detail: err.Error(),
+	}
 }
 
 // wholeStored follows the last byte of the only file.
