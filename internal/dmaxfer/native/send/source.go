@@ -56,6 +56,9 @@ func (f *fileSource) next(context.Context) ([]sourceEntry, error) {
 		if err == nil {
 			err = f.t.Params.CheckHoles(c.File.Source, c.File.Path)
 		}
+		if err == nil && f.t.Params.Plan.XAttr {
+			e.attributes, err = inode.ReadXattrs(c.File.Source.File(), c.File.Path)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -64,12 +67,6 @@ func (f *fileSource) next(context.Context) ([]sourceEntry, error) {
 		}
 		e.size = c.File.Source.Info().Size
 		described = inode.Describe(c.File.Source.Info(), wire.EntryFile)
-		if f.t.Params.Plan.XAttr {
-			var err error
-			if e.attributes, err = inode.ReadXattrs(c.File.Source.File(), c.File.Path); err != nil {
-				return nil, err
-			}
-		}
 	}
 	return []sourceEntry{newSourceEntry(e, described)}, nil
 }
