@@ -167,3 +167,23 @@ func (p *Partial) giveName(replaces bool) error {
 	}
 	return err
 }
+
+// FlushFound makes as durable as planned what is at a path already: the content of file, which is open, and its name.
+// shown is the path for messages. All errors are an ErrTarget.
+func FlushFound(file File, on FS, path, shown string, durability Durability) error {
+	if durability == wire.DurabilityNone {
+		return nil
+	}
+	err := file.Sync()
+	if err == nil && durability == wire.DurabilityFull {
+		var at *Location
+		if at, err = Locate(on, path); err == nil {
+			err = at.Dir.Sync()
+			_ = at.Dir.Close() // was only read
+		}
+	}
+	if err != nil {
+		return NewError(ErrTarget, err, "check the disk", "flushing %s failed: %s", shown, Reason(err))
+	}
+	return nil
+}

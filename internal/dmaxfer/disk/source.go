@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -96,6 +97,19 @@ func (s *Source) endedAt(end int64) error {
 	}
 	return NewError(ErrSource, nil, "copy it to a regular file first, and send that",
 		"%s ends at byte %d, although its size is %d", s.file.Name(), end, is.Size)
+}
+
+// ReadWhole fills buffer with the content of a small file, whose size buffer has, and returns what Verify returns: the
+// content is read again if only the change time has moved.
+func (s *Source) ReadWhole(buffer []byte) error {
+	if err := s.ReadAt(buffer, 0); err != nil {
+		return err
+	}
+	return s.Verify(func() (bool, error) {
+		again := make([]byte, len(buffer))
+		err := s.ReadAt(again, 0)
+		return bytes.Equal(again, buffer), err
+	})
 }
 
 func readFailed(path string, at int64, err error) error {

@@ -146,27 +146,16 @@ func (p *planner) haveContent(ctx context.Context, e *entry, seen disk.Info) err
 
 // flushFound flushes a file that the target has already, and its name.
 func (p *planner) flushFound(e *entry) error {
-	plan, c := &p.t.Params.Plan, p.t.Params.Config
-	if plan.Durability == wire.DurabilityNone || !p.t.Params.Writes() {
+	c, durability := p.t.Params.Config, p.t.Params.Plan.Durability
+	if durability == wire.DurabilityNone || !p.t.Params.Writes() {
 		return nil
 	}
 	file, err := p.openOwn(e)
 	if err != nil {
 		return err
 	}
-	err = file.Sync()
-	_ = file.Close() // was only read
-	if err == nil && plan.Durability == wire.DurabilityFull {
-		var at *disk.Location
-		if at, err = disk.Locate(c.File.FS, c.File.Name); err == nil {
-			err = at.Dir.Sync()
-			_ = at.Dir.Close() // was only read
-		}
-	}
-	if err != nil {
-		return disk.NewError(disk.ErrTarget, err, "check the disk", "flushing %s failed: %s", e.path, disk.Reason(err))
-	}
-	return nil
+	defer file.Close()
+	return disk.FlushFound(file, c.File.FS, c.File.Name, e.path, durability)
 }
 
 // openOwn opens what the target has in place of a file.

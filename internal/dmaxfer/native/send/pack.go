@@ -1,7 +1,6 @@
 package send
 
 import (
-	"bytes"
 	"context"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -50,17 +49,10 @@ func (f *feed) readWhole(ctx context.Context, e *entry, buffer []byte) error {
 		return err
 	}
 	defer c.close()
-	if err := c.source.ReadAt(buffer, 0); err != nil {
-		return err
-	}
 	if f.t.Params.Plan.AllowChanging {
-		return nil
+		return c.source.ReadAt(buffer, 0)
 	}
-	return c.source.Verify(func() (bool, error) {
-		again := make([]byte, len(buffer))
-		err := c.source.ReadAt(again, 0)
-		return bytes.Equal(again, buffer), err
-	})
+	return c.source.ReadWhole(buffer)
 }
 
 // checkPack compares what was read of each file with what the user allows.
