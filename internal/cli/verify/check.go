@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -228,7 +229,7 @@ func (v verifier) checkFiles(ctx context.Context, next func() (expected, error),
 // judge prints and counts the result of a file. It returns an error if the check cannot go on.
 func (v verifier) judge(file expected, found content, count *tally) error {
 	failed, explained := errors.AsType[*job.Error](found.err)
-	r := result{fileName: nameOf(file.path)}
+	r := result{FileName: output.NameInEvent(file.path)}
 	switch {
 	case file.sum.Algorithm() == digest.None:
 		count.unreadable++

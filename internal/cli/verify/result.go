@@ -4,10 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -30,7 +29,7 @@ const (
 // out.
 type result struct {
 	lineHeader
-	fileName
+	output.FileName
 	Copy     string  `json:"copy,omitempty"`
 	RawCopy  []byte  `json:"copy_base64,omitempty"`
 	Verdict  verdict `json:"verdict"`
@@ -45,23 +44,10 @@ type lineHeader struct {
 	Type    string `json:"type"`
 }
 
-type fileName struct {
-	File string `json:"file"`
-	Raw  []byte `json:"file_base64,omitempty"` // Base64, of a name that is not UTF-8
-}
-
-// nameOf returns a path for JSON, which has UTF-8 only.
-func nameOf(path string) fileName {
-	if utf8.ValidString(path) {
-		return fileName{File: path}
-	}
-	return fileName{strings.ToValidUTF8(path, "\uFFFD"), []byte(path)}
-}
-
 // manifestLine says which manifest was written.
 type manifestLine struct {
 	lineHeader
-	fileName
+	output.FileName
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 }

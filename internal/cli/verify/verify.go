@@ -16,6 +16,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/background"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -123,9 +124,9 @@ func (v verifier) comparePair(ctx context.Context, first, second string) error {
 }
 
 func (v verifier) judgePair(first, second string, found digest.Comparison) error {
-	pair := nameOf(second)
+	pair := output.NameInEvent(second)
 	r := result{
-		fileName: nameOf(first), Copy: pair.File, RawCopy: pair.Raw, Verdict: matches,
+		FileName: output.NameInEvent(first), Copy: pair.File, RawCopy: pair.Raw, Verdict: matches,
 		Digest: found.Sums[0].String(), Expected: found.Sums[1].String(),
 	}
 	if found.Same() {

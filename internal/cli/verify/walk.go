@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
@@ -118,7 +119,7 @@ func (v verifier) reportExtra(ctx context.Context, manifest, directory string, k
 		}
 		count.extra++
 		path := disk.Join(directory, name)
-		r := result{fileName: nameOf(path), Verdict: unlisted}
+		r := result{FileName: output.NameInEvent(path), Verdict: unlisted}
 		if err := v.printResult(r, "%s: the manifest does not list it", path); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -56,7 +57,7 @@ func (v verifier) writeManifest(ctx context.Context, manifest string, paths []st
 	}
 	if v.settings.Output == option.OutputJSON {
 		header := lineHeader{linesVersion, "manifest"}
-		return writeLine(v.stdout, manifestLine{header, nameOf(manifest), l.count, l.total})
+		return writeLine(v.stdout, manifestLine{header, output.NameInEvent(manifest), l.count, l.total})
 	}
 	_, err = fmt.Fprintf(v.stderr, "ok    wrote %s  %s, %s\n",
 		quote.Printable(manifest), quantity.Count(l.count, "file"), quantity.Bytes(uint64(l.total)))

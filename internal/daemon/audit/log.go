@@ -90,9 +90,8 @@ func openFile(path string) (*os.File, error) {
 
 // reason is an error without the path, which the message has already.
 func reason(err error) error {
-	var pathError *os.PathError
-	if errors.As(err, &pathError) {
-		return pathError.Err
+	if at, is := errors.AsType[*os.PathError](err); is {
+		return at.Err
 	}
 	return err
 }

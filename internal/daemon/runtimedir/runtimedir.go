@@ -114,9 +114,8 @@ func unusable(path string, err error) error {
 
 // cause is the error without the path, which the message has already.
 func cause(err error) error {
-	var pathError *fs.PathError
-	if errors.As(err, &pathError) {
-		return pathError.Err
+	if at, is := errors.AsType[*fs.PathError](err); is {
+		return at.Err
 	}
 	return err
 }

@@ -85,8 +85,7 @@ func listen(path string, mode uint32) (*net.UnixListener, error) {
 
 // systemError is the error of the system call alone, because the message has the path already.
 func systemError(err error) error {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, is := errors.AsType[syscall.Errno](err); is {
 		return errno
 	}
 	return err
