@@ -19,7 +19,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/serve"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
-	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/share"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
@@ -43,7 +42,7 @@ func TestUCXSettings(t *testing.T) {
 		"the first entry": {contact.Network{Settings: ucx.Settings{GIDIndex: new(int)}},
 			ucx.Settings{AckTimeout: timeout, AckRetries: retries, GIDIndex: new(int)}},
 	} {
-		if got := contact.UCXSettings(c.given, 20*time.Second); !reflect.DeepEqual(got, c.want) {
+		if got := contact.NetworkSettings(c.given, 20*time.Second, nil).UCX; !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
@@ -67,16 +66,6 @@ func TestDeviceMemoryWithoutADevice(t *testing.T) {
 		if got := strings.Contains(log.String(), "--device-memory has no effect"); got != c.want {
 			t.Errorf("%s: logged %q", name, log.String())
 		}
-	}
-}
-
-// Without keys a command connects to this machine only, whatever address localhost has.
-func TestAuthNoneStaysOnThisMachine(t *testing.T) {
-	_, err := contact.Dial(t.Context(), "192.0.2.1:7483", contact.Reach{
-		Contact: contact.Contact{Auth: contact.AuthNone}, Reach: device.Reach{Wait: time.Minute},
-	}, service.ClientConfig{Log: zerolog.Nop()})
-	if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "address of another machine") {
-		t.Errorf("got %v", err)
 	}
 }
 

@@ -81,7 +81,7 @@ func TestAcceptedCommandLines(t *testing.T) {
 			s.Options.Digest, s.AutoDigest, s.Options.Durability = digest.None, false, wire.DurabilityNone
 		}},
 		{"an expected digest", "-f x --expect crc32c:1F0E22C4",
-			func(s *copying.Settings) { s.Options.Expect, _ = copying.ParseExpected("crc32c:1f0e22c4") }},
+			func(s *copying.Settings) { s.Options.Expect = expected("crc32c:1f0e22c4") }},
 		{"read back, no holes", "-f x --verify readback --sparse never",
 			func(s *copying.Settings) { s.Options.Readback, s.Options.NoSparse = true, true }},
 		{"preserve one", "-f x --preserve xattr", func(s *copying.Settings) { s.Options.Xattrs = true }},
@@ -111,7 +111,7 @@ func TestAcceptedCommandLines(t *testing.T) {
 		{"patterns of all copies and a stream", "-f - --exclude *.o --expect crc32c:1f0e22c4",
 			func(s *copying.Settings) {
 				s.File, s.Filters = "-", []copying.FilterRule{{Kind: copying.FilterExclude, Text: "*.o"}}
-				s.Options.Expect, _ = copying.ParseExpected("crc32c:1f0e22c4")
+				s.Options.Expect = expected("crc32c:1f0e22c4")
 			}},
 		{"a list of paths", "-f x --files-from list", func(s *copying.Settings) { s.FilesFrom = "list" }},
 		{"a list of paths on stdin, with NUL bytes", "-f x --files-from - -0",
@@ -137,4 +137,13 @@ func TestAcceptedCommandLines(t *testing.T) {
 			}
 		})
 	}
+}
+
+// expected returns an expected digest.
+func expected(text string) *digest.Sum {
+	sum, err := digest.ParseSum(text)
+	if err != nil {
+		panic(err)
+	}
+	return &sum
 }

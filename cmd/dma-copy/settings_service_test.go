@@ -346,11 +346,3 @@ func TestStatusPage(t *testing.T) {
 		t.Errorf("%v, %+v", err, s)
 	}
 }
-
-func TestMetricsAddresses(t *testing.T) {
-	for _, text := range []string{"127.0.0.1:9469", "[::1]:0", "127.8.0.1:1", "unix:/run/x.sock"} {
-		if got, err := serve.ParseMetrics(text); err != nil || got != text {
-			t.Errorf("%s: %q, %v", text, got, err)
-		}
-	}
-}

@@ -161,7 +161,7 @@ func meet(ctx context.Context, on *device.Side, r Reach, peer option.Peer, c ser
 	error) {
 	if on.Device == nil {
 		c.Log.Info().Str("address", peer.Address).Msg("connecting to the daemon")
-		return Dial(ctx, peer.Address, r, c)
+		return dial(ctx, peer.Address, r, c)
 	}
 	c.Log.Info().Stringer("side", on.Is).Str("device", on.Device.Info().PCIAddress).Msg("waiting for the daemon")
 	return service.Dial(ctx, service.Meeting{

@@ -31,7 +31,7 @@ var networkPaths = map[device.Path]wire.Path{
 // copy asks for. As a device gives up within half of the idle timeout, so does the first read of a window.
 func NetworkSettings(n Network, idleTimeout time.Duration, permitted []device.Path) network.Settings {
 	s := network.Settings{
-		TrafficClass: n.TrafficClass, UCX: UCXSettings(n, idleTimeout), ReachTime: idleTimeout / 2,
+		TrafficClass: n.TrafficClass, UCX: ucxSettings(n, idleTimeout), ReachTime: idleTimeout / 2,
 	}
 	for _, path := range permitted {
 		s.Paths |= job.PathsOf(networkPaths[path])
@@ -39,9 +39,9 @@ func NetworkSettings(n Network, idleTimeout time.Duration, permitted []device.Pa
 	return s
 }
 
-// UCXSettings returns the settings of UCX. What the user has not chosen of acknowledgements follows from the idle
+// ucxSettings returns the settings of UCX. What the user has not chosen of acknowledgements follows from the idle
 // timeout: an RDMA device gives up before it, so that the copy ends with a reason.
-func UCXSettings(n Network, idleTimeout time.Duration) ucx.Settings {
+func ucxSettings(n Network, idleTimeout time.Duration) ucx.Settings {
 	s := n.Settings
 	timeout, retries := ucx.AckFor(idleTimeout)
 	s.AckTimeout, s.AckRetries = cmp.Or(s.AckTimeout, timeout), cmp.Or(s.AckRetries, retries)
@@ -67,8 +67,8 @@ func WarnOfDeviceMemory(n Network, ports []ucx.Port, log zerolog.Logger) {
 	}
 }
 
-// Dial connects to a daemon on another machine, and authenticates both sides.
-func Dial(ctx context.Context, address string, r Reach, c service.ClientConfig) (*service.Client, error) {
+// dial connects to a daemon on another machine, and authenticates both sides.
+func dial(ctx context.Context, address string, r Reach, c service.ClientConfig) (*service.Client, error) {
 	if err := InsistOnUCX(r.Driver); err != nil {
 		return nil, err
 	}

@@ -61,8 +61,8 @@ var preservable = []string{"owner", "xattr", "links"}
 // linkChoices are the choices of --links, in the order of the modes.
 var linkChoices = []string{tree.LinksCopy: "copy", tree.LinksFollow: "follow", tree.LinksSkip: "skip"}
 
-// ParseExpected parses the digest that a file is expected to have.
-func ParseExpected(text string) (*digest.Sum, error) {
+// parseExpected parses the digest that a file is expected to have.
+func parseExpected(text string) (*digest.Sum, error) {
 	sum, err := digest.ParseSum(text)
 	return &sum, err
 }

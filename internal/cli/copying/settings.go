@@ -163,7 +163,7 @@ func (s *Settings) contentOptions(of Sides) []option.Option {
 			"Bandwidth limit in bytes per second, such as 100MiB; 0 is no limit")).In(option.TopicLimits),
 		{Group: option.NativeFlags, Topic: option.TopicIntegrity, Name: "expect", Value: "ALGORITHM:HEX",
 			JSON: option.JSONText, Words: digestPrefixes(),
-			Assign: option.Into(&o.Expect, ParseExpected), Excludes: []string{"files-from"},
+			Assign: option.Into(&o.Expect, parseExpected), Excludes: []string{"files-from"},
 			Help: "Expected digest of a file, such as crc32c:1f0e22c4, else fail; implies its --digest"},
 		option.Switch(option.NativeFlags, "allow-changing", &o.AllowChanging, of.help(
 			"Sender: the file may change during the copy; its size at the start is sent",

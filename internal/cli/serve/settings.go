@@ -93,7 +93,7 @@ func (s *Settings) limitOptions() []option.Option {
 
 func (s *Settings) watchOptions() []option.Option {
 	return []option.Option{
-		option.Everyday(option.Text(option.ServeFlags, "metrics", "ADDRESS", &s.Metrics, ParseMetrics,
+		option.Everyday(option.Text(option.ServeFlags, "metrics", "ADDRESS", &s.Metrics, parseMetrics,
 			"Serve metrics for Prometheus on a loopback address such as 127.0.0.1:9469, or on unix:PATH")),
 		option.Everyday(option.Switch(option.ServeFlags, "status-page", &s.StatusPage,
 			"At the address of --metrics, also serve a page for browsers: peers, paths, rates, failures. Every user "+
@@ -228,8 +228,8 @@ func intersection(some, known []device.Path) []device.Path {
 // unixAddress is how the address of a socket begins.
 const unixAddress = "unix:"
 
-// ParseMetrics refuses addresses that other machines can reach.
-func ParseMetrics(text string) (string, error) {
+// parseMetrics refuses addresses that other machines can reach.
+func parseMetrics(text string) (string, error) {
 	if path, is := strings.CutPrefix(text, unixAddress); is {
 		path, err := option.ParsePath(path)
 		return unixAddress + path, err

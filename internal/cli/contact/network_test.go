@@ -1,0 +1,23 @@
+package contact
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/cli/device"
+	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/service"
+)
+
+// Without keys a command connects to this machine only, whatever address localhost has.
+func TestAuthNoneStaysOnThisMachine(t *testing.T) {
+	_, err := dial(t.Context(), "192.0.2.1:7483", Reach{
+		Contact: Contact{Auth: AuthNone}, Reach: device.Reach{Wait: time.Minute},
+	}, service.ClientConfig{Log: zerolog.Nop()})
+	if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "address of another machine") {
+		t.Errorf("got %v", err)
+	}
+}
