@@ -36,8 +36,11 @@ func checkAbsent(t *testing.T, path string) {
 
 func TestDevicesGolden(t *testing.T) {
 	useSoftDevice(t, "all")
-	for form, file := range map[string]string{"text": "devices.golden", "json": "devices.json.golden"} {
-		checkGolden(t, filepath.Join("testdata", file), invoke(nil, "devices", "--driver", "soft", "-o", form))
+	for line, file := range map[string]string{
+		"-o text": "devices.golden", "-o json": "devices.json.golden", "-l": "devices.long.golden",
+	} {
+		got := invoke(nil, append([]string{"devices", "--driver", "soft"}, words(line)...)...)
+		checkGolden(t, filepath.Join("testdata", file), got)
 	}
 }
 
@@ -53,7 +56,7 @@ func readDevices(t *testing.T, found any) {
 func TestDevicesShowKindsOfFunctions(t *testing.T) {
 	useSoftDevice(t, "host")
 	t.Setenv("DMA_COPY_SOFT_FUNCTIONS", "vf,sf")
-	text := invoke(nil, "devices", "--driver", "soft").stdout
+	text := invoke(nil, "devices", "-l", "--driver", "soft").stdout
 	for name, row := range map[string]string{"mlx5_0": "PF", "mlx5_4": "VF", "mlx5_5": "SF with index 4"} {
 		if !strings.Contains(text, "  RDMA device      "+name+"\n") ||
 			!strings.Contains(text, "  function         "+row+"\n") {
@@ -87,7 +90,7 @@ func TestDevicesShowKindsOfFunctions(t *testing.T) {
 func TestDevicesShowRepresentorsOfAllFunctions(t *testing.T) {
 	useSoftDevice(t, "dpu")
 	t.Setenv("DMA_COPY_SOFT_FUNCTIONS", "vf,sf")
-	text := invoke(nil, "devices", "--driver", "soft").stdout
+	text := invoke(nil, "devices", "-l", "--driver", "soft").stdout
 	for _, row := range []string{
 		"host function 0000:b1:00.2 (VF, net device pf0vf0, VUID SOFT00000000MLNXS0D0F0VF1)\n",
 		"host function 0000:b1:00.0 (SF, net device en3f0c1pf0sf4, VUID SOFT00000000CMLNXS0D0F0SF32768)\n",
@@ -110,7 +113,7 @@ func TestDevicesShowAllLimits(t *testing.T) {
 	t.Setenv("DMA_COPY_SOFT_LIMITS", "max_buf_size=1001,max_buf_list_len=1002,max_dma_tasks=1003,"+
 		"max_msg_size=1004,max_name_len=105,max_recv_queue_size=1006,max_send_tasks=1007,max_clients=1008,"+
 		"max_fast_tasks=1009,max_fast_buf_size=1010,max_imm_data_len=1011,max_consumers=1012,max_producers=1013")
-	text := invoke(nil, "devices", "--driver", "soft").stdout
+	text := invoke(nil, "devices", "-l", "--driver", "soft").stdout
 	for _, row := range []string{
 		"DMA copies       up to 1001 bytes per task, up to 1003 tasks in flight, lists of up to 1002 buffers\n",
 		"control channel  messages of up to 1004 bytes, 1006 in the receive queue, 1007 being sent, " +
@@ -145,7 +148,7 @@ func TestDevicesShowAllLimits(t *testing.T) {
 func TestDevicesInJSONHaveStableNames(t *testing.T) {
 	useSoftDevice(t, "dpu")
 	var found struct {
-		Version int
+		Version int `json:"v"`
 		Driver  map[string]any
 		Devices []map[string]any
 	}

@@ -58,7 +58,7 @@ func TestCommandsOnDOCAWithoutACard(t *testing.T) {
 	runInstalled(t, directory, []installedCase{
 		{"devices --driver doca", 6, []string{"no device found: doca 3.0.0058 (DMA engine)"}},
 		{"devices", 0, []string{"driver soft 1", "because DOCA in " + directory + " finds no device"}},
-		{"devices -o json", 0, []string{`"library_directory": ""`}},
+		{"devices -o json", 0, []string{`"library_directory":""`}},
 		{"version --driver doca", 0, []string{
 			"DOCA runtime: 3.0.0058\nlibraries: " + files + "driver: doca 3.0.0058 (DMA engine)\n"}},
 		{"--version", 0, []string{"DOCA runtime: 3.0.0058\n"}},
@@ -75,7 +75,7 @@ func TestCommandsOnDOCAWithoutACard(t *testing.T) {
 	runInstalled(t, directory, []installedCase{
 		{"devices --driver doca", 6, []string{"no device found: doca 4.0.0012 (DMA engine)", caution}},
 		{"version", 0, []string{"DOCA runtime: 4.0.0012\n", "warning: " + caution + "\n"}},
-		{"version -o json", 0, []string{`"doca_caution": "` + caution + `"`}},
+		{"version -o json", 0, []string{`"doca_caution":"` + caution + `"`}},
 		{"doctor --driver doca", 6, []string{
 			"warn  " + caution + ": libraries in " + directory + ": libdoca_common.so.4"}},
 	})

@@ -97,6 +97,10 @@ func TestAcceptedCommandLines(t *testing.T) {
 		}},
 		{"the reference's protocol", "-f x --protocol reference",
 			func(s *copying.Settings) { s.Options.ReferenceOnly = true }},
+		{"progress alone", "-f x --progress", func(s *copying.Settings) { s.Progress = "always" }},
+		{"progress in front of an argument", "--progress -f never", func(s *copying.Settings) {
+			s.Progress, s.File = "always", "never"
+		}},
 		{"events, no progress", "-f x -o json --progress never",
 			func(s *copying.Settings) { s.Output, s.Progress = option.OutputJSON, output.ProgressNever }},
 		{"preserve hard links", "-f x --preserve links,xattr",

@@ -37,7 +37,7 @@ func loadCopy(variables map[string]string, args ...string) (got loaded) {
 func load(s option.Settings, variables map[string]string, args ...string) error {
 	flags := pflag.NewFlagSet("dma-copy", pflag.ContinueOnError)
 	option.Declare(flags, s)
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(every().JoinBare(args)); err != nil {
 		return every().ExplainFlagError("dma-copy", flags, err)
 	}
 	_, err := every().Load(flags, func(name string) (string, bool) {

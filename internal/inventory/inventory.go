@@ -15,7 +15,7 @@ import (
 
 // Inventory describes the driver and its devices.
 type Inventory struct {
-	Version int       `json:"version"` // of this form
+	Version int       `json:"v"`
 	Driver  Driver    `json:"driver"`
 	Devices []*Device `json:"devices"`
 }

@@ -10,7 +10,7 @@ import (
 
 // Network is what connections with other machines can use. JSON names are stable.
 type Network struct {
-	Version    int         `json:"version"` // of this form
+	Version    int         `json:"v"`
 	UCX        string      `json:"ucx_version"`
 	Transports []Transport `json:"transports"`
 	RDMAPorts  []RDMAPort  `json:"rdma_ports"`

@@ -11,7 +11,7 @@ import (
 var checkEvent = outputtest.EventChecker(moduleRoot + "/docs/events.schema.json")
 
 // isEvent distinguishes an event from other lines, such as those of the log.
-func isEvent(line string) bool { return strings.HasPrefix(line, `{"v":`) }
+func isEvent(line string) bool { return strings.HasPrefix(line, `{"v":1,"type":`) }
 
 // checkEvents validates the events that a process has printed. The last one has to be of the kind that the exit code
 // asks for; a summary comes before an error only if some entries of a tree have failed, and peers always.

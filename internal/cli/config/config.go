@@ -98,7 +98,7 @@ func showConfig(p *root.Program, streams root.Streams, s Settings, args []string
 	}
 	if s.Output == option.OutputJSON {
 		return printConfig(streams.Stdout, encode(struct {
-			Version  int            `json:"version"` // of this form
+			Version  int            `json:"v"` // of this form
 			Settings []option.Value `json:"settings"`
 		}{1, values}))
 	}
@@ -117,7 +117,7 @@ func checkConfig(p *root.Program, streams root.Streams, s Settings, args []strin
 			checked.Error = err.Error()
 		}
 		text := encode(struct {
-			Version int `json:"version"` // of this form
+			Version int `json:"v"` // of this form
 			option.CheckedFile
 		}{1, checked})
 		if printErr := printConfig(streams.Stdout, text); printErr != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/phrase"
+	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -318,6 +319,9 @@ func parseGIDIndex(text string) (*int, error) {
 
 // ParsePlace parses an argument that is called name in errors.
 func ParsePlace(name, text string) (Place, error) {
+	if err := root.RefuseSecureShell(text); err != nil {
+		return Place{}, err
+	}
 	remote, isPeer, err := share.ParseRemote(text)
 	if err != nil {
 		return Place{}, exit.Usagef("%s %w", name, err) // it names the text

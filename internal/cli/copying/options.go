@@ -27,6 +27,14 @@ func (s Sides) help(ofThisSide, ofTheCopy string) string {
 	return ofThisSide
 }
 
+// letter returns the letter of an option where the program is no copy of DOCA's.
+func (s Sides) letter(letter string) string {
+	if s == OneCommand {
+		return letter
+	}
+	return ""
+}
+
 // MostLanes is how many lanes a side may be given: each has memory of its own.
 const MostLanes = 16
 

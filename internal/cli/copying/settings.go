@@ -138,17 +138,31 @@ func (s *Settings) DemandOptions() []option.Option {
 
 // CommandOptions are those of every command that copies.
 func (s *Settings) CommandOptions(of Sides) []option.Option {
-	return slices.Concat([]option.Option{device.Timeout(&s.Timeout)}, s.reportOptions(), s.contentOptions(of),
-		option.About(option.TopicTrees, s.treeOptions(of)...))
+	return slices.Concat([]option.Option{device.Timeout(&s.Timeout)}, s.reportOptions(of), s.contentOptions(of),
+		option.About(option.TopicTrees, append(s.treeOptions(of), of.usualOptions()...)...))
+}
+
+// usualOptions are flags of cp, scp and rsync that are not needed. DOCA's program has others of these letters.
+func (s Sides) usualOptions() []option.Option {
+	if s == twoCommands {
+		return nil
+	}
+	return []option.Option{
+		option.NoEffect("a", "archive", "No effect: mode and time are always preserved"),
+		option.NoEffect("R", "recursive", "No effect: directories are always copied whole"),
+	}
 }
 
 // reportOptions are about what is printed.
-func (s *Settings) reportOptions() []option.Option {
+func (s *Settings) reportOptions(of Sides) []option.Option {
+	progress := option.Choice(option.AddedFlags, "progress", &s.Progress, output.ProgressAuto,
+		"auto is a bar on a terminal, else a line every 10s; always a line every second, even if quiet, and the value "+
+			"of --progress alone",
+		output.ProgressAuto, output.ProgressNever, output.ProgressAlways)
+	progress.Bare, progress.Short = string(output.ProgressAlways), of.letter("P")
 	return option.About(option.TopicOutput,
 		option.Output(&s.Output, "Report as text on stderr, or as JSON lines on stdout (on stderr if a file is -)"),
-		option.Everyday(option.Choice(option.AddedFlags, "progress", &s.Progress, output.ProgressAuto,
-			"auto is a bar on a terminal, else a line every 10s; always a line every second, even if quiet",
-			output.ProgressAuto, output.ProgressNever, output.ProgressAlways)),
+		option.Everyday(progress),
 		option.Choice(option.AddedFlags, "events", &s.Events, output.EventsFailures,
 			"With -o json: entries of a tree with an event",
 			output.EventsAll, output.EventsFailures),
@@ -207,8 +221,8 @@ func (s *Settings) treeOptions(of Sides) []option.Option {
 				" in a tree as symlinks, as what they point to inside of it, or not at all"},
 		option.Everyday(option.Switch(option.NativeFlags, "checksum", &o.Checksum,
 			"Compare what the target has already by digest, not by size and modification time")),
-		option.Everyday(option.Switch(option.NativeFlags, "dry-run", &s.DryRun,
-			"Print what would be done and change nothing")),
+		option.Everyday(option.WithLetter(of.letter("n"), option.Switch(option.NativeFlags, "dry-run", &s.DryRun,
+			"Print what would be done and change nothing"))),
 		option.Switch(option.NativeFlags, "fail-fast", &o.FailFast,
 			"Stop at the first source, or entry of a tree, that fails"),
 	}

@@ -3,6 +3,7 @@ package devices
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rs/zerolog"
 
@@ -20,12 +21,19 @@ type Settings struct {
 	option.Logging
 	Driver device.Driver
 	Output option.OutputForm
+	Long   bool // all that is known of each device
 }
 
 // Table implements Settings.
 func (s *Settings) Table() []option.Option {
-	return append(device.CommonOptions(&s.Logging, &s.Driver),
-		option.Output(&s.Output, "Output format; JSON names are stable, and new ones may be added"))
+	return slices.Concat([]option.Option{
+		option.WithoutLetter(s.LevelOption()), s.FormatOption(), device.DriverLogOption(&s.Driver),
+		option.ParameterFile(),
+	}, device.DriverOptions(&s.Driver), []option.Option{
+		option.WithLetter("l", option.Switch(option.AddedFlags, "long", &s.Long,
+			"All that is known of each device, such as its limits and representors")),
+		option.Output(&s.Output, "Output format; JSON names are stable, and new ones may be added"),
+	})
 }
 
 // Command returns the command devices.
@@ -35,9 +43,9 @@ func Command() root.Command {
 		Name:    "devices",
 		Summary: "List devices, representors and capabilities",
 		About: `Lists every device of the driver that a copy would use: its names, the side it
-can be, the host functions it represents, and its capabilities. With --driver
-ucx: the transports and network devices that UCX can use for copies to other
-machines. Changes nothing.
+can be, and the host functions it represents; with -l its capabilities, too.
+With --driver ucx: the transports and network devices that UCX can use for
+copies to other machines. Changes nothing.
 `,
 		Examples: `$ dma-copy devices
 $ dma-copy devices -o json | jq -r '.devices[].pci_address'
@@ -65,7 +73,7 @@ func listDevices(streams root.Streams, s Settings, driver *doca.Driver) error {
 		return exit.Errorf(exit.Device, doca.HintDoctor, "no device found: %s",
 			inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version()))
 	}
-	return output.Print(streams.Stdout, s.Output, "devices", found, textOf(found))
+	return output.Print(streams.Stdout, s.Output, "devices", found, textOf(found, s.Long))
 }
 
 // listNetwork lists what connections with other machines can use.

@@ -4,19 +4,51 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-func textOf(found inventory.Inventory) string {
+// textOf returns a table of the devices, or with long all that is known of each.
+func textOf(found inventory.Inventory, long bool) string {
 	var text strings.Builder
 	writeDriverBlock(&text, found.Driver)
-	for _, device := range found.Devices {
-		writeDeviceBlock(&text, device)
+	if long {
+		for _, device := range found.Devices {
+			writeDeviceBlock(&text, device)
+		}
+		return text.String()
 	}
+	text.WriteString("\n")
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "DEVICE\tRDMA\tNET DEVICE\tFUNCTION\tRATE\tCAN BE\tHOST FUNCTIONS")
+	for _, d := range found.Devices {
+		fmt.Fprintln(table, strings.TrimRight(strings.Join(columnsOf(d), "\t"), "\t"))
+	}
+	_ = table.Flush() // of a text in memory
 	return text.String()
+}
+
+// columnsOf returns the line of a device.
+func columnsOf(d *inventory.Device) []string {
+	rate := "unknown"
+	if d.PortRate > 0 {
+		rate = fmt.Sprintf("%g Gb/s", float64(d.PortRate)/1e9)
+	}
+	var represented []string
+	for _, rep := range d.Representors {
+		represented = append(represented, rep.HostFunction)
+	}
+	columns := []string{
+		d.PCIAddress, orUnknown(d.RDMAName), orUnknown(d.NetName), functionOf(d), rate, inventory.Sides(d),
+		strings.Join(represented, ", "),
+	}
+	for i := range columns {
+		columns[i] = quote.Printable(columns[i])
+	}
+	return columns
 }
 
 // row writes one property, aligned with the others. Names come from the driver, so unprintable characters are escaped.

@@ -21,7 +21,7 @@ func written(t *testing.T, value any, form option.OutputForm) string {
 	var text string
 	switch value := value.(type) {
 	case inventory.Inventory:
-		text = textOf(value)
+		text = textOf(value, true)
 	case inventory.Network:
 		text = textOfNetwork(value)
 	}
@@ -157,7 +157,7 @@ func TestNetworkAsJSON(t *testing.T) {
 				t.Errorf("%s is not an array in %s", name, out)
 			}
 		}
-		if got["version"] != 1.0 || got["ucx_version"] != want.UCX {
+		if got["v"] != 1.0 || got["ucx_version"] != want.UCX {
 			t.Errorf("%s", out)
 		}
 	}

@@ -155,7 +155,7 @@ const keysVersion = 1
 
 // shownKey is the key of this side as JSON.
 type shownKey struct {
-	Version int    `json:"version"`
+	Version int    `json:"v"`
 	Key     string `json:"key"`
 	Comment string `json:"comment"`
 	Words   string `json:"words"`
@@ -258,7 +258,7 @@ func readKeyText(stdin io.Reader, name string) (string, error) {
 
 // listedKeys is the JSON form of keys list.
 type listedKeys struct {
-	Version int         `json:"version"`
+	Version int         `json:"v"`
 	Trusted []listedKey `json:"trusted"`
 	Refused []string    `json:"refused"` // why a file is not trusted, one each
 }

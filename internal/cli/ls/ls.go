@@ -33,8 +33,12 @@ func (s *Settings) Table() []option.Option {
 	}, device.DriverOptions(&s.Driver), s.Reach.Table(), []option.Option{
 		option.Everyday(option.WithLetter("l", option.Switch(option.AddedFlags, "long", &s.Long,
 			"Also list kind and mode, size and modification time"))),
-		option.Everyday(option.Switch(option.AddedFlags, "recursive", &s.Recursive,
-			"List directories with everything below them")),
+		option.Everyday(option.WithLetter("R", option.Switch(option.AddedFlags, "recursive", &s.Recursive,
+			"List directories with everything below them"))),
+		option.NoEffect("a", "all", "No effect: every entry is listed"),
+		option.NoEffect("n", "dry-run", "No effect: a list changes nothing"),
+		option.NoEffect("P", "progress", "No effect: a list has no progress"),
+		option.NoEffect("v", "verbose", "No effect: -l lists more"),
 		option.Output(&s.Output, "Results as text, or as JSON lines, on stdout"),
 	}, s.PeerOptions())
 }

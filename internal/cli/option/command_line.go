@@ -118,6 +118,9 @@ func explainUnknownFlag(command string, flags *pflag.FlagSet, unknown *pflag.Not
 	if unknown.GetSpecifiedShortnames() == "" {
 		spelled, guess = "-"+spelled, phrase.Nearest(unknown.GetSpecifiedName(), flagNames(flags))
 	}
+	if advice := adviceOn(spelled, flags); advice != "" {
+		return exit.Usagef("unknown flag %s: %s", quote.Text(spelled), advice)
+	}
 	if guess == "" {
 		return exit.Usagef(`unknown flag %s: "%s --help" lists the flags`, quote.Text(spelled), command)
 	}

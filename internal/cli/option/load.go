@@ -66,6 +66,7 @@ func declareFlag(flags *pflag.FlagSet, opt Option, name, short string, list *[]g
 		flags.VarP(&listFlag{option: opt.Name, list: list}, name, short, opt.Help)
 	}
 	flags.Lookup(name).Hidden = opt.Hidden
+	flags.Lookup(name).NoOptDefVal = opt.Bare
 	if opt.IsSwitch() {
 		flags.Lookup(name).NoOptDefVal = "true"
 	}

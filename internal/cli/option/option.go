@@ -18,6 +18,7 @@ type Option struct {
 	AliasShort string // one letter for the alias
 	Value      string // placeholder of the value in the help; empty for a switch, and where it is the words
 	Default    string // the default, spelled as on the command line; empty: none
+	Bare       string // the value of the flag without one; empty: it needs one, unless it is a switch
 	JSON       JSONShape
 	Words      []string                // that the value may be; nil: any text
 	Several    bool                    // the value is a list of such words, with commas
@@ -232,6 +233,13 @@ func Directory(group Group, name string, path *string, help string) Option {
 // WithLetter returns an option that also has a short name.
 func WithLetter(letter string, o Option) Option {
 	o.Short = letter
+	return o
+}
+
+// NoEffect is a flag that fingers type, without an effect here; help says why.
+func NoEffect(letter, name, help string) Option {
+	o := WithLetter(letter, Switch(AddedFlags, name, new(bool), help))
+	o.FlagOnly = true
 	return o
 }
 

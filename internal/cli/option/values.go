@@ -74,6 +74,9 @@ func ParseSwitch(text string) (bool, error) {
 
 // ParseLevel parses a log level, by number or by name.
 func ParseLevel(text string) (Level, error) {
+	if long, is := map[string]string{"WARN": "WARNING", "ERR": "ERROR"}[strings.ToUpper(text)]; is {
+		text = long
+	}
 	for i, name := range LevelNames {
 		level := Level(10 * (i + 1))
 		if strings.EqualFold(text, name) || text == strconv.Itoa(int(level)) {

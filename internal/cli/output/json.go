@@ -484,7 +484,6 @@ func Print(w io.Writer, form option.OutputForm, what string, value any, text str
 	if form == option.OutputJSON {
 		encoder := json.NewEncoder(quote.JSONWriter{To: w})
 		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
 		err = encoder.Encode(value)
 	} else {
 		_, err = io.WriteString(w, text)

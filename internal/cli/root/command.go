@@ -2,8 +2,10 @@ package root
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -57,7 +59,11 @@ func (p *Program) NewSubcommand(c Command, streams Streams, line []string) *cobr
 			if c.Others && asksForHelp(cmd.Flags(), args) {
 				return cmd.Help()
 			}
-			return p.run(cmd, c, streams, args)
+			err := p.run(cmd, c, streams, args)
+			if notes := option.Eaten(cmd.Flags(), line); exit.Code(err) == exit.Usage && notes != nil {
+				return fmt.Errorf("%w (%s)", err, strings.Join(notes, "; "))
+			}
+			return err
 		},
 	}
 	cmd.SetFlagErrorFunc(p.refuseFlags(c, streams, line))

@@ -38,6 +38,7 @@ func (p *Program) Settings() option.Commands {
 // Execute carries out a command line. It returns its error and does not print it.
 func (p *Program) Execute(ctx context.Context, streams Streams, args []string) (err error) {
 	defer job.Recover(&err)
+	args = p.Settings().JoinBare(args)
 	list := p.Commands
 	if len(args) > 0 && slices.Contains(Names(p.Hidden), args[0]) {
 		list = slices.Concat(list, p.Hidden)
@@ -122,6 +123,9 @@ func (p *Program) NewRootCommand(streams Streams, args []string, list []Command)
 func (p *Program) refuseArguments(args []string) error {
 	if len(args) == 0 {
 		return nil
+	}
+	if err := refuseForeign(args); err != nil {
+		return err
 	}
 	if guess := phrase.Nearest(args[0], append(Names(p.Commands), "help")); guess != "" {
 		return exit.Usagef("unknown command %s: did you mean %q?", quote.Text(args[0]), guess)

@@ -35,7 +35,7 @@ func (p *Program) SettingsWithOrigins(
 ) ([]option.Value, error) {
 	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	option.Declare(flags, settings)
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(p.Settings().JoinBare(args)); err != nil {
 		return nil, p.Settings().ExplainFlagError("dma-copy "+name, flags, err)
 	}
 	return p.Settings().Origins(flags, streams.Env, settings)
