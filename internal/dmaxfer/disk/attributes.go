@@ -67,8 +67,9 @@ func setAttributes(of attributed, path func() string, keep Preserve, meta Metada
 
 // SetAttributes gives a file that has the content of the source already the attributes of meta that are preserved,
 // except for extended ones. seen is the file when its content was compared: SetAttributes fails if that may have
-// changed since. path is for messages. After an error some attributes may be set.
-func SetAttributes(in Dir, name, path string, seen Info, keep Preserve, meta Metadata) error {
+// changed since. path is for messages. With flush content and attributes are durable afterwards. After an error some
+// attributes may be set.
+func SetAttributes(in Dir, name, path string, seen Info, keep Preserve, meta Metadata, flush bool) error {
 	file, err := in.Open(name, true)
 	if err != nil {
 		return callFailed("opening", path, err)
@@ -82,7 +83,13 @@ func SetAttributes(in Dir, name, path string, seen Info, keep Preserve, meta Met
 		return NewError(ErrChanged, nil, "copy again", "another process changed %s", path)
 	}
 	meta.Xattrs = nil
-	return setAttributes(file, func() string { return path }, keep, meta, &meta.Mode)
+	err = setAttributes(file, func() string { return path }, keep, meta, &meta.Mode)
+	if err == nil && flush {
+		if err = file.Sync(); err != nil {
+			return callFailed("flushing", path, err)
+		}
+	}
+	return err
 }
 
 func setXattrs(of attributed, path func() string, attributes iter.Seq[Xattr]) error {

@@ -19,7 +19,8 @@ func (p *Partial) openBasis(found *Info) {
 	if err != nil {
 		return
 	}
-	if info, err := file.Info(); err != nil || !info.Mode.IsRegular() {
+	info, err := file.Info()
+	if free, known := p.file.Free(); err != nil || !info.Mode.IsRegular() || known && uint64(info.Allocated) > free {
 		_ = file.Close() // is not used
 		return
 	}

@@ -168,13 +168,16 @@ func (p *Partial) giveName(replaces bool) error {
 	return err
 }
 
-// FlushFound makes as durable as planned what is at a path already: the content of file, which is open, and its name.
-// shown is the path for messages. All errors are an ErrTarget.
+// FlushFound makes as durable as planned what is at a path already: the content of file, nil if it is durable, and its
+// name. shown is the path for messages. All errors are an ErrTarget.
 func FlushFound(file File, on FS, path, shown string, durability Durability) error {
 	if durability == wire.DurabilityNone {
 		return nil
 	}
-	err := file.Sync()
+	err := error(nil)
+	if file != nil {
+		err = file.Sync()
+	}
 	if err == nil && durability == wire.DurabilityFull {
 		var at *Location
 		if at, err = Locate(on, path); err == nil {

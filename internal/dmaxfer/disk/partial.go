@@ -193,7 +193,7 @@ func (p *Partial) flushVerified(prefix int64) error {
 		return nil
 	}
 	if p.writeBehind == nil {
-		p.writeBehind = newWriteBehind(p.file, p.resumed)
+		p.writeBehind = newWriteBehind(p.file, p.prefix)
 	}
 	if err := p.writeBehind.add(prefix); err != nil {
 		return p.flushFailed(err)

@@ -1,12 +1,15 @@
 package native
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role/roletest"
 )
@@ -196,5 +199,55 @@ func TestAttributesThatCannotBeSetInPlace(t *testing.T) {
 		if info.Modified.Sec != 1000 || m.sender.summary.Tree.Files != 1 {
 			t.Errorf("%s fails: the file has %v: %+v", op, info.Modified, m.sender.summary.Tree)
 		}
+	}
+}
+
+// sealed returns a text of 4 KiB that ends with its own CRC-32C, as pages of metadata do. The CRC of all such texts is
+// the same.
+func sealed(text string) string {
+	page := roletest.Repeated(text, deltaChunk-4)
+	sum := crc32.Checksum([]byte(page), crc32.MakeTable(crc32.Castagnoli))
+	return page + string(binary.LittleEndian.AppendUint32(nil, sum))
+}
+
+// Contents with the same CRC-32C are told apart, in chunks and as a whole.
+func TestContentWithTheSameCRC(t *testing.T) {
+	for _, rest := range []string{"", "and more of one file", roletest.Repeated("a large file ", deltaSize)} {
+		for _, single := range []bool{false, true} {
+			content := rest + sealed("the new page ") + rest
+			m := newDelta(t, content, rest+sealed("the old page ")+rest, single)
+			m.sender.config.Digest, m.receiver.config.Digest = digest.CRC32C, digest.CRC32C
+			m.mustSucceed()
+			if m.target() != content {
+				t.Errorf("single %t, %d bytes: the target is not the source", single, len(content))
+			}
+		}
+	}
+}
+
+// In a write-only share a file with another mode is replaced: its content may be another client's.
+func TestModeInAWriteOnlyShare(t *testing.T) {
+	m := newDelta(t, "source", "secret", false)
+	setAttributes(t, m.to, "/dst/t/f", 0o600, 1000)
+	m.receiver.config.HideContent = true
+	m.mustSucceed()
+	if got := m.target(); got != "source" {
+		t.Errorf("the target has %q", got)
+	}
+}
+
+// A source that may change, and does while it is compared, is copied.
+func TestSourceThatMayChangeIsReplaced(t *testing.T) {
+	m := newDelta(t, roletest.Repeated("new ", deltaSize), roletest.Repeated("old ", deltaSize), true)
+	m.sender.config.AllowChanging = true
+	m.sender.search.FS = disktest.NewFaulty(m.from, func(n int, op, _ string) *disktest.Fault {
+		if op == "read" && n%5 == 0 {
+			m.from.Write("/src/f", fmt.Sprint(n), 0)
+		}
+		return nil
+	})
+	m.mustSucceed()
+	if got := m.target(); len(got) != deltaSize || got[deltaSize/2:deltaSize/2+4] != "new " {
+		t.Errorf("the target has %d bytes", len(got))
 	}
 }

@@ -129,17 +129,28 @@ func setModified(in disk.Dir, change func(at *disk.Timestamp)) error {
 }
 
 // A file that is written again in the second in which it was copied is copied again, although its size and the time
-// that the target stores are the same.
+// that the target stores are the same. Another mode does not hide that.
 func TestWrittenAgainInTheSameSecond(t *testing.T) {
-	from, to := disktest.NewMemory("/", "/src"), newTarget()
-	from.Put("/src/file", "content")
-	to.Without(disktest.Lacking{Unit: time.Second})
-	newMeeting(t, from, to).mustSucceed()
-	from.Write("/src/file", "CONTENT", 0)
-	again := newMeeting(t, from, to)
-	again.receiver.search.Overwrite = true
-	again.mustSucceed()
-	if text, _ := to.Get("/dst/t/file"); text != "CONTENT" {
-		t.Errorf("the target has %q", text)
+	for _, mode := range []bool{false, true} {
+		from, to := disktest.NewMemory("/", "/src"), newTarget()
+		from.Put("/src/file", "content")
+		to.Without(disktest.Lacking{Unit: time.Second})
+		newMeeting(t, from, to).mustSucceed()
+		from.Write("/src/file", "CONTENT", 0)
+		if mode {
+			info, err := from.Stat("/src/file")
+			must(t, err)
+			file, err := from.Open("/src/file")
+			must(t, err)
+			must(t, file.SetMode(0o711))
+			must(t, file.SetModified(info.Modified))
+			must(t, file.Close())
+		}
+		again := newMeeting(t, from, to)
+		again.receiver.search.Overwrite = true
+		again.mustSucceed()
+		if text, _ := to.Get("/dst/t/file"); text != "CONTENT" {
+			t.Errorf("the target has %q", text)
+		}
 	}
 }

@@ -229,7 +229,7 @@ func TestClaimDoesNotShareAMove(t *testing.T) {
 	copy(g.file.bytes[10:], claimed)
 	g.takeChunk(0, 0, 10)
 	g.Take(native.Record{
-		Kind: native.ClaimRecord, Slot: 1, Offset: 10, Length: 10, Check: digest.Check(digest.CRC32C, claimed),
+		Kind: native.ClaimRecord, Slot: 1, Offset: 10, Length: 10, Check: digest.Check(digest.XXH3, claimed),
 	}, g.in)
 	g.takeChunk(2, 20, 10)
 	g.mustStore(t, []int{0, 1, 2}, 10, 1, 1)

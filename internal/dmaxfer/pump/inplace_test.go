@@ -103,6 +103,7 @@ func TestInPlaceMismatch(t *testing.T) {
 func TestInPlaceClaim(t *testing.T) {
 	claim := zeroChunk(1)
 	claim.Kind, claim.Offset = native.ClaimRecord, 0
+	claim.Check = digest.Check(digest.XXH3, make([]byte, 64))
 	broken := errors.New("content for a claim")
 	for _, refuses := range []error{nil, broken} {
 		r, a, replies := newInPlaceReceiver(2)

@@ -48,17 +48,29 @@ func (p *lanePanic) Error() string { return fmt.Sprint(p.value) }
 // Panic returns the value and the stack of the lane.
 func (p *lanePanic) Panic() (value any, stack []byte) { return p.value, p.stack }
 
+// checkOf returns what a record says of its chunk. A claim decides whether two files are the same there, for which a
+// CRC does not do: one that is followed by its own CRC does not change that of the whole.
+func checkOf(kind native.Kind, a digest.Algorithm, content []byte) uint64 {
+	if kind == native.ClaimRecord {
+		a = digest.XXH3
+	}
+	return digest.Check(a, content)
+}
+
 func chunkOf(r *native.Record) Chunk {
 	return Chunk{Kind: r.Kind, Offset: int64(r.Offset), Length: int64(r.Length)}
 }
 
-// AddToLedger adds a chunk to a ledger, whose digest needs either the chunk's checksum or, in order, its bytes.
+// AddToLedger adds a chunk to a ledger, whose digest needs either the chunk's checksum or, in order, its bytes. The
+// check of a claim is not that checksum.
 func AddToLedger(ledger *digest.Ledger, chunk Chunk, bytes []byte, check uint64) error {
 	switch {
 	case chunk.Kind == native.HoleRecord:
 		return ledger.AddHole(chunk.Offset, chunk.Length)
 	case ledger.Algorithm().Ordered():
 		return ledger.Write(chunk.Offset, bytes)
+	case chunk.Kind == native.ClaimRecord:
+		return ledger.Add(chunk.Offset, chunk.Length, digest.Check(ledger.Algorithm(), bytes))
 	default:
 		return ledger.Add(chunk.Offset, chunk.Length, check)
 	}

@@ -326,7 +326,7 @@ func (l *receiverLane) checksumOf(u *heldUnit, m Moved) uint64 {
 	}
 	watch := l.receiver.config.Stages.start()
 	defer watch.charge(Checking)
-	return digest.Check(l.receiver.config.Digest, l.bytes(u))
+	return checkOf(u.Record.Kind, l.receiver.config.Digest, l.bytes(u))
 }
 
 // goodPack compares the checksums of all files of a unit.

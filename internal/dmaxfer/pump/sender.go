@@ -318,6 +318,7 @@ func (l *senderLane) handleAck(ctx context.Context, ack native.Ack) error {
 	if unit.Record.Kind == native.ClaimRecord {
 		l.sender.config.Feed.Refused(unit)
 		unit.Record.Kind = native.DataRecord
+		unit.check(l.sender.config.Digest, l.buffer(slot)[:unit.Used()])
 		return l.send(ctx, slot)
 	}
 	if unit.attempted() == maxAttempts {

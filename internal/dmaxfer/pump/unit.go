@@ -55,7 +55,7 @@ func (u *Unit) Used() int64 {
 func (u *Unit) check(a digest.Algorithm, content []byte) {
 	if !u.Packed() {
 		if u.Record.Kind != native.HoleRecord {
-			u.Record.Check = digest.Check(a, content)
+			u.Record.Check = checkOf(u.Record.Kind, a, content)
 		}
 		return
 	}

@@ -47,7 +47,15 @@ func (f *file) Allocate(ctx context.Context) error {
 	if !f.known {
 		return nil
 	}
-	return f.partial.Allocate(ctx, f.progress.Worked)
+	return f.partial.Allocate(ctx, f.worked)
+}
+
+// worked reports progress. In a tree, what other files have moved counts as well, and may be more than what is done.
+func (f *file) worked(done int64) {
+	f.progress.Worked(done)
+	if f.plan.Tree {
+		f.progress.Touch()
+	}
 }
 
 func (f *file) Concurrent() bool { return f.partial.Concurrent() }
@@ -63,17 +71,17 @@ func (f *file) Finish(ctx context.Context, sum digest.Sum, meta disk.Metadata) e
 			return err
 		}
 	}
-	return f.partial.Prepare(ctx, meta, f.plan.Durability, f.progress.Worked)
+	return f.partial.Prepare(ctx, meta, f.plan.Durability, f.worked)
 }
 
 // readBack compares what the disk has, as far as the system can be made to read it, with what was to be written.
 func (f *file) readBack(ctx context.Context, sum digest.Sum) error {
-	if err := f.partial.Flush(ctx, f.progress.Worked); err != nil {
+	if err := f.partial.Flush(ctx, f.worked); err != nil {
 		return err
 	}
 	f.partial.DropCache(0, f.length)
 	read, _, err := digest.Of(ctx, sum.Algorithm(), job.NewReader(f.partial, f.length, func(read int64) {
-		f.progress.Worked(f.length + read) // after what was flushed
+		f.worked(f.length + read) // after what was flushed
 	}))
 	if err != nil {
 		return err

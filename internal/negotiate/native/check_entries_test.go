@@ -206,7 +206,7 @@ func TestEndsAtTheirBoundaries(t *testing.T) {
 		{"no such entry", nil, endMessage{1, nativeSize, nativeDigest}, wire.ErrOutOfOrder},
 		{"digest short", nil, endMessage{0, nativeSize, nativeDigest[:3]}, wire.ErrMalformed},
 		{"no digest", nil, endMessage{0, nativeSize, nil}, wire.ErrMalformed},
-		{"sum in place of it", nil, sumMessage{0, nativeDigest}, wire.ErrOutOfOrder},
+		{"sum in place of it", nil, sumMessage{0, nativeSum}, wire.ErrOutOfOrder},
 	})
 	stream := checkSetup{streamHello(), receiverHello(), func(k *pair) {
 		needRoot(rootStream(), 0)(k)
@@ -225,12 +225,12 @@ func TestEndsAtTheirBoundaries(t *testing.T) {
 		k.answer(Answer{Kind: AnswerSum})
 	}}
 	asked.run(t, true, []nativeCheck{
-		{"asked for the sum", nil, sumMessage{0, nativeDigest}, nil},
+		{"asked for the sum", nil, sumMessage{0, nativeSum}, nil},
 		{"end in place of it", nil, end(nativeSize), wire.ErrOutOfOrder},
-		{"sum of another entry", nil, sumMessage{1, nativeDigest}, wire.ErrOutOfOrder},
+		{"sum of another entry", nil, sumMessage{1, nativeSum}, wire.ErrOutOfOrder},
 		{"sum short", nil, sumMessage{0, nativeDigest[:3]}, wire.ErrMalformed},
-		{"sum twice", func(k *pair) { k.say(k.sender, PeerSum)(k.sender.Sum(nil, 0, nativeDigest)) },
-			sumMessage{0, nativeDigest}, wire.ErrOutOfOrder},
+		{"sum twice", func(k *pair) { k.say(k.sender, PeerSum)(k.sender.Sum(nil, 0, nativeSum)) },
+			sumMessage{0, nativeSum}, wire.ErrOutOfOrder},
 	})
 }
 

@@ -1,6 +1,10 @@
 package native
 
-import "github.com/dma-copy/dma-copy/internal/negotiate/wire"
+import (
+	"math"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+)
 
 // announce occupies a slot for each record, or for none.
 func (n *Session) announce(records []Record) error {
@@ -53,8 +57,11 @@ func (n *Session) announceRecord(r Record) error {
 
 func (n *Session) checkKind(r Record, e *openEntry) error {
 	most, check := uint64(n.plan.Chunk), maxChecksum(n.plan.Digest)
-	if r.Kind == HoleRecord {
+	switch r.Kind {
+	case HoleRecord:
 		most, check = n.sizeLimit(e), 0
+	case ClaimRecord:
+		check = math.MaxUint64
 	}
 	if r.Length > most {
 		return wire.Malformed(wire.TypeChunks, "%d bytes of %s, limit %d", r.Length, r.Kind, most)

@@ -237,7 +237,8 @@ func TestSumWithoutADigest(t *testing.T) {
 		k.answer(Answer{Kind: AnswerSum})
 	}}
 	setup.run(t, true, []nativeCheck{
-		{"crc32c", nil, sumMessage{0, nativeDigest}, nil},
+		{"xxh3", nil, sumMessage{0, nativeSum}, nil},
+		{"crc32c", nil, sumMessage{0, nativeDigest}, wire.ErrMalformed},
 		{"none", nil, sumMessage{0, nil}, wire.ErrMalformed},
 	})
 }

@@ -36,7 +36,7 @@ func TestFailuresOfTheSenderAtTheirBoundaries(t *testing.T) {
 		{"symlink", nil, Failure{Entry: 5}, wire.ErrOutOfOrder},
 		{"directory", nil, Failure{Entry: 0}, wire.ErrOutOfOrder},
 		{"committed directory", func(k *pair) { k.commit(0) }, Failure{Entry: 0}, wire.ErrOutOfOrder},
-		{"summed", func(k *pair) { k.say(k.sender, PeerSum)(k.sender.Sum(nil, 2, nativeDigest)) }, Failure{Entry: 2},
+		{"summed", func(k *pair) { k.say(k.sender, PeerSum)(k.sender.Sum(nil, 2, nativeSum)) }, Failure{Entry: 2},
 			wire.ErrOutOfOrder},
 		{"decided", func(k *pair) { k.fail(k.sender, Failure{Entry: 1}) }, Failure{Entry: 1}, wire.ErrOutOfOrder},
 		{"no such entry", nil, Failure{Entry: 6}, wire.ErrOutOfOrder},
@@ -119,7 +119,7 @@ func messagesThatCrossAFailure(t *testing.T, sending wire.Side) {
 		func() ([]byte, error) { return k.sender.Chunks(nil, []Record{data(1, 0, 0, 4), data(1, 1, 4, 6)}) },
 		func() ([]byte, error) { return k.sender.End(nil, 1, 10, nativeDigest) },
 		func() ([]byte, error) { return k.sender.Pack(nil, Pack{2, 0, []PackedFile{{Entry: 2, Length: 10}}}) },
-		func() ([]byte, error) { return k.sender.Sum(nil, 3, nativeDigest) })
+		func() ([]byte, error) { return k.sender.Sum(nil, 3, nativeSum) })
 	failures := crossing(t,
 		func() ([]byte, error) {
 			return k.receiver.Fail(nil, Failure{Entry: 1, Code: wire.AbortTarget, Text: "full"})
@@ -370,7 +370,7 @@ func TestSenderKeepsToItsFailure(t *testing.T) {
 		"CHUNKS":  func() ([]byte, error) { return k.sender.Chunks(nil, []Record{data(1, 0, 0, 1)}) },
 		"END":     func() ([]byte, error) { return k.sender.End(nil, 1, 10, nativeDigest) },
 		"PACK":    func() ([]byte, error) { return k.sender.Pack(nil, packOf(PackedFile{Entry: 2, Length: 10})) },
-		"SUM":     func() ([]byte, error) { return k.sender.Sum(nil, 3, nativeDigest) },
+		"SUM":     func() ([]byte, error) { return k.sender.Sum(nil, 3, nativeSum) },
 		"FAILURE": func() ([]byte, error) { return k.sender.Fail(nil, Failure{Entry: 1}) },
 	} {
 		_, err := call()

@@ -298,7 +298,7 @@ func nativeScript(r nativeRole) []byte {
 func nativeFileScript(r nativeRole, sender, receiver func(any)) {
 	sender(r.entries())
 	receiver(r.answer(AnswerSum))
-	sender(sumMessage{r.entry(), nativeDigest})
+	sender(sumMessage{r.entry(), nativeSum})
 	committed := resultsMessage{0}
 	if r.course == gridPacked {
 		receiver(r.answer(AnswerNeed))

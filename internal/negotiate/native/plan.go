@@ -60,8 +60,9 @@ func (p Plan) Resumable() bool {
 	return !p.StreamSource && !p.StreamTarget && p.Digest != wire.DigestNone
 }
 
-// SumDigest returns the algorithm of a SUM: that of the plan, or CRC-32C if there is none.
-func (p Plan) SumDigest() wire.Digest { return max(p.Digest, wire.DigestCRC32C) }
+// SumDigest returns the algorithm of a SUM: that of the plan, or XXH3-64 if that is none or CRC-32C, which finds errors
+// but does not tell files apart.
+func (p Plan) SumDigest() wire.Digest { return max(p.Digest, wire.DigestXXH3) }
 
 // Decide computes the plan from both HELLOs: own is that of side, peer that of the other one. Both sides call it and
 // get the same result. It fails with ErrWordsDiffer, ErrBothHaveFile, ErrNeitherHasFile, ErrKindMismatch,

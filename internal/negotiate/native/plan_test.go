@@ -335,7 +335,7 @@ func TestDecideWishes(t *testing.T) {
 			func(p Plan) bool { return p.FailFast && !p.DryRun && !p.Checksum }},
 		"sum without a digest": {func(h *Hello) { h.Digest = wire.DigestNone },
 			func(h *Hello) { h.Digest = wire.DigestNone },
-			func(p Plan) bool { return p.SumDigest() == wire.DigestCRC32C }},
+			func(p Plan) bool { return p.SumDigest() == wire.DigestXXH3 }},
 		"sum with a digest": {func(h *Hello) { h.Digest = wire.DigestBLAKE3 }, func(*Hello) {},
 			func(p Plan) bool { return p.SumDigest() == wire.DigestBLAKE3 }},
 	} {

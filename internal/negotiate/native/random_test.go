@@ -295,7 +295,7 @@ func (m *randomSession) advanceEntry(number uint32, e *actorEntry) bool {
 		m.tell(m.sender)(m.sender.Fail(nil, Failure{Entry: number, Code: wire.AbortSource}))
 	case e.phase == asked:
 		e.phase = summed
-		m.tell(m.sender)(m.sender.Sum(nil, number, nativeDigest))
+		m.tell(m.sender)(m.sender.Sum(nil, number, nativeSum))
 	case e.phase == needed || e.phase == ended && len(e.todo) > 0:
 		return m.sendContent(number, e)
 	default:

@@ -30,7 +30,7 @@ type Record struct {
 	Entry   uint32
 	Offset  uint64 // in the file in bytes
 	Length  uint64 // bytes, never 0; at most a chunk unless it is a hole
-	Check   uint64 // checksum of the chunk by the plan's digest; 0 for a hole
+	Check   uint64 // checksum of the chunk by the plan's digest; of a claim, by XXH3-64; 0 for a hole
 }
 
 // Ack is the receiver's acknowledgement of the record or the pack in a slot, which is vacant then.

@@ -18,6 +18,7 @@ var (
 	nativeLimits     = wire.Limits{MaxMessage: 4080, MaxFileSize: wire.MaxSize}
 	nativeDescriptor = []byte("descriptor")
 	nativeDigest     = []byte{0xc3, 0x2c, 0xc3, 0x2c}
+	nativeSum        = []byte{0xc3, 0x2c, 0xc3, 0x2c, 0x33, 0x44, 0x55, 0x66}
 )
 
 func senderHello() Hello {
@@ -294,7 +295,7 @@ func transferTree(t *testing.T, sending wire.Side) {
 	k.say(k.sender, Packed)(k.sender.Pack(nil, Pack{Slot: 0, Attempt: 1, Files: files}))
 	k.say(k.receiver, Acknowledged)(k.receiver.Acks(nil, []Ack{{Slot: 0}}))
 	k.commit(3)
-	k.say(k.sender, PeerSum)(k.sender.Sum(nil, 4, nativeDigest))
+	k.say(k.sender, PeerSum)(k.sender.Sum(nil, 4, nativeSum))
 	k.answer(Answer{Entry: 4, Kind: AnswerHave})
 	k.fail(k.receiver, Failure{Entry: 2, Code: wire.AbortTarget, Text: "no space left"})
 	k.say(k.receiver, EntryFailed)(k.receiver.Fail(nil, Failure{Entry: 1, Code: wire.AbortTarget}))

@@ -6,6 +6,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/inode"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
 // This file is how a planner compares the attributes of what the target has with those of an entry. What the target's
@@ -26,7 +27,7 @@ func (p *planner) compareAttributes(e *entry, info disk.Info) (change native.Cha
 		return nil
 	})
 	change = inode.Change(info, stored, owner)
-	uncertain = change == native.ChangeNone && hasChanged && stored.Modified != e.meta.Modified &&
+	uncertain = change != native.ChangeTime && hasChanged && stored.Modified != e.meta.Modified &&
 		info.Changed.Sec < e.meta.Modified.Sec+longestRounding
 	return change, uncertain
 }
@@ -83,7 +84,7 @@ func (p *planner) setAttributes(e *entry, seen disk.Info) error {
 	}
 	keep := disk.Preserve{Mode: true, Times: true, Owner: plan.Owner}
 	return p.inDirectoryOf(e, func(dir disk.Dir, name string) error {
-		return disk.SetAttributes(dir, name, e.path, seen, keep, e.meta)
+		return disk.SetAttributes(dir, name, e.path, seen, keep, e.meta, plan.Durability != wire.DurabilityNone)
 	})
 }
 

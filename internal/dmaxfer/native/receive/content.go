@@ -21,7 +21,7 @@ func (p *planner) planFile(ctx context.Context, e *entry) error {
 	if err != nil {
 		return p.results.fail(e, err)
 	}
-	if p.own != nil && found && info.Links > 1 {
+	if p.own != nil && p.t.Params.Plan.Links && found && info.Links > 1 {
 		p.linked[e.path] = info.Identity // the path of a followed symlink cannot be looked up later
 	}
 	return p.planContent(ctx, e, info, found)
@@ -60,7 +60,8 @@ func (p *planner) planContent(ctx context.Context, e *entry, info disk.Info, fou
 		p.results.replies.answer(e, native.Answer{Kind: native.AnswerSum})
 	case plan.Compare && !same:
 		return p.differs(e.path)
-	case same && (plan.Overwrite || plan.Tree), e.change == native.ChangeMode, e.change == native.ChangeOwner:
+	case same && (plan.Overwrite || plan.Tree),
+		!c.HideContent && (e.change == native.ChangeMode || e.change == native.ChangeOwner):
 		return p.haveContent(ctx, e, info)
 	default:
 		return p.needNew(ctx, e, info, change)
@@ -98,7 +99,7 @@ func (p *planner) comparesContent(change native.Change) bool {
 	case plan.Compare:
 		return !same || !plan.Tree
 	case plan.Overwrite:
-		return change == native.ChangeTime && !hides
+		return change == native.ChangeTime && !hides && !plan.AllowChanging
 	default:
 		return !same && plan.Tree && !hides
 	}
@@ -118,13 +119,12 @@ func (p *planner) needNew(ctx context.Context, e *entry, found disk.Info, change
 // is needed. It is made as durable as planned: it may have been written a moment ago. What an interrupted transfer has
 // left beside it is removed. seen is the file when its content was compared.
 func (p *planner) haveContent(ctx context.Context, e *entry, seen disk.Info) error {
-	c, in := p.t.Params.Config, e.directory
-	if e.change != native.ChangeNone && (!p.sameXattrs(e) || p.setAttributes(e, seen) != nil) {
+	c, in, updates := p.t.Params.Config, e.directory, e.change != native.ChangeNone
+	if updates && (!p.sameXattrs(e) || p.whileFlushing(func() error { return p.setAttributes(e, seen) }) != nil) {
 		return p.needNew(ctx, e, seen, e.change)
 	}
 	if e.depth == 0 {
-		err := p.whileFlushing(func() error { return p.flushFound(e) })
-		if err != nil {
+		if err := p.whileFlushing(func() error { return p.flushFound(e, updates) }); err != nil {
 			return err
 		}
 		if !p.t.Params.Plan.DryRun {
@@ -133,7 +133,7 @@ func (p *planner) haveContent(ctx context.Context, e *entry, seen disk.Info) err
 		p.results.rootDecided.Store(true)
 	}
 	if in != nil && in.of != nil {
-		if in.of.FlushesFiles() { // otherwise the tree is flushed at the end
+		if in.of.FlushesFiles() && !updates { // otherwise the tree is flushed at the end
 			if err := p.whileFlushing(func() error { return in.of.Flush(e.name) }); err != nil {
 				return p.results.fail(e, err)
 			}
@@ -144,11 +144,14 @@ func (p *planner) haveContent(ctx context.Context, e *entry, seen disk.Info) err
 	return nil
 }
 
-// flushFound flushes a file that the target has already, and its name.
-func (p *planner) flushFound(e *entry) error {
+// flushFound flushes a file that the target has already, and its name; flushed says that its content is durable.
+func (p *planner) flushFound(e *entry, flushed bool) error {
 	c, durability := p.t.Params.Config, p.t.Params.Plan.Durability
 	if durability == wire.DurabilityNone || !p.t.Params.Writes() {
 		return nil
+	}
+	if flushed {
+		return disk.FlushFound(nil, c.File.FS, c.File.Name, e.path, durability)
 	}
 	file, err := p.openOwn(e)
 	if err != nil {

@@ -42,8 +42,7 @@ func (d *digests) decide(ctx context.Context, e *entry, sum digest.Sum) error {
 	}
 	own, seen, err := d.sum(ctx, e, sum.Algorithm())
 	if err == nil && e.depth == 0 && own == sum {
-		err = p.t.Params.CheckContent(e.size, own)
-		p.t.Stats.Content(e.size, own)
+		err = d.checkExpected(ctx, e, own)
 	}
 	switch {
 	case errors.Is(err, errDecided):
@@ -56,6 +55,18 @@ func (d *digests) decide(ctx context.Context, e *entry, sum digest.Sum) error {
 		return p.differs(e.path)
 	}
 	return p.needNew(ctx, e, disk.Info{}, native.ChangeContent)
+}
+
+// checkExpected compares the content of the only file with what the user allows, which another algorithm may name.
+func (d *digests) checkExpected(ctx context.Context, e *entry, own digest.Sum) (err error) {
+	p := d.planner.t.Params
+	if expected := p.Config.Expect; expected != nil && expected.Algorithm() != own.Algorithm() {
+		if own, _, err = d.sum(ctx, e, expected.Algorithm()); err != nil {
+			return err
+		}
+	}
+	d.planner.t.Stats.Content(e.size, own)
+	return p.CheckContent(e.size, own)
 }
 
 // errDecided means that an entry need not be compared any more. It is not reported.

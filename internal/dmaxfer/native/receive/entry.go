@@ -63,6 +63,7 @@ type entry struct {
 	// The following are set before the sender is told that the entry is needed.
 	chunked bool // it comes in chunks, although it would fit into a slot
 	resume  int64
+	refused int64          // bytes below resume that were sent nevertheless; the lanes count them, one at a time
 	holes   int64          // bytes of them that were announced; the owner of the transfer uses it
 	dropped wire.Discarded // why resume is 0 although something was left
 	in      *pump.Incoming // nil: the file comes with others in one slot, or the entry has no content

@@ -75,6 +75,9 @@ func (f *files) prepare(ctx context.Context, e *entry) error {
 	e.open(t, in)
 	err = t.Allocate(ctx)
 	e.resume, e.dropped = t.Resumable()
+	if e.resume < e.size { // a chunk of which the target has a part is sent
+		e.resume -= e.resume % int64(f.t.Params.Plan.Chunk)
+	}
 	for _, sentence := range t.Warnings() {
 		f.t.Stats.Notify(job.Warned{Text: sentence})
 	}
@@ -88,8 +91,8 @@ func (f *files) stored(e *entry, chunk pump.Chunk, prefix int64) error {
 		return job.OverLimit(f.t.Params.Config.File.Path, prefix, limit)
 	}
 	f.t.Stats.BytesMoved(chunk.Length)
-	if chunk.Kind == native.DataRecord && chunk.Offset+chunk.Length <= e.resume {
-		f.t.Stats.Replaced(chunk.Length)
+	if chunk.Kind == native.DataRecord && chunk.Offset < e.resume {
+		e.refused += chunk.Length
 	}
 	if err := e.target.Advance(prefix); err != nil {
 		return f.results.fail(e, err)

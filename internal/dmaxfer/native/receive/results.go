@@ -43,6 +43,7 @@ func (r *results) commit(entries ...*entry) {
 		if e.depth == 0 && e.kind == wire.EntryFile {
 			r.rootDecided.Store(true)
 		}
+		r.t.Stats.Reused(e.resume - e.refused)
 		r.decided(e, job.Copied, nil)
 	}
 }

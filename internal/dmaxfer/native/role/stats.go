@@ -15,10 +15,9 @@ import (
 // Stats are what a transfer tells its user: events, progress, and the summary. Its methods may be called by any
 // goroutine of the transfer, except that Planned, Sent, Done and Result are the owner's.
 type Stats struct {
-	params   *Params
-	started  time.Time
-	retries  atomic.Int64
-	replaced atomic.Int64 // bytes that an earlier transfer had left, and that were sent nevertheless
+	params  *Params
+	started time.Time
+	retries atomic.Int64
 
 	messages int64 // sent to the peer; of the owner
 
@@ -30,6 +29,7 @@ type Stats struct {
 	moving  bool         // both: the phase Moving has begun
 	copied  bool         // the only file has been committed
 	bytes   int64        // of the files found
+	offered int64        // bytes that the receiver has, by its answers
 }
 
 // NewStats returns the statistics of a transfer that begins.
@@ -75,7 +75,7 @@ func (s *Stats) Planned(peer native.Hello) {
 func (s *Stats) Begins(size, resume int64) {
 	plan, progress := &s.params.Plan, s.params.Config.Progress
 	s.mu.Lock()
-	s.summary.Resumed += resume
+	s.offered += resume
 	first := s.plan == nil
 	if first {
 		s.plan = &job.Planned{
@@ -85,7 +85,7 @@ func (s *Stats) Begins(size, resume int64) {
 		}
 	}
 	// Before another goroutine, which opens the window, finds the plan and tells that data is about to move.
-	progress.SetResumed(s.summary.Resumed)
+	progress.SetResumed(s.offered)
 	if first && !plan.Tree {
 		progress.SetTotal(size)
 	}
@@ -145,8 +145,12 @@ func (s *Stats) moves() {
 	}
 }
 
-// Replaced counts bytes that the receiver had, and that were not the sender's.
-func (s *Stats) Replaced(length int64) { s.replaced.Add(length) }
+// Reused counts bytes of a file that is copied, which the receiver had and which were not sent.
+func (s *Stats) Reused(bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.summary.Resumed += bytes
+}
 
 // BytesMoved counts bytes that the receiver has.
 func (s *Stats) BytesMoved(length int64) { s.params.Config.Progress.ChunkMoved(length) }
@@ -284,7 +288,6 @@ func (s *Stats) Result() job.Summary {
 	if t := s.summary.Tree; t != nil {
 		s.summary.UpToDate = t.CopiedEntries()+t.Updated+t.Existing+t.Failed == 0 && !s.params.Plan.DryRun
 	}
-	s.summary.Resumed -= s.replaced.Swap(0) // lanes have counted all chunks by now
 	s.summary.Retries = s.retries.Load()
 	s.summary.Shares = s.params.Config.Progress.Stages().Shares()
 	s.summary.Elapsed = time.Since(s.started)

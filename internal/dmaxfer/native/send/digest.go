@@ -9,22 +9,27 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 )
 
-// sumOf reads a file for its digest.
-func sumOf(ctx context.Context, p *role.Params, e *entry) (digest.Sum, error) {
+// sumOf reads a file for its digest. expected is the digest to compare with what the user allows, which may name
+// another algorithm.
+func sumOf(ctx context.Context, p *role.Params, e *entry) (sum, expected digest.Sum, err error) {
 	if !e.acquire() {
-		return digest.Sum{}, errDecided
+		return sum, expected, errDecided
 	}
 	defer e.release()
 	c, err := e.open(ctx)
 	if err != nil {
-		return digest.Sum{}, err
+		return sum, expected, err
 	}
 	defer c.close()
-	sum, err := sumOfSource(ctx, p, c.source, p.Plan.SumDigest())
-	if err != nil {
-		return digest.Sum{}, err
+	sum, err = sumOfSource(ctx, p, c.source, p.Plan.SumDigest())
+	expected = sum
+	if of := p.Config.Expect; err == nil && of != nil && of.Algorithm() != sum.Algorithm() {
+		expected, err = sumOfSource(ctx, p, c.source, of.Algorithm())
 	}
-	return sum, verifySource(ctx, p, c.source, sum)
+	if err != nil || p.Plan.AllowChanging {
+		return sum, expected, err
+	}
+	return sum, expected, verifySource(ctx, p, c.source, sum)
 }
 
 func sumOfSource(ctx context.Context, p *role.Params, s *disk.Source, by digest.Algorithm) (digest.Sum, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -53,8 +54,9 @@ type entry struct {
 	unhold func()
 
 	// The owner of the transfer uses the following until the file is queued.
-	resume int64         // bytes that the receiver has, by its answer
-	change native.Change // of a dry run: why it would be copied
+	resume  int64         // bytes that the receiver has, by its answer
+	refused atomic.Int64  // of these, that it had not after all; the lanes count them
+	change  native.Change // of a dry run: why it would be copied
 
 	action job.Action // of a directory that is decided
 	late   bool       // a directory that is decided, and whose outcome is not reported yet

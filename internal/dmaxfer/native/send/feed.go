@@ -146,7 +146,7 @@ func (f *feed) Delivered(unit *pump.Unit) {
 }
 
 // Refused implements pump.Feed.
-func (f *feed) Refused(claim *pump.Unit) { f.t.Stats.Replaced(claim.Chunk().Length) }
+func (f *feed) Refused(claim *pump.Unit) { claim.Ref.(*entry).refused.Add(claim.Chunk().Length) }
 
 // Retransmitting implements pump.Feed.
 func (f *feed) Retransmitting(unit *pump.Unit) { f.t.Stats.Retransmitting(unit) }

@@ -477,7 +477,7 @@ func TestDecidedFileIsNotOpened(t *testing.T) {
 	if o.acquire() {
 		t.Error("a decided file was acquired")
 	}
-	_, err := sumOf(t.Context(), f.feed.t.Params, o)
+	_, _, err := sumOf(t.Context(), f.feed.t.Params, o)
 	mustBe(t, err, errDecided)
 	f.source.close()
 	f.mustBeOpen(0)

@@ -61,9 +61,9 @@ func (s *Sender) needed(ctx context.Context, e *entry, a native.Answer) error {
 // sendSum computes and sends the digest of a file, which the receiver then answers again.
 func (s *Sender) sendSum(ctx context.Context, e *entry) {
 	s.digests.Add(ctx, func(ctx context.Context) role.Call {
-		sum, err := sumOf(ctx, s.t.Params, e)
+		sum, expected, err := sumOf(ctx, s.t.Params, e)
 		if err == nil {
-			err = checkContent(s.t, e.size, sum)
+			err = checkContent(s.t, e.size, expected)
 		}
 		return func(ctx context.Context) error {
 			if err != nil || e.isDecided() { // the receiver may have failed it meanwhile

@@ -157,6 +157,9 @@ func (s *Sender) record(number uint32) *entry {
 func (s *Sender) decide(e *entry, action job.Action, err error) {
 	e.decide()
 	e.action = action
+	if action == job.Copied {
+		s.t.Stats.Reused(e.resume - e.refused.Load())
+	}
 	e.late = s.t.Stats.Decided(e.number, job.FileDone{
 		Path: e.path, Kind: e.kind, Bytes: e.size, Action: action, Change: e.change, Err: err,
 	})
