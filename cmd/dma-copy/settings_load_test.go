@@ -55,6 +55,7 @@ var samples = map[string][][3]string{
 	"sparse":          {{"never", "auto", "never"}, {"auto", "never", "auto"}},
 	"preserve":        {{"owner", "xattr", "owner,xattr,links"}},
 	"cpuprofile":      {{"by-flag", "by-file", "by-variable"}},
+	"verbose":         {{"true", "false", "true"}, {"false", "true", "false"}},
 	"quiet":           {{"true", "false", "true"}, {"false", "true", "false"}},
 	"include":         {{"by-flag", "by-file", "by-variable"}},
 	"exclude":         {{"by-flag", "by-file", "by-variable"}},
@@ -170,7 +171,7 @@ func TestVariableNames(t *testing.T) {
 		DMA_COPY_NUMA DMA_COPY_CORES DMA_COPY_WAIT
 		DMA_COPY_TIMEOUT DMA_COPY_MAX_DURATION DMA_COPY_MAX_BYTES DMA_COPY_MAX_HOLES DMA_COPY_IDLE_TIMEOUT
 		DMA_COPY_OVERWRITE DMA_COPY_IGNORE_EXISTING DMA_COPY_BACKUP DMA_COPY_PROTOCOL DMA_COPY_OUTPUT DMA_COPY_PROGRESS
-		DMA_COPY_EVENTS DMA_COPY_QUIET DMA_COPY_DIGEST DMA_COPY_EXPECT DMA_COPY_WITH DMA_COPY_VERIFY
+		DMA_COPY_EVENTS DMA_COPY_VERBOSE DMA_COPY_QUIET DMA_COPY_DIGEST DMA_COPY_EXPECT DMA_COPY_WITH DMA_COPY_VERIFY
 		DMA_COPY_ALLOW_CHANGING
 		DMA_COPY_DURABILITY DMA_COPY_SPARSE DMA_COPY_PRESERVE DMA_COPY_NO_RESUME
 		DMA_COPY_INCLUDE DMA_COPY_EXCLUDE DMA_COPY_EXCLUDE_FROM DMA_COPY_FILES_FROM DMA_COPY_NULL DMA_COPY_LINKS

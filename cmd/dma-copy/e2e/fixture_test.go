@@ -38,7 +38,7 @@ func newFixtureIn(t *testing.T, dir string) *fixture {
 	requireSoftwareDevice(t)
 	variables, err := prepareDirs(dir)
 	must(t, err)
-	return &fixture{t: t, dir: dir, environment: append(variables, "PATH="+os.Getenv("PATH"))}
+	return &fixture{t: t, dir: dir, environment: append(variables, "PATH="+os.Getenv("PATH"), "DMA_COPY_VERBOSE=true")}
 }
 
 // The command lines of both sides; more flags follow.

@@ -97,7 +97,7 @@ func environmentOf(ts *testscript.TestScript) []string {
 	ts.Check(err)
 	names := append([]string{
 		"PATH", "HOME", "TMPDIR", "WORK", "GORACE", "GOCOVERDIR", "NO_COLOR",
-		"DMA_COPY_DRIVER", "DMA_COPY_SOFT_DIR", "DMA_COPY_SOFT_QUIRKS",
+		"DMA_COPY_DRIVER", "DMA_COPY_SOFT_DIR", "DMA_COPY_SOFT_QUIRKS", "DMA_COPY_VERBOSE",
 	}, set...)
 	var environment []string
 	for _, name := range names {

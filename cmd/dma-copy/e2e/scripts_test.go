@@ -73,7 +73,8 @@ func setUpScript(env *testscript.Env) error {
 	cpu, cpuErr := usableCPU()
 	port, portErr := freePort()
 	env.Vars = append(env.Vars, append(variables,
-		"CONFIGS="+configs, "CPU="+cpu, "NODE="+nodeOf(cpu), "PORT="+strconv.Itoa(port))...)
+		"CONFIGS="+configs, "CPU="+cpu, "NODE="+nodeOf(cpu), "PORT="+strconv.Itoa(port),
+		"DMA_COPY_VERBOSE=true")...)
 	processes, recent := map[string]*process{}, &recentProcesses{}
 	env.Values[processesKey{}], env.Values[recentKey{}] = processes, recent
 	env.Defer(func() {

@@ -163,6 +163,8 @@ func (s *Settings) reportOptions(of Sides) []option.Option {
 	return option.About(option.TopicOutput,
 		option.Output(&s.Output, "Report as text on stderr, or as JSON lines on stdout (on stderr if a file is -)"),
 		option.Everyday(progress),
+		option.Everyday(option.WithLetter(of.letter("v"), option.Switch(option.AddedFlags, "verbose", &s.Verbose,
+			"Print a longer summary; it also has path, slowest stage, digest, and why this driver"))),
 		option.Choice(option.AddedFlags, "events", &s.Events, output.EventsFailures,
 			"With -o json: entries of a tree with an event",
 			output.EventsAll, output.EventsFailures),

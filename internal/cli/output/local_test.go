@@ -55,7 +55,7 @@ func TestLocalSummary(t *testing.T) {
 				"      not verified (digest none), durable\n" + path},
 	} {
 		var out strings.Builder
-		writeSummary(&out, localResult(tc.change), job.Planned{}, localPath)
+		writeSummary(&out, localResult(tc.change), job.Planned{}, localPath, true)
 		if out.String() != tc.want {
 			t.Errorf("%s:\n%swant\n%s", name, out.String(), tc.want)
 		}

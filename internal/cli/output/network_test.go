@@ -44,7 +44,7 @@ func TestSummaryOfACopyBetweenMachines(t *testing.T) {
 		var out bytes.Buffer
 		s := job.Summary{Sent: true, Path: "x", Size: 1, Elapsed: time.Second, Protocol: wire.Native,
 			Durability: wire.DurabilityFull, DataPath: tc.by, Transport: tc.transport}
-		writeSummary(&out, s, job.Planned{}, tc.path)
+		writeSummary(&out, s, job.Planned{}, tc.path, true)
 		if !strings.Contains(out.String(), tc.want) || !strings.Contains(out.String(), "durable on the server") {
 			t.Errorf("%s: printed\n%s\nlacks %q", name, out.String(), tc.want)
 		}

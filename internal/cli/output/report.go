@@ -74,6 +74,7 @@ type Form struct {
 	Events   EventChoice
 	Quiet    bool // no summary, and no progress unless it is ProgressAlways
 	DryRun   bool // nothing is changed, and the plan is printed
+	Verbose  bool // the summary has several lines
 }
 
 // ProgressChoice is when the progress of a copy is shown.

@@ -51,7 +51,7 @@ func TestSummaryOfACopyWithADaemon(t *testing.T) {
 		"a file for both": {done, treePath, []string{"ok    sent x  1.0 MiB"}},
 	} {
 		var out bytes.Buffer
-		writeSummary(&out, tc.summary, job.Planned{}, tc.path)
+		writeSummary(&out, tc.summary, job.Planned{}, tc.path, true)
 		for _, want := range tc.want {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s: printed\n%s\nlacks %q", name, out.String(), want)

@@ -47,39 +47,27 @@ type Peer struct {
 	Authenticated bool   // both sides have proved a key that the other one trusts
 }
 
-// writeSummary prints what a copy did, and over which path the bytes went. It claims no more than this side knows: the
-// reference protocol compares no bytes and tells a sender nothing about durability.
-func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
-	switch {
-	case s.UpToDate:
-		name := nameOf(s, Path{})
-		if s.Target != "" {
-			name = quote.Printable(s.Target)
+// writeSummary prints what a copy did, and over which path the bytes went: on one line, or with verbose on several. It
+// claims no more than this side knows: the reference protocol compares no bytes and tells a sender nothing about
+// durability.
+func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path, verbose bool) {
+	head, details := outcomeOf(s, planned, path)
+	if !verbose {
+		driver, _, _ := strings.Cut(pathTitle(s, path), " (")
+		details = append(details, driver)
+		if peer := path.peerOf(); peer != "" {
+			details = append(details, "peer "+peer)
 		}
-		fmt.Fprintf(w, "ok    %s is already up to date  %s%s\n", name, quantity.Bytes(uint64(s.Size)), sumOf(s))
-		if s.Change != native.ChangeNone {
-			fmt.Fprintf(w, "      attributes set: its %s differed\n", s.Change)
-		}
-	case s.Existing:
-		fmt.Fprintf(w, "ok    nothing copied: %s exists and was left as it is\n", targetOf(s, path))
-	case s.Tree != nil:
-		writeTreeSummary(w, s, planned, path)
-	case s.DryRun && s.Updated:
-		fmt.Fprintf(w, "plan  set the attributes of %s: its %s differs\n      nothing was changed\n", targetOf(s, path),
-			s.Change)
-	case s.DryRun:
-		fmt.Fprintf(w, "plan  %s %s  %s\n      nothing was changed\n", verb(s), nameOf(s, path),
-			quantity.Bytes(uint64(s.Size)))
-	default:
-		fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s, path), quantity.Bytes(uint64(s.Size)),
-			round(s.Elapsed), rate(s), sumOf(s))
-		fmt.Fprintf(w, "      %s\n", joined(", ", verified(s, planned), durability(s, path.Side), retries(s)))
+		fmt.Fprintf(w, "%s  %s\n", head, joined("; ", details...))
+		return
 	}
-	if s.Resumed > 0 {
-		fmt.Fprintf(w, "      %s\n", resumed(s))
+	sum := sumOf(s)
+	if !s.UpToDate && (s.Existing || s.DryRun) {
+		sum = ""
 	}
-	if s.Unconfirmed != "" {
-		fmt.Fprintf(w, "      target committed; %s\n", s.Unconfirmed)
+	fmt.Fprintf(w, "%s%s\n", head, sum)
+	for _, detail := range details {
+		fmt.Fprintf(w, "      %s\n", detail)
 	}
 	fmt.Fprintf(w, "path  %s%s\n", pathTitle(s, path), shapeOf(s, path))
 	if stage := s.Shares.Busiest(); s.Shares[stage] > 0 && s.Size > 0 {
@@ -90,15 +78,57 @@ func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 
 // End returns the last lines of a summary: who the peer is, and why this driver.
 func (p Path) End() (lines string) {
-	if p.Peer != nil {
-		lines = "peer  " + p.peerTitle() + p.Peer.claim() + "\n"
-	} else if where := locationTitle(p.Location); where != "" {
-		lines = "peer  " + where + "\n"
+	if peer := p.peerOf(); peer != "" {
+		lines = "peer  " + peer + "\n"
 	}
 	if p.Reason != "" {
 		lines += "why   " + quote.Printable(p.Reason) + "\n"
 	}
 	return lines
+}
+
+// outcomeOf returns what a copy did, and what else there is to say about it.
+func outcomeOf(s job.Summary, planned job.Planned, path Path) (head string, details []string) {
+	size := quantity.Bytes(uint64(s.Size))
+	switch {
+	case s.UpToDate:
+		name := nameOf(s, Path{})
+		if s.Target != "" {
+			name = quote.Printable(s.Target)
+		}
+		head = fmt.Sprintf("ok    %s is already up to date  %s", name, size)
+		if s.Change != native.ChangeNone {
+			details = append(details, fmt.Sprintf("attributes set: its %s differed", s.Change))
+		}
+	case s.Existing:
+		head = fmt.Sprintf("ok    nothing copied: %s exists and was left as it is", targetOf(s, path))
+	case s.Tree != nil:
+		head, details = treeOutcome(s, planned, path)
+	case s.DryRun && s.Updated:
+		head = fmt.Sprintf("plan  set the attributes of %s: its %s differs", targetOf(s, path), s.Change)
+		details = append(details, "nothing was changed")
+	case s.DryRun:
+		head = fmt.Sprintf("plan  %s %s  %s", verb(s), nameOf(s, path), size)
+		details = append(details, "nothing was changed")
+	default:
+		head = fmt.Sprintf("ok    %s %s  %s in %s%s", verb(s), nameOf(s, path), size, round(s.Elapsed), rate(s))
+		details = append(details, joined(", ", verified(s, planned), durability(s, path.Side), retries(s)))
+	}
+	if s.Resumed > 0 {
+		details = append(details, resumed(s))
+	}
+	if s.Unconfirmed != "" {
+		details = append(details, "target committed; "+s.Unconfirmed)
+	}
+	return head, details
+}
+
+// peerOf returns the other side, empty if nothing is known of it.
+func (p Path) peerOf() string {
+	if p.Peer != nil {
+		return p.peerTitle() + p.Peer.claim()
+	}
+	return locationTitle(p.Location)
 }
 
 // claim returns who the daemon says it is. Its key says who it is.
@@ -118,8 +148,8 @@ func locationTitle(l native.Location) string {
 	return quote.Printable(joined(":", at, l.Path))
 }
 
-// writeTreeSummary prints the two lines about a tree: what was copied, and what else there was.
-func writeTreeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
+// treeOutcome is outcomeOf for a tree.
+func treeOutcome(s job.Summary, planned job.Planned, path Path) (head string, details []string) {
 	t := s.Tree
 	outcome := "ok"
 	switch {
@@ -128,19 +158,18 @@ func writeTreeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path
 	case t.Failed > 0:
 		outcome = "part"
 	}
-	fmt.Fprintf(w, "%-4s  %s %s  %s, %s in %s%s\n", outcome, verb(s), nameOf(s, path), copiedOf(*t),
+	head = fmt.Sprintf("%-4s  %s %s  %s, %s in %s%s", outcome, verb(s), nameOf(s, path), copiedOf(*t),
 		quantity.Bytes(uint64(t.Bytes)), round(s.Elapsed), rate(s))
 	rest := joined(", ", countOf(t.Updated, "updated"), countOf(t.Unchanged, "unchanged"),
 		countOf(t.Existing, "existing"), countOf(t.Skipped, "skipped"), countOf(t.Failed, "failed"))
 	if s.DryRun {
-		fmt.Fprintf(w, "      %s\n", joined("; ", rest, "nothing was changed"))
-		return
+		return head, []string{joined("; ", rest, "nothing was changed")}
 	}
 	checked := ""
 	if t.Files > 0 { // what is unchanged may only have been compared by size and time
 		checked = verified(s, planned)
 	}
-	fmt.Fprintf(w, "      %s\n", joined("; ", rest, joined(", ", checked, durability(s, path.Side), retries(s))))
+	return head, []string{joined("; ", rest, joined(", ", checked, durability(s, path.Side), retries(s)))}
 }
 
 // copiedOf lists what was copied of a tree, by kind.

@@ -34,6 +34,7 @@ type textReporter struct {
 	log     zerolog.Logger
 	every   time.Duration
 	quiet   bool
+	verbose bool // the summary has several lines
 	path    Path
 	began   time.Time
 	planned job.Planned
@@ -44,7 +45,7 @@ type textReporter struct {
 var _ Reporter = (*textReporter)(nil)
 
 func newText(stdout, out io.Writer, screen *Screen, f Form, log zerolog.Logger) *textReporter {
-	r := &textReporter{out: out, screen: screen, log: log, quiet: f.Quiet}
+	r := &textReporter{out: out, screen: screen, log: log, quiet: f.Quiet, verbose: f.Verbose}
 	if f.DryRun {
 		r.plan = bufio.NewWriter(stdout)
 	}
@@ -158,7 +159,7 @@ func (r *textReporter) Result(s job.Summary) error {
 	}
 	err := r.endPlan()
 	if !r.quiet {
-		writeSummary(r.out, s, r.planned, r.path)
+		writeSummary(r.out, s, r.planned, r.path, r.verbose)
 	}
 	return err
 }

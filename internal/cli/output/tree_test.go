@@ -81,7 +81,7 @@ func TestTreeSummaryAsText(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			var out strings.Builder
-			p := newText(io.Discard, &out, nil, Form{}, zerolog.Nop())
+			p := newText(io.Discard, &out, nil, Form{Verbose: true}, zerolog.Nop())
 			p.Begin(treePath)
 			p.Event(tc.planned)
 			if err := p.Result(tc.summary); err != nil {
