@@ -24,9 +24,13 @@ var picture = []box{
 	{"internal/cli", "program", 1, 1.5, 4, ""}, // about: the names of its packages
 	{"internal/daemon", "program", 2, 2, 3, ""},
 	{"internal/service", "service", 3, 0.5, 1, "daemon and its clients"},
+	{"internal/probe", "program", 3, 3, 1, "what copies assume of a device"},
 	{"internal/network", "service", 4, 0, 1, "between machines"},
 	{"internal/dmaxfer", "transfer", 4, 1.5, 1, "meets the peer, runs a copy"},
 	{"internal/ping", "transfer", 4, 3, 1, "round trips"},
+	{"internal/fileio", "program", 5, 3, 1, "files that commands read and write"},
+	{"internal/inventory", "program", 6, 3, 1, "devices of the machine"},
+	{"internal/placement", "program", 7, 3, 1, "process and lanes on CPUs"},
 	{"internal/secure", "service", 5, 0, 1, "TLS on a control channel"},
 	{"internal/dmaxfer/window", "transfer", 6, 1, 1, "memory of a transfer"},
 	{"internal/dmaxfer/target", "transfer", 6, 2, 1, "what a receiver writes to"},
