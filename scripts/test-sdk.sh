@@ -58,7 +58,7 @@ kit=$work/kit
 diff -r "$built/include" "$kit/include"
 diff -r "$built/lib" "$kit/lib"
 
-export DMA_COPY_SOFT_DIR=$work/soft
+export DMA_COPY_SOFT_DIR=$work/soft DMA_COPY_VERBOSE=true # the summaries name the driver on a line of its own
 mkdir -m 700 "$DMA_COPY_SOFT_DIR"
 head -c 5000001 /dev/urandom > "$work/original"
 version=$(PKG_CONFIG_PATH=$kit/lib/pkgconfig pkg-config --modversion doca-common)

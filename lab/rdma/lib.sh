@@ -143,7 +143,7 @@ captured() {
 # The daemon, and the commands that use it.
 
 remote=ucx://[$a]:$port
-export DMA_COPY_KEYS=$work/keys DMA_COPY_RUNTIME_DIR=$work/run
+export DMA_COPY_KEYS=$work/keys DMA_COPY_RUNTIME_DIR=$work/run DMA_COPY_VERBOSE=true
 idle=30s # longer than a guest on a busy machine takes to connect
 client=(--wait 30s --idle-timeout "$idle")
 
