@@ -19,7 +19,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
@@ -299,11 +298,8 @@ func (b *benchRun) measurer(c *contact.Conn, path wire.Path, direction protocol.
 
 // options returns the options of every copy.
 func (b *benchRun) options(of wire.Side) dmaxfer.Options {
-	return dmaxfer.Options{
-		Options: role.Options{
-			Side: of, Placement: placement.Lanes{}, Software: root.SoftwareName(),
-			IdleTimeout: b.settings.IdleTimeout, Log: b.log,
-		},
-		Path: copying.PathChoices[b.settings.Path],
-	}
+	o := dmaxfer.Options{Path: copying.PathChoices[b.settings.Path]}
+	o.Side, o.Placement, o.Software = of, placement.Lanes{}, root.SoftwareName()
+	o.IdleTimeout, o.Log = b.settings.IdleTimeout, b.log
+	return o
 }
