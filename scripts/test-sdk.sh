@@ -63,7 +63,7 @@ mkdir -m 700 "$DMA_COPY_SOFT_DIR"
 head -c 5000001 /dev/urandom > "$work/original"
 version=$(PKG_CONFIG_PATH=$kit/lib/pkgconfig pkg-config --modversion doca-common)
 
-side kit devices 2> "$work/devices.log" | grep -q '^  port rate  *200 Gb/s$' || fail "no rate through the loader"
+side kit devices -l 2> "$work/devices.log" | grep -q '^  port rate  *200 Gb/s$' || fail "no rate through the loader"
 for from in host dpu; do
 	copy kit kit "$from"
 	copy kit soft "$from"
