@@ -1,7 +1,7 @@
 // Package probe tries what this program assumes of hardware and driver, and that only documents say so far.
 //
 //	Run ── each assumption of the register (register.go) ── its probe ──► Result
-//	  └── ping.Conversation: the DPU makes the probes that need both sides (peer.go), the host serves it (serve.go)
+//	  └── ping.Conversation: the DPU makes the probes of both sides (peer.go), the host serves it (serve.go)
 //
 // A probe writes nothing but its own memory. A refusal or a fault of the device is the finding of a probe, and memory
 // that the device may still use is never freed. The package must not decide what a finding means for an exit code.

@@ -48,8 +48,8 @@ func (p *lanePanic) Error() string { return fmt.Sprint(p.value) }
 // Panic returns the value and the stack of the lane.
 func (p *lanePanic) Panic() (value any, stack []byte) { return p.value, p.stack }
 
-// checkOf returns what a record says of its chunk. A claim decides whether two files are the same there, for which a
-// CRC does not do: one that is followed by its own CRC does not change that of the whole.
+// checkOf returns the check of a record. A claim decides whether two files are the same there, for which a CRC does not
+// do: data that is followed by its own CRC does not change the CRC of the whole.
 func checkOf(kind native.Kind, a digest.Algorithm, content []byte) uint64 {
 	if kind == native.ClaimRecord {
 		a = digest.XXH3

@@ -60,7 +60,7 @@ func (p Plan) Resumable() bool {
 	return !p.StreamSource && !p.StreamTarget && p.Digest != wire.DigestNone
 }
 
-// SumDigest returns the algorithm of a SUM: that of the plan, or XXH3-64 if that is none or CRC-32C, which finds errors
+// SumDigest returns the algorithm of a SUM: the plan's, or XXH3-64 if the plan has none or CRC-32C. A CRC finds errors,
 // but does not tell files apart.
 func (p Plan) SumDigest() wire.Digest { return max(p.Digest, wire.DigestXXH3) }
 

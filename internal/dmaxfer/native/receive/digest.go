@@ -72,7 +72,7 @@ func (d *digests) checkExpected(ctx context.Context, e *entry, own digest.Sum) (
 // errDecided means that an entry need not be compared any more. It is not reported.
 var errDecided = errors.New("internal error: the entry is decided")
 
-// sum computes the digest of what the target has in place of a file. seen is the file before it is read.
+// sum computes the digest of the file that the target has under the name. seen is that file before it is read.
 func (d *digests) sum(ctx context.Context, e *entry, by digest.Algorithm) (sum digest.Sum, seen disk.Info, err error) {
 	own, undecided := e.hold()
 	if !undecided {
