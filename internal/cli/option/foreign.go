@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/spf13/pflag"
@@ -94,16 +95,18 @@ func adviceOn(spelled string, flags *pflag.FlagSet) string {
 // --progress never becomes --progress=never.
 func (c Commands) JoinBare(args []string) []string {
 	joined := make([]string, 0, len(args))
+	table := sync.OnceValue(c.table)
 	for i := 0; i < len(args); i++ {
-		name, long := strings.CutPrefix(args[i], "--")
 		if args[i] == separator {
 			return append(joined, args[i:]...)
 		}
-		opt, _ := ByName(c.table(), name)
-		if long && opt.Bare != "" && i+1 < len(args) && slices.Contains(opt.Words, args[i+1]) {
-			joined = append(joined, args[i]+"="+args[i+1])
-			i++
-			continue
+		if name, long := strings.CutPrefix(args[i], "--"); long && i+1 < len(args) {
+			opt, _ := ByName(table(), name)
+			if opt.Bare != "" && slices.Contains(opt.Words, args[i+1]) {
+				joined = append(joined, args[i]+"="+args[i+1])
+				i++
+				continue
+			}
 		}
 		joined = append(joined, args[i])
 	}
