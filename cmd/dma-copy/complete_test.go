@@ -46,7 +46,7 @@ func TestEveryFlagIsOffered(t *testing.T) {
 }
 
 // The variable is a duration as those of flags, which may have days.
-func TestPatience(t *testing.T) {
+func TestGrace(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"": time.Second, "1.5s": 1500 * time.Millisecond, "1d": 24 * time.Hour, "-1s": time.Second,
 		"0": time.Second, "soon": time.Second,
@@ -54,7 +54,7 @@ func TestPatience(t *testing.T) {
 		c := root.Completer{Streams: root.Streams{Env: func(name string) (string, bool) {
 			return text, name == "DMA_COPY_COMPLETION_WAIT"
 		}}}
-		if got := c.Patience(); got != want {
+		if got := c.Grace(); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}

@@ -72,8 +72,8 @@ type Conn interface {
 	// Arrived delivers a token when TryRecv may have a message.
 	Arrived() <-chan struct{}
 
-	// Patience returns how many calls of TryRecv in vain cost less than to sleep and be woken.
-	Patience() int
+	// SpinLimit returns how many calls of TryRecv in vain cost less than to sleep and be woken.
+	SpinLimit() int
 }
 
 // FastPath is implemented by a Conn over which producers and consumers can be made. They are to be closed before it.

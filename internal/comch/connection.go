@@ -40,12 +40,12 @@ func (c *connection) NewProducer(depth int) (*doca.Producer, error) {
 	return producer, translate(err)
 }
 
-// patience takes as long as a few chunks of a transfer: a call in vain takes about a microsecond, most of it in a
+// spinLimit takes as long as a few chunks of a transfer: a call in vain takes about a microsecond, most of it in a
 // system call.
-const patience = 400
+const spinLimit = 400
 
-// Patience implements Conn.
-func (c *connection) Patience() int { return patience }
+// SpinLimit implements Conn.
+func (c *connection) SpinLimit() int { return spinLimit }
 
 func (c *connection) Close() error { return c.release() }
 

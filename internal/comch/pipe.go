@@ -178,5 +178,5 @@ func (e *PipeEnd) TryRecv() (message []byte, received bool) {
 // Arrived implements Conn.
 func (e *PipeEnd) Arrived() <-chan struct{} { return e.in.arrived }
 
-// Patience implements Conn. It is short, because another goroutine of this process is woken without a system call.
-func (*PipeEnd) Patience() int { return 2 }
+// SpinLimit implements Conn. It is short, because another goroutine of this process is woken without a system call.
+func (*PipeEnd) SpinLimit() int { return 2 }

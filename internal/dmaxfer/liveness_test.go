@@ -120,16 +120,16 @@ func stopEverywhere(t *testing.T, sc scenario, from wire.Side, stop silencing) {
 	t.Fatal("the copy does not end")
 }
 
-// Neither side knows the other's patience. A receiver that works for longer than the sender's, and would itself wait
-// for very long, still says often enough that it lives and gets further.
+// Neither side knows the other's idle timeout. A receiver that works for longer than the sender's, and would itself
+// wait for very long, still says often enough that it lives and gets further.
 func TestUnequalIdleTimeouts(t *testing.T) {
 	for name, sc := range sweepScenarios() {
-		for _, impatience := range []time.Duration{time.Millisecond, 200 * time.Millisecond, 450 * time.Millisecond} {
-			t.Run(fmt.Sprint(name, ", ", impatience), func(t *testing.T) {
-				sc.Idle, sc.SenderIdle, sc.Bandwidth = time.Hour, impatience, 16384
+		for _, senderIdle := range []time.Duration{time.Millisecond, 200 * time.Millisecond, 450 * time.Millisecond} {
+			t.Run(fmt.Sprint(name, ", ", senderIdle), func(t *testing.T) {
+				sc.Idle, sc.SenderIdle, sc.Bandwidth = time.Hour, senderIdle, 16384
 				c := &checker{scenario: sc, t: t}
 				disks := c.stage()
-				c.mustSucceed("with unequal patience", c.run(disks, fault{}, injection{}))
+				c.mustSucceed("with unequal idle timeouts", c.run(disks, fault{}, injection{}))
 			})
 		}
 	}

@@ -41,7 +41,7 @@ func call(ctx context.Context, o Options, file *job.LocalFile) (job.Summary, err
 // leavesPath reports whether the transfer ended because the window is not within reach, before any content was
 // transferred, and can be made on another path.
 func leavesPath(err error, p job.Paths) bool {
-	if _, fragile := p.Fragile(); !fragile {
+	if _, mayFallBack := p.MayFallBack(); !mayFallBack {
 		return false
 	}
 	aborted, is := errors.AsType[*native.PeerAborted](err)
@@ -50,7 +50,7 @@ func leavesPath(err error, p job.Paths) bool {
 
 // leavePath has the next attempt use another path, for a reason.
 func (o *Options) leavePath(reason error) {
-	path, _ := o.paths.Fragile()
+	path, _ := o.paths.MayFallBack()
 	if path == wire.PathDMA {
 		o.Log.Warn().Err(reason).
 			Msg("the DPU may not import the host's memory: copying over producers and consumers instead")

@@ -153,16 +153,16 @@ func runBoth(b *testing.B, sides [2]Options) int64 {
 		job.Summary
 		error
 	}
-	outcomes := make(chan outcome, len(sides))
+	results := make(chan outcome, len(sides))
 	for _, o := range sides {
 		go func() {
 			summary, err := Run(context.Background(), o)
-			outcomes <- outcome{summary, err}
+			results <- outcome{summary, err}
 		}()
 	}
 	var messages int64
 	for range sides {
-		o := <-outcomes
+		o := <-results
 		mustMove(b, o.error)
 		messages += o.Messages
 	}

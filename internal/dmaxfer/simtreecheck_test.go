@@ -29,8 +29,8 @@ func newTreeChecker(t *testing.T, sc scenario) *treeChecker {
 	return &treeChecker{checker: &checker{scenario: sc, t: t}}
 }
 
-// outcomes are what a side was told of the entries of a tree, by path.
-type outcomes map[string]job.FileDone
+// fileResults are the results that a side was told of the entries of a tree, by path.
+type fileResults map[string]job.FileDone
 
 // isTemporary reports whether a side that is stopped may leave a file of this name.
 func isTemporary(name string) bool {
@@ -223,7 +223,7 @@ func (c *treeChecker) mustLeave(when string, failed bool) {
 }
 
 // mustBeTold expects one event for each entry that a side knows of.
-func (c *treeChecker) mustBeTold(when string, side wire.Side, told outcomes) {
+func (c *treeChecker) mustBeTold(when string, side wire.Side, told fileResults) {
 	c.t.Helper()
 	count := 0
 	for _, e := range c.model.entries {
@@ -340,7 +340,7 @@ func (c *treeChecker) allThere(side wire.Side, got fileTree) {
 }
 
 // isTold checks what a side was told of each entry.
-func (c *treeChecker) isTold(side wire.Side, told outcomes, got fileTree) {
+func (c *treeChecker) isTold(side wire.Side, told fileResults, got fileTree) {
 	c.t.Helper()
 	for name, is := range told {
 		if name == "" {

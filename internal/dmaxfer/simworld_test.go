@@ -67,8 +67,8 @@ type attempt struct {
 	resent  int64          // bytes below that which came as data nevertheless
 	beats   [2]native.Beat // by side, the last
 	hellos  int
-	changed string      // the file of a tree that has changed, relative to it
-	done    [2]outcomes // by side, what was told of the entries of a tree
+	changed string         // the file of a tree that has changed, relative to it
+	done    [2]fileResults // by side, what was told of the entries of a tree
 }
 
 // injection is what a test adds to an attempt, in place of a fault. All may be nil.
@@ -90,7 +90,7 @@ type results struct {
 	resume int64 // that the receiver offered
 	resent int64 // of that, what came as data
 	steps  int64
-	done   [2]outcomes
+	done   [2]fileResults
 }
 
 // errInterrupted is what Ctrl-C is here.
@@ -454,7 +454,7 @@ func (a *attempt) addTreeOptions(o *Options, side wire.Side) {
 	} else {
 		o.IgnoreExisting = a.IgnoreExisting
 	}
-	a.done[side] = outcomes{}
+	a.done[side] = fileResults{}
 	o.Notify = func(e job.Event) {
 		if is, done := e.(job.FileDone); done {
 			a.done[side][is.Path] = is

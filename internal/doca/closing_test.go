@@ -29,13 +29,13 @@ type sweep struct {
 	polled  bool          // chosen by chance; repeated runs try both
 }
 
-// patience is the longest timeout of a session, which ends one that hangs.
-const patience = 30 * time.Second
+// grace is the longest timeout of a session, which ends one that hangs.
+const grace = 30 * time.Second
 
 // newSweep makes the device log into a file, where it reports that a fault was injected.
 func newSweep(t *testing.T) *sweep {
 	t.Helper()
-	w := &sweep{dir: t.TempDir(), file: tempFile(t), log: tempFile(t), timeout: patience, polled: rand.IntN(2) == 0}
+	w := &sweep{dir: t.TempDir(), file: tempFile(t), log: tempFile(t), timeout: grace, polled: rand.IntN(2) == 0}
 	t.Logf("channels are polled: %t", w.polled)
 	if err := w.file.Truncate(sessionBytes); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func (w *sweep) until(t *testing.T, fault func(n int) string, check func(n int, 
 	t.Helper()
 	for n := 1; ; n++ {
 		happened, err := w.run(t, fault(n))
-		for !happened && errors.Is(err, context.DeadlineExceeded) && w.timeout < patience {
+		for !happened && errors.Is(err, context.DeadlineExceeded) && w.timeout < grace {
 			w.timeout *= 2
 			happened, err = w.run(t, fault(n))
 		}

@@ -122,9 +122,9 @@ func (d *Driver) OpenDevice(name string) (*Device, error) {
 // Info returns a description of the device.
 func (d *Device) Info() DeviceInfo { return d.info }
 
-// Distant reports whether copies are the work of another processor, as those of hardware are, or take the time of one:
-// then they neither need this process's caches nor benefit from them.
-func (d *Device) Distant() bool {
+// Offloaded reports whether copies are the work of another processor, as those of hardware are, or take the time of
+// one: then they neither need this process's caches nor benefit from them.
+func (d *Device) Offloaded() bool {
 	model, _ := d.abi.TimeModel()
 	return d.abi.Hardware() || model != ""
 }

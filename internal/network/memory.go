@@ -119,7 +119,7 @@ func (m *memory) Traits(p job.Paths) window.Traits {
 		common.Largest = tighter(common.Largest, t.Largest)
 		common.Deepest = tighter(common.Deepest, t.Deepest)
 		common.Lanes = tighter(common.Lanes, t.Lanes)
-		common.Distant = common.Distant || t.Distant
+		common.Offloaded = common.Offloaded || t.Offloaded
 	}
 	if preferred, found := native.PreferredPath(p.Has); found && m.paths[preferred] != nil {
 		common.Sizes = m.paths[preferred].Traits().Sizes

@@ -84,7 +84,7 @@ func TestTraits(t *testing.T) {
 	memory := both.clientControl.Memory(both.client, Settings{})
 	must(t, memory.Check(wire.MaxChunk, wire.MaxDepth))
 	got := memory.Traits(job.PathsOf(wire.PathTLS))
-	if got.Lanes != wire.MaxLanes || got.Distant || got.Largest != 0 {
+	if got.Lanes != wire.MaxLanes || got.Offloaded || got.Largest != 0 {
 		t.Errorf("%+v", got)
 	}
 }

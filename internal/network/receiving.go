@@ -184,5 +184,5 @@ func (c *Control) TryRecv() (message []byte, received bool) { return c.in.take()
 // Arrived implements comch.Conn.
 func (c *Control) Arrived() <-chan struct{} { return c.in.arrived }
 
-// Patience implements comch.Conn. It is short, because another goroutine of this process receives.
-func (*Control) Patience() int { return 2 }
+// SpinLimit implements comch.Conn. It is short, because another goroutine of this process receives.
+func (*Control) SpinLimit() int { return 2 }

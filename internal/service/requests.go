@@ -123,9 +123,9 @@ func (c *connection) say(ctx context.Context, ahead func() int) (err error) {
 // the error is then a job.ErrHung if the call has not returned, and what it uses must not be touched any more.
 func (c *connection) work(call func(context.Context, *job.Progress) error) error {
 	calls, progress := &job.Calls{}, &job.Progress{}
-	calls.Slow = func(patience time.Duration) error {
+	calls.Slow = func(grace time.Duration) error {
 		c.logStall(calls)
-		return stalledShare(patience)
+		return stalledShare(grace)
 	}
 	alone := func() int { return 0 }
 	err := c.whileWorking(c.running, alone, func(ctx context.Context) error {
@@ -139,9 +139,9 @@ func (c *connection) work(call func(context.Context, *job.Progress) error) error
 	return err
 }
 
-func stalledShare(patience time.Duration) error {
+func stalledShare(grace time.Duration) error {
 	return job.NewError(job.ErrIdle, nil, "check the file system of the share",
-		"timeout: the share did not answer for %s", patience)
+		"timeout: the share did not answer for %s", grace)
 }
 
 // list answers a LIST.

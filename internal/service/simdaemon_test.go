@@ -121,7 +121,7 @@ func (d *simDaemon) losePower() {
 func (d *simDaemon) drain() {
 	d.draining.Store(true)
 	d.disturbAll()
-	ctx, cancel := context.WithTimeoutCause(context.Background(), d.patience, errStopped)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), d.grace, errStopped)
 	defer cancel()
 	d.server.Drain(ctx)
 	if len(d.server.Status().Connections) != 0 {

@@ -115,7 +115,7 @@ func (c *simClient) judge(o Operation, at protocol.Place, began time.Time, err e
 	} else {
 		c.promptly(m, string(o), began, err)
 	}
-	c.outcomes.note(o, exit.Code(err))
+	c.results.note(o, exit.Code(err))
 	if c.isFine(m) && !slices.Contains(codes, exit.Code(err)) && !c.mayBeLimited(err) {
 		c.Errorf("client %d: %s %s/%s gives %d in place of %v: %v", c.number, o, at.Share, at.Path, exit.Code(err),
 			codes, err)

@@ -72,7 +72,7 @@ type simScenario struct {
 	disruption                  disruption
 	at                          int64         // messages before it
 	revoking                    int           // number of the client whose key a reload revokes
-	patience                    time.Duration // of a drain
+	grace                       time.Duration // of a drain
 	diskFault                   diskFault
 	bound                       time.Duration // of a request
 }
@@ -94,20 +94,20 @@ type simulation struct {
 	happenings atomic.Int64
 	over       atomic.Bool // nothing goes wrong any more
 	disrupting sync.WaitGroup
-	outcomes   *simOutcomes
+	results    *simResults
 
 	mu     sync.Mutex // guards random
 	random *rand.Rand
 }
 
-// simOutcomes counts how the requests of all seeds ended, so that a simulation in which nothing succeeds, or nothing
+// simResults counts how the requests of all seeds ended, so that a simulation in which nothing succeeds, or nothing
 // fails, is noticed.
-type simOutcomes struct {
+type simResults struct {
 	mu    sync.Mutex
 	codes map[Operation]map[int]int
 }
 
-func (o *simOutcomes) note(op Operation, code int) {
+func (o *simResults) note(op Operation, code int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.codes[op] == nil {
@@ -124,21 +124,21 @@ func TestSimulation(t *testing.T) {
 	if *simSeed != 0 {
 		first, last = *simSeed, *simSeed
 	}
-	sides, outcomes := docatest.OpenSides(t, ""), &simOutcomes{codes: make(map[Operation]map[int]int)}
+	sides, results := docatest.OpenSides(t, ""), &simResults{codes: make(map[Operation]map[int]int)}
 	for seed := first; seed <= last && !t.Failed(); seed++ {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { simulate(t, seed, sides, outcomes) })
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { simulate(t, seed, sides, results) })
 	}
-	for op, codes := range outcomes.codes {
+	for op, codes := range results.codes {
 		if last-first > 50 && (codes[0] == 0 || len(codes) < 2 && (op == Push || op == Pull)) {
 			t.Errorf("the codes of %s are %v", op, codes)
 		}
 	}
-	t.Log(outcomes.codes)
+	t.Log(results.codes)
 }
 
-func simulate(t *testing.T, seed uint64, sides docatest.Sides, outcomes *simOutcomes) {
+func simulate(t *testing.T, seed uint64, sides docatest.Sides, results *simResults) {
 	s := newSimulation(t, seed, sides)
-	s.outcomes = outcomes
+	s.results = results
 	synctest.Test(t, func(t *testing.T) {
 		s.T = t
 		defer s.report()
@@ -213,7 +213,7 @@ func (s *simulation) newScenario() simScenario {
 		steps: 4 + random.IntN(8), net: delays(), engineDelay: delays(), diskDelay: delays(),
 		corruption: []int{0, 0, 3}[random.IntN(3)],
 		disruption: disruption(random.IntN(int(disruptions))), at: random.Int64N(400 * int64(len(s.clients))),
-		revoking: random.IntN(len(s.clients)), patience: time.Duration(random.IntN(3)) * time.Second,
+		revoking: random.IntN(len(s.clients)), grace: time.Duration(random.IntN(3)) * time.Second,
 		limits:    Limits{Transfers: 1 + random.IntN(6), IdleTimeout: simIdle, Handshake: 10 * time.Second},
 		diskFault: diskFault{tenant: -1},
 	}

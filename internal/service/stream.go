@@ -133,8 +133,8 @@ func (s *stream) TryRecv() (message []byte, received bool) {
 // Arrived implements comch.Conn.
 func (s *stream) Arrived() <-chan struct{} { return s.exchange.conn.Arrived() }
 
-// Patience implements comch.Conn.
-func (s *stream) Patience() int { return s.exchange.conn.Patience() }
+// SpinLimit implements comch.Conn.
+func (s *stream) SpinLimit() int { return s.exchange.conn.SpinLimit() }
 
 // accept reports whether a message is one of the native session. Any other is the peer's CLOSE or breaks the protocol,
 // and ends the stream.

@@ -28,7 +28,7 @@ var (
 )
 
 const (
-	patience = time.Minute
+	grace = time.Minute
 	// hostile is the name of a file that would change a page in which it is markup.
 	hostile = `<img src=x onerror="window.attacked=1">`
 )
@@ -51,7 +51,7 @@ func open(t *testing.T, url string) *tab {
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("enable-blink-features", "ComputedAccessibilityInfo"),
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*grace)
 	t.Cleanup(cancel)
 	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(stop)
@@ -110,7 +110,7 @@ func evaluate[T any](p *tab, expression string) T {
 // waitFor waits until an expression is true.
 func (p *tab) waitFor(expression string) {
 	p.t.Helper()
-	_, err := chromedp.Run(p.ctx, chromedp.Poll[any](expression, chromedp.WithPollingTimeout(patience)))
+	_, err := chromedp.Run(p.ctx, chromedp.Poll[any](expression, chromedp.WithPollingTimeout(grace)))
 	if err != nil {
 		p.t.Fatalf("%s: %v; the page is\n%s", expression, err, evaluate[string](p, "document.body.innerText"))
 	}

@@ -38,7 +38,7 @@ func ListSettings(c root.Completer) *Places {
 	s := new(unnamed)
 	c.Load(s)
 	s.Driver.LogLevel, s.TrustFirst = option.LevelDisable, false
-	s.Wait = c.Patience()
+	s.Wait = c.Grace()
 	return &s.Places
 }
 
@@ -66,7 +66,7 @@ func CompleteEither(c root.Completer, word string) ([]string, root.Directive) {
 	if len(offered) == 0 {
 		return nil, root.Files
 	}
-	return append(offered, root.Within(c.Patience(), func() []string { return filesHere(word) })...),
+	return append(offered, root.Within(c.Grace(), func() []string { return filesHere(word) })...),
 		root.MoreFollows
 }
 
@@ -131,7 +131,7 @@ func CompleteRemote(c root.Completer, word string) ([]string, root.Directive) {
 	if err != nil {
 		return nil, root.OnlyThese
 	}
-	offered := root.Within(c.Patience()*3/2, func() []string {
+	offered := root.Within(c.Grace()*3/2, func() []string {
 		list, err := completeInDirectory(c, at, base, word)
 		if err != nil {
 			return nil // the beginning that all names have in common is unknown without the rest
@@ -166,7 +166,7 @@ var errTooMany = errors.New("more names than can be offered")
 
 // completeInDirectory asks the daemon as ls does, and returns what in the directory has the beginning of the word.
 func completeInDirectory(c root.Completer, at share.Remote, base, word string) (offered []string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), c.Patience())
+	ctx, cancel := context.WithTimeout(context.Background(), c.Grace())
 	defer cancel()
 	s := ListSettings(c)
 	s.Remote = []share.Remote{at}

@@ -82,7 +82,7 @@ func pathsOf(s Settings, stdin io.Reader) ([]string, error) {
 	return paths, err
 }
 
-// ReadList parses the file that a flag names, or stdin if that is not nil and the name stands for it. Patience is how
+// ReadList parses the file that a flag names, or stdin if that is not nil and the name stands for it. Grace is how
 // long the writer of a FIFO may take to begin.
 func ReadList[T any](
 	flag, path string, stdin io.Reader, grace time.Duration, parse func(io.Reader) ([]T, error),

@@ -148,8 +148,8 @@ func Timeout(limit *time.Duration) option.Option {
 }
 
 // IdleTimeout limits the time without progress.
-func IdleTimeout(patience *time.Duration, help string) option.Option {
-	return option.Duration(option.AddedFlags, "idle-timeout", patience, "30s", option.ParsePositiveDuration, help).
+func IdleTimeout(grace *time.Duration, help string) option.Option {
+	return option.Duration(option.AddedFlags, "idle-timeout", grace, "30s", option.ParsePositiveDuration, help).
 		In(option.TopicLimits)
 }
 

@@ -204,8 +204,8 @@ func trustKey(streams root.Streams, s Settings, store *identity.Store, args []st
 // maxKeyText is the most that is read of a file with the line of a key, in bytes.
 const maxKeyText = 16 << 10
 
-// keyPatience is how long the writer of a FIFO with the line of a key may take to begin.
-const keyPatience = 30 * time.Second
+// keyGrace is how long the writer of a FIFO with the line of a key may take to begin.
+const keyGrace = 30 * time.Second
 
 // readKeyLine returns the key of the arguments behind the name, which the shell may have split at blanks.
 func readKeyLine(stdin io.Reader, args []string) (identity.Public, string, error) {
@@ -230,7 +230,7 @@ func readKeyLine(stdin io.Reader, args []string) (identity.Public, string, error
 // readKeyText returns the only line of a file, or of stdin, that is neither empty nor a comment.
 func readKeyText(stdin io.Reader, name string) (string, error) {
 	if name != option.Stream {
-		file, err := fileio.OpenList(name, keyPatience)
+		file, err := fileio.OpenList(name, keyGrace)
 		if err != nil {
 			return "", exit.Errorf(exit.Source, "", "%w (the line of a key begins with %s)", err, identity.LinePrefix)
 		}

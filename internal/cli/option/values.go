@@ -97,11 +97,11 @@ func ParseLimit(text string) (time.Duration, error) {
 
 // ParsePositiveDuration refuses zero: every wait has a deadline.
 func ParsePositiveDuration(text string) (time.Duration, error) {
-	patience, err := ParseDuration(text)
-	if err == nil && patience <= 0 {
+	grace, err := ParseDuration(text)
+	if err == nil && grace <= 0 {
 		return 0, errors.New("the duration must be longer than zero; give one such as 30s")
 	}
-	return patience, err
+	return grace, err
 }
 
 // ParseDuration parses a duration with its unit.

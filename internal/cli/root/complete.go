@@ -27,9 +27,9 @@ const (
 	directories = cobra.ShellCompDirectiveFilterDirs            // offer names of directories
 )
 
-// defaultPatience is how long a user waits for candidates that are looked up on a device or in a share, unless
+// defaultGrace is how long a user waits for candidates that are looked up on a device or in a share, unless
 // option.CompletionWaitVariable says otherwise.
-const defaultPatience = time.Second
+const defaultGrace = time.Second
 
 // Candidate returns a candidate with its description.
 func Candidate(word, about string) string { return cobra.CompletionWithDesc(word, about) }
@@ -106,7 +106,7 @@ func (c Completer) value(v option.Values, word string) ([]string, Directive) {
 	case option.DirectoryValues:
 		return nil, directories
 	case option.FoundValues:
-		return Within(c.Patience(), func() []string { return v.Find(c.Load, word) }), OnlyThese
+		return Within(c.Grace(), func() []string { return v.Find(c.Load, word) }), OnlyThese
 	default:
 		return nil, OnlyThese
 	}
@@ -166,13 +166,13 @@ func (c Completer) Load(s option.Settings) {
 	_, _ = c.program.Settings().Load(flags, c.Streams.Env, s)
 }
 
-// Patience returns how long to wait for what is looked up.
-func (c Completer) Patience() time.Duration {
+// Grace returns how long to wait for what is looked up.
+func (c Completer) Grace() time.Duration {
 	text, _ := c.Streams.Env.Variable(option.CompletionWaitVariable)
 	if limit, err := quantity.ParseDuration(text); err == nil && limit > 0 {
 		return limit
 	}
-	return defaultPatience
+	return defaultGrace
 }
 
 // FirstOf completes the first argument of a command with words, and has no candidates for the others.

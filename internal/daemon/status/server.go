@@ -22,7 +22,7 @@ const SocketName = "status.sock"
 
 const (
 	answering = 8               // processes that are answered at once; more wait
-	patience  = 5 * time.Second // for a process that does not read its answer
+	grace     = 5 * time.Second // for a process that does not read its answer
 )
 
 // Socket is the socket of a daemon, on which it tells its status.
@@ -89,7 +89,7 @@ func (s *Socket) answer(conn *net.UnixConn) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetWriteDeadline(time.Now().Add(grace)); err != nil {
 		return err
 	}
 	_, err = conn.Write(append(line, '\n')) // the other process may have left

@@ -31,7 +31,7 @@ func Hung(cause error) error {
 
 // Calls makes calls that may hang, each in a goroutine of its own. Do and Hung are for one goroutine.
 type Calls struct {
-	Slow func(patience time.Duration) error // the error of a call without progress; nil: Stalled
+	Slow func(grace time.Duration) error // the error of a call without progress; nil: Stalled
 
 	running sync.WaitGroup
 	calling atomic.Int64 // calls that have not returned
@@ -39,11 +39,11 @@ type Calls struct {
 	hung    bool
 }
 
-// Do makes a call and waits for it. A call without progress, as beat reports it, for the patience is a Slow error, and
+// Do makes a call and waits for it. A call without progress, as beat reports it, for the grace is a Slow error, and
 // ends the context of the call. The call then has ReturnTime to return; after that Do returns, and Hung is true. A call
 // that panics has returned a *Defect.
 func (c *Calls) Do(ctx context.Context,
-	patience time.Duration, beat func() native.Beat, call func(context.Context) error,
+	grace time.Duration, beat func() native.Beat, call func(context.Context) error,
 ) error {
 	c.running.Add(1)
 	c.calling.Add(1)
@@ -52,7 +52,7 @@ func (c *Calls) Do(ctx context.Context,
 	if slow == nil {
 		slow = Stalled
 	}
-	returned, err := within(ctx, patience, beat, &c.still, func() error { return slow(patience) },
+	returned, err := within(ctx, grace, beat, &c.still, func() error { return slow(grace) },
 		func(ctx context.Context) error {
 			defer c.running.Done()
 			defer c.calling.Add(-1)
@@ -75,10 +75,10 @@ func (c *Calls) Calling() (calls int, still time.Duration) {
 func (c *Calls) Wait() { c.running.Wait() }
 
 // within makes a call in another goroutine. It ends the context of the call with the error of slow if beat, which may
-// be nil, has not changed for the patience; still counts the pulses since it has. The call then has ReturnTime to
+// be nil, has not changed for the grace; still counts the pulses since it has. The call then has ReturnTime to
 // return; returned is false if it has not, and err is why its context ended.
 func within(ctx context.Context,
-	patience time.Duration, beat func() native.Beat, still *atomic.Int64, slow func() error,
+	grace time.Duration, beat func() native.Beat, still *atomic.Int64, slow func() error,
 	call func(context.Context) error,
 ) (returned bool, err error) {
 	calling, end := context.WithCancelCause(ctx)
@@ -92,7 +92,7 @@ func within(ctx context.Context,
 	}()
 	pulse := time.NewTicker(LongestPulse)
 	defer pulse.Stop()
-	limit := PulsesIn(max(patience, ShortestIdle), LongestPulse)
+	limit := PulsesIn(max(grace, ShortestIdle), LongestPulse)
 	for last := (native.Beat{}); calling.Err() == nil; {
 		select {
 		case err := <-ended:

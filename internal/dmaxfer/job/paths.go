@@ -107,9 +107,9 @@ var alternatives = map[wire.Path]Paths{
 // Alternatives returns the paths of the set that serve instead of path, if its window is not within reach.
 func (p Paths) Alternatives(path wire.Path) Paths { return p.Intersect(alternatives[path]) }
 
-// Fragile returns the path of the set whose window may turn out not to be within reach, and reports whether there is
-// one and another path serves instead.
-func (p Paths) Fragile() (wire.Path, bool) {
+// MayFallBack returns the path of the set whose window may turn out not to be within reach, and reports whether there
+// is one and another path serves instead.
+func (p Paths) MayFallBack() (wire.Path, bool) {
 	for path := range alternatives {
 		if p.Has(path) && p.Alternatives(path) != 0 {
 			return path, true

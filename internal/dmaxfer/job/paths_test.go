@@ -41,11 +41,11 @@ func TestPermits(t *testing.T) {
 }
 
 // Only a path whose window may not be within reach is left, and only for one of the same kind of connection.
-func TestFragile(t *testing.T) {
+func TestMayFallBack(t *testing.T) {
 	for _, test := range []struct {
-		paths   []wire.Path
-		path    wire.Path
-		fragile bool
+		paths       []wire.Path
+		path        wire.Path
+		mayFallBack bool
 	}{
 		{[]wire.Path{wire.PathDMA, wire.PathFast}, wire.PathDMA, true},
 		{[]wire.Path{wire.PathRMA, wire.PathTLS}, wire.PathRMA, true},
@@ -55,9 +55,9 @@ func TestFragile(t *testing.T) {
 		{[]wire.Path{wire.PathDMA, wire.PathTLS}, 0, false},
 		{[]wire.Path{wire.PathRMA}, 0, false},
 	} {
-		path, fragile := PathsOf(test.paths...).Fragile()
-		if path != test.path || fragile != test.fragile {
-			t.Errorf("%v: %s, %t", test.paths, path, fragile)
+		path, mayFallBack := PathsOf(test.paths...).MayFallBack()
+		if path != test.path || mayFallBack != test.mayFallBack {
+			t.Errorf("%v: %s, %t", test.paths, path, mayFallBack)
 		}
 	}
 }

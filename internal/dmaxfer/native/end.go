@@ -280,8 +280,8 @@ func (t *transfer) windUp(failed error) (returned bool, err error) {
 	go func() {
 		t.jobs.Wait()
 		close(idle)
-		t.settling.acquire()
-		defer t.settling.release()
+		t.ending.acquire()
+		defer t.ending.release()
 		var r released
 		if err := t.protect(func() error { r = t.release(failed); return nil }); err != nil {
 			r.err = err
@@ -321,8 +321,8 @@ func (t *transfer) abandon(failed error) (kept job.Kept) {
 	}
 	done := make(chan job.Kept, 1)
 	go func() {
-		t.settling.acquire()
-		defer t.settling.release()
+		t.ending.acquire()
+		defer t.ending.release()
 		var kept job.Kept
 		_ = t.protect(func() error { kept = t.role.Abandon(failed); return nil }) // failed is the error that counts
 		done <- kept

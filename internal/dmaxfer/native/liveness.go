@@ -117,9 +117,9 @@ func (l *liveness) peerWorked(b protocol.Beat) {
 	}
 }
 
-// check is called at every pulse, and returns an error once the transfer is to end. patience is how long heartbeats of
+// check is called at every pulse, and returns an error once the transfer is to end. grace is how long heartbeats of
 // the peer alone keep it alive, with what the peer has to do now.
-func (l *liveness) check(patience time.Duration) error {
+func (l *liveness) check(grace time.Duration) error {
 	l.silent++
 	l.stalled++
 	l.unproven++
@@ -130,7 +130,7 @@ func (l *liveness) check(patience time.Duration) error {
 		return nil
 	case l.stalled > l.limit:
 		return job.Stalled(l.idle)
-	case l.unproven > l.limit && l.since(l.unproven-1) > patience:
+	case l.unproven > l.limit && l.since(l.unproven-1) > grace:
 		return job.NewError(job.ErrIdle, job.ErrPeerIdle, "check the other side, or raise --idle-timeout",
 			"timeout: the %s sent heartbeats but made no progress for %s", l.side.Other(), l.since(l.unproven-1))
 	}

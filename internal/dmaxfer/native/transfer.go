@@ -83,7 +83,7 @@ type transfer struct {
 	running   atomic.Int64 // jobs
 	reference bool         // the peer speaks the reference protocol
 
-	settling semaphore // held while the role is settled or abandoned
+	ending semaphore // held while the role is settled or abandoned
 }
 
 func newTransfer(c role.Config, session *protocol.Session) *transfer {
@@ -94,7 +94,7 @@ func newTransfer(c role.Config, session *protocol.Session) *transfer {
 	lent := make(semaphore, 1)
 	lent.acquire()
 	return &transfer{
-		owner: make(semaphore, 1), lent: lent, settling: make(semaphore, 1),
+		owner: make(semaphore, 1), lent: lent, ending: make(semaphore, 1),
 		config: &c, params: params, session: session,
 		trace:   job.Trace{Log: c.Log, Protocol: "native"},
 		stats:   role.NewStats(params),

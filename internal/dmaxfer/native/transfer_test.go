@@ -124,7 +124,7 @@ func TestInterruptionIsTheCause(t *testing.T) {
 }
 
 // A message waits for a full queue for as long as the peer may still be silent, counted in pulses.
-func TestPatienceIsCounted(t *testing.T) {
+func TestGraceIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l liveness
 		l.start(wire.Host, time.Second)

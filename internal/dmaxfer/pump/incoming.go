@@ -90,7 +90,7 @@ func (in *Incoming) fails() {
 	}
 }
 
-// acquire is called by a lane before it uses the target, and reports whether it may. It then calls letGo.
+// acquire is called by a lane before it uses the target, and reports whether it may. It then calls release.
 func (in *Incoming) acquire() bool {
 	in.using.mu.Lock()
 	defer in.using.mu.Unlock()
@@ -101,8 +101,8 @@ func (in *Incoming) acquire() bool {
 	return true
 }
 
-// letGo ends the use that began with acquire.
-func (in *Incoming) letGo() {
+// release ends the use that began with acquire.
+func (in *Incoming) release() {
 	in.using.mu.Lock()
 	in.using.lanes--
 	then := in.due()

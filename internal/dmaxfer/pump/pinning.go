@@ -21,11 +21,11 @@ type Pinning interface {
 
 // laneCPU is the CPU of one lane, if it is pinned.
 type laneCPU struct {
-	pinning Pinning // nil: any CPU
-	lane    int
-	undo    func()
-	pinned  bool
-	vain    int // how many calls of lock in a row were in vain
+	pinning     Pinning // nil: any CPU
+	lane        int
+	undo        func()
+	pinned      bool
+	failedTries int // how many calls of lock in a row were without success
 }
 
 func newLaneCPU(pinning Pinning, lane int) *laneCPU { return &laneCPU{pinning: pinning, lane: lane} }
@@ -60,13 +60,13 @@ const maxYields = 300
 // lock waits for the mutex of a pinned lane without sleeping: the CPU goes to the peer's lane meanwhile, and comes back
 // soon. It gives up where that takes long, as beside a slow disk, and sooner the next time.
 func (c *laneCPU) lock(m *sync.Mutex) (locked bool) {
-	for range max(1, maxYields>>min(c.vain, 16)) {
+	for range max(1, maxYields>>min(c.failedTries, 16)) {
 		if m.TryLock() {
-			c.vain = 0
+			c.failedTries = 0
 			return true
 		}
 		c.yield()
 	}
-	c.vain++
+	c.failedTries++
 	return false
 }

@@ -57,12 +57,12 @@ func TestWaitingToWriteAloneEnds(t *testing.T) {
 			t.Error("a locked mutex was locked")
 		}
 	}
-	if s.vain != 40 {
-		t.Errorf("waited %d times in vain, not 40", s.vain)
+	if s.failedTries != 40 {
+		t.Errorf("waited %d times in failedTries, not 40", s.failedTries)
 	}
 	writing.Unlock()
-	if !s.lock(&writing) || s.vain != 0 {
-		t.Errorf("an unlocked mutex was not locked, or only after %d yields the next time", maxYields>>s.vain)
+	if !s.lock(&writing) || s.failedTries != 0 {
+		t.Errorf("an unlocked mutex was not locked, or only after %d yields the next time", maxYields>>s.failedTries)
 	}
 }
 
@@ -75,9 +75,9 @@ func TestSerialWritesTakeTurns(t *testing.T) {
 		{true, true, true}, {true, false, false}, {false, true, false},
 	} {
 		in := NewIncoming(discardTarget{}, digest.CRC32C, 2)
-		in.SerialWrites, l.peer.cpu.pinned, l.peer.cpu.vain = c.serial, c.pinned, 0
+		in.SerialWrites, l.peer.cpu.pinned, l.peer.cpu.failedTries = c.serial, c.pinned, 0
 		must(t, l.write(in, make([]byte, 64), 0))
-		if waited := l.peer.cpu.vain > 0; waited != c.waits {
+		if waited := l.peer.cpu.failedTries > 0; waited != c.waits {
 			t.Errorf("%+v: waited %v", c, waited)
 		}
 	}

@@ -11,8 +11,8 @@ type Poller interface {
 	// Poll receives pending messages and sends what is due, unless another lane is doing so.
 	Poll()
 
-	// Patience returns how many calls of Poll without result cost less than sleeping and being woken.
-	Patience() int
+	// SpinLimit returns how many calls of Poll without result cost less than sleeping and being woken.
+	SpinLimit() int
 }
 
 // outbox has the methods of Batch that do not depend on its item type.
@@ -81,7 +81,7 @@ func (m *messenger) pollLimit() int {
 	if m.poller == nil {
 		return 0
 	}
-	return m.poller.Patience() >> m.longWaits
+	return m.poller.SpinLimit() >> m.longWaits
 }
 
 // sleep is whileBlocked, and updates longWaits.

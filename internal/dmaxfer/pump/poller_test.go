@@ -19,9 +19,9 @@ func smallPair() *pair {
 
 // countingPoller counts calls of Poll, and calls exchange if it is set.
 type countingPoller struct {
-	polls    int
-	patience int
-	exchange func()
+	polls     int
+	spinLimit int
+	exchange  func()
 }
 
 func (c *countingPoller) Poll() {
@@ -30,7 +30,7 @@ func (c *countingPoller) Poll() {
 		c.exchange()
 	}
 }
-func (c *countingPoller) Patience() int { return c.patience }
+func (c *countingPoller) SpinLimit() int { return c.spinLimit }
 
 // sideUnderTest returns the address of one side's Poller, and its Run.
 type sideUnderTest func(p *pair) (poller *Poller, run func(context.Context) error)
@@ -50,7 +50,7 @@ func TestWaitingLanePollsForAWhile(t *testing.T) {
 		busy int // polls while there is work
 	}{"sender": {senderSide, 8}, "receiver": {receiverSide, 0}} {
 		synctest.Test(t, func(t *testing.T) {
-			p, polled := smallPair(), &countingPoller{patience: 50}
+			p, polled := smallPair(), &countingPoller{spinLimit: 50}
 			poller, run := c.side(p)
 			*poller = polled
 			ctx, cancel := context.WithCancel(t.Context())
@@ -70,9 +70,9 @@ func TestWaitingLanePollsForAWhile(t *testing.T) {
 }
 
 // The number of polls decreases while the peer is slow.
-func TestPatienceWithASlowPeerEnds(t *testing.T) {
+func TestSpinningForASlowPeerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		polled := &countingPoller{patience: 64}
+		polled := &countingPoller{spinLimit: 64}
 		d := &messenger{poller: polled, out: NewBatch[int](1, 1), cpu: newLaneCPU(nil, 0)}
 		inbox := make(chan int, 1)
 		for wait := range 10 {
@@ -126,8 +126,8 @@ func TestPollersNeedNoCarrier(t *testing.T) {
 		p.deliverAnnounced()
 		p.deliverReplies()
 	}
-	p.sender.lanes[0].peer.poller = &countingPoller{patience: 1 << 30, exchange: exchange}
-	p.receiver.lanes[0].peer.poller = &countingPoller{patience: 1 << 30, exchange: exchange}
+	p.sender.lanes[0].peer.poller = &countingPoller{spinLimit: 1 << 30, exchange: exchange}
+	p.receiver.lanes[0].peer.poller = &countingPoller{spinLimit: 1 << 30, exchange: exchange}
 	received := make(chan error, 1)
 	go func() { received <- p.receiver.Run(t.Context()) }()
 	must(t, p.sender.Run(t.Context()))
@@ -140,7 +140,7 @@ func TestPollersNeedNoCarrier(t *testing.T) {
 
 // A lane that polls is woken like one that sleeps.
 func TestWakeEndsPolling(t *testing.T) {
-	polled := &countingPoller{patience: 1 << 30}
+	polled := &countingPoller{spinLimit: 1 << 30}
 	m := &messenger{poller: polled, out: NewBatch[int](1, 1), cpu: newLaneCPU(nil, 0)}
 	wake := make(chan struct{}, 1)
 	polled.exchange = func() {

@@ -358,7 +358,7 @@ func (l *receiverLane) compare(ctx context.Context, u *heldUnit) error {
 	watch := l.receiver.config.Stages.start()
 	err := in.Target.ReadAt(l.bytes(u), int64(u.Record.Offset))
 	watch.charge(Writing)
-	in.letGo()
+	in.release()
 	if err != nil {
 		return l.failed(in, u, err)
 	}

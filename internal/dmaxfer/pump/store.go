@@ -55,7 +55,7 @@ func (l *receiverLane) store(ctx context.Context, u *heldUnit) error {
 		l.acknowledge(u, false)
 		return nil
 	}
-	defer in.letGo()
+	defer in.release()
 	if u.Record.Kind == native.HoleRecord {
 		return l.storeHole(ctx, u)
 	}

@@ -78,7 +78,7 @@ func (t *Transfer) announce() {
 
 func (t *Transfer) createTarget(ctx context.Context, size int64) error {
 	t.config.Progress.Enter(job.Preparing)
-	err := t.do(ctx, "preallocate the file", t.longPatience(), func(ctx context.Context) error {
+	err := t.do(ctx, "preallocate the file", t.longGrace(), func(ctx context.Context) error {
 		partial, err := disk.OpenPartial(t.config.File.FS, t.config.File.Name, disk.Wanted{
 			Size: size, Known: true, Overwrite: t.config.File.Overwrite, Backup: t.config.Backup,
 			Mapped: t.config.Side == wire.Host,
@@ -102,7 +102,7 @@ func (t *Transfer) createTarget(ctx context.Context, size int64) error {
 
 // expose makes the whole file memory that the DPU reads or writes.
 func (t *Transfer) expose(ctx context.Context) error {
-	return t.do(ctx, "register the memory of the file", t.longPatience(), func(ctx context.Context) error {
+	return t.do(ctx, "register the memory of the file", t.longGrace(), func(ctx context.Context) error {
 		memory, err := t.exposed(ctx)
 		if err == nil {
 			t.memory = memory
@@ -169,7 +169,7 @@ func (t *Transfer) releaseMemory(ctx context.Context) error {
 	if t.memory == nil {
 		return nil
 	}
-	err := t.do(ctx, "release the memory of the file", t.longPatience(), func(ctx context.Context) error {
+	err := t.do(ctx, "release the memory of the file", t.longGrace(), func(ctx context.Context) error {
 		if !t.sends() {
 			if err := t.memory.save(ctx, t.target, t.outcome.Summary.Size); err != nil {
 				return err
@@ -196,7 +196,7 @@ func (t *Transfer) verifySource(ctx context.Context) error {
 func (t *Transfer) commitTarget(ctx context.Context) error {
 	target, size := t.target, t.outcome.Summary.Size
 	t.config.Progress.Enter(job.Finishing)
-	err := t.do(ctx, "flush the file", t.longPatience(), func(ctx context.Context) error {
+	err := t.do(ctx, "flush the file", t.longGrace(), func(ctx context.Context) error {
 		return target.Prepare(ctx, disk.Metadata{Size: size}, wire.DurabilityFull, t.config.Progress.Worked)
 	})
 	if err != nil {
@@ -204,8 +204,8 @@ func (t *Transfer) commitTarget(ctx context.Context) error {
 	}
 	t.target = nil
 	t.entryLine().Msg("entry stored")
-	patience := max(t.config.IdleTimeout, job.LongestRename)
-	err = t.do(job.Overtime(ctx, job.RenameGrace), "rename the file", patience, func(context.Context) error {
+	grace := max(t.config.IdleTimeout, job.LongestRename)
+	err = t.do(job.Overtime(ctx, job.RenameGrace), "rename the file", grace, func(context.Context) error {
 		return target.Commit(wire.DurabilityFull)
 	})
 	if t.calls.Hung() {

@@ -41,7 +41,7 @@ func (t *Transfer) receive(ctx context.Context) ([]byte, error) {
 		t.early = nil
 		return message, nil
 	}
-	ctx, stop := t.untilSilent(ctx, t.patience())
+	ctx, stop := t.untilSilent(ctx, t.grace())
 	defer stop()
 	t.now.begin("", dutyOf[t.session.State()])
 	message, err := t.config.Conn.Recv(ctx)
@@ -54,42 +54,42 @@ func (t *Transfer) receive(ctx context.Context) ([]byte, error) {
 // untilSilent returns ctx for as long as the peer may be silent. It ends with what the peer was to do by then. The
 // caller calls stop.
 func (t *Transfer) untilSilent(ctx context.Context,
-	patience time.Duration,
+	grace time.Duration,
 ) (within context.Context, stop func()) {
-	silent := t.silent(patience) // of the state now: the countdown is another goroutine
+	silent := t.silent(grace) // of the state now: the countdown is another goroutine
 	ctx, end := context.WithCancelCause(ctx)
-	interval := job.PulseOf(patience)
-	c := job.NewCountdown(ctx, job.PulsesIn(patience, interval), interval, func() { end(silent) })
+	interval := job.PulseOf(grace)
+	c := job.NewCountdown(ctx, job.PulsesIn(grace, interval), interval, func() { end(silent) })
 	return ctx, func() {
 		c.Stop()
 		end(nil)
 	}
 }
 
-// patience returns how long the peer may be silent. While it preallocates, copies or saves it sends nothing in this
+// grace returns how long the peer may be silent. While it preallocates, copies or saves it sends nothing in this
 // protocol, so a large file earns it more.
-func (t *Transfer) patience() time.Duration {
+func (t *Transfer) grace() time.Duration {
 	switch t.session.State() {
 	case protocol.AwaitExport, protocol.AwaitStatus, protocol.AwaitDisconnect:
-		return t.longPatience()
+		return t.longGrace()
 	default:
 		return t.config.IdleTimeout
 	}
 }
 
-// longPatience returns how long work on the whole file may take that reports no progress, on either side.
-func (t *Transfer) longPatience() time.Duration {
-	return t.config.IdleTimeout * time.Duration(1+(t.agreement.Size+patienceUnit-1)/patienceUnit)
+// longGrace returns how long work on the whole file may take that reports no progress, on either side.
+func (t *Transfer) longGrace() time.Duration {
+	return t.config.IdleTimeout * time.Duration(1+(t.agreement.Size+graceUnit-1)/graceUnit)
 }
 
-func (t *Transfer) silent(patience time.Duration) error {
+func (t *Transfer) silent(grace time.Duration) error {
 	state := t.session.State()
 	duty := "waiting for it to " + dutyOf[state]
 	if state == protocol.Copying {
 		duty = "while the copy was running"
 	}
 	return job.NewError(job.ErrIdle, nil, "check the other side, or raise --idle-timeout",
-		"timeout: no message from the %s for %s, %s", t.config.Side.Other(), patience, duty)
+		"timeout: no message from the %s for %s, %s", t.config.Side.Other(), grace, duty)
 }
 
 // dutyOf describes what the peer is to do in each state.

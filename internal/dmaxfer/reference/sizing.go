@@ -23,9 +23,9 @@ const (
 	// fileStep is how much of a file that is held in memory is read or written between two checks of the context.
 	fileStep = 8 << 20
 
-	// patienceUnit is how many bytes of a file, or what is left of them at its end, earn the idle timeout once more
+	// graceUnit is how many bytes of a file, or what is left of them at its end, earn the idle timeout once more
 	// while the peer works and, in this protocol, cannot report how far it is.
-	patienceUnit = 256 << 20
+	graceUnit = 256 << 20
 )
 
 // shape is how a file is cut.

@@ -36,10 +36,10 @@ func (s *standstill) note(change func()) {
 
 // do makes a call that may hang, as job.Calls does. own says what it does.
 func (t *Transfer) do(ctx context.Context,
-	own string, patience time.Duration, call func(context.Context) error,
+	own string, grace time.Duration, call func(context.Context) error,
 ) error {
 	t.now.begin(own, "")
-	return t.calls.Do(ctx, patience, t.config.Progress.Beat, call)
+	return t.calls.Do(ctx, grace, t.config.Progress.Beat, call)
 }
 
 // describe returns what the transfer waits for. The peer says nothing of its progress in this protocol.

@@ -8,10 +8,10 @@ import (
 
 // The sizes that a window is chosen by, in bytes, slots and uses of a slot.
 const (
-	// distantChunk and distantDepth keep an engine of 50 GB/s busy, whose copies do not pass through the caches here.
-	// Each message then stands for more bytes.
-	distantChunk = 1 << 20
-	distantDepth = 32
+	// offloadedChunk and offloadedDepth keep an engine of 50 GB/s busy, whose copies do not pass through the caches
+	// here. Each message then stands for more bytes.
+	offloadedChunk = 1 << 20
+	offloadedDepth = 32
 
 	// fewestRounds is how often each slot is used at least before a window gets more than fewestSlots, with which no
 	// stage waits for a slot. The first use of a slot costs more than a copy of that size, and in a virtual machine,
@@ -34,8 +34,8 @@ const (
 // and a buffer stay in a core's own caches from one stage to the next, and not so small that messages cost more than
 // bytes.
 var (
-	// distantSizes are for an engine that copies with another processor.
-	distantSizes = Sizes{Smallest: 64 << 10, Largest: distantChunk, Chunks: 256, Depth: distantDepth}
+	// offloadedSizes are for an engine that copies with another processor.
+	offloadedSizes = Sizes{Smallest: 64 << 10, Largest: offloadedChunk, Chunks: 256, Depth: offloadedDepth}
 
 	// cachedSizes are for an engine that copies with this processor. A slot is occupied until its chunk is
 	// acknowledged.
@@ -48,7 +48,7 @@ var (
 
 // DefaultWindow is how many bytes the DPU registers with hardware if neither chunk nor depth is given, the device
 // allows it, and the file is not small.
-const DefaultWindow = distantChunk * distantDepth
+const DefaultWindow = offloadedChunk * offloadedDepth
 
 // Choice is what the chunk and the depth of a window are chosen by, apart from the size of the file.
 type Choice struct {
@@ -65,8 +65,8 @@ func (c Choice) suitable() Sizes {
 	switch {
 	case c.Traits.Sizes != (Sizes{}):
 		return c.Traits.Sizes
-	case c.Traits.Distant:
-		return distantSizes
+	case c.Traits.Offloaded:
+		return offloadedSizes
 	case c.Shared:
 		return sharedSizes
 	}
@@ -129,7 +129,7 @@ func (c Choice) suitableDepth(size, chunk int64) int64 {
 		return largest
 	}
 	rounds := int64(fewestRounds)
-	if !c.Traits.Distant && c.Traits.Sizes == (Sizes{}) {
+	if !c.Traits.Offloaded && c.Traits.Sizes == (Sizes{}) {
 		rounds = cachedRounds
 	}
 	return min(max(size/chunk/rounds, fewestSlots), largest)

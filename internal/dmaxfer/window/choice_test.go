@@ -45,11 +45,11 @@ func TestSmallFilesGetSmallWindows(t *testing.T) {
 			t.Errorf("%+v, %d bytes: %d slots of %d bytes", c.choice, c.size, depth, chunk)
 		}
 	}
-	distant := Choice{Traits: Traits{Distant: true}}
+	offloaded := Choice{Traits: Traits{Offloaded: true}}
 	for size, want := range map[int64][2]uint32{
 		unknown: {1 << 20, 32}, 2 << 20: {64 << 10, 8}, 1 << 30: {1 << 20, 32},
 	} {
-		if chunk, depth := distant.For(size); chunk != want[0] || depth != want[1] {
+		if chunk, depth := offloaded.For(size); chunk != want[0] || depth != want[1] {
 			t.Errorf("a distant device and %d bytes: %d slots of %d bytes", size, depth, chunk)
 		}
 	}

@@ -75,7 +75,7 @@ func (k *KeptMemory) Paths(choice job.PathChoice) (job.Paths, error) {
 	p, err := k.Memory.Paths(choice)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if path, fragile := p.Fragile(); fragile && k.refused.Has(path) {
+	if path, mayFallBack := p.MayFallBack(); mayFallBack && k.refused.Has(path) {
 		p = p.Without(path)
 	}
 	return p, err

@@ -38,7 +38,7 @@ func (d deviceMemory) Check(chunk int64, depth int) error {
 // Traits implements Memory.
 func (d deviceMemory) Traits(p job.Paths) Traits {
 	info := d.device.Info()
-	t := Traits{Distant: d.device.Distant()}
+	t := Traits{Offloaded: d.device.Offloaded()}
 	if p.Has(wire.PathDMA) {
 		t.Largest = int64(info.MaxBufferSize)
 	}

@@ -47,12 +47,12 @@ var ErrUnreachable = errors.New("the peer's memory is not within reach")
 
 // Traits are what the sizes of a window are chosen by.
 type Traits struct {
-	Largest int64 // bytes that the device copies at once; 0 if it does not say
-	Deepest int64 // slots that it can have in flight; 0 if a lane can wait for it
-	Lanes   int64 // of one connection; 0 if it does not say
-	Distant bool  // it copies with another processor than this one, and other caches
+	Largest   int64 // bytes that the device copies at once; 0 if it does not say
+	Deepest   int64 // slots that it can have in flight; 0 if a lane can wait for it
+	Lanes     int64 // of one connection; 0 if it does not say
+	Offloaded bool  // it copies with another processor than this one, and other caches
 
-	Sizes Sizes // that suit it; the zero value leaves them to Distant
+	Sizes Sizes // that suit it; the zero value leaves them to Offloaded
 }
 
 // Sizes are those of a window, where this side chooses them.

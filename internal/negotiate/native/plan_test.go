@@ -30,7 +30,7 @@ func endHello(name string) Hello {
 // Pairs of ends; if there is a sender, it is the first. Host and DPU can be exchanged.
 func TestDecideWhoSends(t *testing.T) {
 	type pairing struct{ first, second string }
-	outcomes := map[pairing]error{
+	results := map[pairing]error{
 		{"file", "tree"}:                         wire.ErrKindMismatch,
 		{"file", "nothing"}:                      nil,
 		{"file", "overwrite"}:                    nil,
@@ -68,14 +68,14 @@ func TestDecideWhoSends(t *testing.T) {
 	}
 	for first := range ends {
 		for second := range ends {
-			_, one := outcomes[pairing{first, second}]
-			_, other := outcomes[pairing{second, first}]
+			_, one := results[pairing{first, second}]
+			_, other := results[pairing{second, first}]
 			if compares := first == second && (first == "file" || first == "tree"); !one && !other && !compares {
 				t.Errorf("nothing is said of %s and %s", first, second)
 			}
 		}
 	}
-	for p, want := range outcomes {
+	for p, want := range results {
 		checkSender(t, p.first, p.second, wire.Host, want)
 		checkSender(t, p.second, p.first, wire.DPU, want)
 	}

@@ -184,7 +184,7 @@ func (p *Path) Traits() window.Traits {
 	t := window.Traits{Lanes: wire.MaxLanes, Sizes: sizes}
 	switch {
 	case p.hasRDMA():
-		t.Distant = p.path == wire.PathRMA
+		t.Offloaded = p.path == wire.PathRMA
 	case p.path == wire.PathRMA:
 		t.Sizes = sharedSizes
 	default:

@@ -386,10 +386,10 @@ func TestUnknownNetDevice(t *testing.T) {
 // Only RDMA reads by itself, and needs operations in flight.
 func TestTraits(t *testing.T) {
 	for _, test := range []struct {
-		path    wire.Path
-		ports   []ucx.Port
-		distant bool
-		sizes   window.Sizes
+		path      wire.Path
+		ports     []ucx.Port
+		offloaded bool
+		sizes     window.Sizes
 	}{
 		{wire.PathMessages, nil, false, tcpSizes},
 		{wire.PathMessages, []ucx.Port{{Device: "mlx5_0", Number: 1, Active: true}}, false, sizes},
@@ -398,7 +398,7 @@ func TestTraits(t *testing.T) {
 	} {
 		p := New(test.path, Config{})
 		setPorts(p, test.ports...)
-		if got := p.Traits(); got.Distant != test.distant || got.Sizes != test.sizes {
+		if got := p.Traits(); got.Offloaded != test.offloaded || got.Sizes != test.sizes {
 			t.Errorf("%s with %v: %+v", test.path, test.ports, got)
 		}
 	}

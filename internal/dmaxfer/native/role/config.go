@@ -170,6 +170,6 @@ func (c *Config) choice() window.Choice {
 	return window.Choice{
 		Chunk: c.Chunk, Depth: int64(c.Depth), Initiates: c.Side.Initiates(), Traits: traits,
 		Limit:  c.Limiters.With(c.Bandwidth, c.Chunk).Slowest(),
-		Shared: !traits.Distant && c.Placement != nil && c.Placement.Lanes(MaxLanes) != nil,
+		Shared: !traits.Offloaded && c.Placement != nil && c.Placement.Lanes(MaxLanes) != nil,
 	}
 }

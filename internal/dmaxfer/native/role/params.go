@@ -143,7 +143,7 @@ func (p *Params) Layout() window.Layout {
 	}
 	l.Buffers = l.LaneSlots(0)
 	copies := l.Path.Pushed() || l.Path == wire.PathDMA && p.Config.Side.Initiates() ||
-		l.Path == wire.PathRMA && !p.Config.traits().Distant
+		l.Path == wire.PathRMA && !p.Config.traits().Offloaded
 	if copies && !p.InOrder() {
 		l.Buffers = 1
 	}
@@ -184,7 +184,7 @@ func (p *Params) Pace() func(ctx context.Context, length int64) error {
 // transferred before pinning could pay. The lanes that receive a tree spend most of the time in system calls, which
 // create one file after the other.
 func (p *Params) Pinning(size int64) pump.Pinning {
-	if p.Config.Placement == nil || p.Config.traits().Distant || p.InOrder() || p.Plan.StreamTarget {
+	if p.Config.Placement == nil || p.Config.traits().Offloaded || p.InOrder() || p.Plan.StreamTarget {
 		return nil
 	}
 	if p.Plan.Tree && !p.Sends() || size < smallFile {

@@ -47,11 +47,11 @@ func TestBatches(t *testing.T) {
 // A lane that fetches a chunk itself needs one buffer for it, unless chunks wait in buffers to be written in order.
 func TestBuffersOfALane(t *testing.T) {
 	for name, c := range map[string]struct {
-		side    wire.Side
-		path    wire.Path
-		digest  digest.Algorithm
-		distant bool
-		buffers int
+		side      wire.Side
+		path      wire.Path
+		digest    digest.Algorithm
+		offloaded bool
+		buffers   int
 	}{
 		"DPU":                     {wire.DPU, wire.PathDMA, digest.CRC32C, false, 4},
 		"DPU, in order":           {wire.DPU, wire.PathDMA, digest.SHA256, false, 8},
@@ -66,7 +66,7 @@ func TestBuffersOfALane(t *testing.T) {
 		"shared memory":           {wire.DPU, wire.PathRMA, digest.CRC32C, false, 1},
 		"shared memory, in order": {wire.DPU, wire.PathRMA, digest.SHA256, false, 8},
 	} {
-		memory := device{traits: window.Traits{Distant: c.distant}}
+		memory := device{traits: window.Traits{Offloaded: c.offloaded}}
 		config := &Config{Options: Options{Side: c.side}, File: &job.LocalFile{}, Memory: memory}
 		agreed := Params{Config: config, Plan: native.Plan{
 			Sender: c.side.Other(), Path: c.path, Depth: 8, Chunk: 4096, Digest: c.digest,
@@ -104,12 +104,12 @@ func TestPinning(t *testing.T) {
 		size      int64
 		placement Placement
 		stream    bool
-		distant   bool
+		offloaded bool
 		pinned    bool
 	}{
 		"large":            {plan: plan, size: large, placement: fewCPUs{}, pinned: true},
 		"without a wish":   {plan: plan, size: large},
-		"a distant device": {plan: plan, size: large, placement: fewCPUs{}, distant: true},
+		"a distant device": {plan: plan, size: large, placement: fewCPUs{}, offloaded: true},
 		"small":            {plan: plan, size: small, placement: fewCPUs{}},
 		"of unknown size":  {plan: plan, size: job.Unknown, placement: fewCPUs{}},
 		"ordered": {
@@ -125,12 +125,12 @@ func TestPinning(t *testing.T) {
 	} {
 		agreed := Params{Plan: c.plan, Config: &Config{
 			Options: Options{Placement: c.placement},
-			Memory:  device{traits: window.Traits{Distant: c.distant}}, File: &job.LocalFile{Stream: c.stream},
+			Memory:  device{traits: window.Traits{Offloaded: c.offloaded}}, File: &job.LocalFile{Stream: c.stream},
 		}}
 		if got := agreed.Pinning(c.size); (got != nil) != c.pinned {
 			t.Errorf("%s: pinned by %v", name, got)
 		}
-		if got := agreed.Config.choice().Shared; got != (c.placement != nil && !c.distant) {
+		if got := agreed.Config.choice().Shared; got != (c.placement != nil && !c.offloaded) {
 			t.Errorf("%s: CPUs are shared: %t", name, got)
 		}
 	}
