@@ -51,7 +51,7 @@ func TestFilesOfTheSeedsPage(t *testing.T) {
 func allPages(t *testing.T) []string {
 	t.Helper()
 	pages := slices.Concat(glob(t, "*.md"), glob(t, "internal/*/*.md"), glob(t, "lab/*.md"), glob(t, "softdoca/*.md"),
-		glob(t, "softdoca/docs/*.md"))
+		glob(t, "softdoca/docs/*.md"), glob(t, "softdoca/docs/reference/*.md"))
 	err := filepath.WalkDir(filepath.Join(repositoryRoot, "docs"), func(path string, _ fs.DirEntry, err error) error {
 		if filepath.Ext(path) == ".md" {
 			pages = append(pages, path)

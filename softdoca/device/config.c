@@ -8,6 +8,7 @@
 static _Atomic(struct soft_config *) current;
 static atomic_uint holders;
 
+/* BlueField's published numbers, or modest values where none is published. */
 const struct soft_limits soft_default_limits = {
 	.max_buf_size = 2 << 20,
 	.max_buf_list_len = 64,

@@ -13,38 +13,38 @@
 
 #include "sizes.h"
 
-/* Each with its default: BlueField's published number, or a modest value where none is published. */
+/* The comments are the meanings in docs/reference/settings.md; the defaults are in config.c. */
 struct soft_limits {
-	uint64_t max_buf_size;        /* bytes per memcpy task: 2097152 */
-	uint64_t max_buf_list_len;    /* buffers in a source chain: 64 */
-	uint64_t max_dma_tasks;       /* memcpy tasks of one context: 1024 */
-	uint64_t max_msg_size;        /* bytes per control message: 4080 */
-	uint64_t max_name_len;        /* bytes of a server name, with its zero: 64 */
-	uint64_t max_recv_queue_size; /* messages: 8192 */
-	uint64_t max_send_tasks;      /* control messages in flight: 8192 */
-	uint64_t max_clients;         /* connections of one server: 512 */
-	uint64_t max_fast_tasks;      /* post-receive or send tasks of one consumer or producer: 1024 */
-	uint64_t max_fast_buf_size;   /* bytes of one message from a producer to a consumer: 1073741824 */
-	uint64_t max_imm_data_len;    /* bytes of immediate data: 128 */
-	uint64_t max_consumers;       /* of one side of a connection: 64 */
-	uint64_t max_producers;       /* of one side of a connection: 64 */
-	uint64_t max_export_size;     /* bytes of an export descriptor, which is padded up to it if smaller: 256 */
-	uint64_t task_latency_us;     /* minimum time from submission to completion of a memcpy task: 0 */
-	uint64_t pin_files;           /* 0: registering a file mapping fails with DRIVER, as a long-term pin may: 1 */
-	uint64_t remote_mapping;      /* 0: never map a peer's memory, always go through the kernel: 1 */
-	uint64_t dpa_kernel_ms;       /* time after which a kernel of a DPA is ended; 0: never: 12000 */
-	uint64_t sync_wait_ms;        /* time after which a direct wait for a sync event fails; 0: never: 0 */
+	uint64_t max_buf_size;        /* bytes per memcpy task */
+	uint64_t max_buf_list_len;    /* buffers in a source list */
+	uint64_t max_dma_tasks;       /* memcpy tasks of one context */
+	uint64_t max_msg_size;        /* bytes per control message; dma-copy ends with 11 if the sides differ */
+	uint64_t max_name_len;        /* bytes of a server name, with its zero */
+	uint64_t max_recv_queue_size; /* messages in a receive queue */
+	uint64_t max_send_tasks;      /* control messages in flight */
+	uint64_t max_clients;         /* connections of one server */
+	uint64_t max_fast_tasks;      /* post-receive or send tasks of one consumer or producer */
+	uint64_t max_fast_buf_size;   /* bytes of one message from a producer to a consumer */
+	uint64_t max_imm_data_len;    /* bytes of immediate data */
+	uint64_t max_consumers;       /* consumers of one side of a connection */
+	uint64_t max_producers;       /* producers of one side of a connection */
+	uint64_t max_export_size;     /* bytes of an export descriptor, which is padded to them */
+	uint64_t task_latency_us;     /* microseconds that a memcpy task takes at least, also with a time model */
+	uint64_t pin_files;           /* 0: registering a mapped file fails, as with a driver that cannot pin one */
+	uint64_t remote_mapping;      /* 0: use system calls for memory of the peer, except for sync events */
+	uint64_t dpa_kernel_ms;       /* milliseconds after which a kernel of a DPA is ended; 0: never */
+	uint64_t sync_wait_ms;        /* milliseconds after which a direct wait for a sync event fails; 0: never */
 
 	/* The time model of the DMA engine (schedule.h). All 0: none, tasks are as fast as their copies. */
-	uint64_t dma_latency_ns;     /* of one task, in addition to its bytes' time */
-	uint64_t dma_task_mb_per_s;  /* at which one task alone moves its bytes; 10^6 bytes per second; 0: at once */
-	uint64_t dma_read_mb_per_s;  /* all tasks of a device that read the other side's memory; 0: no bound */
-	uint64_t dma_write_mb_per_s; /* all that write it */
-	uint64_t dma_read_gap_ns;    /* minimum time from one task's beginning to the next one's */
-	uint64_t dma_write_gap_ns;
-	uint64_t dma_optimized_gap_ns; /* instead, of tasks submitted with OPTIMIZE_REPORTS; 0: as the others */
-	uint64_t dma_at_once;          /* tasks of a device between beginning and completion; 0: no bound */
-	uint64_t move_bytes;           /* 0: tasks complete without a byte being touched: 1 */
+	uint64_t dma_latency_ns;       /* latency of one task, in addition to the time for its bytes */
+	uint64_t dma_task_mb_per_s;    /* rate of one task alone, in 10^6 bytes per second; 0: no time */
+	uint64_t dma_read_mb_per_s;    /* rate of all tasks of a device that read from the other side; 0: unlimited */
+	uint64_t dma_write_mb_per_s;   /* rate of all tasks of a device that write to the other side; 0: unlimited */
+	uint64_t dma_read_gap_ns;      /* minimum time from the start of a read to the start of the next */
+	uint64_t dma_write_gap_ns;     /* minimum time from the start of a write to the start of the next */
+	uint64_t dma_optimized_gap_ns; /* replaces both for tasks with OPTIMIZE_REPORTS; 0: not replaced */
+	uint64_t dma_at_once;          /* tasks of a device between start and completion, at most 1024; 0: unlimited */
+	uint64_t move_bytes;           /* 0: tasks complete by the time model, and no byte is copied */
 	uint64_t model;                /* the preset that was named (limit.h), from 1; 0: none */
 };
 

@@ -11,25 +11,26 @@
 
 #include "doca_abi.h"
 
+/* The comments are the effects in docs/reference/settings.md. */
 enum soft_quirk {
-	SOFT_DISCONNECT_EVENT,         /* doca_comch_server_disconnect raises a disconnection event on the server */
-	SOFT_DISCONNECT_AGAIN,         /* the first doca_comch_server_disconnect of a connection returns AGAIN */
-	SOFT_SELECTIVE_SWALLOW,        /* in SELECTIVE mode, progress delivers nothing between request and clear */
-	SOFT_DEAD_PEER_UNNOTICED,      /* a client does not notice that its server died: sends stay in flight */
-	SOFT_DEAD_CLIENTS_COUNT,       /* clients that died stay counted against max_clients */
-	SOFT_LARGE_MESSAGES,           /* messages over the limit are accepted, and then fail */
-	SOFT_LATE_COPY,                /* a message is read and sent by progress, not read when its task is allocated */
+	SOFT_DISCONNECT_EVENT,    /* doca_comch_server_disconnect raises a disconnection event on its own side, too */
+	SOFT_DISCONNECT_AGAIN,    /* the first doca_comch_server_disconnect of a connection returns AGAIN */
+	SOFT_SELECTIVE_SWALLOW,   /* in PROGRESS_SELECTIVE, the default, nothing is delivered from request to clear */
+	SOFT_DEAD_PEER_UNNOTICED, /* a client does not notice that its server died: sends stay in flight */
+	SOFT_DEAD_CLIENTS_COUNT,  /* clients that died stay counted against max_clients */
+	SOFT_LARGE_MESSAGES,      /* messages above the limit are accepted and then fail with IO_FAILED */
+	SOFT_LATE_COPY,           /* progress reads and sends a message, not the allocation of its task */
 	SOFT_OPTIMIZED_REPORTS_STALL,  /* completions with OPTIMIZE_REPORTS wait for a later task without it */
-	SOFT_IDLE_ALLOC_CRASH,         /* a send task of a client that does not run kills the process */
-	SOFT_STOP_IN_SEND_ERROR_CRASH, /* doca_ctx_stop inside a send's error callback kills the process */
+	SOFT_IDLE_ALLOC_CRASH,         /* allocating a send task on a client that is not running kills the process */
+	SOFT_STOP_IN_SEND_ERROR_CRASH, /* doca_ctx_stop in the error callback of a send kills the process */
 	SOFT_COMCH_NO_NOTIFICATION,    /* an engine with Comch contexts cannot be armed: NOT_SUPPORTED */
 	SOFT_START_ABORTS,             /* doca_ctx_start of a client without a server returns CONNECTION_ABORTED */
 	SOFT_UNTOLD_CLIENTS,           /* a server must disconnect clients that have left, or it refuses the next */
 	SOFT_LATE_DISCONNECT_CRASH,    /* disconnecting a client after its disconnection event kills the process */
 
 	/* Not in "all", because they take functions away. */
-	SOFT_NO_HOST_EXPORT, /* memory of the host cannot be exported, nor such an export be imported */
-	SOFT_NO_DPU_EXPORT,  /* the same of memory of the DPU */
+	SOFT_NO_HOST_EXPORT, /* memory of the host can be neither exported nor imported, as capabilities say */
+	SOFT_NO_DPU_EXPORT,  /* memory of the DPU can be neither exported nor imported, as capabilities say */
 	SOFT_QUIRKS,
 };
 

@@ -28,6 +28,8 @@ const sdk = [
   page('DOCA without a card', '/softdoca/README'),
   page('The kit', '/softdoca/docs/SDK'),
   page('The software device', '/softdoca/docs/SOFTDEVICE'),
+  page('Functions of the kit', '/softdoca/docs/reference/functions'),
+  page('Limits and quirks', '/softdoca/docs/reference/settings'),
   page('Names of older guides', '/softdoca/docs/older-names'),
   page("NVIDIA's guides", '/docs/SEEDS'),
 ]
