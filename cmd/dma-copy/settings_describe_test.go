@@ -9,12 +9,12 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/keys"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/phrase"
 	"github.com/dma-copy/dma-copy/internal/cli/serve"
 	"github.com/dma-copy/dma-copy/internal/cli/status"
 	"github.com/dma-copy/dma-copy/internal/cli/transfer"
 	"github.com/dma-copy/dma-copy/internal/cli/verify"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/phrase"
 )
 
 // What a shell offers is what the option accepts: each word, and no word is left out that its error names.

@@ -76,7 +76,10 @@ var layers = []layer{
 	{packages: []string{softdocaFolder + "/abi"}},
 	{packages: []string{"internal/exit"}},
 	{
-		packages:    []string{"internal/lines", "internal/quantity", "internal/quote", "internal/tcpport"},
+		packages: []string{
+			"internal/background", "internal/lines", "internal/phrase", "internal/quantity", "internal/quote",
+			"internal/tcpport",
+		},
 		independent: true,
 	},
 }

@@ -3,7 +3,7 @@ package manpage
 import (
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/phrase"
+	"github.com/dma-copy/dma-copy/internal/phrase"
 )
 
 // Paragraphs writes a text, whose paragraphs are separated by blank lines.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"github.com/dma-copy/dma-copy/internal/cli/phrase"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 

@@ -5,13 +5,13 @@ import (
 	"os"
 	"sync"
 
-	"github.com/dma-copy/dma-copy/internal/cli/background"
-	"github.com/dma-copy/dma-copy/internal/cli/phrase"
+	"github.com/dma-copy/dma-copy/internal/background"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/phrase"
 )
 
 // Monitor feeds one reporter and remembers what explains a failure. Event may be called while it samples.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/phrase"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/cli/background"
+	"github.com/dma-copy/dma-copy/internal/background"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
