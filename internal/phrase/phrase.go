@@ -62,6 +62,17 @@ func listed(words []string, beforeLast string) string {
 	return strings.Join(words[:last], ", ") + beforeLast + words[last]
 }
 
+// Join joins the parts that are not empty.
+func Join(separator string, parts ...string) string {
+	var there []string
+	for _, part := range parts {
+		if part != "" {
+			there = append(there, part)
+		}
+	}
+	return strings.Join(there, separator)
+}
+
 // Wrap breaks a text at blanks into lines of at most width bytes. A word that is longer has a line of its own.
 func Wrap(text string, width int) (lines []string) {
 	for len(text) > width {

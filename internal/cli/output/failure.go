@@ -13,6 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -85,7 +86,7 @@ func entryReason(side wire.Side, err error) string {
 	if said, is := errors.AsType[*native.PeerAborted](err); is {
 		text = fmt.Sprintf("the %s reports: %s", side.Other(), said.Text)
 	}
-	return quote.Printable(strings.ReplaceAll(joined(": ", text, hint), "\n", "; "))
+	return quote.Printable(strings.ReplaceAll(phrase.Join(": ", text, hint), "\n", "; "))
 }
 
 // EntryName returns the path of an entry for a line of text.

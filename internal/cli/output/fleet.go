@@ -15,6 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -204,7 +205,7 @@ func (f *Fleet) Total(elapsed time.Duration) error {
 		Elapsed: t.Elapsed.Seconds(), DryRun: t.DryRun,
 	})
 	if f.events == nil && !f.quiet {
-		fmt.Fprintf(f.out, "total %s\n", t.of("peer", f.notStarted))
+		fmt.Fprintf(f.out, "total %s\n", totalText(t, "peer", f.notStarted))
 	}
 	return errors.Join(somePeers(t, f.failures), f.events.Unwritten(copyUnwritten))
 }
@@ -227,7 +228,7 @@ func (f *Fleet) show() {
 func (f *Fleet) fields() []string {
 	return []string{
 		fmt.Sprintf("%s/%s", quantity.Comma(f.ended), quantity.Count(f.total.Sources, "peer")),
-		joined(", ", countOf(int64(len(f.moved)), "running"), countOf(f.total.Failed, "failed")),
+		phrase.Join(", ", countOf(int64(len(f.moved)), "running"), countOf(f.total.Failed, "failed")),
 		quantity.Bytes(uint64(f.bytes())),
 	}
 }
@@ -277,7 +278,7 @@ func (f *Fleet) answer(elapsed time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.events == nil {
-		fmt.Fprintln(f.out, joined("  ", f.fields()...))
+		fmt.Fprintln(f.out, phrase.Join("  ", f.fields()...))
 		return
 	}
 	line := progressEvent{Phase: job.Moving.String(), Bytes: f.bytes(), Elapsed: elapsed.Seconds()}

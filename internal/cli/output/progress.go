@@ -14,6 +14,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
@@ -49,11 +50,11 @@ func (v *speed) update(s job.Sample) float64 {
 func progressLine(s job.Sample, rate float64, width int) string {
 	head, text := percentOf(s), strings.Join(progressFields(s, rate), "  ")
 	for _, tail := range []string{doing(s), busiest(s), ""} {
-		line := joined("  ", text, tail)
+		line := phrase.Join("  ", text, tail)
 		room := width - len("100%") - len(line) - len(" [] ")
 		switch {
 		case width == 0:
-			return joined("  ", head, line)
+			return phrase.Join("  ", head, line)
 		case room >= narrowestBar && head != "":
 			return fmt.Sprintf("%4s [%s] %s", head, bar(s, min(room, widestBar)), line)
 		case head == "" && len(line) <= width:
@@ -66,21 +67,11 @@ func progressLine(s job.Sample, rate float64, width int) string {
 // whatFits joins as many of the parts as fit into width. No part is cut: half a number would be another number.
 func whatFits(parts []string, width int) string {
 	for n := len(parts); n > 0; n-- {
-		if line := joined("  ", parts[:n]...); len(line) <= width {
+		if line := phrase.Join("  ", parts[:n]...); len(line) <= width {
 			return line
 		}
 	}
 	return ""
-}
-
-func joined(separator string, parts ...string) string {
-	var there []string
-	for _, part := range parts {
-		if part != "" {
-			there = append(there, part)
-		}
-	}
-	return strings.Join(there, separator)
 }
 
 // percentOf returns the percentage done, or nothing as long as the total is unknown.

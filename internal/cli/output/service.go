@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
@@ -41,8 +42,8 @@ type Deleting struct {
 	DryRun  bool
 }
 
-// String returns the count and the first names.
-func (d Deleting) String() string {
+// deletingText returns the count and the first names.
+func deletingText(d Deleting) string {
 	text := quantity.Count(int64(d.Entries), "entry")
 	if d.Of > 0 {
 		text += " of " + quantity.Comma(d.Of)
@@ -127,7 +128,7 @@ func commonCode(tried int, failures []error) int {
 func (r *textReporter) Deleting(d Deleting) {
 	if !r.quiet && !d.DryRun {
 		r.clear()
-		fmt.Fprintf(r.out, "deleting %s\n", d)
+		fmt.Fprintf(r.out, "deleting %s\n", deletingText(d))
 	}
 }
 
@@ -156,22 +157,19 @@ func (r *textReporter) Total(t Total) error {
 	r.clear()
 	err := r.endPlan()
 	if !r.quiet {
-		fmt.Fprintf(r.out, "total %s\n", t)
+		fmt.Fprintf(r.out, "total %s\n", totalText(t, "source", 0))
 	}
 	return err
 }
 
-// String lists what was done.
-func (t Total) String() string { return t.of("source", 0) }
-
-// of lists what was done for sources or peers, some of which may not have been tried.
-func (t Total) of(noun string, notStarted int64) string {
+// totalText lists what was done for sources or peers, some of which may not have been tried.
+func totalText(t Total, noun string, notStarted int64) string {
 	copied, deleted, end := "copied", "deleted", ""
 	if t.DryRun {
 		copied, deleted, end = "to copy", "to delete", "; nothing was changed"
 	}
 	parts := []string{quantity.Count(t.Sources, noun)}
-	if notes := joined(", ", countOf(t.Failed, "failed"), countOf(notStarted, "not started")); notes != "" {
+	if notes := phrase.Join(", ", countOf(t.Failed, "failed"), countOf(notStarted, "not started")); notes != "" {
 		parts[0] += " (" + notes + ")"
 	}
 	parts = append(parts, quantity.Count(t.Files, "file")+" "+copied, quantity.Bytes(uint64(t.Bytes)))

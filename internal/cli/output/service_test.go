@@ -74,7 +74,7 @@ func TestTotal(t *testing.T) {
 	total.Add(job.Summary{Tree: &job.TreeSummary{Files: 7, Bytes: 1 << 20}}, job.ErrSomeFailed)
 	total.Add(job.Summary{}, job.ErrTarget)
 	total.Elapsed = 1500 * time.Millisecond
-	if got, want := total.String(), "4 sources (2 failed), 8 files copied, 4.0 MiB in 1.5s"; got != want {
+	if got, want := totalText(total, "source", 0), "4 sources (2 failed), 8 files copied, 4.0 MiB in 1.5s"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if !total.Worthy() || (&Total{Sources: 1}).Worthy() || !(&Total{Sources: 1, Deletes: true}).Worthy() {
@@ -86,7 +86,7 @@ func TestTotal(t *testing.T) {
 	total.Delete(Deletion{})
 	total.Delete(Deletion{Err: job.ErrTarget})
 	want := "1 source, 2 files to copy, 0 B, 2 entries to delete, 1 entry not deleted in 1s; nothing was changed"
-	if got := total.String(); got != want {
+	if got := totalText(total, "source", 0); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

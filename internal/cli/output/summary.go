@@ -13,6 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -58,7 +59,7 @@ func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path, ve
 		if peer := path.peerOf(); peer != "" {
 			details = append(details, "peer "+peer)
 		}
-		fmt.Fprintf(w, "%s  %s\n", head, joined("; ", details...))
+		fmt.Fprintf(w, "%s  %s\n", head, phrase.Join("; ", details...))
 		return
 	}
 	sum := sumOf(s)
@@ -112,7 +113,7 @@ func outcomeOf(s job.Summary, planned job.Planned, path Path) (head string, deta
 		details = append(details, "nothing was changed")
 	default:
 		head = fmt.Sprintf("ok    %s %s  %s in %s%s", verb(s), nameOf(s, path), size, round(s.Elapsed), rate(s))
-		details = append(details, joined(", ", verified(s, planned), durability(s, path.Side), retries(s)))
+		details = append(details, phrase.Join(", ", verified(s, planned), durability(s, path.Side), retries(s)))
 	}
 	if s.Resumed > 0 {
 		details = append(details, resumed(s))
@@ -145,7 +146,7 @@ func locationTitle(l native.Location) string {
 	if l.User != "" && at != "" {
 		at = l.User + "@" + at
 	}
-	return quote.Printable(joined(":", at, l.Path))
+	return quote.Printable(phrase.Join(":", at, l.Path))
 }
 
 // treeOutcome is outcomeOf for a tree.
@@ -160,16 +161,16 @@ func treeOutcome(s job.Summary, planned job.Planned, path Path) (head string, de
 	}
 	head = fmt.Sprintf("%-4s  %s %s  %s, %s in %s%s", outcome, verb(s), nameOf(s, path), copiedOf(*t),
 		quantity.Bytes(uint64(t.Bytes)), round(s.Elapsed), rate(s))
-	rest := joined(", ", countOf(t.Updated, "updated"), countOf(t.Unchanged, "unchanged"),
+	rest := phrase.Join(", ", countOf(t.Updated, "updated"), countOf(t.Unchanged, "unchanged"),
 		countOf(t.Existing, "existing"), countOf(t.Skipped, "skipped"), countOf(t.Failed, "failed"))
 	if s.DryRun {
-		return head, []string{joined("; ", rest, "nothing was changed")}
+		return head, []string{phrase.Join("; ", rest, "nothing was changed")}
 	}
 	checked := ""
 	if t.Files > 0 { // what is unchanged may only have been compared by size and time
 		checked = verified(s, planned)
 	}
-	return head, []string{joined("; ", rest, joined(", ", checked, durability(s, path.Side), retries(s)))}
+	return head, []string{phrase.Join("; ", rest, phrase.Join(", ", checked, durability(s, path.Side), retries(s)))}
 }
 
 // copiedOf lists what was copied of a tree, by kind.

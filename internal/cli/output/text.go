@@ -145,7 +145,7 @@ func (r *textReporter) waiting() {
 	switch {
 	case r.path.Local:
 	case r.screen != nil:
-		waitFor(r.path).show(r.screen, time.Since(r.began))
+		r.screen.showWait(waitFor(r.path), time.Since(r.began))
 	default:
 		fmt.Fprintln(r.out, waitFor(r.path).lines(time.Since(r.began))[0])
 	}

@@ -311,8 +311,9 @@ func TestUnreadableEntries(t *testing.T) {
 func TestFailedTree(t *testing.T) {
 	reporter := &recorder{}
 	m := NewMonitor(reporter, Asked{})
-	m.Event(treePlan)
-	err := m.Conclude(treeResult(func(*job.TreeSummary) {}), job.ErrIdle)
+	m.Begin(Path{Side: wire.Host})
+	m.Event(job.Planned{Sent: true, Tree: true})
+	err := m.Conclude(job.Summary{Tree: new(job.TreeSummary)}, job.ErrIdle)
 	if code := exit.Code(err); code != exit.Peer || len(reporter.results) > 0 {
 		t.Errorf("exit code %d, results %+v", code, reporter.results)
 	}

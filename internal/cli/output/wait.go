@@ -19,6 +19,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/background"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -77,8 +78,8 @@ func (w Wait) Explain(err error) error {
 	return exit.Errorf(exit.Peer, w.NextStep(), "%w", err)
 }
 
-// show shows on a screen the longest form that fits.
-func (w Wait) show(screen *Screen, lasted time.Duration) {
+// showWait shows on the screen the longest form that fits.
+func (screen *Screen) showWait(w Wait, lasted time.Duration) {
 	for _, line := range w.lines(lasted) {
 		if len(line) <= screen.width()-interruptWidth {
 			screen.show(line)
@@ -122,7 +123,7 @@ func Waiting(w Wait, to WaitOutput, asked <-chan os.Signal) (stop func()) {
 	say := func() { to.Say(w, time.Since(began)) }
 	switch {
 	case to.Screen != nil:
-		end := background.Watch(barInterval, func() { w.show(to.Screen, time.Since(began)) }, asked, say)
+		end := background.Watch(barInterval, func() { to.Screen.showWait(w, time.Since(began)) }, asked, say)
 		return func() {
 			end()
 			to.Screen.show("")
@@ -169,7 +170,7 @@ func WaitForPeer(side wire.Side, host, file, word string, limit time.Duration) W
 // fileThere proposes a name for the file of the other side, quoted for a shell.
 func fileThere(file string) string {
 	name := filepath.Base(file)
-	if file == "" || slices.Contains([]string{option.Stream, ".", "..", "/"}, name) {
+	if file == "" || slices.Contains([]string{job.StreamName, ".", "..", "/"}, name) {
 		return "FILE"
 	}
 	if name[0] == '-' {

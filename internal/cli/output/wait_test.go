@@ -92,7 +92,7 @@ func TestLinesOfWaits(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		screen := &Screen{out: &out, width: func() int { return tc.width + interruptWidth }}
-		tc.wait.show(screen, lasted)
+		screen.showWait(tc.wait, lasted)
 		if got := strings.TrimPrefix(out.String(), eraseLine); got != tc.want && tc.width < 120 || len(got) > tc.width {
 			t.Errorf("width %d: %q, want %q", tc.width, got, tc.want)
 		}
