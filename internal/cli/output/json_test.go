@@ -6,8 +6,6 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,7 +75,7 @@ func TestEveryEvent(t *testing.T) {
 	if !slices.Equal(kinds, wanted) {
 		t.Errorf("events %q, want %q", kinds, wanted)
 	}
-	compareGolden(t, filepath.Join("testdata", "events.golden"), out.String())
+	outputtest.CompareGolden(t, "testdata/events.golden", out.String(), *update)
 }
 
 // What a peer chooses cannot control the terminal on which events are read, and is unchanged for a program.
@@ -134,23 +132,6 @@ func TestEventsOnAFullDisk(t *testing.T) {
 }
 
 var update = flag.Bool("update", false, "rewrite the golden file of the events")
-
-// compareGolden fails the test if text differs from a golden file.
-func compareGolden(t *testing.T, golden, text string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text != string(want) {
-		t.Errorf("differs from %s (accept it with go test -update):\n%s", golden, text)
-	}
-}
 
 // fullDisk is a writer that fails like a file on a full disk.
 type fullDisk struct{}

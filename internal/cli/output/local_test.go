@@ -13,6 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
@@ -66,19 +67,17 @@ func TestLocalSummary(t *testing.T) {
 func TestLocalFailures(t *testing.T) {
 	reporter := &recorder{}
 	m := NewMonitor(reporter, Asked{})
-	m.Begin(localPath)
-	m.Event(treePlan)
+	m.Begin(Path{File: "here", Local: true, Target: "there"})
+	m.Event(job.Planned{Sent: true, Tree: true})
 	told := job.FileDone{
 		Path: "c", Action: job.Failed, Err: aborted(wire.AbortTarget, "cannot create c: free some"),
 	}
 	m.Event(told)
-	summary := localResult(func(s *job.Summary) {
-		s.Tree = &job.TreeSummary{Files: 1}
-		unreadable := job.NewError(job.ErrSource, nil, "check the disk", "cannot read b")
-		s.Tree.AddFailure(job.FailedEntry{Path: "b", Err: unreadable})
-		s.Tree.AddFailure(job.FailedEntry{Path: told.Path, Err: told.Err})
-	})
-	err := m.Conclude(summary, job.ErrSomeFailed)
+	result := &job.TreeSummary{Files: 1}
+	unreadable := job.NewError(job.ErrSource, nil, "check the disk", "cannot read b")
+	result.AddFailure(job.FailedEntry{Path: "b", Err: unreadable})
+	result.AddFailure(job.FailedEntry{Path: told.Path, Err: told.Err})
+	err := m.Conclude(job.Summary{Sent: true, Tree: result}, job.ErrSomeFailed)
 	var said strings.Builder
 	WriteError(&said, err)
 	want := "dma-copy: b: cannot read b: check the disk\n" +
@@ -101,7 +100,7 @@ func TestLocalFailures(t *testing.T) {
 // A sender of a local copy knows what was kept, and does not guess.
 func TestLocalCopyDoesNotGuessWhatIsKept(t *testing.T) {
 	m := NewMonitor(&recorder{}, Asked{})
-	m.Begin(localPath)
+	m.Begin(Path{Local: true})
 	m.Event(job.PeerKnown{Protocol: wire.Native})
 	m.Event(job.Planned{Sent: true, Size: 5, Digest: digest.CRC32C})
 	m.Progress.ChunkMoved(3)
@@ -118,7 +117,7 @@ func TestLocalEvents(t *testing.T) {
 	m.Event(job.PeerKnown{Protocol: wire.Native, Version: 2})
 	m.Event(job.Planned{Sent: true, Size: 2 << 20, Digest: digest.CRC32C})
 	m.Event(job.FileDone{Path: "x", Kind: wire.EntryFile, Action: job.Failed,
-		Err: aborted(wire.AbortTarget, "cannot create x")})
+		Err: &native.PeerAborted{Code: wire.AbortTarget, Text: "cannot create x"}})
 	m.Progress.Enter(job.Moving)
 	m.sample(m.Reporter.Progress)
 	if err := m.Conclude(localResult(func(*job.Summary) {}), nil); err != nil {

@@ -2,12 +2,14 @@ package output
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/internal/cli/output/outputtest"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -129,6 +131,8 @@ var failures = []error{
 	errors.Join(errors.New("something else"), &doca.Error{Op: "doca_dev_close", Code: doca.CodeInUse}),
 }
 
+var updateFailures = flag.Bool("update-failures", false, "rewrite the golden file of failures")
+
 // The exit code and the line of each failure, without a side and on each side where it has other words, are part of the
 // program's interface.
 func TestFailures(t *testing.T) {
@@ -151,5 +155,5 @@ func TestFailures(t *testing.T) {
 			}
 		}
 	}
-	compareGolden(t, "testdata/failures.golden", lines.String())
+	outputtest.CompareGolden(t, "testdata/failures.golden", lines.String(), *updateFailures)
 }

@@ -208,8 +208,8 @@ func TestAbortByADaemon(t *testing.T) {
 		moved int64
 		want  string
 	}{
-		{daemonPath, 0, "host: the daemon on the DPU refused: x exists and differs"},
-		{daemonPath, 5, "host: the DPU aborted: x exists and differs"},
+		{Path{Side: wire.Host, Remote: "dpu:in/x"}, 0, "host: the daemon on the DPU refused: x exists and differs"},
+		{Path{Side: wire.Host, Remote: "dpu:in/x"}, 5, "host: the DPU aborted: x exists and differs"},
 		{Path{Side: wire.Host, File: "x"}, 0, "host: the DPU aborted: x exists and differs"},
 	} {
 		m := NewMonitor(&recorder{}, Asked{})
@@ -229,7 +229,7 @@ func TestListForADaemon(t *testing.T) {
 	} {
 		reporter := &recorder{}
 		m := NewMonitor(reporter, Asked{List: true})
-		m.Begin(daemonPath)
+		m.Begin(Path{Remote: "dpu:in/x"})
 		m.Event(planned)
 		if got := strings.Join(reporter.warnings, "; "); got != want {
 			t.Errorf("%+v: warned %q, want %q", planned, got, want)

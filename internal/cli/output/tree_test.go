@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/internal/cli/output/outputtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -169,7 +170,7 @@ func TestEventsOfATree(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	compareGolden(t, "testdata/tree_events.golden", out.String())
+	outputtest.CompareGolden(t, "testdata/tree_events.golden", out.String(), *update)
 }
 
 // By default only entries that failed have an event, in a dry run all of them.
@@ -240,17 +241,17 @@ func TestEventsOfADryRunOfAFile(t *testing.T) {
 func TestFailedEntries(t *testing.T) {
 	reporter := &recorder{}
 	m := NewMonitor(reporter, Asked{})
-	summary := treeResult(func(t *job.TreeSummary) {
-		t.AddFailure(job.FailedEntry{Path: "a\x1b", Err: errors.New("no space left on device")})
-		t.AddFailure(job.FailedEntry{
-			Path: "b", Err: job.NewError(job.ErrSource, nil, "check the disk", "cannot read b"),
-		})
-		t.AddFailure(job.FailedEntry{Path: "c", Err: aborted(wire.AbortTarget, "cannot create c")})
-		for i := range 30 {
-			t.AddFailure(job.FailedEntry{Path: fmt.Sprintf("d%d", i), Err: job.ErrTarget})
-		}
+	m.Begin(Path{Side: wire.Host})
+	result := &job.TreeSummary{Files: 9900, Directories: 1, Symlinks: 2, Unchanged: 100}
+	result.AddFailure(job.FailedEntry{Path: "a\x1b", Err: errors.New("no space left on device")})
+	result.AddFailure(job.FailedEntry{
+		Path: "b", Err: job.NewError(job.ErrSource, nil, "check the disk", "cannot read b"),
 	})
-	err := m.Conclude(summary, fmt.Errorf("the copy: %w", job.ErrSomeFailed))
+	result.AddFailure(job.FailedEntry{Path: "c", Err: aborted(wire.AbortTarget, "cannot create c")})
+	for i := range 30 {
+		result.AddFailure(job.FailedEntry{Path: fmt.Sprintf("d%d", i), Err: job.ErrTarget})
+	}
+	err := m.Conclude(job.Summary{Tree: result}, fmt.Errorf("the copy: %w", job.ErrSomeFailed))
 	if code := exit.Code(err); code != exit.SomeFailed || len(reporter.results) != 1 {
 		t.Errorf("exit code %d, results %+v", code, reporter.results)
 	}

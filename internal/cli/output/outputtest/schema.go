@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -82,4 +83,21 @@ func CheckGolden(schemaFile, golden, events string) error {
 		err = fmt.Errorf("the events differ from %s:\n%s", golden, events)
 	}
 	return err
+}
+
+// CompareGolden fails the test if text differs from a golden file, which update rewrites.
+func CompareGolden(t *testing.T, golden, text string, update bool) {
+	t.Helper()
+	if update {
+		if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text != string(want) {
+		t.Errorf("differs from %s (accept it with go test -update):\n%s", golden, text)
+	}
 }
