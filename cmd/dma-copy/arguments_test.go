@@ -6,8 +6,8 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output/outputtest"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/report/reporttest"
 )
 
 // DOCA's guides put two dashes in front of a program's flags. What follows is still parsed as flags.
@@ -128,7 +128,7 @@ func TestRefusalsWithoutEvents(t *testing.T) {
 }
 
 // checkEvent validates an event and returns its type.
-var checkEvent = outputtest.EventChecker("../../docs/events.schema.json")
+var checkEvent = reporttest.EventChecker("../../docs/events.schema.json")
 
 // errorEvent has the fields of an event of the type error that the tests read.
 type errorEvent struct {

@@ -8,9 +8,9 @@ import (
 	"runtime"
 	"syscall"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // The kernel delivers a signal for the process to its first thread unless that blocks it, even while that thread hangs
@@ -32,7 +32,7 @@ func run() int {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1)
 	stop()
 	if err != nil {
-		output.WriteError(streams.Stderr, err)
+		report.WriteError(streams.Stderr, err)
 	}
 	return exit.Code(err)
 }

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // long is a text that the user typed, or that a file contains, by mistake.
@@ -45,7 +45,7 @@ func TestLongArgumentsAreCut(t *testing.T) {
 			if got.err == nil || exit.Code(got.err) != exit.Usage {
 				t.Fatalf("error %v", got.err)
 			}
-			checkShort(t, output.Sentence(got.err), 2) // two devices; a list, and what is wrong in it
+			checkShort(t, report.Sentence(got.err), 2) // two devices; a list, and what is wrong in it
 		})
 	}
 }
@@ -54,12 +54,12 @@ func TestLongArgumentsAreCut(t *testing.T) {
 func TestLongNumbersAreCut(t *testing.T) {
 	number := strings.Repeat("7", len(long))
 	for _, name := range []string{"chunk", "depth", "bwlimit", "max-bytes", "cores", "numa", "wait", "log-level"} {
-		message := output.Sentence(invoke(nil, "-f", "x", "--"+name, number).err)
+		message := report.Sentence(invoke(nil, "-f", "x", "--"+name, number).err)
 		if shown := strings.Count(message, "7"); shown == 0 || shown > 2*quote.Longest {
 			t.Errorf("--%s: %d digits: %.300s", name, shown, message)
 		}
 	}
-	checkShort(t, strings.ReplaceAll(output.Sentence(invoke(nil, "-f", "x", "--cores", "9-"+number).err), "7", "Z"), 2)
+	checkShort(t, strings.ReplaceAll(report.Sentence(invoke(nil, "-f", "x", "--cores", "9-"+number).err), "7", "Z"), 2)
 }
 
 // The error of a long text in a parameter file is one line, and so is that of a long file name.
@@ -84,7 +84,7 @@ func TestLongTextInParameterFilesIsCut(t *testing.T) {
 			must(t, os.MkdirAll(folder+"/"+folder, 0o755))
 			path := folder + "/" + folder + "/long.json"
 			writeFile(t, path, text)
-			message := output.Sentence(invoke(nil, "-j", path).err)
+			message := report.Sentence(invoke(nil, "-j", path).err)
 			shown := strings.Count(message, "Z") + strings.Count(message, "7")
 			if n := utf8.RuneCountInString(message); n > 1000 || shown > 3*quote.Longest {
 				t.Errorf("%d characters: %.400s", n, message)
@@ -108,7 +108,7 @@ func TestLongLinesOfAManifestAreCut(t *testing.T) {
 		if err == nil {
 			t.Fatal("accepted")
 		}
-		for line := range strings.Lines(stdout.String() + stderr.String() + output.Sentence(err) + "\n") {
+		for line := range strings.Lines(stdout.String() + stderr.String() + report.Sentence(err) + "\n") {
 			if strings.Count(line, "Z") > 2*quote.Longest {
 				t.Errorf("%d characters: %.300s", len(line), line)
 			}

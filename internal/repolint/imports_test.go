@@ -50,6 +50,7 @@ var layers = []layer{
 	},
 	{packages: []string{cliPackage}},
 	{packages: []string{daemonPackage}},
+	{packages: []string{"internal/report"}},
 	{packages: []string{"internal/fileio", "internal/inventory", placementPackage}, independent: true},
 	{packages: []string{"internal/service", "internal/probe"}, independent: true},
 	{packages: []string{"internal/dmaxfer", "internal/ping"}, independent: true},

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output/outputtest"
+	"github.com/dma-copy/dma-copy/internal/report/reporttest"
 )
 
 // checkEvent validates one event and returns its type.
-var checkEvent = outputtest.EventChecker(moduleRoot + "/docs/events.schema.json")
+var checkEvent = reporttest.EventChecker(moduleRoot + "/docs/events.schema.json")
 
 // isEvent distinguishes an event from other lines, such as those of the log.
 func isEvent(line string) bool { return strings.HasPrefix(line, `{"v":1,"type":`) }

@@ -26,6 +26,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/ping"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/quantity"
+	"github.com/dma-copy/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
@@ -60,7 +61,7 @@ host$ dma-copy bench : --path dma --chunks 1MiB,2MiB
 			if err == nil {
 				err = runBench(ctx, streams, s, log)
 			}
-			output.LogReworded(log, err)
+			report.LogReworded(log, err)
 			return err
 		},
 	}
@@ -71,9 +72,9 @@ func runBench(ctx context.Context, streams root.Streams, s Settings, log zerolog
 	defer cancel()
 	b := &benchRun{settings: s, streams: streams, log: log}
 	if s.Daemon {
-		return output.InRequest(measurement, b.measureDaemon(ctx))
+		return report.InRequest(measurement, b.measureDaemon(ctx))
 	}
-	return output.InRequest(measurement, b.measureTogether(ctx))
+	return report.InRequest(measurement, b.measureTogether(ctx))
 }
 
 // measureDaemon measures with a daemon.
@@ -186,9 +187,9 @@ func (b *benchRun) print(text string) error {
 }
 
 // newReport returns a report without results.
-func (b *benchRun) newReport(on *device.Side, path output.Path) *Report {
+func (b *benchRun) newReport(on *device.Side, path report.Path) *Report {
 	return &Report{
-		Version: 1, Software: root.SoftwareName(), Side: output.RoleOf(on.Is), Driver: path.Driver,
+		Version: 1, Software: root.SoftwareName(), Side: report.RoleOf(on.Is), Driver: path.Driver,
 		Hardware: path.Hardware, Results: []Result{}, Skipped: []Skipped{},
 	}
 }
@@ -248,9 +249,9 @@ func (b *benchRun) copies(ctx context.Context, c *contact.Conn) error {
 			if direction == protocol.CopyPull {
 				from = from.Other()
 			}
-			results, err := plan.Run(ctx, output.RoleOf(from), path.String(), b.measurer(c, path, direction))
+			results, err := plan.Run(ctx, report.RoleOf(from), path.String(), b.measurer(c, path, direction))
 			if skipped, is := errors.AsType[*Unavailable](err); is {
-				unavailable = b.skip(c, output.RoleOf(from), path, "", skipped.Err)
+				unavailable = b.skip(c, report.RoleOf(from), path, "", skipped.Err)
 			} else if err != nil {
 				return err
 			}
@@ -270,7 +271,7 @@ func (b *benchRun) copies(ctx context.Context, c *contact.Conn) error {
 // skip notes why a path, or the cases of it that prefix names, are not measured, and returns that.
 func (b *benchRun) skip(c *contact.Conn, from string, path wire.Path, prefix string, why error) error {
 	b.report.Skipped = append(b.report.Skipped, Skipped{
-		From: from, Path: path.String(), Reason: prefix + output.Sentence(output.WithSide(c.Side.Is, why)),
+		From: from, Path: path.String(), Reason: prefix + report.Sentence(report.WithSide(c.Side.Is, why)),
 	})
 	return why
 }

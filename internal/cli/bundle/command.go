@@ -27,6 +27,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/ping"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -305,7 +306,7 @@ func (b *collection) swap(ctx context.Context, own []Part) ([]Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	wait := output.WaitForCommand(on.Is, on.HostFunction(s.Representor), "dma-copy bundle --peer", s.Wait)
+	wait := report.WaitForCommand(on.Is, on.HostFunction(s.Representor), "dma-copy bundle --peer", s.Wait)
 	stop := output.Waiting(wait, root.WaitOutput(b.streams, option.OutputText, false, b.log),
 		root.ProgressRequests(ctx))
 	theirs, err := swapPacked(ctx, ping.Meeting{

@@ -24,6 +24,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/network"
+	"github.com/dma-copy/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -48,7 +49,7 @@ type Reach struct {
 type Conn struct {
 	*device.Side
 	Client *service.Client
-	Path   output.Path // with the daemon as its Peer
+	Path   report.Path // with the daemon as its Peer
 	stop   func()      // no longer answers requests for progress
 }
 
@@ -108,7 +109,7 @@ func (c *Conn) End(err *error) {
 	if c.Client != nil {
 		*err = errors.Join(*err, device.CloseUnlessHung(*err, c.Client.Close))
 	}
-	*err = output.WithSide(c.Side.Is, *err)
+	*err = report.WithSide(c.Side.Is, *err)
 	c.Side.End(err)
 }
 
@@ -142,7 +143,7 @@ func (c *Conn) authenticate(
 	c.Client, c.Path = client, c.Side.Path(r.Driver)
 	known := client.Peer()
 	grant, _ := id.trusted.Find(known.Key)
-	c.Path.Peer = &output.Peer{
+	c.Path.Peer = &report.Peer{
 		Key: grant.Name, Fingerprint: known.Key.String(), Software: known.Software,
 		Machine: known.Name, User: known.User,
 		Authenticated: known.Authenticates && r.Auth == AuthKeys,
@@ -151,8 +152,8 @@ func (c *Conn) authenticate(
 }
 
 // WaitFor describes the wait for the daemon.
-func (r Reach) WaitFor(on *device.Side, peer option.Peer) output.Wait {
-	return output.WaitForDaemon(on.Is, on.HostFunction(peer.Representor), peer.Address, r.Auth == AuthNone,
+func (r Reach) WaitFor(on *device.Side, peer option.Peer) report.Wait {
+	return report.WaitForDaemon(on.Is, on.HostFunction(peer.Representor), peer.Address, r.Auth == AuthNone,
 		r.Wait)
 }
 
@@ -180,7 +181,7 @@ func (r Reach) nameOfKey() string {
 }
 
 // withDaemonHint says what is to be started where no peer has appeared.
-func withDaemonHint(err error, wait output.Wait, overNetwork bool) error {
+func withDaemonHint(err error, wait report.Wait, overNetwork bool) error {
 	if errors.Is(err, network.ErrNotListening) {
 		next := "start it there, or give --wait to wait for it: " + wait.Start[0]
 		return exit.Errorf(exit.Peer, next, "no daemon: %w", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -23,7 +24,7 @@ import (
 // reports its error to w. request names it in the error of a lost connection.
 func InShares(
 	ctx context.Context, streams root.Streams, s *Places, request string, refused error, w interface {
-		Begin(output.Path)
+		Begin(report.Path)
 		Fail(error)
 	}, log zerolog.Logger, run func(context.Context, *Conn) error,
 ) error {
@@ -40,7 +41,7 @@ func InShares(
 		err = run(ctx, c)
 		c.End(&err)
 	}
-	return output.Ended(w, log, output.InRequest(request, err))
+	return output.Ended(w, log, report.InRequest(request, err))
 }
 
 // Refused returns the root.Command.Refused of a command without another report than events.

@@ -10,13 +10,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/placement"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // CopyExamples are the examples of a copy, as those of a command.
@@ -72,20 +72,20 @@ func runCopy(ctx context.Context, streams root.Streams, s copying.Settings, log 
 			"-f - has nothing to read or write: both stdin and stdout are a terminal, so connect one to a file or " +
 				"a pipe")
 	}
-	return copying.Run(ctx, streams, s, refused, uses, log, func(ctx context.Context, r output.Reporter) (err error) {
+	return copying.Run(ctx, streams, s, refused, uses, log, func(ctx context.Context, r report.Reporter) (err error) {
 		chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
 		on, err := device.Open(s.Driver, chosen, log)
 		if err != nil {
 			return err
 		}
 		defer on.End(&err)
-		return copyOnDevice(ctx, on, output.NewMonitor(r, s.Asked()), streams, s, log)
+		return copyOnDevice(ctx, on, report.NewMonitor(r, s.Asked()), streams, s, log)
 	})
 }
 
 // copyOnDevice carries out the copy on a device.
 func copyOnDevice(
-	ctx context.Context, on *device.Side, r *output.Monitor, streams root.Streams, s copying.Settings,
+	ctx context.Context, on *device.Side, r *report.Monitor, streams root.Streams, s copying.Settings,
 	log zerolog.Logger,
 ) error {
 	if on.MovesNothing() {
@@ -107,7 +107,7 @@ func copyOnDevice(
 	}
 	path := on.Path(s.Driver)
 	path.File = s.File
-	path.Wait = output.WaitForPeer(on.Is, on.HostFunction(s.Representor), s.File, s.With, s.Wait)
+	path.Wait = report.WaitForPeer(on.Is, on.HostFunction(s.Representor), s.File, s.With, s.Wait)
 	r.Begin(path)
 	return r.Conclude(copying.Transfer(ctx, r, options, dmaxfer.Run))
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // errDurationLimit is the cause of a context that --max-duration has ended.
@@ -45,7 +46,7 @@ func Refused(s *Settings) func(root.Streams, error) error {
 // refused, or nil.
 func Run(
 	ctx context.Context, streams root.Streams, s Settings, refused error, uses StreamUses, log zerolog.Logger,
-	run func(context.Context, output.Reporter) error,
+	run func(context.Context, report.Reporter) error,
 ) error {
 	r := output.New(streams.Stdout, streams.Stderr, streams.Screen, s.Form, s.IsStream(), log)
 	err := cmp.Or(refused, CheckStreams(streams.Closed, s, uses))
@@ -61,7 +62,7 @@ func Run(
 
 // Transfer makes the copy, within --max-duration, and lets the monitor sample its progress.
 func Transfer(
-	ctx context.Context, r *output.Monitor, o dmaxfer.Options,
+	ctx context.Context, r *report.Monitor, o dmaxfer.Options,
 	run func(context.Context, dmaxfer.Options) (job.Summary, error),
 ) (job.Summary, error) {
 	ctx, cancel := context.WithCancelCause(ctx)

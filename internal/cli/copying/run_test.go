@@ -7,10 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // The time of --max-duration starts when both sides know each other, however long one has waited for the other.
@@ -18,7 +18,7 @@ func TestMaxDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 3 * time.Second
 		var began time.Time
-		monitor := output.NewMonitor(silent{}, output.Asked{})
+		monitor := report.NewMonitor(silent{}, report.Asked{})
 		_, err := Transfer(t.Context(), monitor, dmaxfer.Options{MaxDuration: limit},
 			func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {
 				time.Sleep(time.Hour)
@@ -34,7 +34,7 @@ func TestMaxDuration(t *testing.T) {
 }
 
 // silent reports nothing.
-type silent struct{ output.Reporter }
+type silent struct{ report.Reporter }
 
 func (silent) Interval() time.Duration { return 0 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/placement"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // Settings holds the settings of a copy, which is what the program does without a command.
@@ -353,7 +354,7 @@ func (s Settings) validateProtocol() error {
 func (s Settings) IsStream() bool { return s.File == option.Stream }
 
 // Asked returns what the copy is asked for that may have no effect.
-func (s Settings) Asked() output.Asked {
+func (s Settings) Asked() report.Asked {
 	var names []string
 	o := s.Options
 	for name, asked := range map[string]bool{
@@ -369,5 +370,5 @@ func (s Settings) Asked() output.Asked {
 		}
 	}
 	slices.Sort(names)
-	return output.Asked{BeyondReference: names, Readback: o.Readback, List: s.FilesFrom != ""}
+	return report.Asked{BeyondReference: names, Readback: o.Readback, List: s.FilesFrom != ""}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // Side is this side of a command that both sides run: its open device, and which side it is.
@@ -75,7 +76,7 @@ func OpenShared(driver *doca.Driver, chosen inventory.Selection) (*Side, error) 
 type Meeting struct {
 	*Side
 	Met  func()
-	wait output.Wait
+	wait report.Wait
 }
 
 // Meet opens this side of a command that both sides run.
@@ -86,14 +87,14 @@ func Meet(
 	if err != nil {
 		return nil, err
 	}
-	wait := output.WaitForCommand(on.Is, on.HostFunction(r.Representor), command, r.Wait)
+	wait := report.WaitForCommand(on.Is, on.HostFunction(r.Representor), command, r.Wait)
 	return &Meeting{on, sync.OnceFunc(output.Waiting(wait, waits, root.ProgressRequests(ctx))), wait}, nil
 }
 
 // End ends the side, and explains an error of work that has met nobody.
 func (m *Meeting) End(err *error) {
 	if *err != nil {
-		*err = &output.SideError{Side: m.Side.Is, Err: m.wait.Explain(*err)}
+		*err = &report.SideError{Side: m.Side.Is, Err: m.wait.Explain(*err)}
 	}
 	m.Met()
 	m.Side.End(err)
@@ -106,10 +107,10 @@ func (s *Side) open(chosen inventory.Selection) (err error) {
 		return err
 	}
 	if s.Is, err = inventory.ChooseSide(s.Device.Info(), chosen); err != nil {
-		return &output.SideError{Side: inventory.NativeSide(s.Device.Info()), Err: err}
+		return &report.SideError{Side: inventory.NativeSide(s.Device.Info()), Err: err}
 	}
 	if s.Is == wire.DPU && chosen.Representor == "" {
-		return &output.SideError{Side: s.Is, Err: missingRepresentor(s.Device)}
+		return &report.SideError{Side: s.Is, Err: missingRepresentor(s.Device)}
 	}
 	return nil
 }
@@ -220,11 +221,11 @@ func fallbackWarning(driver *doca.Driver) string {
 }
 
 // Path describes the device and driver, or the other machine, for the reports.
-func (on *Side) Path(s Driver) output.Path {
+func (on *Side) Path(s Driver) report.Path {
 	if on.Device == nil {
-		return output.Path{Software: root.SoftwareName(), Side: on.Is, Address: on.Address, Driver: "network"}
+		return report.Path{Software: root.SoftwareName(), Side: on.Is, Address: on.Address, Driver: "network"}
 	}
-	path := output.Path{
+	path := report.Path{
 		Software: root.SoftwareName(), Side: on.Is, Device: on.Device.Info().Name(),
 		Driver:   inventory.DriverTitle(string(on.Driver.Name()), on.Driver.Hardware(), on.Driver.Version()),
 		Hardware: on.Driver.Hardware(),

@@ -28,6 +28,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/probe"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // Run examines this machine, makes the probes unless they are nil, and prints what both have found. It returns an error
@@ -222,7 +223,7 @@ func probeDevice(ctx context.Context, streams root.Streams, s Settings,
 	if _, isChild := streams.Env(childVariable); isChild {
 		return nil, beChild(ctx, o, streams.Stdin)
 	}
-	wait := output.WaitForCommand(on.Is, on.HostFunction(s.Representor), "dma-copy doctor --probe --peer", s.Wait)
+	wait := report.WaitForCommand(on.Is, on.HostFunction(s.Representor), "dma-copy doctor --probe --peer", s.Wait)
 	stop := func() {}
 	if s.Peer {
 		waits := root.WaitOutput(streams, s.Output, s.Quiet, log)
@@ -232,7 +233,7 @@ func probeDevice(ctx context.Context, streams root.Streams, s Settings,
 	results, err = probe.Run(ctx, o)
 	stop()
 	if err != nil {
-		err = output.InRequest("probes", &output.SideError{Side: on.Is, Err: wait.Explain(err)})
+		err = report.InRequest("probes", &report.SideError{Side: on.Is, Err: wait.Explain(err)})
 	}
 	return results, err
 }

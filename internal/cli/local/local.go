@@ -10,7 +10,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -20,6 +19,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // Settings holds the settings of local: those of a copy that it has, with the source as File. All others are zero.
@@ -120,7 +120,7 @@ func localCopy(ctx context.Context, streams root.Streams, s Settings, args []str
 	}
 	uses := copying.OneStream(s.StreamArgument(), s.Target != option.Stream)
 	return copying.Run(ctx, streams, s.Settings, refused, uses, log, func(ctx context.Context,
-		r output.Reporter) (err error) {
+		r report.Reporter) (err error) {
 		driver, err := device.OpenDriver(s.Driver, log)
 		if err != nil {
 			return err
@@ -136,13 +136,13 @@ func localCopy(ctx context.Context, streams root.Streams, s Settings, args []str
 		if err != nil {
 			return err
 		}
-		return localOnDevice(ctx, on, output.NewMonitor(r, s.Asked()), streams, s, log)
+		return localOnDevice(ctx, on, report.NewMonitor(r, s.Asked()), streams, s, log)
 	})
 }
 
 // localOnDevice carries out the copy on a device, which does the part of either side.
 func localOnDevice(
-	ctx context.Context, on *device.Side, r *output.Monitor, streams root.Streams, s Settings, log zerolog.Logger,
+	ctx context.Context, on *device.Side, r *report.Monitor, streams root.Streams, s Settings, log zerolog.Logger,
 ) error {
 	options := copying.Options(s.Settings, on.Device, wire.Host, streams.Local, log)
 	if _, err := copying.Select(ctx, s.Settings, streams.Stdin, &options); err != nil {

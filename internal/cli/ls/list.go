@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -31,7 +32,7 @@ func newListing(stdout io.Writer, form option.OutputForm, long bool, log zerolog
 }
 
 // Begin is called when the daemon is known.
-func (l *listing) Begin(path output.Path) {
+func (l *listing) Begin(path report.Path) {
 	l.events.Hello(path, "service", 0, path.Peer.Software)
 }
 
@@ -44,7 +45,7 @@ func (l *listing) at(at share.Remote, titled bool) {
 	if l.places++; l.places > 1 {
 		fmt.Fprintln(l.out)
 	}
-	fmt.Fprintf(l.out, "%s:\n", output.EntryName(at.String()))
+	fmt.Fprintf(l.out, "%s:\n", report.EntryName(at.String()))
 }
 
 // entryEvent is an entry of a list.
@@ -65,7 +66,7 @@ func (l *listing) entry(e share.Entry, isShare bool) {
 		l.events.Write("entry", l.event(e, isShare))
 		return
 	}
-	name := output.EntryName(e.Path)
+	name := report.EntryName(e.Path)
 	switch {
 	case isShare:
 		name += ":"
@@ -76,7 +77,7 @@ func (l *listing) entry(e share.Entry, isShare bool) {
 	case l.long && isShare:
 		fmt.Fprintf(l.out, "%s  %s\n", accessOf(e), name)
 	case l.long && e.Kind == wire.EntrySymlink:
-		fmt.Fprintf(l.out, "%s  %14s  %s  %s -> %s\n", modeOf(e), "-", modified(e), name, output.EntryName(e.Link))
+		fmt.Fprintf(l.out, "%s  %14s  %s  %s -> %s\n", modeOf(e), "-", modified(e), name, report.EntryName(e.Link))
 	case l.long:
 		size := "-"
 		if e.Kind == wire.EntryFile {

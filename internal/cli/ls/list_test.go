@@ -6,13 +6,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
-	"github.com/dma-copy/dma-copy/internal/cli/output/outputtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/report/reporttest"
 	"github.com/dma-copy/dma-copy/internal/share"
-	"github.com/rs/zerolog"
 )
 
 // fullDisk is a writer that fails like a file on a full disk.
@@ -28,7 +29,7 @@ func TestEvents(t *testing.T) {
 	if err := l.end(); err != nil {
 		t.Fatal(err)
 	}
-	err := outputtest.CheckGolden("../../../docs/events.schema.json", "testdata/events.golden", out.String())
+	err := reporttest.CheckGolden("../../../docs/events.schema.json", "testdata/events.golden", out.String())
 	if err != nil {
 		t.Error(err)
 	}
@@ -36,7 +37,7 @@ func TestEvents(t *testing.T) {
 
 // everyEntry lists an entry of each kind.
 func everyEntry(l *listing) {
-	l.Begin(output.Path{Software: "dma-copy VERSION", Peer: &output.Peer{Software: "dma-copy 1.0"}})
+	l.Begin(report.Path{Software: "dma-copy VERSION", Peer: &report.Peer{Software: "dma-copy 1.0"}})
 	l.at(share.Remote{Peer: "dpu"}, false)
 	l.entry(share.Entry{Path: "in", Kind: wire.EntryDirectory, Mode: 0o600}, true)
 	l.at(share.Remote{Peer: "dpu", Share: "in"}, true)

@@ -14,6 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // Settings holds the settings of mkdir.
@@ -75,10 +76,10 @@ here$ dma-copy mkdir ucx://lab.example/inbox/photos
 func makeDirectories(ctx context.Context, c *contact.Conn, s *Settings, w *output.Changes) error {
 	for _, at := range s.Remote {
 		err := c.Client.MakeDir(ctx, contact.PlaceOf(at), s.Parents)
-		if err != nil && output.Unfinished(err) {
+		if err != nil && report.Unfinished(err) {
 			return err
 		}
-		w.Changed(at, output.WithSide(c.Side.Is, err))
+		w.Changed(at, report.WithSide(c.Side.Is, err))
 	}
 	return w.End()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -27,7 +28,7 @@ func NewChanges(stdout, stderr io.Writer, action string, form option.OutputForm,
 }
 
 // Begin is called when the daemon is known.
-func (c *Changes) Begin(path Path) {
+func (c *Changes) Begin(path report.Path) {
 	c.events.Write("hello", helloOf(path, "service", 0, path.Peer.Software))
 }
 
@@ -44,7 +45,7 @@ type changeEvent struct {
 // the command, which prints it.
 func (c *Changes) Changed(at share.Remote, err error) {
 	if c.tried++; c.tried == 2 && len(c.failures) == 1 && c.events == nil {
-		WriteError(c.stderr, c.failures[0])
+		report.WriteError(c.stderr, c.failures[0])
 	}
 	if err != nil {
 		c.failures = append(c.failures, err)
@@ -53,11 +54,11 @@ func (c *Changes) Changed(at share.Remote, err error) {
 	case c.events != nil:
 		event := changeEvent{FileName: NameInEvent(at.Path), Remote: at.String(), Action: c.action}
 		if err != nil {
-			event.Action, event.Code, event.Message = "failed", exit.Code(err), Sentence(err)
+			event.Action, event.Code, event.Message = "failed", exit.Code(err), report.Sentence(err)
 		}
 		c.events.Write("change", event)
 	case err != nil && c.tried > 1:
-		WriteError(c.stderr, err)
+		report.WriteError(c.stderr, err)
 	}
 }
 
@@ -70,7 +71,7 @@ func (c *Changes) End() error {
 	case c.tried == 1:
 		return c.failures[0]
 	}
-	return errors.Join(unwritten, exit.Errorf(commonCode(c.tried, c.failures), "see the errors above",
+	return errors.Join(unwritten, exit.Errorf(report.CommonCode(c.tried, c.failures), "see the errors above",
 		"%d of %d entries could not be %s", len(c.failures), c.tried, c.action))
 }
 

@@ -12,10 +12,11 @@ import (
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-var errGone error = &SideError{
+var errGone error = &report.SideError{
 	Side: wire.Host, Err: &service.Refusal{Code: wire.AbortSource, Text: "b does not exist"},
 }
 

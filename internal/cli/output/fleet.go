@@ -18,19 +18,20 @@ import (
 	"github.com/dma-copy/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // PeerResult is what a command with many peers has done for one of them. As the Reporter of the copies to that peer it
 // keeps what the line about the peer needs, and has the Fleet report the rest.
 type PeerResult struct {
-	Name   string      // of the target, as in the list
-	Line   int         // of the list
-	Done   Total       // of its sources
-	Sum    digest.Sum  // of the only source, if it is a file
-	Path   Path        // without a Peer if the daemon was not reached
-	Last   job.Summary // of the last copy that succeeded
-	Err    error       // nil: everything was copied, or was there already
-	Causes []error     // of Err, one for each source that failed, of those after which others followed
+	Name   string       // of the target, as in the list
+	Line   int          // of the list
+	Done   report.Total // of its sources
+	Sum    digest.Sum   // of the only source, if it is a file
+	Path   report.Path  // without a Peer if the daemon was not reached
+	Last   job.Summary  // of the last copy that succeeded
+	Err    error        // nil: everything was copied, or was there already
+	Causes []error      // of Err, one for each source that failed, of those after which others followed
 
 	fleet  *Fleet
 	log    zerolog.Logger
@@ -39,7 +40,7 @@ type PeerResult struct {
 	now    int64 // bytes of the running one
 }
 
-var _ Reporter = (*PeerResult)(nil)
+var _ report.Reporter = (*PeerResult)(nil)
 
 // Peer returns the result of a peer, which has nothing yet, at a line of the list. What its copies warn of goes to log.
 func (f *Fleet) Peer(name string, line int, log zerolog.Logger) *PeerResult {
@@ -48,7 +49,7 @@ func (f *Fleet) Peer(name string, line int, log zerolog.Logger) *PeerResult {
 }
 
 // Begin implements Reporter.
-func (r *PeerResult) Begin(Path) {
+func (r *PeerResult) Begin(report.Path) {
 	r.copies++
 	r.before, r.now, r.Sum = r.before+r.now, 0, digest.Sum{}
 }
@@ -85,13 +86,13 @@ func (r *PeerResult) Result(s job.Summary) error {
 func (r *PeerResult) SourceFailed(err error) { r.Causes = append(r.Causes, err) }
 
 // Deleting implements Reporter. Nothing is deleted at many peers.
-func (r *PeerResult) Deleting(Deleting) {}
+func (r *PeerResult) Deleting(report.Deleting) {}
 
 // Deleted implements Reporter.
-func (r *PeerResult) Deleted(Deletion) {}
+func (r *PeerResult) Deleted(report.Deletion) {}
 
 // Total implements Reporter.
-func (r *PeerResult) Total(Total) error { return nil }
+func (r *PeerResult) Total(report.Total) error { return nil }
 
 // Fail implements Reporter.
 func (r *PeerResult) Fail(error) {}
@@ -105,8 +106,8 @@ type Fleet struct {
 	silent bool // about progress
 
 	mu         sync.Mutex
-	total      Total // of all peers, whose number is Sources
-	notStarted int64 // peers: the command ended before
+	total      report.Total // of all peers, whose number is Sources
+	notStarted int64        // peers: the command ended before
 	ended      int64
 	failures   []error
 	moved      map[int]int64 // bytes, by the line of a peer that receives now
@@ -167,11 +168,11 @@ func (f *Fleet) WaitOutput(name string, line int) WaitOutput {
 	if f.screen != nil || f.silent {
 		return WaitOutput{}
 	}
-	return WaitOutput{Say: func(w Wait, lasted time.Duration) {
+	return WaitOutput{Say: func(w report.Wait, lasted time.Duration) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if f.events == nil {
-			fmt.Fprintf(f.out, "wait  %s: %s\n", quote.Printable(name), w.lines(lasted)[0])
+			fmt.Fprintf(f.out, "wait  %s: %s\n", quote.Printable(name), w.Lines(lasted)[0])
 			return
 		}
 		event := waitingOf(w, lasted)
@@ -324,21 +325,21 @@ func (r *PeerResult) sum() string {
 // reason returns why the peer failed, in the words of its sources.
 func (r *PeerResult) reason() string {
 	if len(r.Causes) == 0 {
-		return Sentence(r.Err)
+		return report.Sentence(r.Err)
 	}
 	sentences := make([]string, len(r.Causes))
 	for i, err := range r.Causes {
-		sentences[i] = Sentence(err)
+		sentences[i] = report.Sentence(err)
 	}
 	return strings.Join(sentences, "; ")
 }
 
 // somePeers returns the error of a command some of whose peers failed, nil if none has.
-func somePeers(t Total, failures []error) error {
+func somePeers(t report.Total, failures []error) error {
 	if len(failures) == 0 {
 		return nil
 	}
-	return exit.Errorf(commonCode(int(t.Sources), failures),
+	return exit.Errorf(report.CommonCode(int(t.Sources), failures),
 		"see the lines above, and run the same command for the rest",
 		"%d of %s failed", t.Failed, quantity.Count(t.Sources, "peer"))
 }
@@ -391,7 +392,7 @@ func eventOf(r *PeerResult) peerEvent {
 	}
 	if r.moved() {
 		line.DataPath, line.Transport = r.Last.DataPath.String(), r.Last.Transport
-		line.Encrypted = r.Path.ofNetwork(r.Last.DataPath.Encrypts())
+		line.Encrypted = r.Path.OfNetwork(r.Last.DataPath.Encrypts())
 	}
 	if r.Err != nil {
 		line.Message = r.reason()

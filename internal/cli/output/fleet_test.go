@@ -14,6 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // reportFleet reports on four peers, of which one has failed and one was not started. One has served another one.
@@ -32,19 +33,19 @@ func everyPeer(f *Fleet) error {
 	sum, _ := digest.ParseSum("crc32c:1f0e22c4")
 	f.Ended(&PeerResult{
 		Name: "one:in/", Line: 1, Sum: sum,
-		Path: Path{Address: "[::1]:7", Peer: &Peer{Fingerprint: "dma-copy-v1:x", Authenticated: true}},
+		Path: report.Path{Address: "[::1]:7", Peer: &report.Peer{Fingerprint: "dma-copy-v1:x", Authenticated: true}},
 		Last: job.Summary{Protocol: wire.Native, DataPath: wire.PathRMA, Transport: "rc_mlx5/mlx5_0:1"},
-		Done: Total{Sources: 1, Files: 1, Bytes: 3 << 20, Elapsed: 2 * time.Second},
+		Done: report.Total{Sources: 1, Files: 1, Bytes: 3 << 20, Elapsed: 2 * time.Second},
 	})
-	cause := &SideError{Side: wire.Host, Err: exit.Errorf(exit.Peer, "check it", "the \x1b[31mcable broke")}
+	cause := &report.SideError{Side: wire.Host, Err: exit.Errorf(exit.Peer, "check it", "the \x1b[31mcable broke")}
 	f.Ended(&PeerResult{
-		Name: "two:in/", Line: 2, Err: SomeSources(2, []error{cause}), Causes: []error{cause},
-		Done: Total{Sources: 2, Failed: 1, Files: 1, Bytes: 5},
+		Name: "two:in/", Line: 2, Err: report.SomeSources(2, []error{cause}), Causes: []error{cause},
+		Done: report.Total{Sources: 2, Failed: 1, Files: 1, Bytes: 5},
 	})
 	f.moves(4, 1<<20)
 	f.Ended(&PeerResult{
-		Name: "four:in/", Line: 4, Sum: sum, Path: Path{Address: "[::1]:8"},
-		Done: Total{Sources: 1, Files: 1, Bytes: 3 << 20, Elapsed: time.Second},
+		Name: "four:in/", Line: 4, Sum: sum, Path: report.Path{Address: "[::1]:8"},
+		Done: report.Total{Sources: 1, Files: 1, Bytes: 3 << 20, Elapsed: time.Second},
 	})
 	f.NotStarted("three:in/", 5, errTest)
 	return f.Total(3 * time.Second)
@@ -151,7 +152,7 @@ func TestPeerReporter(t *testing.T) {
 	var out, log strings.Builder
 	f := NewFleet(io.Discard, &out, nil, Form{}, zerolog.Nop())
 	r := f.Peer("x:in", 3, zerolog.New(&log))
-	r.Begin(Path{})
+	r.Begin(report.Path{})
 	r.Progress(job.Sample{Moved: 5})
 	r.Event(job.Warned{Text: "careful"})
 	r.Asked(job.Sample{}, nil)
@@ -160,7 +161,7 @@ func TestPeerReporter(t *testing.T) {
 		!strings.Contains(log.String(), "careful") {
 		t.Errorf("printed %s, logged %s, moved %d, sum %s, %v", &out, &log, f.bytes(), r.Sum, err)
 	}
-	r.Begin(Path{})
+	r.Begin(report.Path{})
 	r.Progress(job.Sample{Moved: 2})
 	r.SourceFailed(errTest)
 	if f.bytes() != 7 || r.Sum != (digest.Sum{}) || len(r.Causes) != 1 {

@@ -21,6 +21,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // eventsVersion is the version of the events. It changes only if a field is removed or changes its meaning;
@@ -206,7 +207,7 @@ type jsonReporter struct {
 	*Events
 	every   time.Duration
 	entries bool // each entry of a tree has an event, not only those that failed
-	path    Path
+	path    report.Path
 	native  bool
 	planned job.Planned
 	speed   speed
@@ -214,7 +215,7 @@ type jsonReporter struct {
 	said    time.Time // when it was said last that the copy waits
 }
 
-var _ Reporter = (*jsonReporter)(nil)
+var _ report.Reporter = (*jsonReporter)(nil)
 
 func newJSON(out io.Writer, f Form, log zerolog.Logger) *jsonReporter {
 	r := &jsonReporter{
@@ -227,7 +228,7 @@ func newJSON(out io.Writer, f Form, log zerolog.Logger) *jsonReporter {
 	return r
 }
 
-func (r *jsonReporter) Begin(path Path) {
+func (r *jsonReporter) Begin(path report.Path) {
 	if path.Warning != "" && r.path.Warning == "" { // once for several sources
 		r.Write("warning", warningEvent{path.Warning})
 	}
@@ -260,13 +261,13 @@ func (r *jsonReporter) Event(e job.Event) {
 }
 
 // Hello writes the event of a peer that is known.
-func (w *Events) Hello(path Path, protocol string, version int, peer string) {
+func (w *Events) Hello(path report.Path, protocol string, version int, peer string) {
 	w.Write("hello", helloOf(path, protocol, version, peer))
 }
 
-func helloOf(path Path, protocol string, version int, peer string) helloEvent {
+func helloOf(path report.Path, protocol string, version int, peer string) helloEvent {
 	line := helloEvent{
-		Software: path.Software, Side: path.role(), Device: path.Device,
+		Software: path.Software, Side: path.Role(), Device: path.Device,
 		Address: path.Address, Driver: path.Driver, Hardware: path.Hardware,
 		Protocol: protocol, ProtocolVersion: version, Peer: peer,
 	}
@@ -309,7 +310,7 @@ func (r *jsonReporter) entry(e job.FileDone) fileEvent {
 		line.Verified = e.Kind == wire.EntryFile && r.planned.Digest != digest.None
 		line.Durability = r.planned.Durability.String()
 	case job.Failed:
-		line.Code, line.Message = exit.Code(e.Err), entryReason(r.path.Side, e.Err)
+		line.Code, line.Message = exit.Code(e.Err), report.EntryReason(r.path.Side, e.Err)
 	}
 	return line
 }
@@ -398,7 +399,7 @@ func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 		Retries: s.Retries, Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s),
 		Driver: r.path.Driver, Hardware: r.path.Hardware,
 		Protocol: s.Protocol.String(), DataPath: s.DataPath.String(), Transport: s.Transport,
-		Encrypted: r.path.ofNetwork(s.DataPath.Encrypts()),
+		Encrypted: r.path.OfNetwork(s.DataPath.Encrypts()),
 		Verified:  compared(s, r.planned), Readback: s.Readback, Changing: s.Changing,
 		Messages: s.Messages, Chunk: s.Chunk, Depth: s.Depth,
 		Stages: stagesOf(s.Shares), UpToDate: s.UpToDate, Existing: s.Existing, DryRun: s.DryRun,
@@ -419,8 +420,8 @@ func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 
 // Fail writes the error of a run as an event.
 func (w *Events) Fail(err error) {
-	line := errorEvent{Code: exit.Code(err), Message: Sentence(err)}
-	if failed, is := errors.AsType[*SideError](err); is {
+	line := errorEvent{Code: exit.Code(err), Message: report.Sentence(err)}
+	if failed, is := errors.AsType[*report.SideError](err); is {
 		line.Kept = failed.Kept
 	}
 	w.Write("error", line)
@@ -442,26 +443,6 @@ func (r *jsonReporter) direction(sent bool) string {
 		return "send"
 	}
 	return "receive"
-}
-
-// role returns this side, or that it is both.
-func (p Path) role() string {
-	if p.Local {
-		return "local"
-	}
-	return RoleOf(p.Side)
-}
-
-// RoleOf returns the side: as --role spells it, or of a network connection.
-func RoleOf(side wire.Side) string {
-	switch side {
-	case wire.Host:
-		return "host"
-	case wire.DPU:
-		return "dpu"
-	default:
-		return side.String()
-	}
 }
 
 func stagesOf(shares pump.Shares) map[string]float64 {

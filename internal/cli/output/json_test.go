@@ -16,22 +16,23 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/output/outputtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/report/reporttest"
 )
 
-var checkEvent = outputtest.EventChecker("../../../docs/events.schema.json")
+var checkEvent = reporttest.EventChecker("../../../docs/events.schema.json")
 
 // everyEvent reports a copy with every type of event.
 func everyEvent(p *jsonReporter) {
 	sum, _ := digest.ParseSum("crc32c:1f0e22c4")
-	p.Begin(Path{Software: "dma-copy VERSION", Side: wire.DPU, Device: "0000:03:00.1", Driver: "soft 1",
+	p.Begin(report.Path{Software: "dma-copy VERSION", Side: wire.DPU, Device: "0000:03:00.1", Driver: "soft 1",
 		File: "file"})
-	w := WaitForPeer(wire.DPU, "b1:00.1", "file", "", 30*time.Second)
+	w := report.WaitForPeer(wire.DPU, "b1:00.1", "file", "", 30*time.Second)
 	p.Write("waiting", waitingOf(w, 12*time.Second))
 	p.Event(job.PeerKnown{Protocol: wire.Native, Version: 1, Software: "dma-copy 1.0"})
 	p.Event(job.Planned{Size: 10, Chunk: 4, Depth: 2, Digest: digest.CRC32C, Durability: wire.DurabilityFull,
@@ -45,10 +46,12 @@ func everyEvent(p *jsonReporter) {
 		Sum: sum, Durability: wire.DurabilityFull, Shares: pump.Shares{0.5, 0.5},
 		Unconfirmed: "the host did not confirm",
 	})
-	p.Deleting(Deleting{Entries: 2, Of: 9, First: []Deletion{{Path: "old"}, {Path: "older"}}})
-	p.Deleted(Deletion{Path: "old", Kind: wire.EntryDirectory})
-	_ = p.Total(Total{Sources: 2, Failed: 1, Files: 1, Bytes: 10, Elapsed: time.Second, Deletes: true, Deleted: 1})
-	p.Fail(&SideError{Side: wire.DPU, Err: job.ErrIdle, Kept: 5})
+	p.Deleting(report.Deleting{Entries: 2, Of: 9, First: []report.Deletion{{Path: "old"}, {Path: "older"}}})
+	p.Deleted(report.Deletion{Path: "old", Kind: wire.EntryDirectory})
+	_ = p.Total(report.Total{
+		Sources: 2, Failed: 1, Files: 1, Bytes: 10, Elapsed: time.Second, Deletes: true, Deleted: 1,
+	})
+	p.Fail(&report.SideError{Side: wire.DPU, Err: job.ErrIdle, Kept: 5})
 }
 
 // The fields of each event, which programs rely on: they are only ever added.
@@ -70,12 +73,12 @@ func TestEveryEvent(t *testing.T) {
 	slices.Sort(kinds)
 	kinds = slices.Compact(kinds)
 	elsewhere := []string{"entry", "text", "ping"} // of ls and ping
-	wanted := slices.Sorted(slices.Values(outputtest.EventKinds))
+	wanted := slices.Sorted(slices.Values(reporttest.EventKinds))
 	wanted = slices.DeleteFunc(wanted, func(kind string) bool { return slices.Contains(elsewhere, kind) })
 	if !slices.Equal(kinds, wanted) {
 		t.Errorf("events %q, want %q", kinds, wanted)
 	}
-	outputtest.CompareGolden(t, "testdata/events.golden", out.String(), *update)
+	reporttest.CompareGolden(t, "testdata/events.golden", out.String(), *update)
 }
 
 // What a peer chooses cannot control the terminal on which events are read, and is unchanged for a program.

@@ -2,8 +2,9 @@ package output
 
 import (
 	"bytes"
-	"fmt"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -11,13 +12,12 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/doca"
-	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
-var localPath = Path{File: "here", Local: true, Target: "there", Device: "0000:b1:00.0", Driver: "soft 1"}
+var localPath = report.Path{File: "here", Local: true, Target: "there", Device: "0000:b1:00.0", Driver: "soft 1"}
 
 // localResult returns the summary of a local copy, with a change.
 func localResult(change func(*job.Summary)) job.Summary {
@@ -63,63 +63,20 @@ func TestLocalSummary(t *testing.T) {
 	}
 }
 
-// The lines about a failure name no side, and the entries that either side has failed read the same.
-func TestLocalFailures(t *testing.T) {
-	reporter := &recorder{}
-	m := NewMonitor(reporter, Asked{})
-	m.Begin(Path{File: "here", Local: true, Target: "there"})
-	m.Event(job.Planned{Sent: true, Tree: true})
-	told := job.FileDone{
-		Path: "c", Action: job.Failed, Err: aborted(wire.AbortTarget, "cannot create c: free some"),
-	}
-	m.Event(told)
-	result := &job.TreeSummary{Files: 1}
-	unreadable := job.NewError(job.ErrSource, nil, "check the disk", "cannot read b")
-	result.AddFailure(job.FailedEntry{Path: "b", Err: unreadable})
-	result.AddFailure(job.FailedEntry{Path: told.Path, Err: told.Err})
-	err := m.Conclude(job.Summary{Sent: true, Tree: result}, job.ErrSomeFailed)
-	var said strings.Builder
-	WriteError(&said, err)
-	want := "dma-copy: b: cannot read b: check the disk\n" +
-		"dma-copy: c: cannot create c: free some\n" +
-		"dma-copy: 2 of 3 entries failed: remove the causes and run the same command to copy these entries\n"
-	if said.String() != want || exit.Code(err) != exit.SomeFailed {
-		t.Errorf("code %d, printed\n%swant\n%s", exit.Code(err), said.String(), want)
-	}
-	failed := &SideError{Local: true, Err: fmt.Errorf("reading: %w", doca.CodeDriver), Kept: 1 << 20}
-	want = "reading: DOCA_ERROR_DRIVER; 1.0 MiB are kept: run the same command to resume"
-	if got := Sentence(failed); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got, want := Sentence(&SideError{Local: true, Err: &doca.Error{Op: "x", Code: doca.CodeDriver}}),
-		"x: DOCA_ERROR_DRIVER: check the device"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// A sender of a local copy knows what was kept, and does not guess.
-func TestLocalCopyDoesNotGuessWhatIsKept(t *testing.T) {
-	m := NewMonitor(&recorder{}, Asked{})
-	m.Begin(Path{Local: true})
-	m.Event(job.PeerKnown{Protocol: wire.Native})
-	m.Event(job.Planned{Sent: true, Size: 5, Digest: digest.CRC32C})
-	m.Progress.ChunkMoved(3)
-	if got := Sentence(m.Conclude(job.Summary{}, job.ErrIdle)); got != "no progress" {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestLocalEvents(t *testing.T) {
 	var out bytes.Buffer
 	p := newJSON(&out, Form{Events: EventsAll}, zerolog.Nop())
-	m := NewMonitor(p, Asked{})
+	m := report.NewMonitor(p, report.Asked{})
 	m.Begin(localPath)
 	m.Event(job.PeerKnown{Protocol: wire.Native, Version: 2})
 	m.Event(job.Planned{Sent: true, Size: 2 << 20, Digest: digest.CRC32C})
 	m.Event(job.FileDone{Path: "x", Kind: wire.EntryFile, Action: job.Failed,
 		Err: &native.PeerAborted{Code: wire.AbortTarget, Text: "cannot create x"}})
 	m.Progress.Enter(job.Moving)
-	m.sample(m.Reporter.Progress)
+	asked := make(chan os.Signal)
+	stop := m.Watch(asked)
+	asked <- syscall.SIGUSR1
+	stop()
 	if err := m.Conclude(localResult(func(*job.Summary) {}), nil); err != nil {
 		t.Fatal(err)
 	}

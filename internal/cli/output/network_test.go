@@ -2,7 +2,6 @@ package output
 
 import (
 	"bytes"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,26 +9,26 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // networkPath is the path of a copy with a daemon on another machine.
-var networkPath = Path{
+var networkPath = report.Path{
 	Software: "dma-copy VERSION", Side: wire.Client, Driver: "network", Address: "lab:7483", File: "x",
-	Remote: "lab:in/x", Peer: &Peer{Key: "lab", Fingerprint: "dma-copy-v1:abc", Authenticated: true},
+	Remote: "lab:in/x", Peer: &report.Peer{Key: "lab", Fingerprint: "dma-copy-v1:abc", Authenticated: true},
 }
 
 // The summary says by which path the bytes went, and what protected them on it.
 func TestSummaryOfACopyBetweenMachines(t *testing.T) {
 	nobody := networkPath
-	nobody.Peer = &Peer{Fingerprint: "dma-copy-v1:abc"}
+	nobody.Peer = &report.Peer{Fingerprint: "dma-copy-v1:abc"}
 	unnamed := networkPath
-	unnamed.Peer = &Peer{Fingerprint: "dma-copy-v1:abc", Authenticated: true}
+	unnamed.Peer = &report.Peer{Fingerprint: "dma-copy-v1:abc", Authenticated: true}
 	for name, tc := range map[string]struct {
 		by        wire.Path
 		transport string
-		path      Path
+		path      report.Path
 		want      string
 	}{
 		"tls": {wire.PathTLS, "", networkPath, "path  tls to lab:7483 (encrypted)\npeer  lab: authenticated\n"},
@@ -69,19 +68,6 @@ func TestEventsOfACopyBetweenMachines(t *testing.T) {
 		`"transport":"rc_mlx5/mlx5_0:1"`, `"encrypted":false`} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s lacks %s", out.String(), want)
-		}
-	}
-}
-
-// Between machines there is no host and no DPU, and a daemon is not on a side.
-func TestFailureBetweenMachines(t *testing.T) {
-	refused := &service.Refusal{Code: wire.AbortRefused, Text: "not there"}
-	for want, err := range map[string]error{
-		"the daemon refused: not there": refused,
-		"something else":                errors.New("something else"),
-	} {
-		if got := Sentence(&SideError{Side: wire.Client, Err: err}); got != want {
-			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 var halfway = job.Sample{
@@ -180,12 +181,12 @@ func TestTextReporterWithoutTerminal(t *testing.T) {
 func TestWaitingForThePeer(t *testing.T) {
 	var out, log, events bytes.Buffer
 	terminal := &Screen{out: &out, width: func() int { return 40 }}
-	for _, f := range []Reporter{
+	for _, f := range []report.Reporter{
 		newText(io.Discard, &out, terminal, Form{}, zerolog.Nop()),
 		newText(io.Discard, &log, nil, Form{}, zerolog.Nop()),
 		newJSON(&events, Form{}, zerolog.Nop()),
 	} {
-		f.Begin(Path{Side: wire.Host})
+		f.Begin(report.Path{Side: wire.Host})
 		f.Progress(job.Sample{Phase: job.Meeting})
 	}
 	want := eraseLine + "waiting for the DPU"

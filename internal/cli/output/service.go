@@ -1,49 +1,20 @@
 package output
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quantity"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
-// Deletion is an entry of the target that the source does not have.
-type Deletion struct {
-	Path   string // below the target; any bytes but NUL
-	Kind   wire.EntryKind
-	DryRun bool  // it would be deleted
-	Err    error // why it is still there; nil otherwise
-
-	InTheWay bool // the source has something else of its name, or of the name of a directory above it
-}
-
-// reason returns why it is deleted, if the source has its name.
-func (d Deletion) reason() string {
-	if d.InTheWay {
-		return native.ChangeType.String()
-	}
-	return ""
-}
-
-// Deleting is what a sync is about to delete.
-type Deleting struct {
-	Entries int
-	Of      int64      // entries that the target had before the copy; 0: unknown
-	First   []Deletion // of these
-	DryRun  bool
-}
-
 // deletingText returns the count and the first names.
-func deletingText(d Deleting) string {
+func deletingText(d report.Deleting) string {
 	text := quantity.Count(int64(d.Entries), "entry")
 	if d.Of > 0 {
 		text += " of " + quantity.Comma(d.Of)
@@ -59,101 +30,36 @@ func deletingText(d Deleting) string {
 	return text
 }
 
-// Total is what a command has done for all of its sources together.
-type Total struct {
-	Sources int64 // that were tried
-	Failed  int64 // of these
-	Files   int64 // that were copied
-	Bytes   int64 // of these
-	Elapsed time.Duration
-
-	Deletes bool  // entries were to be deleted
-	Deleted int64 // entries, or in a dry run those that would be
-	Kept    int64 // entries that could not be deleted
-	DryRun  bool
-}
-
-// Add counts a source by its result.
-func (t *Total) Add(s job.Summary, err error) {
-	t.Sources++
-	if err != nil {
-		t.Failed++
-	}
-	switch {
-	case s.Tree != nil:
-		t.Files += s.Tree.Files
-		t.Bytes += s.Tree.Bytes
-	case err == nil && !s.UpToDate && !s.Existing && !s.DryRun:
-		t.Files++
-		t.Bytes += s.Size
-	}
-	t.DryRun = t.DryRun || s.DryRun
-}
-
-// Delete counts a deletion.
-func (t *Total) Delete(d Deletion) {
-	t.Deletes = true
-	if d.Err != nil {
-		t.Kept++
-	} else {
-		t.Deleted++
-	}
-}
-
-// Worthy reports whether the total says more than the result of the only source does.
-func (t *Total) Worthy() bool { return t.Sources > 1 || t.Deletes }
-
-// SomeSources returns the error of a command some of whose sources failed, each of which has been reported; nil if none
-// has.
-func SomeSources(tried int, failures []error) error {
-	if len(failures) == 0 {
-		return nil
-	}
-	return exit.Errorf(commonCode(tried, failures), "see the errors above, and run the same command for the rest",
-		"%d of %d sources failed", len(failures), tried)
-}
-
-// commonCode returns the exit code of a command that has tried several things, of which some failed: theirs if all
-// failed with the same code.
-func commonCode(tried int, failures []error) int {
-	code := exit.Code(failures[0])
-	another := func(err error) bool { return exit.Code(err) != code }
-	if len(failures) < tried || slices.ContainsFunc(failures, another) {
-		return exit.SomeFailed
-	}
-	return code
-}
-
 // Deleting implements Reporter. A dry run lists all of them.
-func (r *textReporter) Deleting(d Deleting) {
+func (r *textReporter) Deleting(d report.Deleting) {
 	if !r.quiet && !d.DryRun {
 		r.clear()
 		fmt.Fprintf(r.out, "deleting %s\n", deletingText(d))
 	}
 }
 
-func (r *textReporter) Deleted(d Deletion) {
+func (r *textReporter) Deleted(d report.Deletion) {
 	switch {
 	case d.Err != nil:
 		r.clear()
-		fmt.Fprintf(r.out, "dma-copy: %s\n", entrySentence(r.path.Side, d.Path, d.Err))
+		fmt.Fprintf(r.out, "dma-copy: %s\n", report.EntrySentence(r.path.Side, d.Path, d.Err))
 	case r.plan != nil:
 		r.clear()
-		fmt.Fprintln(r.plan, planRow("delete", d.reason(), "-", deletedName(d)))
+		fmt.Fprintln(r.plan, planRow("delete", d.Reason(), "-", deletedName(d)))
 	case !r.quiet:
 		r.clear()
 		fmt.Fprintf(r.out, "deleted %s\n", deletedName(d))
 	}
 }
 
-func deletedName(d Deletion) string {
+func deletedName(d report.Deletion) string {
 	if d.Kind == wire.EntryDirectory {
-		return EntryName(d.Path) + "/"
+		return report.EntryName(d.Path) + "/"
 	}
-	return EntryName(d.Path)
+	return report.EntryName(d.Path)
 }
 
-func (r *textReporter) Total(t Total) error {
+func (r *textReporter) Total(t report.Total) error {
 	r.clear()
 	err := r.endPlan()
 	if !r.quiet {
@@ -163,7 +69,7 @@ func (r *textReporter) Total(t Total) error {
 }
 
 // totalText lists what was done for sources or peers, some of which may not have been tried.
-func totalText(t Total, noun string, notStarted int64) string {
+func totalText(t report.Total, noun string, notStarted int64) string {
 	copied, deleted, end := "copied", "deleted", ""
 	if t.DryRun {
 		copied, deleted, end = "to copy", "to delete", "; nothing was changed"
@@ -185,7 +91,7 @@ func totalText(t Total, noun string, notStarted int64) string {
 // SourceFailed implements Reporter: the other sources follow, so the error is printed now.
 func (r *textReporter) SourceFailed(err error) {
 	r.clear()
-	WriteError(r.out, err)
+	report.WriteError(r.out, err)
 }
 
 func (r *jsonReporter) SourceFailed(err error) { r.Fail(err) }
@@ -210,7 +116,7 @@ type deletingEvent struct {
 	DryRun  bool     `json:"dry_run,omitempty"`
 }
 
-func (r *jsonReporter) Deleting(d Deleting) {
+func (r *jsonReporter) Deleting(d report.Deleting) {
 	line := deletingEvent{Entries: d.Entries, Of: d.Of, DryRun: d.DryRun}
 	for _, each := range d.First {
 		line.First = append(line.First, NameInEvent(each.Path).File)
@@ -219,21 +125,22 @@ func (r *jsonReporter) Deleting(d Deleting) {
 }
 
 // Deleted implements Reporter. Every deletion has an event: there is no other record of what was there.
-func (r *jsonReporter) Deleted(d Deletion) {
+func (r *jsonReporter) Deleted(d report.Deletion) {
 	line := fileEvent{
 		FileName: NameInEvent(d.Path), Direction: r.direction(r.planned.Sent),
-		Kind: EntryKind(d.Kind), Action: "deleted", Reason: d.reason(),
+		Kind: EntryKind(d.Kind), Action: "deleted", Reason: d.Reason(),
 	}
 	switch {
 	case d.Err != nil:
-		line.Action, line.Code, line.Message = job.Failed.String(), exit.Code(d.Err), entryReason(r.path.Side, d.Err)
+		line.Action, line.Code = job.Failed.String(), exit.Code(d.Err)
+		line.Message = report.EntryReason(r.path.Side, d.Err)
 	case d.DryRun:
 		line.Action = "would-delete"
 	}
 	r.Write("file", line)
 }
 
-func (r *jsonReporter) Total(t Total) error {
+func (r *jsonReporter) Total(t report.Total) error {
 	line := totalEvent{
 		Sources: t.Sources, Failed: t.Failed, Files: t.Files, Bytes: t.Bytes,
 		Elapsed: t.Elapsed.Seconds(), DryRun: t.DryRun,
@@ -249,11 +156,4 @@ func (r *jsonReporter) Total(t Total) error {
 func WriteTrusted(w io.Writer, name, words string) {
 	fmt.Fprintf(w, "key   that of the daemon is trusted from now on, as %s: compare its words with those that "+
 		"dma-copy keys show prints there\n      %s\n", name, words)
-}
-
-// Unfinished reports whether the error of one source ends the command: the daemon, the device or the user is gone.
-func Unfinished(err error) bool {
-	code := exit.Code(err)
-	return code == exit.Peer || code == exit.Device || code == exit.Protocol || code > exit.Signal ||
-		errors.Is(err, job.ErrHung)
 }

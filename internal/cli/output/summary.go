@@ -1,7 +1,6 @@
 package output
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -16,47 +15,18 @@ import (
 	"github.com/dma-copy/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
-
-// Path describes the device and driver of a copy on this side, or of a local copy, or the other machine.
-type Path struct {
-	Software string // name and version of this program
-	Side     wire.Side
-	Local    bool   // both sides are in this process
-	Target   string // of a local copy, as given
-	Device   string // PCI address, or the RDMA device of an SF; empty between machines
-	Address  string // of a daemon on another machine, HOST:PORT; empty: over a device
-	Driver   string // its title for the user
-	Hardware bool
-	Reason   string // why this driver; empty if the user chose it
-	Warning  string // of a fallback to the software device; it is in the log, and an event
-
-	File   string // of this side, as given
-	Remote string // what the peer's file is called, of a copy with a daemon; otherwise empty
-	Peer   *Peer  // the daemon; nil for any other copy
-
-	Location native.Location // of the peer's file, as the peer says; zero if it does not, or has not yet
-	Wait     Wait            // for the other side; may be zero
-}
-
-// Peer describes a daemon to the user of a command.
-type Peer struct {
-	Key           string // name of its trusted key; empty: none
-	Fingerprint   string // of its key
-	Software      string // name and version that it reports
-	Machine, User string // where it runs and as whom, as it says; may be empty
-	Authenticated bool   // both sides have proved a key that the other one trusts
-}
 
 // writeSummary prints what a copy did, and over which path the bytes went: on one line, or with verbose on several. It
 // claims no more than this side knows: the reference protocol compares no bytes and tells a sender nothing about
 // durability.
-func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path, verbose bool) {
+func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path report.Path, verbose bool) {
 	head, details := outcomeOf(s, planned, path)
 	if !verbose {
 		driver, _, _ := strings.Cut(pathTitle(s, path), " (")
 		details = append(details, driver)
-		if peer := path.peerOf(); peer != "" {
+		if peer := path.PeerOf(); peer != "" {
 			details = append(details, "peer "+peer)
 		}
 		fmt.Fprintf(w, "%s  %s\n", head, phrase.Join("; ", details...))
@@ -77,23 +47,12 @@ func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path, ve
 	fmt.Fprint(w, path.End())
 }
 
-// End returns the last lines of a summary: who the peer is, and why this driver.
-func (p Path) End() (lines string) {
-	if peer := p.peerOf(); peer != "" {
-		lines = "peer  " + peer + "\n"
-	}
-	if p.Reason != "" {
-		lines += "why   " + quote.Printable(p.Reason) + "\n"
-	}
-	return lines
-}
-
 // outcomeOf returns what a copy did, and what else there is to say about it.
-func outcomeOf(s job.Summary, planned job.Planned, path Path) (head string, details []string) {
+func outcomeOf(s job.Summary, planned job.Planned, path report.Path) (head string, details []string) {
 	size := quantity.Bytes(uint64(s.Size))
 	switch {
 	case s.UpToDate:
-		name := nameOf(s, Path{})
+		name := nameOf(s, report.Path{})
 		if s.Target != "" {
 			name = quote.Printable(s.Target)
 		}
@@ -124,33 +83,8 @@ func outcomeOf(s job.Summary, planned job.Planned, path Path) (head string, deta
 	return head, details
 }
 
-// peerOf returns the other side, empty if nothing is known of it.
-func (p Path) peerOf() string {
-	if p.Peer != nil {
-		return p.peerTitle() + p.Peer.claim()
-	}
-	return locationTitle(p.Location)
-}
-
-// claim returns who the daemon says it is. Its key says who it is.
-func (p Peer) claim() string {
-	if at := locationTitle(native.Location{Machine: p.Machine, User: p.User}); at != "" {
-		return "; says it is " + at
-	}
-	return ""
-}
-
-// locationTitle returns where the peer's file is, as scp and rsync write it: USER@MACHINE:PATH.
-func locationTitle(l native.Location) string {
-	at := l.Machine
-	if l.User != "" && at != "" {
-		at = l.User + "@" + at
-	}
-	return quote.Printable(phrase.Join(":", at, l.Path))
-}
-
 // treeOutcome is outcomeOf for a tree.
-func treeOutcome(s job.Summary, planned job.Planned, path Path) (head string, details []string) {
+func treeOutcome(s job.Summary, planned job.Planned, path report.Path) (head string, details []string) {
 	t := s.Tree
 	outcome := "ok"
 	switch {
@@ -211,10 +145,10 @@ func verb(s job.Summary) string {
 }
 
 // nameOf names what was copied: this side's file, also that of a daemon, or source and target of a local copy.
-func nameOf(s job.Summary, path Path) string {
+func nameOf(s job.Summary, path report.Path) string {
 	switch {
 	case path.Remote != "" && s.Sent:
-		return nameOf(s, Path{}) + " to " + quote.Printable(path.Remote)
+		return nameOf(s, report.Path{}) + " to " + quote.Printable(path.Remote)
 	case path.Remote != "" && s.Path == option.Stream:
 		return quote.Printable(path.Remote) + " to standard output"
 	case path.Remote != "":
@@ -235,7 +169,7 @@ func nameOf(s job.Summary, path Path) string {
 }
 
 // targetOf names what was or would have been written.
-func targetOf(s job.Summary, path Path) string {
+func targetOf(s job.Summary, path report.Path) string {
 	switch {
 	case s.Target != "":
 		return quote.Printable(s.Target)
@@ -351,7 +285,7 @@ func round(d time.Duration) time.Duration {
 	return d.Round(10 * time.Microsecond)
 }
 
-func shapeOf(s job.Summary, path Path) string {
+func shapeOf(s job.Summary, path report.Path) string {
 	var parts []string
 	if path.Local {
 		parts = append(parts, "local DMA on "+path.Device)
@@ -381,7 +315,7 @@ func mostTime(stage pump.Stage, share float64, side wire.Side) string {
 
 // pathTitle returns by which path the bytes of a copy went. Between machines it says what protects them: TLS encrypts
 // them, and the digests that travel inside TLS authenticate what other paths have moved.
-func pathTitle(s job.Summary, path Path) string {
+func pathTitle(s job.Summary, path report.Path) string {
 	if path.Address == "" {
 		return path.Driver
 	}
@@ -397,7 +331,7 @@ func transportTitle(s job.Summary) string {
 }
 
 // protection returns what protects the bytes on their way between machines.
-func protection(s job.Summary, path Path) string {
+func protection(s job.Summary, path report.Path) string {
 	switch {
 	case s.DataPath.Encrypts():
 		return "encrypted"
@@ -406,25 +340,4 @@ func protection(s job.Summary, path Path) string {
 	default:
 		return "not encrypted"
 	}
-}
-
-// peerTitle says who the daemon is, and over a device what protects the bytes. Between machines that depends on the
-// path.
-func (p Path) peerTitle() string {
-	encrypted := ""
-	if p.Address == "" {
-		encrypted = ", not encrypted"
-	}
-	if !p.Peer.Authenticated {
-		return "not authenticated" + encrypted + " (--auth none)"
-	}
-	return cmp.Or(p.Peer.Key, p.Peer.Fingerprint) + ": authenticated" + encrypted
-}
-
-// ofNetwork returns a value for an event about a copy between machines, nil over a device.
-func (p Path) ofNetwork(value bool) *bool {
-	if p.Address == "" {
-		return nil
-	}
-	return &value
 }

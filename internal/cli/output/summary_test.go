@@ -8,11 +8,12 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // One line says what was copied, how much, in which time, and what is known of it, of the path and of the peer.
 func TestBriefSummary(t *testing.T) {
-	path := Path{Driver: "soft 1 (software device, no hardware)", Reason: "it was asked for",
+	path := report.Path{Driver: "soft 1 (software device, no hardware)", Reason: "it was asked for",
 		Location: native.Location{Machine: "dpu7", User: "ann", Path: "/srv/x"}}
 	for name, tc := range map[string]struct {
 		summary job.Summary

@@ -15,6 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 const (
@@ -35,14 +36,14 @@ type textReporter struct {
 	every   time.Duration
 	quiet   bool
 	verbose bool // the summary has several lines
-	path    Path
+	path    report.Path
 	began   time.Time
 	planned job.Planned
 	plan    *bufio.Writer // of a dry run; nil: none
 	speed   speed
 }
 
-var _ Reporter = (*textReporter)(nil)
+var _ report.Reporter = (*textReporter)(nil)
 
 func newText(stdout, out io.Writer, screen *Screen, f Form, log zerolog.Logger) *textReporter {
 	r := &textReporter{out: out, screen: screen, log: log, quiet: f.Quiet, verbose: f.Verbose}
@@ -61,7 +62,7 @@ func newText(stdout, out io.Writer, screen *Screen, f Form, log zerolog.Logger) 
 	return r
 }
 
-func (r *textReporter) Begin(path Path) {
+func (r *textReporter) Begin(path report.Path) {
 	r.path, r.began, r.planned, r.speed = path, time.Now(), job.Planned{}, speed{}
 }
 
@@ -87,7 +88,7 @@ func (r *textReporter) Event(e job.Event) {
 
 // planLine returns the line about an entry in the plan of a dry run: action, why, size of a file in bytes, path.
 func planLine(side wire.Side, e job.FileDone) string {
-	action, size, name := e.Action.String(), "-", EntryName(e.Path)
+	action, size, name := e.Action.String(), "-", report.EntryName(e.Path)
 	switch e.Action {
 	case job.WouldCopy:
 		action = "copy"
@@ -101,7 +102,7 @@ func planLine(side wire.Side, e job.FileDone) string {
 		name += "/"
 	}
 	if e.Action == job.Failed {
-		name = entrySentence(side, e.Path, e.Err)
+		name = report.EntrySentence(side, e.Path, e.Err)
 	}
 	return planRow(action, e.Change.String(), size, name)
 }
@@ -130,7 +131,7 @@ func (r *textReporter) Progress(s job.Sample) {
 func (r *textReporter) Asked(s job.Sample, waits []job.Snapshot) {
 	line := progressLine(s, r.speed.update(s), 0)
 	if s.Phase == job.Meeting && !r.path.Local {
-		line = waitFor(r.path).lines(time.Since(r.began))[0]
+		line = report.WaitOf(r.path).Lines(time.Since(r.began))[0]
 	}
 	fmt.Fprintln(r.out, line)
 	for _, each := range waits {
@@ -145,9 +146,9 @@ func (r *textReporter) waiting() {
 	switch {
 	case r.path.Local:
 	case r.screen != nil:
-		r.screen.showWait(waitFor(r.path), time.Since(r.began))
+		r.screen.showWait(report.WaitOf(r.path), time.Since(r.began))
 	default:
-		fmt.Fprintln(r.out, waitFor(r.path).lines(time.Since(r.began))[0])
+		fmt.Fprintln(r.out, report.WaitOf(r.path).Lines(time.Since(r.began))[0])
 	}
 }
 

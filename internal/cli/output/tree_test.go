@@ -12,16 +12,16 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output/outputtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/report/reporttest"
 )
 
 var (
-	treePath = Path{Side: wire.Host, Driver: "soft 1", File: "photos"}
+	treePath = report.Path{Side: wire.Host, Driver: "soft 1", File: "photos"}
 	treePlan = job.Planned{Sent: true, Tree: true, Size: job.Unknown, Digest: digest.CRC32C,
 		Durability: wire.DurabilityFull}
 )
@@ -170,7 +170,7 @@ func TestEventsOfATree(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	outputtest.CompareGolden(t, "testdata/tree_events.golden", out.String(), *update)
+	reporttest.CompareGolden(t, "testdata/tree_events.golden", out.String(), *update)
 }
 
 // By default only entries that failed have an event, in a dry run all of them.
@@ -237,46 +237,6 @@ func TestEventsOfADryRunOfAFile(t *testing.T) {
 	}
 }
 
-// Each of the first failures is a line on stderr, then their number; the exit code is that of a partial success.
-func TestFailedEntries(t *testing.T) {
-	reporter := &recorder{}
-	m := NewMonitor(reporter, Asked{})
-	m.Begin(Path{Side: wire.Host})
-	result := &job.TreeSummary{Files: 9900, Directories: 1, Symlinks: 2, Unchanged: 100}
-	result.AddFailure(job.FailedEntry{Path: "a\x1b", Err: errors.New("no space left on device")})
-	result.AddFailure(job.FailedEntry{
-		Path: "b", Err: job.NewError(job.ErrSource, nil, "check the disk", "cannot read b"),
-	})
-	result.AddFailure(job.FailedEntry{Path: "c", Err: aborted(wire.AbortTarget, "cannot create c")})
-	for i := range 30 {
-		result.AddFailure(job.FailedEntry{Path: fmt.Sprintf("d%d", i), Err: job.ErrTarget})
-	}
-	err := m.Conclude(job.Summary{Tree: result}, fmt.Errorf("the copy: %w", job.ErrSomeFailed))
-	if code := exit.Code(err); code != exit.SomeFailed || len(reporter.results) != 1 {
-		t.Errorf("exit code %d, results %+v", code, reporter.results)
-	}
-	var said strings.Builder
-	WriteError(&said, err)
-	lines := strings.Split(strings.TrimSuffix(said.String(), "\n"), "\n")
-	want := map[int]string{
-		0:  `dma-copy: host: a\x1b: no space left on device`,
-		1:  "dma-copy: host: b: cannot read b: check the disk",
-		2:  "dma-copy: host: c: the DPU reports: cannot create c",
-		3:  "dma-copy: host: d0: target",
-		20: "dma-copy: host: and 13 more",
-		21: "dma-copy: host: 33 of 10,036 entries failed: remove the causes and run the same commands, " +
-			"with --ignore-existing or --overwrite on the side that receives",
-	}
-	for i, line := range want {
-		if i >= len(lines) || lines[i] != line {
-			t.Errorf("line %d is not %s:\n%s", i, line, said.String())
-		}
-	}
-	if len(lines) != len(want)+16 {
-		t.Errorf("%d lines:\n%s", len(lines), said.String())
-	}
-}
-
 // Entries that only the sender knows are one line on the receiver, and are counted in its event.
 func TestUnreadableEntries(t *testing.T) {
 	var out bytes.Buffer
@@ -287,7 +247,7 @@ func TestUnreadableEntries(t *testing.T) {
 		t.AddFailure(job.FailedEntry{Path: "dir", Err: errors.New("not permitted")})
 		t.AddUnreadable(1200)
 	})
-	err := NewMonitor(p, Asked{}).Conclude(summary, job.ErrSomeFailed)
+	err := report.NewMonitor(p, report.Asked{}).Conclude(summary, job.ErrSomeFailed)
 	for line := range strings.Lines(out.String()) {
 		if _, err := checkEvent(line); err != nil {
 			t.Errorf("%s: %v", line, err)
@@ -297,7 +257,7 @@ func TestUnreadableEntries(t *testing.T) {
 		t.Errorf("%s without %s", out.String(), want)
 	}
 	var said strings.Builder
-	WriteError(&said, err)
+	report.WriteError(&said, err)
 	want := "dma-copy: host: a: no space left on device\n" +
 		"dma-copy: host: dir: not permitted\n" +
 		"dma-copy: host: the DPU could not read 1,200 entries: see its error messages\n" +
@@ -306,73 +266,4 @@ func TestUnreadableEntries(t *testing.T) {
 	if said.String() != want {
 		t.Errorf("printed\n%swant\n%s", said.String(), want)
 	}
-}
-
-// A transfer that failed as a whole has no result, whatever entries failed before.
-func TestFailedTree(t *testing.T) {
-	reporter := &recorder{}
-	m := NewMonitor(reporter, Asked{})
-	m.Begin(Path{Side: wire.Host})
-	m.Event(job.Planned{Sent: true, Tree: true})
-	err := m.Conclude(job.Summary{Tree: new(job.TreeSummary)}, job.ErrIdle)
-	if code := exit.Code(err); code != exit.Peer || len(reporter.results) > 0 {
-		t.Errorf("exit code %d, results %+v", code, reporter.results)
-	}
-	if got, want := Sentence(err), "host: no progress"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// A list of paths has no effect on a receiver, nor on a file. Patterns may be meant for other copies.
-func TestListWithoutEffect(t *testing.T) {
-	listed := Asked{List: true}
-	for _, tc := range []struct {
-		asked   Asked
-		planned job.Planned
-		want    string
-	}{
-		{listed, job.Planned{Sent: true, Tree: true}, ""},
-		{listed, job.Planned{Tree: true, Compare: true}, ""},
-		{listed, job.Planned{Tree: true}, "this side receives, where --files-from has no effect"},
-		{listed, job.Planned{Sent: true}, "the source is a file, where --files-from has no effect"},
-		{Asked{}, job.Planned{}, ""},
-	} {
-		reporter := &recorder{}
-		NewMonitor(reporter, tc.asked).Event(tc.planned)
-		if got := strings.Join(reporter.warnings, "; "); got != tc.want {
-			t.Errorf("%+v: warned %q, want %q", tc.planned, got, tc.want)
-		}
-	}
-}
-
-// recorder is a Reporter that keeps warnings and results.
-type recorder struct {
-	warnings []string
-	results  []job.Summary
-}
-
-func (r *recorder) Begin(Path) {}
-
-func (r *recorder) SourceFailed(error) {}
-
-func (r *recorder) Deleting(Deleting) {}
-
-func (r *recorder) Deleted(Deletion) {}
-
-func (r *recorder) Total(Total) error { return nil }
-
-func (r *recorder) Event(e job.Event) {
-	if warned, is := e.(job.Warned); is {
-		r.warnings = append(r.warnings, warned.Text)
-	}
-}
-
-func (r *recorder) Progress(job.Sample)              {}
-func (r *recorder) Asked(job.Sample, []job.Snapshot) {}
-func (r *recorder) Interval() time.Duration          { return 0 }
-func (r *recorder) Fail(error)                       {}
-
-func (r *recorder) Result(s job.Summary) error {
-	r.results = append(r.results, s)
-	return nil
 }

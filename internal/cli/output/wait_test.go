@@ -17,6 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // While a command looks for a daemon there is no progress yet, but the same line, which is removed at the end. A
@@ -25,7 +26,7 @@ func TestWaitingForADaemon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		terminal := &Screen{out: &out, width: func() int { return 120 }}
-		w := WaitForDaemon(wire.Host, "b1:00.1", "", false, 30*time.Second)
+		w := report.WaitForDaemon(wire.Host, "b1:00.1", "", false, 30*time.Second)
 		to := NewWaitOutput(nil, terminal, terminal, option.OutputText, false, zerolog.Nop())
 		Waiting(w, to, nil)() // found at once
 		if out.Len() > 0 {
@@ -53,7 +54,7 @@ func TestWaitingWithoutATerminal(t *testing.T) {
 	var out bytes.Buffer
 	asked := make(chan os.Signal)
 	to := NewWaitOutput(nil, &out, nil, option.OutputText, true, zerolog.Nop())
-	stop := Waiting(Wait{For: "the DPU"}, to, asked)
+	stop := Waiting(report.Wait{For: "the DPU"}, to, asked)
 	asked <- syscall.SIGUSR1
 	stop()
 	if out.String() != "waiting for the DPU\n" {
@@ -64,9 +65,9 @@ func TestWaitingWithoutATerminal(t *testing.T) {
 // The line says how long and what to start there, as far as it fits.
 func TestLinesOfWaits(t *testing.T) {
 	const lasted = 12*time.Second + 700*time.Millisecond
-	host := WaitForPeer(wire.Host, "b1:00.1", "", "", time.Minute)
+	host := report.WaitForPeer(wire.Host, "b1:00.1", "", "", time.Minute)
 	for _, tc := range []struct {
-		wait  Wait
+		wait  report.Wait
 		width int
 		want  string
 	}{
@@ -75,20 +76,20 @@ func TestLinesOfWaits(t *testing.T) {
 		{host, 70, "waiting for the DPU (12s of 1m)"},
 		{host, 30, "waiting for the DPU"},
 		{host, 10, ""},
-		{WaitForPeer(wire.DPU, "b1:00.1", "", "", 90*time.Second), 100,
+		{report.WaitForPeer(wire.DPU, "b1:00.1", "", "", 90*time.Second), 100,
 			"waiting for the host (12s of 1m30s): start there: dma-copy -p b1:00.1 -f FILE"},
-		{WaitForPeer(wire.DPU, "", "", "", 10*time.Second), 100,
+		{report.WaitForPeer(wire.DPU, "", "", "", 10*time.Second), 100,
 			"waiting for the host (10s of 10s): start there: dma-copy -p DEVICE -f FILE"},
-		{WaitForCommand(wire.Host, "b1:00.1", "dma-copy ping", 10*time.Second), 100,
+		{report.WaitForCommand(wire.Host, "b1:00.1", "dma-copy ping", 10*time.Second), 100,
 			"waiting for the DPU (10s of 10s): start there: dma-copy ping -p DEVICE -r b1:00.1"},
-		{WaitForDaemon(wire.DPU, "", "", false, time.Hour), 110,
+		{report.WaitForDaemon(wire.DPU, "", "", false, time.Hour), 110,
 			"waiting for the daemon on the host (12s of 1h): start there: dma-copy serve -p DEVICE --share NAME=DIR"},
-		{WaitForDaemon(wire.DPU, "b1:00.0", "", false, time.Hour), 110,
+		{report.WaitForDaemon(wire.DPU, "b1:00.0", "", false, time.Hour), 110,
 			"waiting for the daemon on the host (12s of 1h): start there: dma-copy serve -p b1:00.0 --share NAME=DIR"},
-		{WaitForDaemon(wire.Client, "", "lab:7483", false, 20*time.Second), 120,
+		{report.WaitForDaemon(wire.Client, "", "lab:7483", false, 20*time.Second), 120,
 			"waiting for the daemon at lab:7483 (12s of 20s): start there: " +
 				"dma-copy serve --listen :7483 --share NAME=DIR"},
-		{Wait{For: "the DPU"}, 80, "waiting for the DPU"},
+		{report.Wait{For: "the DPU"}, 80, "waiting for the DPU"},
 	} {
 		var out bytes.Buffer
 		screen := &Screen{out: &out, width: func() int { return tc.width + interruptWidth }}
@@ -96,8 +97,8 @@ func TestLinesOfWaits(t *testing.T) {
 		if got := strings.TrimPrefix(out.String(), eraseLine); got != tc.want && tc.width < 120 || len(got) > tc.width {
 			t.Errorf("width %d: %q, want %q", tc.width, got, tc.want)
 		}
-		if tc.width >= 120 && tc.wait.lines(lasted)[0] != tc.want {
-			t.Errorf("%q, want %q", tc.wait.lines(lasted)[0], tc.want)
+		if tc.width >= 120 && tc.wait.Lines(lasted)[0] != tc.want {
+			t.Errorf("%q, want %q", tc.wait.Lines(lasted)[0], tc.want)
 		}
 	}
 }
@@ -110,10 +111,10 @@ func TestRequestsAreAnswered(t *testing.T) {
 	var text, events bytes.Buffer
 	s := Form{Quiet: true, Progress: ProgressAuto, Output: option.OutputText}
 	synctest.Test(t, func(*testing.T) { // where no second passes meanwhile
-		for _, r := range []Reporter{
+		for _, r := range []report.Reporter{
 			newText(io.Discard, &text, nil, s, zerolog.Nop()), newJSON(&events, s, zerolog.Nop()),
 		} {
-			r.Begin(Path{Side: wire.Host, Wait: WaitForPeer(wire.Host, "b1:00.1", "", "", time.Minute)})
+			r.Begin(report.Path{Side: wire.Host, Wait: report.WaitForPeer(wire.Host, "b1:00.1", "", "", time.Minute)})
 			r.Asked(meeting, nil)
 			r.Asked(moving, []job.Snapshot{{
 				Side: "host", Peer: "DPU", Role: "sender", State: "transferring", PeerHasTo: []string{"answer 1 entry"},
@@ -143,9 +144,9 @@ func TestRequestsAreAnswered(t *testing.T) {
 // A monitor answers requests until it is stopped, without an interval as well.
 func TestMonitorAnswersRequests(t *testing.T) {
 	var text bytes.Buffer
-	m := NewMonitor(newText(io.Discard, &text, nil, Form{Quiet: true, Progress: ProgressAuto},
-		zerolog.Nop()), Asked{})
-	m.Begin(Path{Side: wire.Host})
+	m := report.NewMonitor(newText(io.Discard, &text, nil, Form{Quiet: true, Progress: ProgressAuto},
+		zerolog.Nop()), report.Asked{})
+	m.Begin(report.Path{Side: wire.Host})
 	asked := make(chan os.Signal)
 	stop := m.Watch(asked)
 	asked <- syscall.SIGUSR1
@@ -198,16 +199,16 @@ func TestFleetAnswersRequests(t *testing.T) {
 func TestLinesOfLongWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var daemon, copying, fleet bytes.Buffer
-		w := WaitForDaemon(wire.Client, "", "lab:7483", false, time.Minute)
+		w := report.WaitForDaemon(wire.Client, "", "lab:7483", false, time.Minute)
 		to := NewWaitOutput(nil, &daemon, nil, option.OutputText, false, zerolog.Nop())
 		stop := Waiting(w, to, nil)
 		peers := NewFleet(nil, &fleet, nil, Form{Progress: ProgressAuto}, zerolog.Nop())
 		stopFleet := Waiting(w, peers.WaitOutput("lab:in/", 3), nil)
 		r := newText(io.Discard, &copying, nil, Form{Progress: ProgressAuto}, zerolog.Nop())
-		r.Begin(Path{Side: wire.Host, Wait: WaitForPeer(wire.Host, "b1:00.1", "a b", "", time.Minute)})
+		r.Begin(report.Path{Side: wire.Host, Wait: report.WaitForPeer(wire.Host, "b1:00.1", "a b", "", time.Minute)})
 		var events, fleetEvents bytes.Buffer
 		machine := newJSON(&events, Form{Progress: ProgressAuto}, zerolog.Nop())
-		machine.Begin(Path{Side: wire.Host, Wait: w})
+		machine.Begin(report.Path{Side: wire.Host, Wait: w})
 		s := Form{Progress: ProgressAuto, Output: option.OutputJSON}
 		peers = NewFleet(&fleetEvents, nil, nil, s, zerolog.Nop())
 		stopFleetEvents := Waiting(w, peers.WaitOutput("lab:in/", 3), nil)
@@ -247,28 +248,4 @@ func TestLinesOfLongWaits(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A side that was given a word proposes a side with the same word.
-func TestWordThere(t *testing.T) {
-	for word, want := range map[string]string{
-		"": "", "blue": " --with=blue", "-x": " --with=-x", "two words": " --with='two words'",
-		"it's": ` --with='it'\''s'`, "a\nb": " --with=WORD",
-	} {
-		w := WaitForPeer(wire.DPU, "b1:00.1", "x", word, time.Second)
-		if got := w.Start[0]; got != "dma-copy -p b1:00.1 -f x"+want {
-			t.Errorf("%q: %q", word, got)
-		}
-	}
-}
-
-func TestFileThere(t *testing.T) {
-	for file, want := range map[string]string{
-		"": "FILE", "-": "FILE", ".": "FILE", "/": "FILE", "a/../..": "FILE", "a\nb": "FILE",
-		"/home/x/image.bin": "image.bin", "photos/": "photos", "it's": `'it'\''s'`, "./-x": "./-x", "$(x)": "'$(x)'",
-	} {
-		if got := fileThere(file); got != want {
-			t.Errorf("%q: %q, want %q", file, got, want)
-		}
-	}
 }

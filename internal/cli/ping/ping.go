@@ -20,6 +20,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/ping"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -64,7 +65,7 @@ func runPing(
 	ctx, cancel := root.LimitTime(ctx, s.Timeout)
 	defer cancel()
 	if s.Daemon {
-		return output.InRequest("ping", pingDaemon(ctx, streams, r, s, log))
+		return report.InRequest("ping", pingDaemon(ctx, streams, r, s, log))
 	}
 	on, err := device.Meet(ctx, s.Reach, "dma-copy ping", root.WaitOutput(streams, s.Output, s.Quiet, log), log)
 	if err != nil {

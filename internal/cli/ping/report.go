@@ -13,6 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/ping"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // reporter reports on the round trips of one side, as text or as JSON lines. Its methods are called by one
@@ -21,7 +22,7 @@ type reporter struct {
 	events *output.Events // nil: as text
 	text   io.Writer      // discards where there are events
 	failed error          // of the first line of text that could not be written; no text is written any more
-	path   output.Path
+	path   report.Path
 }
 
 // newReporter returns the reporter of a form, which writes to stdout; quiet says that there is no text.
@@ -40,7 +41,7 @@ func (r *reporter) printf(format string, args ...any) {
 }
 
 // Begin is called before the round trips start.
-func (r *reporter) Begin(path output.Path) { r.path = path }
+func (r *reporter) Begin(path report.Path) { r.path = path }
 
 // The events of round trips, besides hello and error.
 type (
@@ -67,7 +68,7 @@ func (r *reporter) Event(e ping.Event) {
 		r.events.Hello(r.path, "ping", e.Version, "")
 	case ping.Text:
 		if e.Text != "" {
-			r.events.Write("text", textEvent{output.RoleOf(e.From), strings.ToValidUTF8(e.Text, "\uFFFD")})
+			r.events.Write("text", textEvent{report.RoleOf(e.From), strings.ToValidUTF8(e.Text, "\uFFFD")})
 			r.printf("%s says: %s\n", e.From, quote.Printable(e.Text))
 		}
 	}

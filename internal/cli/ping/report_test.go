@@ -11,13 +11,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
-	"github.com/dma-copy/dma-copy/internal/cli/output/outputtest"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/ping"
+	"github.com/dma-copy/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/report/reporttest"
 )
 
 var somePings = ping.Summary{
@@ -33,12 +33,12 @@ func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 func TestEvents(t *testing.T) {
 	var out bytes.Buffer
 	r := newReporter(&out, option.OutputJSON, false, zerolog.Nop())
-	r.Begin(output.Path{Software: "dma-copy VERSION", Side: wire.DPU, Device: "0000:03:00.1", Driver: "soft 1"})
+	r.Begin(report.Path{Software: "dma-copy VERSION", Side: wire.DPU, Device: "0000:03:00.1", Driver: "soft 1"})
 	r.Event(ping.Connected{Version: 1})
 	r.Event(ping.Text{From: wire.Host, Text: "a\x1b\xffb"})
 	_ = r.Result(somePings)
-	r.Fail(&output.SideError{Side: wire.DPU, Err: ping.ErrLost})
-	err := outputtest.CheckGolden("../../../docs/events.schema.json", "testdata/events.golden", out.String())
+	r.Fail(&report.SideError{Side: wire.DPU, Err: ping.ErrLost})
+	err := reporttest.CheckGolden("../../../docs/events.schema.json", "testdata/events.golden", out.String())
 	if err != nil {
 		t.Error(err)
 	}
@@ -47,7 +47,7 @@ func TestEvents(t *testing.T) {
 func TestPingOfAnotherMachine(t *testing.T) {
 	var out bytes.Buffer
 	r := newReporter(&out, option.OutputText, false, zerolog.Nop())
-	r.Begin(output.Path{Address: "lab:7483", Peer: &output.Peer{Key: "lab", Authenticated: true}})
+	r.Begin(report.Path{Address: "lab:7483", Peer: &report.Peer{Key: "lab", Authenticated: true}})
 	if err := r.Result(ping.Summary{Count: 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestPingOfAnotherMachine(t *testing.T) {
 func TestPingText(t *testing.T) {
 	var out bytes.Buffer
 	r := newReporter(&out, option.OutputText, false, zerolog.Nop())
-	r.Begin(output.Path{Driver: "soft 1", Reason: "why\nnot"})
+	r.Begin(report.Path{Driver: "soft 1", Reason: "why\nnot"})
 	r.Event(ping.Connected{Version: 1})
 	r.Event(ping.Text{From: wire.DPU, Text: "a\x1b[2J\nb"})
 	fast := somePings
@@ -118,22 +118,22 @@ func TestPingFailures(t *testing.T) {
 		{service.ErrPayload, exit.Digest, "host: a payload came back changed: the detail: check the memory"},
 		{wire.ErrNoPath, exit.Device, noPath},
 	} {
-		err := &output.SideError{Side: wire.Host, Err: &wire.Error{Err: test.err, Detail: "the detail"}}
-		if code := exit.Code(err); code != test.code || !strings.HasPrefix(output.Sentence(err), test.sentence) {
-			t.Errorf("%v: code %d, %s", test.err, code, output.Sentence(err))
+		err := &report.SideError{Side: wire.Host, Err: &wire.Error{Err: test.err, Detail: "the detail"}}
+		if code := exit.Code(err); code != test.code || !strings.HasPrefix(report.Sentence(err), test.sentence) {
+			t.Errorf("%v: code %d, %s", test.err, code, report.Sentence(err))
 		}
 	}
-	lost := &output.SideError{Side: wire.Host, Err: ping.ErrLost}
+	lost := &report.SideError{Side: wire.Host, Err: ping.ErrLost}
 	const sentence = "host: the connection to the DPU was lost before the last round trip: "
-	if code := exit.Code(lost); code != exit.Peer || !strings.HasPrefix(output.Sentence(lost), sentence) {
-		t.Errorf("code %d, %s", code, output.Sentence(lost))
+	if code := exit.Code(lost); code != exit.Peer || !strings.HasPrefix(report.Sentence(lost), sentence) {
+		t.Errorf("code %d, %s", code, report.Sentence(lost))
 	}
-	refused := &output.SideError{Side: wire.Host, Err: comch.ErrRefused}
-	if code := exit.Code(refused); code != exit.Peer || strings.Contains(output.Sentence(refused), "copy") {
-		t.Errorf("code %d, %s", code, output.Sentence(refused))
+	refused := &report.SideError{Side: wire.Host, Err: comch.ErrRefused}
+	if code := exit.Code(refused); code != exit.Peer || strings.Contains(report.Sentence(refused), "copy") {
+		t.Errorf("code %d, %s", code, report.Sentence(refused))
 	}
 	err := &wire.Error{State: service.Pinging, Err: wire.ErrOutOfOrder}
-	if exit.Code(err) != exit.Protocol || strings.Contains(output.Sentence(err), "doca_dma_copy") {
-		t.Errorf("code %d, %s", exit.Code(err), output.Sentence(err))
+	if exit.Code(err) != exit.Protocol || strings.Contains(report.Sentence(err), "doca_dma_copy") {
+		t.Errorf("code %d, %s", exit.Code(err), report.Sentence(err))
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -226,10 +227,10 @@ func (r *removal) add(bytes int) error {
 // failed reports that something could not be removed, unless it does not exist and --force is given. It returns an
 // error after which nothing else can be removed.
 func (r *removal) failed(at share.Remote, err error) error {
-	if output.Unfinished(err) || errors.Is(err, job.ErrLimit) {
+	if report.Unfinished(err) || errors.Is(err, job.ErrLimit) {
 		return err
 	}
-	if err := output.WithSide(r.Side.Is, err); exit.Code(err) != exit.Source || !r.settings.Force {
+	if err := report.WithSide(r.Side.Is, err); exit.Code(err) != exit.Source || !r.settings.Force {
 		r.report.Changed(at, err)
 	}
 	return nil

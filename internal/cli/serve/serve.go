@@ -19,7 +19,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/daemon/audit"
 	"github.com/dma-copy/dma-copy/internal/daemon/metrics"
@@ -33,6 +32,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
 
@@ -122,7 +122,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	meetings, err := d.open(ctx)
 	if err != nil {
-		return output.WithSide(d.Side.Is, err)
+		return report.WithSide(d.Side.Is, err)
 	}
 	if err := d.confine(store, runtime); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (d *daemon) run(ctx context.Context) error {
 	})
 	defer stop()
 	d.announce()
-	return output.WithSide(d.Side.Is, d.serve(ctx, meetings, hangups, store))
+	return report.WithSide(d.Side.Is, d.serve(ctx, meetings, hangups, store))
 }
 
 // acceptor brings commands to the server until ctx ends.

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // maxDeletePaths bounds the memory of the paths to delete, in bytes: all of them are found before the first is deleted.
@@ -23,7 +23,7 @@ const maxDeletePaths = 256 << 20
 // mirrorDirectory copies, and deletes from the target what the source does not have.
 func (t *transfers) mirrorDirectory(ctx context.Context, e Ends) error {
 	if err := t.checkDeletion(ctx, e); err != nil {
-		return output.WithSide(t.Side.Is, err)
+		return report.WithSide(t.Side.Is, err)
 	}
 	t.newMirror()
 	err := t.copyAll(ctx, []Ends{e})
@@ -33,7 +33,7 @@ func (t *transfers) mirrorDirectory(ctx context.Context, e Ends) error {
 	if err == nil {
 		err = t.deleteRest(ctx, e)
 	}
-	return errors.Join(err, output.WithSide(t.Side.Is, t.release(ctx)))
+	return errors.Join(err, report.WithSide(t.Side.Is, t.release(ctx)))
 }
 
 // newMirror has the next copy note what it announces, and keep its directories.
@@ -46,13 +46,13 @@ func (t *transfers) clearAndCopyAgain(ctx context.Context, e Ends, failed error)
 	cleared, renamed, err := t.clearWay(ctx, e)
 	switch {
 	case err != nil:
-		err = output.WithSide(t.Side.Is, err)
+		err = report.WithSide(t.Side.Is, err)
 	case cleared == 0:
 		return failed
 	default:
-		if err = output.WithSide(t.Side.Is, t.release(ctx)); err == nil {
+		if err = report.WithSide(t.Side.Is, t.release(ctx)); err == nil {
 			// The total counts the second copy alone.
-			t.total = output.Total{Deleted: t.total.Deleted, Kept: t.total.Kept}
+			t.total = report.Total{Deleted: t.total.Deleted, Kept: t.total.Kept}
 			t.newMirror()
 			err = t.copyAll(ctx, []Ends{e})
 		}
@@ -169,7 +169,7 @@ func (t *transfers) deleteRest(ctx context.Context, e Ends) error {
 		err = exit.Errorf(exit.SomeFailed, "remove the causes and run the same command again",
 			"%d of %d entries could not be deleted", t.total.Kept, rest)
 	}
-	return output.WithSide(t.Side.Is, err)
+	return report.WithSide(t.Side.Is, err)
 }
 
 // deleteFrom returns how many entries there were to delete.
@@ -351,7 +351,7 @@ func (t *transfers) removal() tree.Removal {
 
 // deleted reports one entry.
 func (t *transfers) deleted(e tree.Listed, err error) {
-	d := output.Deletion{Path: e.Path, Kind: e.Kind, InTheWay: e.InTheWay, DryRun: t.settings.DryRun, Err: err}
+	d := report.Deletion{Path: e.Path, Kind: e.Kind, InTheWay: e.InTheWay, DryRun: t.settings.DryRun, Err: err}
 	t.total.Delete(d)
 	t.reporter.Deleted(d)
 }

@@ -6,13 +6,13 @@ import (
 	"fmt"
 
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // This file is what keeps sync --delete from deleting what its user has not meant.
@@ -147,9 +147,9 @@ func (t *transfers) nothing() string {
 // announce reports what is to be deleted.
 func (t *transfers) announce(rest []tree.Listed) {
 	const most = 5
-	d := output.Deleting{Entries: len(rest), Of: t.before, DryRun: t.settings.DryRun}
+	d := report.Deleting{Entries: len(rest), Of: t.before, DryRun: t.settings.DryRun}
 	for _, each := range rest[:min(most, len(rest))] {
-		d.First = append(d.First, output.Deletion{Path: each.Path, Kind: each.Kind})
+		d.First = append(d.First, report.Deletion{Path: each.Path, Kind: each.Kind})
 	}
 	t.reporter.Deleting(d)
 }

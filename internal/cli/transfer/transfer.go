@@ -13,13 +13,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/placement"
+	"github.com/dma-copy/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -125,7 +125,7 @@ func runTransfer(
 	s.Options.Overwrite = s.Options.Overwrite || s.Kind == Sync
 	uses := copying.OneStream(s.StreamArgument(), s.Sends)
 	return copying.Run(ctx, streams, s.Settings, refused, uses, log, func(ctx context.Context,
-		r output.Reporter) (err error) {
+		r report.Reporter) (err error) {
 		daemon := reachOf(s)
 		daemon.Waits = root.WaitOutput(streams, s.Output, r.Interval() == 0, log)
 		ctx, c, err := contact.Connect(ctx, streams, daemon, log)
@@ -149,12 +149,12 @@ func reachOf(s *Settings) contact.Reach {
 type transfers struct {
 	*contact.Conn
 	settings *Settings
-	reporter output.Reporter
+	reporter report.Reporter
 	log      zerolog.Logger
 
 	options dmaxfer.Options // of every copy, without what differs
 	rules   []tree.Rule     // that options.Filter was made of
-	total   output.Total
+	total   report.Total
 
 	mirror  *tree.Mirror // of the last copy, if what the source lacks is to be deleted
 	before  int64        // entries that its target had before the copy; 0: not counted
@@ -187,7 +187,7 @@ func (t *transfers) run(ctx context.Context, streams root.Streams) error {
 func (t *transfers) runPrepared(ctx context.Context) error {
 	if t.settings.Kind == Pull {
 		if err := t.expandSources(ctx); err != nil {
-			return output.WithSide(t.Side.Is, err)
+			return report.WithSide(t.Side.Is, err)
 		}
 	}
 	all, err := t.settings.Ends()
@@ -217,19 +217,19 @@ func (t *transfers) copyAll(ctx context.Context, all []Ends) error {
 		case err == nil:
 		case len(all) == 1:
 			return err
-		case t.settings.Options.FailFast || output.Unfinished(err):
+		case t.settings.Options.FailFast || report.Unfinished(err):
 			return err
 		default:
 			failures = append(failures, err)
 			t.reporter.SourceFailed(err)
 		}
 	}
-	return output.SomeSources(len(all), failures)
+	return report.SomeSources(len(all), failures)
 }
 
 // copy makes one copy and reports its result.
 func (t *transfers) copy(ctx context.Context, e Ends) error {
-	monitor := output.NewMonitor(t.reporter, t.settings.Asked())
+	monitor := report.NewMonitor(t.reporter, t.settings.Asked())
 	at := t.Path
 	at.File, at.Remote = e.Local, e.Remote.String()
 	monitor.Begin(at)

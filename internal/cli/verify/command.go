@@ -10,11 +10,11 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/phrase"
+	"github.com/dma-copy/dma-copy/internal/report"
 )
 
 // Command returns the command verify.
@@ -64,7 +64,7 @@ func concludeVerify(streams root.Streams, s Settings, err error) error {
 	}
 	message := ""
 	if err != nil {
-		message = output.Sentence(err)
+		message = report.Sentence(err)
 	}
 	if unwritten := WriteEnd(streams.Stdout, exit.Code(err), message); unwritten != nil {
 		return errors.Join(err, unwritten)

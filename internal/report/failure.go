@@ -1,4 +1,4 @@
-package output
+package report
 
 import (
 	"cmp"
@@ -58,7 +58,7 @@ func (e *SideError) Unwrap() error { return e.Err }
 func WriteError(w io.Writer, err error) {
 	if failed, is := errors.AsType[*SideError](err); is && failed.Tree != nil {
 		for _, entry := range failed.Tree.Failures {
-			fmt.Fprintf(w, "dma-copy: %s%s\n", failed.prefix(), entrySentence(failed.Side, entry.Path, entry.Err))
+			fmt.Fprintf(w, "dma-copy: %s%s\n", failed.prefix(), EntrySentence(failed.Side, entry.Path, entry.Err))
 		}
 		unreadable := failed.Tree.Unreadable
 		if more := failed.Tree.Failed - unreadable - int64(len(failed.Tree.Failures)); more > 0 {
@@ -75,13 +75,13 @@ func WriteError(w io.Writer, err error) {
 	}
 }
 
-// entrySentence returns an entry of a tree and why it failed.
-func entrySentence(side wire.Side, path string, err error) string {
-	return EntryName(path) + ": " + entryReason(side, err)
+// EntrySentence returns an entry of a tree and why it failed.
+func EntrySentence(side wire.Side, path string, err error) string {
+	return EntryName(path) + ": " + EntryReason(side, err)
 }
 
-// entryReason returns why an entry of a tree failed, and the next step.
-func entryReason(side wire.Side, err error) string {
+// EntryReason returns why an entry of a tree failed, and the next step.
+func EntryReason(side wire.Side, err error) string {
 	text, hint := err.Error(), exit.Hint(err)
 	if said, is := errors.AsType[*native.PeerAborted](err); is {
 		text = fmt.Sprintf("the %s reports: %s", side.Other(), said.Text)
@@ -149,15 +149,6 @@ func LogReworded(log zerolog.Logger, err error) {
 	if _, reworded := failed.reword(exit.Find(err)); reworded {
 		log.Debug().Err(err).Msg("full error")
 	}
-}
-
-// Ended reports the error of a command, if there is one, and returns it.
-func Ended(to interface{ Fail(error) }, log zerolog.Logger, err error) error {
-	if err != nil {
-		to.Fail(err)
-	}
-	LogReworded(log, err)
-	return err
 }
 
 // WithSide returns the error with its side, unless it has one.

@@ -1,4 +1,4 @@
-package output
+package report
 
 import (
 	"errors"
@@ -21,7 +21,7 @@ type Monitor struct {
 	path     Path
 
 	mu       sync.Mutex
-	Reporter Reporter // called with mu held while the copy runs
+	reporter Reporter // called with mu held while the copy runs
 	native   bool
 	planned  job.Planned
 	kept     job.Kept // what a failed copy has left on this side
@@ -35,12 +35,12 @@ type Asked struct {
 }
 
 // NewMonitor returns the monitor of one copy.
-func NewMonitor(to Reporter, asked Asked) *Monitor { return &Monitor{Reporter: to, asked: asked} }
+func NewMonitor(to Reporter, asked Asked) *Monitor { return &Monitor{reporter: to, asked: asked} }
 
 // Begin is called before the copy starts.
 func (m *Monitor) Begin(path Path) {
 	m.path = path
-	m.Reporter.Begin(path)
+	m.reporter.Begin(path)
 }
 
 // Event is for dmaxfer.Options.Notify.
@@ -50,12 +50,12 @@ func (m *Monitor) Event(e job.Event) {
 	switch e := e.(type) {
 	case job.PeerKnown:
 		m.native = e.Protocol == wire.Native
-		m.Reporter.Event(e)
+		m.reporter.Event(e)
 		m.warnOfReference()
 		return
 	case job.Planned:
 		m.planned = e
-		m.Reporter.Event(e)
+		m.reporter.Event(e)
 		m.warnOfReadback()
 		m.warnOfList()
 		return
@@ -64,10 +64,10 @@ func (m *Monitor) Event(e job.Event) {
 		return
 	case job.FileDone:
 		e.Err = m.reasonOf(e.Err)
-		m.Reporter.Event(e)
+		m.reporter.Event(e)
 		return
 	}
-	m.Reporter.Event(e)
+	m.reporter.Event(e)
 }
 
 // reasonOf returns why an entry failed. In a local copy it does not matter which side has told the other.
@@ -86,14 +86,14 @@ func (m *Monitor) warnOfReference() {
 			verb = "has"
 		}
 		text := "the copy uses the reference protocol, where " + phrase.And(missed) + " " + verb + " no effect"
-		m.Reporter.Event(job.Warned{Text: text})
+		m.reporter.Event(job.Warned{Text: text})
 	}
 }
 
 // warnOfReadback warns that a readback compares nothing without a digest. It takes both sides to disable the digest.
 func (m *Monitor) warnOfReadback() {
 	if m.native && m.asked.Readback && m.planned.Digest == digest.None {
-		m.Reporter.Event(job.Warned{
+		m.reporter.Event(job.Warned{
 			Text: "--verify readback compares nothing, because no side computes a digest (--digest none)",
 		})
 	}
@@ -105,29 +105,29 @@ func (m *Monitor) warnOfList() {
 	switch {
 	case !m.asked.List || m.planned.Tree && (m.planned.Sent || m.planned.Compare || m.path.Remote != ""):
 	case m.planned.Sent || m.path.Remote != "":
-		m.Reporter.Event(job.Warned{Text: "the source is a file, where --files-from has no effect"})
+		m.reporter.Event(job.Warned{Text: "the source is a file, where --files-from has no effect"})
 	default:
-		m.Reporter.Event(job.Warned{Text: "this side receives, where --files-from has no effect"})
+		m.reporter.Event(job.Warned{Text: "this side receives, where --files-from has no effect"})
 	}
 }
 
 // Watch passes samples of the progress to the reporter at its interval, and with what the copy waits for whenever asked
 // delivers a signal, until stop is called.
 func (m *Monitor) Watch(asked <-chan os.Signal) (stop func()) {
-	return background.Watch(m.Reporter.Interval(), func() { m.sample(m.Reporter.Progress) }, asked, func() {
+	return background.Watch(m.reporter.Interval(), func() { m.sample(m.reporter.Progress) }, asked, func() {
 		waits := m.Progress.Snapshots()
-		m.sample(func(s job.Sample) { m.Reporter.Asked(s, waits) })
+		m.sample(func(s job.Sample) { m.reporter.Asked(s, waits) })
 	})
 }
 
-func (m *Monitor) sample(report func(job.Sample)) {
+func (m *Monitor) sample(to func(job.Sample)) {
 	sample := m.Progress.Sample()
 	if m.path.Local {
 		sample.Shares = sample.Shares.WithoutPeer()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	report(sample)
+	to(sample)
 }
 
 // Conclude reports the result of a copy that has ended with err on this side. It returns the error of the run, with
@@ -139,7 +139,7 @@ func (m *Monitor) Conclude(s job.Summary, err error) error {
 		}
 	}
 	if err == nil {
-		return m.Reporter.Result(s)
+		return m.reporter.Result(s)
 	}
 	err = m.path.Wait.Explain(err)
 	if moved := m.Progress.Sample(); m.path.Remote != "" && moved.Moved == 0 && moved.Files == 0 {
@@ -154,7 +154,7 @@ func (m *Monitor) Conclude(s job.Summary, err error) error {
 		return failed
 	}
 	failed.Tree = s.Tree
-	return errors.Join(failed, m.Reporter.Result(s))
+	return errors.Join(failed, m.reporter.Result(s))
 }
 
 // resumable reports whether a copy of which this side has sent something may be resumed, as far as this side knows. A

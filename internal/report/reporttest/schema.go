@@ -1,5 +1,5 @@
-// Package outputtest checks the JSON events of a copy against docs/events.schema.json. It is for tests only.
-package outputtest
+// Package reporttest checks the JSON events of a copy against docs/events.schema.json. It is for tests only.
+package reporttest
 
 import (
 	"fmt"

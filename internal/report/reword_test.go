@@ -1,4 +1,4 @@
-package output
+package report
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/cli/output/outputtest"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -20,6 +19,7 @@ import (
 	protocol "github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/ping"
+	"github.com/dma-copy/dma-copy/internal/report/reporttest"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -131,7 +131,7 @@ var failures = []error{
 	errors.Join(errors.New("something else"), &doca.Error{Op: "doca_dev_close", Code: doca.CodeInUse}),
 }
 
-var updateFailures = flag.Bool("update-failures", false, "rewrite the golden file of failures")
+var update = flag.Bool("update", false, "rewrite the golden file of failures")
 
 // The exit code and the line of each failure, without a side and on each side where it has other words, are part of the
 // program's interface.
@@ -155,5 +155,5 @@ func TestFailures(t *testing.T) {
 			}
 		}
 	}
-	outputtest.CompareGolden(t, "testdata/failures.golden", lines.String(), *updateFailures)
+	reporttest.CompareGolden(t, "testdata/failures.golden", lines.String(), *update)
 }
