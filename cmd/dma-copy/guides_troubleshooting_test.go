@@ -81,12 +81,12 @@ func TestExitCodesAreTheSameEverywhere(t *testing.T) {
 }
 
 // TestTroubleshootingPageQuotesTheProgram looks for the messages of troubleshooting.md in the source code, and for
-// each hint of the failures that package output knows in the section of its exit code.
+// each hint of the failures that package report knows in the section of its exit code.
 func TestTroubleshootingPageQuotesTheProgram(t *testing.T) {
 	page := readFile(t, "..", "..", "docs", "guide", "troubleshooting.md")
 	checkQuotedMessages(t, page, 4, 60)
 	sections, found := sectionsByCode(page), 0
-	failures := readFile(t, "..", "..", "internal", "cli", "output", "testdata", "failures.golden")
+	failures := readFile(t, "..", "..", "internal", "report", "testdata", "failures.golden")
 	for _, match := range failureLine.FindAllStringSubmatch(failures, -1) {
 		text, err := strconv.Unquote(match[1])
 		if err != nil {
