@@ -62,6 +62,11 @@ var samples = map[string][][3]string{
 	"exclude-from":    {{"by-flag", "by-file", "by-variable"}},
 	"files-from":      {{"by-flag", "by-file", "by-variable"}},
 	"null":            {{"true", "false", "true"}, {"false", "true", "false"}},
+	"one-file-system": {{"true", "false", "true"}, {"false", "true", "false"}},
+	"min-size":        {{"1K", "2K", "3K"}},
+	"max-size":        {{"1K", "2K", "3K"}},
+	"newer-than":      {{"1h", "2d", "2026-01-31"}},
+	"older-than":      {{"1h", "2d", "2026-01-31T12:00:00Z"}},
 	"links":           {{"copy", "follow", "skip"}},
 	"path":            {{"auto", "dma", "fast"}},
 	"checksum":        {{"true", "false", "true"}, {"false", "true", "false"}},
@@ -175,6 +180,7 @@ func TestVariableNames(t *testing.T) {
 		DMA_COPY_ALLOW_CHANGING
 		DMA_COPY_DURABILITY DMA_COPY_SPARSE DMA_COPY_PRESERVE DMA_COPY_NO_RESUME
 		DMA_COPY_INCLUDE DMA_COPY_EXCLUDE DMA_COPY_EXCLUDE_FROM DMA_COPY_FILES_FROM DMA_COPY_NULL DMA_COPY_LINKS
+		DMA_COPY_ONE_FILE_SYSTEM DMA_COPY_MIN_SIZE DMA_COPY_MAX_SIZE DMA_COPY_NEWER_THAN DMA_COPY_OLDER_THAN
 		DMA_COPY_CHECKSUM DMA_COPY_IF_SAME DMA_COPY_DRY_RUN DMA_COPY_FAIL_FAST DMA_COPY_MAX_ENTRIES DMA_COPY_BWLIMIT
 		DMA_COPY_CPUPROFILE`)
 	slices.Sort(got)

@@ -45,3 +45,36 @@ func ParseDuration(text string) (time.Duration, error) {
 	}
 	return total, nil
 }
+
+// Moment is a point in time: an age, or a time that does not change. The zero value is none.
+type Moment struct {
+	Age  time.Duration // before now; unless At is set
+	Time time.Time
+}
+
+// ParseMoment parses an age, as ParseDuration does but not negative, or a time: 2026-01-31T12:00:00Z as in RFC 3339, or
+// the beginning of a day of this time zone, 2026-01-31. The age of 0 is the zero Moment. It returns ErrSyntax or
+// ErrRange, the latter for what is not within 292 years of 1970.
+func ParseMoment(text string) (Moment, error) {
+	for layout, in := range map[string]*time.Location{time.RFC3339: time.UTC, time.DateOnly: time.Local} {
+		if at, err := time.ParseInLocation(layout, text, in); err == nil {
+			if !time.Unix(0, at.UnixNano()).Equal(at) {
+				return Moment{}, ErrRange
+			}
+			return Moment{Time: at}, nil
+		}
+	}
+	age, err := ParseDuration(text)
+	if err == nil && age < 0 {
+		err = ErrSyntax
+	}
+	return Moment{Age: age}, err
+}
+
+// From returns the time of the moment, zero for none.
+func (m Moment) From(now time.Time) time.Time {
+	if m.Age == 0 {
+		return m.Time
+	}
+	return now.Add(-m.Age)
+}

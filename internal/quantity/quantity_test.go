@@ -66,6 +66,32 @@ func TestParseDuration(t *testing.T) {
 	}
 }
 
+func TestParseMoment(t *testing.T) {
+	noon := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]Moment{
+		"0": {}, "0s": {}, "36h": {Age: 36 * time.Hour}, "7d": {Age: 7 * 24 * time.Hour},
+		"2026-01-31T12:00:00Z": {Time: noon}, "2026-01-31T13:00:00+01:00": {Time: noon},
+		"2026-01-31T12:00:00.5Z": {Time: noon.Add(time.Second / 2)},
+		"2026-01-31":             {Time: time.Date(2026, 1, 31, 0, 0, 0, 0, time.Local)},
+	} {
+		got, err := ParseMoment(text)
+		if err != nil || got.Age != want.Age || !got.Time.Equal(want.Time) {
+			t.Errorf("ParseMoment(%q) = %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]error{
+		"": ErrSyntax, "-1h": ErrSyntax, "yesterday": ErrSyntax, "2026-02-30": ErrSyntax, "2026-01-31 12:00": ErrSyntax,
+		"1000-01-31": ErrRange, "999999d": ErrRange,
+	} {
+		if got, err := ParseMoment(text); !errors.Is(err, want) {
+			t.Errorf("ParseMoment(%q) = %v, %v; want the error %v", text, got, err, want)
+		}
+	}
+	if got := (Moment{Age: time.Hour}).From(noon); !got.Equal(noon.Add(-time.Hour)) {
+		t.Errorf("an hour before noon is %s", got)
+	}
+}
+
 // Whatever is accepted is the exact product of its number and its unit, and a whole number is accepted as printed.
 func FuzzParseSize(f *testing.F) {
 	for _, text := range []string{"1.5GiB", "0.5M", "1kB", "8388607.5T", "0.1K", "x", "-1"} {

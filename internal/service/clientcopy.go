@@ -17,7 +17,7 @@ import (
 type CopyRequest struct {
 	// Options are those of the copy, as the user gave them for both sides. File is the source of a push or the target
 	// of a pull, "-" for standard input or output. Overwrite, IgnoreExisting, MakePath, Backup, NoResume,
-	// AllowChanging, Links, Filter and FilesFrom are about one of the sides, which may be the daemon's.
+	// AllowChanging, Links, Filter, Scope and FilesFrom are about one of the sides, which may be the daemon's.
 	Options dmaxfer.Options
 
 	Place     protocol.Place // of the target of a push, or of the source of a pull
@@ -95,6 +95,11 @@ func flag(set bool, f protocol.CopyFlags) protocol.CopyFlags {
 
 // Pull copies from a share to this machine. Errors are those of Push.
 func (c *Client) Pull(ctx context.Context, r CopyRequest) (job.Summary, error) {
+	if r.Options.Scope != (tree.Scope{}) && !c.exchange.session.Bounds() {
+		return job.Summary{}, job.NewError(job.ErrCapability, nil,
+			"update dma-copy on the other side, or leave them out",
+			"the other side (%s) is too old to select files by size, time or file system", c.peer.Software)
+	}
 	request := protocol.CopyRequest{
 		Direction: protocol.CopyPull, Place: r.Place, Links: linkChoices[r.Options.Links],
 		Flags: commonFlags(r.Options) | flag(r.Options.AllowChanging, protocol.CopyAllowChanging) |
@@ -111,7 +116,7 @@ var linkChoices = map[tree.LinkMode]protocol.CopyLinks{
 	tree.LinksSkip: protocol.CopyLinksSkip,
 }
 
-// itemsOf returns the patterns and paths that select what the daemon sends.
+// itemsOf returns the patterns, paths and bounds that select what the daemon sends.
 func itemsOf(r CopyRequest) (items []protocol.Item) {
 	for _, rule := range r.Rules {
 		kind := protocol.ItemExclude
@@ -123,6 +128,17 @@ func itemsOf(r CopyRequest) (items []protocol.Item) {
 	for _, path := range r.Options.FilesFrom {
 		items = append(items, protocol.Item{Kind: protocol.ItemPath, Text: path})
 	}
+	scope := r.Options.Scope
+	bound := func(set bool, kind protocol.ItemKind, value int64) {
+		if set {
+			items = append(items, protocol.Item{Kind: kind, Bound: value})
+		}
+	}
+	bound(scope.OneFileSystem, protocol.ItemOneFileSystem, 0)
+	bound(scope.MinSize > 0, protocol.ItemMinSize, scope.MinSize)
+	bound(scope.MaxSize > 0, protocol.ItemMaxSize, scope.MaxSize)
+	bound(!scope.Newer.IsZero(), protocol.ItemNewer, scope.Newer.UnixNano())
+	bound(!scope.Older.IsZero(), protocol.ItemOlder, scope.Older.UnixNano())
 	return items
 }
 

@@ -265,9 +265,20 @@ func (s *copySide) selectItems(items []protocol.Item, only bool) error {
 		s.options.FilesFrom = []string{}
 	}
 	for _, each := range items {
-		if each.Kind == protocol.ItemPath {
+		switch scope := &s.options.Scope; each.Kind {
+		case protocol.ItemPath:
 			s.options.FilesFrom = append(s.options.FilesFrom, each.Text)
-		} else {
+		case protocol.ItemOneFileSystem:
+			scope.OneFileSystem = true
+		case protocol.ItemMinSize:
+			scope.MinSize = each.Bound
+		case protocol.ItemMaxSize:
+			scope.MaxSize = each.Bound
+		case protocol.ItemNewer:
+			scope.Newer = time.Unix(0, each.Bound)
+		case protocol.ItemOlder:
+			scope.Older = time.Unix(0, each.Bound)
+		default:
 			rules = append(rules, tree.Rule{Include: each.Kind == protocol.ItemInclude, Pattern: each.Text})
 		}
 	}

@@ -246,7 +246,7 @@ func TestDryRun(t *testing.T) {
 
 // Trees are copied both ways, and the command says which entries the daemon sends.
 func TestTrees(t *testing.T) {
-	exclude := []tree.Rule{{Pattern: "*.tmp"}}
+	exclude, later := []tree.Rule{{Pattern: "*.tmp"}}, time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, test := range []struct {
 		name string
 		with func(*CopyRequest)
@@ -255,6 +255,13 @@ func TestTrees(t *testing.T) {
 		{"all", func(*CopyRequest) {}, []string{"a", "b.tmp", "d/c"}},
 		{"by a pattern", func(r *CopyRequest) { r.Rules = exclude }, []string{"a", "d/c"}},
 		{"by paths", func(r *CopyRequest) { r.Options.FilesFrom = []string{"d/c"} }, []string{"d/c"}},
+		{"by size", func(r *CopyRequest) { r.Options.Scope.MinSize = 2 }, []string{"b.tmp", "d/c"}},
+		{"by sizes", func(r *CopyRequest) { r.Options.Scope.MinSize, r.Options.Scope.MaxSize = 2, 4 }, []string{"d/c"}},
+		{"by time", func(r *CopyRequest) { r.Options.Scope.Newer = later }, nil},
+		{"by times", func(r *CopyRequest) {
+			r.Options.Scope.Newer, r.Options.Scope.Older = time.Unix(-1, 0), later
+		}, []string{"a", "b.tmp", "d/c"}},
+		{"by file system", func(r *CopyRequest) { r.Options.Scope.OneFileSystem = true }, []string{"a", "b.tmp"}},
 		{"by no paths", func(r *CopyRequest) { r.Options.FilesFrom = []string{} }, nil},
 		{"by many paths", func(r *CopyRequest) {
 			for i := range 2000 {
@@ -266,6 +273,7 @@ func TestTrees(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				makeDirectories(t, w.remote, "/srv/out/t", "/srv/out/t/d")
+				w.remote.Mount("/srv/out/t/d")
 				for _, each := range []string{"a", "b.tmp", "d/c"} {
 					w.remote.Put("/srv/out/t/"+each, each)
 				}

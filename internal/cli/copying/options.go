@@ -9,6 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 )
 
 // Sides is how the help speaks of a copy.
@@ -107,6 +108,25 @@ func parseWord(text string) (string, error) {
 		return "", fmt.Errorf("%d bytes long; give a word of 1 to %d bytes", len(text), longestWord)
 	}
 	return text, nil
+}
+
+// momentOption is an option whose value is an age or a time of files.
+func momentOption(name string, moment *quantity.Moment, help string) option.Option {
+	opt := option.Text(option.NativeFlags, name, "TIME", moment, parseMoment, help)
+	opt.Default = "0"
+	return opt
+}
+
+func parseMoment(text string) (quantity.Moment, error) {
+	moment, err := quantity.ParseMoment(text)
+	switch {
+	case errors.Is(err, quantity.ErrRange):
+		err = errors.New("not within 292 years; give an age such as 7d, or a date such as 2026-01-31")
+	case err != nil:
+		err = errors.New("not a time; give an age such as 36h or 7d, a date such as 2026-01-31, or " +
+			"2026-01-31T12:00:00Z")
+	}
+	return moment, err
 }
 
 // defaultDigest is cheap and, unlike the stronger ones, can be computed of chunks in any order.

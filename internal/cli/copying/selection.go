@@ -44,6 +44,8 @@ func Select(
 		return nil, err // the job may still be at work
 	}
 	o.Filter, o.FilesFrom = filter, paths
+	now := time.Now()
+	o.Scope.Newer, o.Scope.Older = s.Newer.From(now), s.Older.From(now)
 	return rules, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/placement"
+	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/report"
 )
 
@@ -28,12 +29,14 @@ type Settings struct {
 	AutoDigest bool            // Options.Digest was not chosen
 	File       string          // the file to send or to create; never empty
 	Path       device.Path
-	Placement  placement.Wish // CPUs or NUMA node to run on; not both
-	With       string         // what both sides must be given; empty: nothing
-	Filters    []FilterRule   // which entries of a tree this side sends; first match wins
-	FilesFrom  string         // file with the paths that this side sends of a tree, Stream for stdin; empty: all
-	Null       bool           // the paths in FilesFrom end with NUL bytes
-	CPUProfile string         // file; empty: none
+	Placement  placement.Wish  // CPUs or NUMA node to run on; not both
+	With       string          // what both sides must be given; empty: nothing
+	Filters    []FilterRule    // which entries of a tree this side sends; first match wins
+	FilesFrom  string          // file with the paths that this side sends of a tree, Stream for stdin; empty: all
+	Null       bool            // the paths in FilesFrom end with NUL bytes
+	Newer      quantity.Moment // this side sends only files of a tree that were modified after this
+	Older      quantity.Moment // and before this
+	CPUProfile string          // file; empty: none
 }
 
 // FilterKind is what a FilterRule does with what it matches.
@@ -218,6 +221,17 @@ func (s *Settings) treeOptions(of Sides) []option.Option {
 			" the paths in FILE only, one per line, relative to the tree; - is stdin"),
 		option.WithLetter("0", option.Switch(option.NativeFlags, "null", &s.Null,
 			"Paths in --files-from end with NUL bytes")),
+		option.WithLetter("x", option.Switch(option.NativeFlags, "one-file-system", &o.Scope.OneFileSystem, of.help(
+			"Sender of a tree: leave", "Leave")+" out what is below a mount point of the source")),
+		option.Size(option.NativeFlags, "min-size", &o.Scope.MinSize, "0",
+			of.help("Sender of a tree: leave", "Leave")+" out smaller files of a tree"),
+		option.Size(option.NativeFlags, "max-size", &o.Scope.MaxSize, "0",
+			of.help("Sender of a tree: leave", "Leave")+" out larger files of a tree; 0 is no limit"),
+		momentOption("newer-than", &s.Newer, of.help("Sender of a tree: send", "Copy")+
+			" only files of a tree that were modified after TIME: an age such as 36h or 7d, 2026-01-31, or "+
+			"2026-01-31T12:00:00Z; 0 is no limit"),
+		momentOption("older-than", &s.Older, of.help("Sender of a tree: send", "Copy")+
+			" only files of a tree that were modified before TIME"),
 		{Group: option.NativeFlags, Name: "links", Default: linkChoices[tree.LinksCopy], JSON: option.JSONText,
 			Assign: option.Into(&o.Links, option.ParseRank[tree.LinkMode](linkChoices...)), Words: linkChoices,
 			Help: of.help("Sender: symlinks", "Symlinks") +
@@ -305,6 +319,9 @@ func (s Settings) ValidateCommon(stream string) error {
 	if o.Overwrite && o.IgnoreExisting {
 		return exit.Usagef("--overwrite conflicts with --ignore-existing: " +
 			"what exists is replaced or left as it is, so leave one of them out")
+	}
+	if scope := o.Scope; scope.MaxSize > 0 && scope.MinSize > scope.MaxSize {
+		return exit.Usagef("--min-size %d exceeds --max-size %d: no file would be copied", scope.MinSize, scope.MaxSize)
 	}
 	if err := device.ValidatePlacement(s.Placement); err != nil {
 		return err

@@ -71,7 +71,8 @@ var foreign = map[string]advice{
 	"--hard-links":          {write: "--preserve links"},
 	"--transfers":           {write: "--lanes"},
 	"--limit":               {write: "--bwlimit"},
-	"--max-size":            {write: "--max-bytes"},
+	"--min-age":             {write: "--older-than"},
+	"--max-age":             {write: "--newer-than"},
 }
 
 // adviceOn returns what to write instead of an unknown flag, empty if nothing is known. Only commands that copy, which

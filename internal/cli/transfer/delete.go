@@ -311,28 +311,36 @@ func (t *transfers) source(ctx context.Context, e Ends, copied bool) tree.Listin
 }
 
 // withoutSkipped returns the entries without those that only the copy leaves out: special files that the source has,
-// too, and with --links skip what it has as a symlink.
+// too, with --links skip what it has as a symlink, and what is out of scope.
 func (t *transfers) withoutSkipped(
 	ctx context.Context, e Ends, rest []tree.Listed, copied bool,
 ) ([]tree.Listed, error) {
 	isSpecial := func(e tree.Listed) bool { return e.Kind == wire.EntrySpecial }
-	skipsLinks := t.options.Links == tree.LinksSkip
-	if len(rest) == 0 || !skipsLinks && !slices.ContainsFunc(rest, isSpecial) {
+	skipsLinks, skipsFiles := t.options.Links == tree.LinksSkip, t.options.Scope != tree.Scope{}
+	if len(rest) == 0 || !skipsLinks && !skipsFiles && !slices.ContainsFunc(rest, isSpecial) {
 		return rest, nil
 	}
-	links, special := map[string]bool{}, map[string]bool{}
+	atOrAbove := map[string]bool{".": true}
+	for _, each := range rest {
+		for at := each.Path; !each.InTheWay && !atOrAbove[at]; at = path.Dir(at) {
+			atOrAbove[at] = true
+		}
+	}
+	skipped, special := map[string]bool{}, map[string]bool{}
 	for each, err := range t.source(ctx, e, copied) {
-		switch {
+		switch isLink := each.Kind == wire.EntrySymlink; {
 		case err != nil:
 			return nil, err
+		case !atOrAbove[each.Path]:
 		case isSpecial(each):
 			special[each.Path] = true
-		case skipsLinks && each.Kind == wire.EntrySymlink:
-			links[each.Path] = true
+		case skipsLinks && isLink, skipsFiles && (isLink || each.Kind == wire.EntryFile),
+			t.options.Scope.OneFileSystem && each.Mounted: // then what is below it
+			skipped[each.Path] = true
 		}
 	}
 	rest = slices.DeleteFunc(rest, func(e tree.Listed) bool { return isSpecial(e) && special[e.Path] })
-	return tree.Without(rest, links), nil
+	return tree.Without(rest, skipped), nil
 }
 
 // notCompared returns the error for source and target that could not be compared.

@@ -61,11 +61,11 @@ here$ dma-copy pull ucx://lab.example/images/image.bin .
 const syncAbout = `Makes DST the same as SRC, of which one is in a share of a daemon (dma-copy
 serve): copies what is missing or differs, and replaces it. With --delete it
 then deletes what SRC does not have, last, and only if everything was copied.
-What a pattern excludes is neither copied nor deleted, and a symlink is deleted
-itself, not what it points to. The share is named as for push and pull, also by
-ucx://HOST[:PORT]/SHARE[/PATH], and a DST that ends with /, is . or .., or a
-share alone, is a directory to copy into, as there: photos :backup/ makes
-:backup/photos the same as photos.
+What a pattern, a size or a time leaves out is neither copied nor deleted, and a
+symlink is deleted itself, not what it points to. The share is named as for push
+and pull, also by ucx://HOST[:PORT]/SHARE[/PATH], and a DST that ends with /, is
+. or .., or a share alone, is a directory to copy into, as there: photos
+:backup/ makes :backup/photos the same as photos.
 `
 
 const syncExamples = `host$ dma-copy sync --delete --max-delete 100 photos :backup/photos

@@ -16,7 +16,7 @@ type Entry struct {
 	// Xattrs are those of a directory, if Options.Xattrs is set. Those of a file are read from its Source.
 	Xattrs []disk.Xattr
 
-	// Mounted is whether something is mounted on a directory below the root, if Options.All is set.
+	// Mounted is whether something is mounted on a directory below the root, if Options.All or OneFileSystem is set.
 	Mounted bool
 
 	// Dir is the folder of a regular file, held until Release; nil for other kinds.

@@ -43,8 +43,9 @@ type Options struct {
 	HardLinks bool // report further names of a file as hard links
 	Xattrs    bool // read the extended attributes of directories
 
-	// Filter excludes entries; nil excludes nothing.
+	// Filter excludes entries; nil excludes nothing. Scope excludes files.
 	Filter *Filter
+	Scope  Scope
 
 	// Only, if not nil, restricts the walk to these paths, as ParsePaths returns them, and the directories above them.
 	// The content of a directory among them is not sent.
@@ -120,8 +121,8 @@ func (w *Walk) Close() {
 	w.failed = fs.ErrClosed
 }
 
-// Skipped returns how many symlinks, sockets, FIFOs and devices were left out so far. Entries that the filter excludes
-// are not counted.
+// Skipped returns how many symlinks, sockets, FIFOs and devices were left out so far. Entries that the filter excludes,
+// and files out of scope, are not counted.
 func (w *Walk) Skipped() int64 { return w.skipped }
 
 // Next returns the next entry. The root is the first, and io.EOF comes after the last. An entry that cannot be sent has
@@ -196,6 +197,10 @@ func (w *Walk) begin(folder *disk.Folder, entry *Entry, below []string) error {
 		entry.Xattrs, err = dir.Xattrs()
 	}
 	folder.Unuse()
+	if err == nil && entry.Mounted && w.options.Scope.OneFileSystem {
+		folder.Release()
+		return nil
+	}
 	next := &level{folder: folder, restricted: w.options.Only != nil, only: below}
 	if entry.Depth > 0 {
 		next.in = entry.Path() + "/"
@@ -271,7 +276,8 @@ func (w *Walk) complete(in *disk.Folder, entry *Entry, below []string) error {
 	case err != nil:
 		return w.cannotStat(entry, err)
 	case entry.Info.Mode.IsDir():
-		entry.Mounted = w.options.All && errors.Is(dir.Obstacle(entry.Name), disk.ErrMountPoint)
+		asks := w.options.All || w.options.Scope.OneFileSystem
+		entry.Mounted = asks && errors.Is(dir.Obstacle(entry.Name), disk.ErrMountPoint)
 		return w.enter(in, entry, below)
 	case entry.Info.Mode&fs.ModeSymlink != 0:
 		return w.symlink(in, dir, entry, below)
@@ -352,6 +358,12 @@ func (w *Walk) follow(in *disk.Folder, text string, entry *Entry, below []string
 	if err != nil {
 		return cannotFollow(entry.Path(), text, err)
 	}
+	if w.excludesFolder(to.Folder) {
+		to.Folder.Release()
+		w.skipped++
+		w.warn(entry.Path(), "is a symlink to another file system, which is not copied")
+		return errLeftOut
+	}
 	if to.Name != "" {
 		defer to.Folder.Release()
 		entry.Info, entry.file = to.Found, to.Name
@@ -384,7 +396,7 @@ func (w *Walk) file(in *disk.Folder, entry *Entry, below []string) error {
 		w.warn(entry.Path(), "is "+kindOf(entry.Info.Mode)+", which cannot be copied")
 		return errLeftOut
 	}
-	if w.options.SkipLeftovers && disk.IsLeftover(entry.Name) {
+	if w.options.SkipLeftovers && disk.IsLeftover(entry.Name) || w.options.Scope.excludes(entry.Info) {
 		return errLeftOut
 	}
 	entry.Kind = wire.EntryFile

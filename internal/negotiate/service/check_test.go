@@ -54,8 +54,8 @@ func TestServiceLengthsAtTheirBoundaries(t *testing.T) {
 		longest int
 		message func(n int) any
 	}{
-		"pattern":  {MaxPattern, func(n int) any { return []Item{{ItemExclude, text(n)}} }},
-		"path":     {wire.MaxPath, func(n int) any { return []Item{{ItemPath, longPath(n)}} }},
+		"pattern":  {MaxPattern, func(n int) any { return []Item{{Kind: ItemExclude, Text: text(n)}} }},
+		"path":     {wire.MaxPath, func(n int) any { return []Item{{Kind: ItemPath, Text: longPath(n)}} }},
 		"push":     {wire.MaxPath, func(n int) any { return with(pushRequest, longPath(n)) }},
 		"pull":     {wire.MaxPath, func(n int) any { return with(pullRequest, longPath(n)) }},
 		"accepted": {wire.MaxPath, func(n int) any { return Accepted{Path: longPath(n)} }},
@@ -95,10 +95,10 @@ func TestServiceItemsAtTheirBoundaries(t *testing.T) {
 		fit   int
 		limit string
 	}{
-		"patterns":      {Item{ItemInclude, "a"}, MaxPatterns, "more than 1000 patterns"},
-		"paths":         {Item{ItemPath, "a"}, MaxListedPaths, "more than 100000 paths"},
-		"long patterns": {Item{ItemExclude, long}, MaxPatterns, "more than 1000 patterns"},
-		"long paths": {Item{ItemPath, longPath(wire.MaxPath / 4)}, MaxItemsTogether / (wire.MaxPath / 4),
+		"patterns":      {Item{Kind: ItemInclude, Text: "a"}, MaxPatterns, "more than 1000 patterns"},
+		"paths":         {Item{Kind: ItemPath, Text: "a"}, MaxListedPaths, "more than 100000 paths"},
+		"long patterns": {Item{Kind: ItemExclude, Text: long}, MaxPatterns, "more than 1000 patterns"},
+		"long paths": {Item{Kind: ItemPath, Text: longPath(wire.MaxPath / 4)}, MaxItemsTogether / (wire.MaxPath / 4),
 			"more than 1048576 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestServiceItemsAreForgotten(t *testing.T) {
 	l := greeted(t)
 	items := make([]Item, MaxPatterns)
 	for i := range items {
-		items[i] = Item{ItemExclude, "a"}
+		items[i] = Item{Kind: ItemExclude, Text: "a"}
 	}
 	for range 2 {
 		sendItems(l, items)
@@ -181,7 +181,7 @@ func TestServiceMessagesFitTheChannel(t *testing.T) {
 	_, err = command.Ping(nil, make([]byte, MaxGreeting-PingHeader+1), PingBytes)
 	wiretest.WantCheck(t, "a long PING", err, wire.ErrTooLarge)
 	pattern := strings.Repeat("x", MaxGreeting-wire.ListSize-itemSize+1)
-	_, used, err := command.Items(nil, []Item{{ItemExclude, pattern}})
+	_, used, err := command.Items(nil, []Item{{Kind: ItemExclude, Text: pattern}})
 	wiretest.WantCheck(t, "a long ITEMS", err, wire.ErrTooLarge)
 	remove := RemoveRequest{Place: inbox, Paths: []string{strings.Repeat("n", MaxGreeting)}}
 	_, long, err := command.Remove(nil, remove)
@@ -200,7 +200,9 @@ func TestServiceMessagesFitTheChannel(t *testing.T) {
 			return command.List(nil, ListRequest{Place: Place{"inbox", strings.Repeat("n", room)}})
 		}},
 		{PeerItems, func() ([]byte, error) {
-			msg, _, err := command.Items(nil, []Item{{ItemExclude, strings.Repeat("x", room)}, {ItemInclude, "y"}})
+			msg, _, err := command.Items(nil, []Item{
+				{Kind: ItemExclude, Text: strings.Repeat("x", room)}, {Kind: ItemInclude, Text: "y"},
+			})
 			return msg, err
 		}},
 	} {
@@ -309,7 +311,7 @@ func TestServiceListsAreCut(t *testing.T) {
 	request := RemoveRequest{Place: inbox, Paths: []string{"a", "..", "b"}}
 	l.passSome(Command, RemoveRequested, 1)(command.Remove(nil, request))
 	l.pass(Daemon, PeerRemoved)(daemon.Removed(nil, []Removal{{}}))
-	items := []Item{{ItemExclude, "a"}, {ItemExclude, ""}, {ItemExclude, "b"}}
+	items := []Item{{Kind: ItemExclude, Text: "a"}, {Kind: ItemExclude, Text: ""}, {Kind: ItemExclude, Text: "b"}}
 	l.passSome(Command, PeerItems, 1)(command.Items(nil, items))
 }
 
@@ -324,7 +326,7 @@ func TestServiceArguments(t *testing.T) {
 	}
 	for name, call := range map[string]func() error{
 		"no items":   func() error { return items() },
-		"a bad item": func() error { return items(Item{9, "a"}) },
+		"a bad item": func() error { return items(Item{Kind: 9, Text: "a"}) },
 		"no paths":   func() error { return remove(inbox) },
 		"the place":  func() error { return remove(inbox, "") },
 		"no share":   func() error { return remove(Place{}, "a") },
@@ -451,7 +453,9 @@ func receiveList(t *testing.T, flags ListFlags, entries []Listed, together bool)
 
 func TestCheckItems(t *testing.T) {
 	wiretest.WantCheck(t, "none", CheckItems(nil), nil)
-	wiretest.WantCheck(t, "one of two", CheckItems([]Item{{ItemExclude, "a"}, {ItemPath, ".."}}), wire.ErrMalformed)
+	wiretest.WantCheck(t, "one of two", CheckItems([]Item{
+		{Kind: ItemExclude, Text: "a"}, {Kind: ItemPath, Text: ".."},
+	}), wire.ErrMalformed)
 }
 
 func TestServiceListEnds(t *testing.T) {
@@ -466,7 +470,7 @@ func TestServiceListEnds(t *testing.T) {
 // Strings of a step stay valid when the message and later ones are overwritten.
 func TestServiceStepsShareNoTextWithMessages(t *testing.T) {
 	l := greeted(t)
-	msg, _, err := l.ends[Command].Items(nil, []Item{{ItemExclude, "pattern"}})
+	msg, _, err := l.ends[Command].Items(nil, []Item{{Kind: ItemExclude, Text: "pattern"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,23 +25,43 @@ const (
 	ItemInclude ItemKind = 1 // what matches the pattern is sent
 	ItemExclude ItemKind = 2 // what matches the pattern is not sent
 	ItemPath    ItemKind = 3 // the path, below that of the copy, is sent
+
+	// The others are since boundsVersion, and at most once in a copy.
+
+	ItemOneFileSystem ItemKind = 4 // what is below a mount point is not sent
+	ItemMinSize       ItemKind = 5 // files of fewer bytes are not sent
+	ItemMaxSize       ItemKind = 6 // files of more bytes are not sent
+	ItemNewer         ItemKind = 7 // files modified at this time or before are not sent
+	ItemOlder         ItemKind = 8 // files modified at this time or later are not sent
 )
 
-var itemNames = []string{ItemInclude: "include", ItemExclude: "exclude", ItemPath: "path"}
+// boundsVersion is the first version of the service protocol that has items which are neither patterns nor paths.
+const boundsVersion = 3
+
+// Bounds reports whether the peer knows the items which are neither patterns nor paths.
+func (s *Session) Bounds() bool { return s.Version() >= boundsVersion }
+
+var itemNames = []string{
+	ItemInclude: "include", ItemExclude: "exclude", ItemPath: "path", ItemOneFileSystem: "one-file-system",
+	ItemMinSize: "min-size", ItemMaxSize: "max-size", ItemNewer: "newer", ItemOlder: "older",
+}
 
 // String returns the kind's name in docs/internals/protocol/service.md.
 func (k ItemKind) String() string { return wire.NameOf(itemNames, k, "kind") }
 
-// Item is one pattern or path of an ITEMS.
+// Item is one condition of an ITEMS.
 type Item struct {
-	Kind ItemKind
-	Text string // a pattern of 1 to MaxPattern bytes without a zero byte, or a path that is not empty
+	Kind  ItemKind
+	Text  string // a pattern of 1 to MaxPattern bytes without a zero byte, or a path that is not empty; otherwise empty
+	Bound int64  // a size in bytes, not negative, or a time in nanoseconds since 1970; otherwise 0
 }
 
 func (i Item) check() error {
 	switch {
-	case i.Kind < ItemInclude || i.Kind > ItemPath:
+	case i.Kind < ItemInclude || i.Kind > ItemOlder:
 		return wire.Malformed(wire.TypeItems, "an item of unknown %s", i.Kind)
+	case i.isBound():
+		return i.checkBound()
 	case i.Kind == ItemPath && !wire.ValidPath([]byte(i.Text)):
 		return wire.Malformed(wire.TypeItems, "a path of %d bytes that no entry can have", len(i.Text))
 	case i.Kind != ItemPath && (i.Text == "" || len(i.Text) > MaxPattern || strings.IndexByte(i.Text, 0) >= 0):
@@ -52,17 +72,37 @@ func (i Item) check() error {
 	return nil
 }
 
+// isBound reports whether the item is neither a pattern nor a path.
+func (i Item) isBound() bool { return i.Kind > ItemPath }
+
+func (i Item) checkBound() error {
+	switch {
+	case i.Text != "":
+		return wire.Malformed(wire.TypeItems, "a %s with a text of %d bytes", i.Kind, len(i.Text))
+	case i.Bound < 0 && i.Kind < ItemNewer, i.Bound != 0 && i.Kind == ItemOneFileSystem:
+		return wire.Malformed(wire.TypeItems, "a %s of %d", i.Kind, i.Bound)
+	}
+	return nil
+}
+
 func (i *Item) fields(c wire.Codec) wire.Codec {
 	wire.Integer(&c, &i.Kind)
 	c.Zeros(1)
 	text := wire.Length[uint16](&c, len(i.Text))
 	c.Text(&i.Text, text)
+	if i.isBound() {
+		wire.Integer(&c, &i.Bound)
+	}
 	c.Verify(i.check)
 	return c
 }
 
 // itemTotals counts the items of a copy, which may be in several messages.
-type itemTotals struct{ patterns, paths, bytes int }
+type itemTotals struct {
+	patterns, paths, bytes int
+
+	bounds [ItemOlder + 1]bool // kinds of which there is one, and may be no other
+}
 
 // add counts a further item, unless it is invalid or exceeds a limit.
 func (t *itemTotals) add(i *Item) error {
@@ -71,9 +111,14 @@ func (t *itemTotals) add(i *Item) error {
 	}
 	sum := *t
 	sum.bytes += len(i.Text)
-	if i.Kind == ItemPath {
+	switch {
+	case i.isBound() && sum.bounds[i.Kind]:
+		return wire.Malformed(wire.TypeItems, "a second %s", i.Kind)
+	case i.isBound():
+		sum.bounds[i.Kind] = true
+	case i.Kind == ItemPath:
 		sum.paths++
-	} else {
+	default:
 		sum.patterns++
 	}
 	switch {
@@ -86,6 +131,14 @@ func (t *itemTotals) add(i *Item) error {
 	}
 	*t = sum
 	return nil
+}
+
+// addItem counts a further item of the session.
+func (s *Session) addItem(i *Item) error {
+	if i.isBound() && !s.Bounds() {
+		return wire.Malformed(wire.TypeItems, "a %s in version %d", i.Kind, s.Version())
+	}
+	return s.items.add(i)
 }
 
 func tooMany(what string, limit int) error {

@@ -246,7 +246,7 @@ func serviceScript(role Role) []byte {
 	says(Daemon, AppendPong(nil, Ping{Payload: []byte{1}}))
 	says(Command, AppendPing(nil, Ping{Number: 1, Kind: PingText, Payload: []byte("hello")}))
 	says(Daemon, encodeRefused(Refusal{Code: wire.AbortLimit, Text: "no"}))
-	says(Command, encodeItems([]Item{{ItemExclude, "*.o"}, {ItemInclude, "a"}}))
+	says(Command, encodeItems([]Item{{Kind: ItemExclude, Text: "*.o"}, {Kind: ItemInclude, Text: "a"}}))
 	says(Command, AppendCopy(nil, pullRequest))
 	says(Daemon, AppendWorking(nil, 1))
 	says(Daemon, encodeAccepted(pullAccepted))

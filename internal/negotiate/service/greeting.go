@@ -10,7 +10,7 @@ import (
 )
 
 // Supported is the range of versions of the service protocol that this package speaks.
-var Supported = wire.Versions{Min: 1, Max: measureVersion}
+var Supported = wire.Versions{Min: 1, Max: boundsVersion}
 
 // MaxGreeting is how many bytes the longest GREETING of the service has. The channel's messages must not be
 // shorter.

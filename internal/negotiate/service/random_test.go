@@ -204,7 +204,10 @@ func (r *randomService) request() {
 }
 
 func (r *randomService) items() {
-	items := []Item{{ItemExclude, fmt.Sprint(r.chance(256))}, {ItemPath, "a"}, {ItemInclude, "*"}}[:1+r.chance(3)]
+	items := []Item{
+		{Kind: ItemExclude, Text: fmt.Sprint(r.chance(256))}, {Kind: ItemPath, Text: "a"},
+		{Kind: ItemInclude, Text: "*"},
+	}[:1+r.chance(3)]
 	msg, _, err := r.ends[Command].Items(nil, items)
 	r.send(Command, PeerItems, items)(msg, err)
 }

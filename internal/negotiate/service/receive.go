@@ -126,7 +126,7 @@ func (s *Session) receiveItems(msg []byte) (Step, error) {
 	items, err := wire.DecodeList(s.reused.items[:0], msg, wire.TypeItems, (*Item).fields)
 	s.reused.items = items
 	for i := range items {
-		if err := s.items.add(&items[i]); err != nil {
+		if err := s.addItem(&items[i]); err != nil {
 			return Step{}, err
 		}
 	}

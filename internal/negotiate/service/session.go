@@ -175,7 +175,7 @@ func (s *Session) Native(msg []byte) error {
 // MaxPatterns, MaxListedPaths or MaxItemsTogether since the last copy, and with ErrOutOfOrder.
 func (s *Session) Items(dst []byte, items []Item) (msg []byte, used int, err error) {
 	head, allowed := wire.ListHead(dst, wire.TypeItems), s.mayCall(wire.TypeItems)
-	msg, used, err = wire.SendSome(&s.machine, allowed, head, items, (*Item).fields, s.items.add)
+	msg, used, err = wire.SendSome(&s.machine, allowed, head, items, (*Item).fields, s.addItem)
 	if used > 0 {
 		s.machine.State = Preparing
 	}

@@ -170,12 +170,12 @@ func wantNoServiceVersion(t *testing.T, own, peer wire.Versions, command *Sessio
 func TestServiceGreetingOfAnotherVersion(t *testing.T) {
 	for _, length := range []int{8, 9, 100} {
 		msg := make([]byte, length)
-		copy(msg, []byte{0x40, 0, 0, 0, 3, 4, 3, 0xff})
+		copy(msg, []byte{0x40, 0, 0, 0, 4, 5, 4, 0xff})
 		for _, role := range []Role{Command, Daemon} {
 			s := newService(t, role)
 			s.Start()
 			_, err := s.Receive(msg)
-			want := fmt.Sprintf("the %s supports versions 1 to 2, the %s versions 3 to 4", role, role.Other())
+			want := fmt.Sprintf("the %s supports versions 1 to 3, the %s versions 4 to 5", role, role.Other())
 			if !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%d bytes: %v", length, err)
 			}
@@ -185,9 +185,9 @@ func TestServiceGreetingOfAnotherVersion(t *testing.T) {
 
 // The daemon must not choose a version that is not the highest common one, and the command chooses none.
 func TestServiceChosenVersion(t *testing.T) {
-	for _, chosen := range []uint8{0, 1, 3} {
+	for _, chosen := range []uint8{0, 1, Supported.Max + 1} {
 		g := daemonGreeting
-		g.Versions, g.Version = versions(1, 3), chosen
+		g.Versions, g.Version = versions(1, Supported.Max+1), chosen
 		s := newService(t, Command)
 		s.Start()
 		_, err := s.Receive(AppendGreeting(nil, g))
@@ -202,24 +202,49 @@ func TestServiceChosenVersion(t *testing.T) {
 	}
 }
 
+// greetedAs returns both sides of a session whose command speaks up to a version.
+func greetedAs(t *testing.T, last uint8) (command, daemon *Session) {
+	t.Helper()
+	command, daemon = newService(t, Command), newService(t, Daemon)
+	command.own.Versions = versions(1, last)
+	daemon.Start()
+	step, err := daemon.Receive(command.Start())
+	if err == nil {
+		_, err = command.Receive(step.Reply)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return command, daemon
+}
+
 // A peer of the first version is not asked to measure, and may not ask.
 func TestMeasureNeedsItsVersion(t *testing.T) {
-	for _, spoken := range []wire.Versions{versions(1, 1), versions(1, 2)} {
-		command, daemon := newService(t, Command), newService(t, Daemon)
-		command.own.Versions = spoken
-		daemon.Start()
-		step, err := daemon.Receive(command.Start())
-		if err == nil {
-			_, err = command.Receive(step.Reply)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		knows := spoken.Max == measureVersion
+	for last := range uint8(2) {
+		command, daemon := greetedAs(t, last+1)
+		knows := last+1 == measureVersion
 		_, asks := command.Measure(nil, measureRequest)
 		_, hears := daemon.Receive(encodeMeasure(measureRequest))
 		if command.Measures() != knows || (asks == nil) != knows || (hears == nil) != knows {
-			t.Errorf("%s: %v, %v", spoken, asks, hears)
+			t.Errorf("%d: %v, %v", last+1, asks, hears)
+		}
+	}
+}
+
+// A peer of an earlier version is not told bounds, and may not tell any. No bound is told twice.
+func TestBoundsNeedTheirVersion(t *testing.T) {
+	for last := range uint8(boundsVersion) {
+		command, daemon := greetedAs(t, last+1)
+		items, knows := []Item{{Kind: ItemMaxSize, Bound: 7}}, last+1 == boundsVersion
+		_, _, tells := command.Items(nil, items)
+		_, hears := daemon.Receive(encodeItems(items))
+		if command.Bounds() != knows || (tells == nil) != knows || (hears == nil) != knows {
+			t.Errorf("%d: %v, %v", last+1, tells, hears)
+		}
+		_, _, tells = command.Items(nil, items)
+		_, hears = daemon.Receive(encodeItems(items))
+		if tells == nil || hears == nil {
+			t.Errorf("%d: a second %s: %v, %v", last+1, items[0].Kind, tells, hears)
 		}
 	}
 }
@@ -335,7 +360,7 @@ func TestServiceNativeMessages(t *testing.T) {
 func TestServiceItems(t *testing.T) {
 	l := greeted(t)
 	command, daemon := l.ends[Command], l.ends[Daemon]
-	items := []Item{{ItemInclude, "*.jpg"}, {ItemExclude, "*"}, {ItemPath, "a/b"}}
+	items := []Item{{Kind: ItemInclude, Text: "*.jpg"}, {Kind: ItemExclude, Text: "*"}, {Kind: ItemPath, Text: "a/b"}}
 	for range 2 {
 		got := l.passSome(Command, PeerItems, 3)(command.Items(nil, items)).Items
 		if fmt.Sprint(got) != fmt.Sprint(items) {
@@ -363,8 +388,8 @@ func TestServiceItemsForAnotherCopy(t *testing.T) {
 		item Item
 		copy CopyRequest
 	}{
-		"a push":       {Item{ItemExclude, "*"}, pushRequest},
-		"without only": {Item{ItemPath, "a"}, pullRequest},
+		"a push":       {Item{Kind: ItemExclude, Text: "*"}, pushRequest},
+		"without only": {Item{Kind: ItemPath, Text: "a"}, pullRequest},
 	} {
 		l := greeted(t)
 		l.passSome(Command, PeerItems, 1)(l.ends[Command].Items(nil, []Item{c.item}))
@@ -554,7 +579,7 @@ func TestServiceErrorsAreSent(t *testing.T) {
 		{wire.AppendEmpty(nil, wire.TypeClose), wire.AbortProtocol}, {make([]byte, serviceLimit+1), wire.AbortProtocol},
 		{nil,
 			wire.AbortProtocol},
-		{encodeItems([]Item{{ItemPath, strings.Repeat("n/", 2000) + "n"}}), wire.AbortLimit},
+		{encodeItems([]Item{{Kind: ItemPath, Text: strings.Repeat("n/", 2000) + "n"}}), wire.AbortLimit},
 	} {
 		l := greeted(t)
 		l.ends[Daemon].items.bytes = MaxItemsTogether - 4000

@@ -36,7 +36,7 @@ func reachService(t testing.TB, role Role, situation string) *Session {
 	command, daemon := l.ends[Command], l.ends[Daemon]
 	switch situation {
 	case "preparing":
-		l.passSome(Command, PeerItems, 1)(command.Items(nil, []Item{{ItemExclude, "*.o"}}))
+		l.passSome(Command, PeerItems, 1)(command.Items(nil, []Item{{Kind: ItemExclude, Text: "*.o"}}))
 	case "requested", "copying", "closing", "peer-closing":
 		l.pass(Command, CopyRequested)(command.Copy(nil, pullRequest))
 		if situation != "requested" {
@@ -91,13 +91,13 @@ func serviceInputs(role Role) []serviceInput {
 		greeting.Version = 0
 	}
 	later := greeting
-	later.Versions, later.Version = wire.Versions{Min: 3, Max: 3}, 3
+	later.Versions, later.Version = wire.Versions{Min: 4, Max: 4}, 4
 	return append([]serviceInput{
 		hears("GREETING", AppendGreeting(nil, greeting)),
-		hears("GREETING,3", AppendGreeting(nil, later)),
+		hears("GREETING,4", AppendGreeting(nil, later)),
 		hears("REFUSED", encodeRefused(Refusal{Code: wire.AbortRefused})),
 		hears("REFUSED,final", encodeRefused(Refusal{Code: wire.AbortLimit, Final: true})),
-		hears("ITEMS", encodeItems([]Item{{ItemExclude, "*.o"}})),
+		hears("ITEMS", encodeItems([]Item{{Kind: ItemExclude, Text: "*.o"}})),
 		hears("COPY,push", AppendCopy(nil, pushRequest)),
 		hears("COPY,pull", AppendCopy(nil, pullRequest)),
 		hears("ACCEPTED,push", encodeAccepted(pushAccepted)),
@@ -125,7 +125,7 @@ func serviceCalls() []serviceInput {
 	return []serviceInput{
 		calls("start()", func(s *Session) ([]byte, error) { return s.Start(), nil }),
 		calls("items()", func(s *Session) ([]byte, error) {
-			msg, _, err := s.Items(nil, []Item{{ItemExclude, "*.o"}})
+			msg, _, err := s.Items(nil, []Item{{Kind: ItemExclude, Text: "*.o"}})
 			return msg, err
 		}),
 		calls("copy(push)", func(s *Session) ([]byte, error) { return s.Copy(nil, pushRequest) }),

@@ -61,8 +61,9 @@ type serviceMessage struct {
 }
 
 type vectorItem struct {
-	Kind string          `json:"kind"`
-	Text wiretest.Octets `json:"text"`
+	Kind  string          `json:"kind"`
+	Text  wiretest.Octets `json:"text"`
+	Bound wiretest.Signed `json:"bound"`
 }
 
 type vectorListed struct {
@@ -160,7 +161,7 @@ func (m serviceMessage) list(t testing.TB, place Place) any {
 	)
 	remove.Aside = m.Aside
 	for _, i := range m.Items {
-		items = append(items, Item{wiretest.Named[ItemKind](t, i.Kind, ItemPath), string(i.Text)})
+		items = append(items, Item{wiretest.Named[ItemKind](t, i.Kind, ItemOlder), string(i.Text), int64(i.Bound)})
 	}
 	for _, e := range m.Entries {
 		entries = append(entries, Listed{

@@ -22,7 +22,7 @@ func (p *planner) passOwn(e *entry) (err error) {
 	}
 	if p.own == nil {
 		p.own, err = tree.OpenCursor(c.File.FS, c.File.Name, tree.Options{
-			Links: c.Links, Filter: c.Filter, Only: c.FilesFrom, SkipLeftovers: c.SkipLeftovers,
+			Links: c.Links, Filter: c.Filter, Scope: c.Scope, Only: c.FilesFrom, SkipLeftovers: c.SkipLeftovers,
 		})
 		if err != nil {
 			return err

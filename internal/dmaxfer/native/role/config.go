@@ -42,6 +42,7 @@ type Options struct {
 	// The following are for trees. Those from Links to FilesFrom and MaxEntries have an effect on the sender only.
 	Links      tree.LinkMode
 	Filter     *tree.Filter // of the entries to send; nil: all
+	Scope      tree.Scope   // of the files to send
 	FilesFrom  []string     // paths to send, relative to the tree; nil: all
 	HardLinks  bool         // preserve them, if the other side wants it too
 	Checksum   bool         // compare the content of what both sides have, not size and time

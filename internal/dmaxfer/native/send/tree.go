@@ -31,8 +31,8 @@ type treeSource struct {
 func openTreeSource(t *role.Transfer) (source, error) {
 	c, plan := t.Params.Config, &t.Params.Plan
 	walk, err := tree.Open(c.File.FS, c.File.Name, tree.Options{
-		Links: c.Links, HardLinks: plan.Links, Xattrs: plan.XAttr, Filter: c.Filter, Only: c.FilesFrom,
-		MaxEntries: c.MaxEntries, SkipLeftovers: c.SkipLeftovers,
+		Links: c.Links, HardLinks: plan.Links, Xattrs: plan.XAttr, Filter: c.Filter, Scope: c.Scope,
+		Only: c.FilesFrom, MaxEntries: c.MaxEntries, SkipLeftovers: c.SkipLeftovers,
 		Warn: func(path, why string) {
 			t.Stats.Skipped(path)
 			t.Stats.Notify(job.Warned{Text: path + " " + why})
