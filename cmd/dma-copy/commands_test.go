@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/program"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
@@ -53,7 +54,7 @@ func TestValuesNamedLikeCommands(t *testing.T) {
 }
 
 func TestHelpOfCommands(t *testing.T) {
-	p := newProgram()
+	p := program.New()
 	for _, c := range p.Commands {
 		want := invoke(nil, c.Name, "--help")
 		if want.err != nil || want.ran || want.stderr != "" ||

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/program"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
@@ -27,7 +28,7 @@ func completions(t *testing.T, variables map[string]string, args ...string) []st
 
 // Every flag that the help names is offered, with a description on one line.
 func TestEveryFlagIsOffered(t *testing.T) {
-	p := newProgram()
+	p := program.New()
 	all := append([]root.Command{p.Copy}, p.Commands...)
 	for _, c := range all {
 		offered := map[string]string{}

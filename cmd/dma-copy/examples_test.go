@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/cli/copy"
+	"github.com/dma-copy/dma-copy/internal/cli/program"
 )
 
 var (
@@ -17,7 +18,7 @@ var (
 // Each example of the help is a command line that the program accepts, and each command has one of itself.
 func TestExamplesAreAccepted(t *testing.T) {
 	checkExamples(t, "", copy.CopyExamples)
-	p := newProgram()
+	p := program.New()
 	for _, c := range append(p.Commands, p.Hidden...) {
 		checkExamples(t, c.Name, c.Examples)
 		for line := range strings.Lines(c.Examples) {

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
+	"github.com/dma-copy/dma-copy/internal/cli/program"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
@@ -46,7 +47,7 @@ func invoke(variables map[string]string, args ...string) invocation {
 
 // withCopy returns the program with another copy, which is called with settings that are valid.
 func withCopy(run func(copying.Settings) error) *root.Program {
-	p := newProgram()
+	p := program.New()
 	s, refused := p.Copy.Settings.(*copying.Settings), p.Copy.Refused
 	p.Copy.Run = func(_ context.Context, streams root.Streams, _ []string, _ zerolog.Logger) error {
 		if err := s.Validate(); err != nil {
@@ -59,7 +60,7 @@ func withCopy(run func(copying.Settings) error) *root.Program {
 
 // flagsOfACopy returns the declared flags of the program without a command.
 func flagsOfACopy() *pflag.FlagSet {
-	return newProgram().NewRootCommand(root.Streams{}, nil, nil).Flags()
+	return program.New().NewRootCommand(root.Streams{}, nil, nil).Flags()
 }
 
 // mustRun returns the settings of an execution that must succeed and print nothing.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/dma-copy/dma-copy/internal/cli/program"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/cli/version"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -25,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // TestHelpGolden compares both helps of each command with the golden file in its folder, and of the program with the
 // file of a copy.
 func TestHelpGolden(t *testing.T) {
-	for _, name := range append(root.Names(newProgram().Commands), "") {
+	for _, name := range append(root.Names(program.New().Commands), "") {
 		golden := filepath.Join("..", "..", "internal", "cli", cmp.Or(name, root.CopyName), "testdata", "help.golden")
 		if slices.Contains([]string{"push", "pull", "sync"}, name) {
 			golden = filepath.Join("..", "..", "internal", "cli", "transfer", "testdata", name+".golden")
@@ -49,7 +50,7 @@ func TestGreeting(t *testing.T) {
 
 // The short help fits a terminal, and has some flags, two examples and how to see the rest.
 func TestShortHelp(t *testing.T) {
-	for _, name := range append(root.Names(newProgram().Commands), "") {
+	for _, name := range append(root.Names(program.New().Commands), "") {
 		args := append(strings.Fields(name), "-h")
 		got := invoke(nil, args...)
 		if lines := strings.Count(got.stdout, "\n"); got.err != nil || lines > 40 || lines < 15 {
@@ -138,7 +139,7 @@ func TestHelpReportsAFullDisk(t *testing.T) {
 	stdio := root.Streams{Stdout: fullDisk{}, Stderr: io.Discard,
 		Env: func(string) (string, bool) { return "", false }}
 	for _, line := range []string{"--help", "-h", "help", "doctor --help", "help devices"} {
-		if err := newProgram().Execute(t.Context(), stdio, words(line)); !errors.Is(err, syscall.ENOSPC) ||
+		if err := program.New().Execute(t.Context(), stdio, words(line)); !errors.Is(err, syscall.ENOSPC) ||
 			exit.Code(err) != exit.Failure {
 			t.Errorf("%s: error %v", line, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"github.com/dma-copy/dma-copy/internal/cli/program"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/report"
@@ -27,7 +28,7 @@ func main() {
 func run() int {
 	streams := root.StandardStreams()
 	ctx, stop := root.WithSignals(context.Background())
-	err := newProgram().Execute(ctx, streams, os.Args[1:])
+	err := program.New().Execute(ctx, streams, os.Args[1:])
 	// The outcome is decided; only the report is left.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1)
 	stop()

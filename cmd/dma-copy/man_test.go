@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/man"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/program"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 )
 
@@ -25,7 +26,7 @@ func manualIn(t *testing.T) []string {
 	}
 	pages, err := filepath.Glob(filepath.Join(directory, "man?", "*.?"))
 	must(t, err)
-	if len(pages) != len(newProgram().Commands)+2 { // the program and the parameter file
+	if len(pages) != len(program.New().Commands)+2 { // the program and the parameter file
 		t.Fatalf("pages %q", pages)
 	}
 	return pages
@@ -67,7 +68,7 @@ func TestManualPagesAreIndexed(t *testing.T) {
 // Each page has the conventional sections in their order, and each option of its command.
 func TestManualPagesAreComplete(t *testing.T) {
 	settings := map[string]option.Settings{"dma-copy": &copying.Settings{}}
-	for _, c := range newProgram().Commands {
+	for _, c := range program.New().Commands {
 		settings["dma-copy-"+c.Name] = c.Settings
 	}
 	sections := regexp.MustCompile(`(?m)^[A-Z][A-Z ]+[A-Z]$`)
@@ -99,12 +100,12 @@ func TestManualPagesAreComplete(t *testing.T) {
 
 func TestParameterFilePage(t *testing.T) {
 	inNewDir(t, "example.json", root.ParameterFileExample)
-	checked, err := newProgram().Settings().CheckFile("example.json")
+	checked, err := program.New().Settings().CheckFile("example.json")
 	if err != nil || checked.Shares != 2 || len(checked.Peers) != 2 {
 		t.Errorf("the example of the page: %+v, %v", checked, err)
 	}
-	page := man.ParameterFilePage(newProgram(), time.Now())
-	for _, group := range newProgram().Settings().DescribeFile() {
+	page := man.ParameterFilePage(program.New(), time.Now())
+	for _, group := range program.New().Settings().DescribeFile() {
 		if !strings.Contains(page, group.Name[:4]) || group.Name != "doca_dpdk_flags" && len(group.Keys) == 0 {
 			t.Errorf("the group %s has the keys %+v", group.Name, group.Keys)
 		}

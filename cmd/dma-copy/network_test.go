@@ -15,6 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/cli/program"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/cli/serve"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -131,7 +132,7 @@ func TestEveryCommandSaysThatItWaits(t *testing.T) {
 				var out bytes.Buffer
 				stdio := root.Streams{Stdout: &out, Stderr: &out, Env: func(string) (string, bool) { return "", false }}
 				args := append(strings.Fields(line), "--auth", "none", "--wait", "15s", "-o", form)
-				err := newProgram().Execute(t.Context(), stdio, args)
+				err := program.New().Execute(t.Context(), stdio, args)
 				if got := strings.Count(out.String(), want); got != 1 || exit.Code(err) != exit.Peer {
 					t.Errorf("%s -o %s: %v\n%s", line, form, err, out.String())
 				}
@@ -143,7 +144,7 @@ func TestEveryCommandSaysThatItWaits(t *testing.T) {
 // validateServe returns the error of a daemon's command line before the daemon starts.
 func validateServe(args []string) error {
 	stdio := root.Streams{Stdout: io.Discard, Stderr: io.Discard, Env: func(string) (string, bool) { return "", false }}
-	p, daemon := newProgram(), serve.Command()
+	p, daemon := program.New(), serve.Command()
 	daemon.Run = func(context.Context, root.Streams, []string, zerolog.Logger) error {
 		return daemon.Settings.(*serve.Settings).Validate()
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/internal/cli/program"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
@@ -33,7 +34,7 @@ func TestQuietCommands(t *testing.T) {
 	for _, tc := range cases {
 		var stdout, stderr bytes.Buffer
 		stdio := root.Streams{Stdout: &stdout, Stderr: &stderr, Env: func(string) (string, bool) { return "", false }}
-		err := newProgram().Execute(t.Context(), stdio, words(tc.line))
+		err := program.New().Execute(t.Context(), stdio, words(tc.line))
 		if got := exit.Code(err); got != tc.code {
 			t.Errorf("%s: exit code %d (%v), want %d", tc.line, got, err, tc.code)
 		}
@@ -49,6 +50,6 @@ func publicLine(t *testing.T) string {
 	t.Helper()
 	var stdout bytes.Buffer
 	stdio := root.Streams{Stdout: &stdout, Stderr: &stdout, Env: func(string) (string, bool) { return "", false }}
-	must(t, newProgram().Execute(t.Context(), stdio, words("keys new --keys another")))
+	must(t, program.New().Execute(t.Context(), stdio, words("keys new --keys another")))
 	return strings.SplitN(stdout.String(), "\n", 2)[0]
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/dma-copy/dma-copy/internal/cli/program"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -104,7 +105,7 @@ func TestLongLinesOfAManifestAreCut(t *testing.T) {
 	for _, name := range []string{"sums", "bad", "outside"} {
 		var stdout, stderr strings.Builder
 		stdio := root.Streams{Stdout: &stdout, Stderr: &stderr, Env: func(string) (string, bool) { return "", false }}
-		err := newProgram().Execute(t.Context(), stdio, []string{"verify", name})
+		err := program.New().Execute(t.Context(), stdio, []string{"verify", name})
 		if err == nil {
 			t.Fatal("accepted")
 		}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/internal/cli/program"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
@@ -14,7 +15,7 @@ func TestStreamBetweenTerminals(t *testing.T) {
 		Stdout: io.Discard, Stderr: io.Discard, Env: func(string) (string, bool) { return "", false },
 		Data: root.DataStreams{Nowhere: true},
 	}
-	if err := newProgram().Execute(t.Context(), stdio, words("-f -")); exit.Code(err) != exit.Usage {
+	if err := program.New().Execute(t.Context(), stdio, words("-f -")); exit.Code(err) != exit.Usage {
 		t.Errorf("error %v", err)
 	}
 }

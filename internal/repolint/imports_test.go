@@ -37,7 +37,8 @@ type layer struct {
 // The layers from the top to the bottom. A package that does not exist yet may already have its place.
 var layers = []layer{
 	{packages: []string{"internal/repolint"}},
-	{packages: []string{programPackage}},
+	{packages: []string{programPackage, "internal/pages"}, independent: true},
+	{packages: []string{cliPackage + "/program"}},
 	{
 		packages: []string{ // the commands
 			cliPackage + "/bench", cliPackage + "/bundle", cliPackage + "/completion", cliPackage + "/config",

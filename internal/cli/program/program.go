@@ -1,4 +1,5 @@
-package main
+// Package program is the list of all commands.
+package program
 
 import (
 	"github.com/dma-copy/dma-copy/internal/cli/bench"
@@ -24,8 +25,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/version"
 )
 
-// newProgram returns the program with all its commands, in the order of the help.
-func newProgram() *root.Program {
+// New returns the program with all its commands, in the order of the help.
+func New() *root.Program {
 	p := &root.Program{Copy: copy.Command(), Version: version.Print}
 	p.Commands = []root.Command{
 		bench.Command(), bundle.Command(p, doctor.Examine), completion.Command(), config.Command(p), devices.Command(),
