@@ -9,7 +9,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -32,7 +31,7 @@ the shares of a daemon. What cannot be found within a second, or the duration in
 DMA_COPY_COMPLETION_WAIT, is not offered. A package of dma-copy has installed
 the scripts already.
 `,
-		List: []manpage.Row{
+		List: []option.Row{
 			{Term: "bash", Text: "needs the package bash-completion. The script goes into " +
 				"~/.local/share/bash-completion/completions/dma-copy, or for all users into " +
 				"/usr/share/bash-completion/completions/dma-copy"},

@@ -16,7 +16,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
-	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
@@ -38,7 +37,7 @@ func Command() root.Command {
 		About: `A daemon and a command authenticate each other by their keys. Each side has one
 key of its own, and trusts those that it has been told.
 `,
-		List: []manpage.Row{
+		List: []option.Row{
 			{Term: "new", Text: "makes the key of this side, once, and shows it"},
 			{Term: "show", Text: "shows its public part: a line for keys trust on the other side, and six words that " +
 				"are the same there"},

@@ -76,7 +76,7 @@ const (
 )
 
 // manualFiles are the files that the program reads without being told.
-var manualFiles = []manpage.Row{
+var manualFiles = []option.Row{
 	{Term: "/etc/dma-copy/config.json", Text: "Defaults of this machine, see dma-copy.json(5)"},
 	{Term: "/etc/dma-copy", Text: "Key of this side and trusted keys, of root"},
 	{Term: "~/.config/dma-copy", Text: "The same of other users; XDG_CONFIG_HOME names another directory than " +
@@ -112,9 +112,9 @@ func programPage(p *root.Program, date time.Time) string {
 	page.Paragraphs(root.NativeFlags(p.Copy.Settings))
 	page.Section("COMMANDS")
 	see := []string{}
-	var rows []manpage.Row
+	var rows []option.Row
 	for _, c := range p.Commands {
-		rows = append(rows, manpage.Row{Term: c.Name, Text: c.Summary + "."})
+		rows = append(rows, option.Row{Term: c.Name, Text: c.Summary + "."})
 		see = append(see, "dma-copy-"+c.Name+" 1")
 	}
 	page.Rows(rows)

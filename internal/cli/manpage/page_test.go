@@ -3,6 +3,8 @@ package manpage
 import (
 	"testing"
 	"time"
+
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 )
 
 func TestPage(t *testing.T) {
@@ -17,7 +19,7 @@ middle of its lines.
 
 .rc and a~b \ are text.
 `)
-	p.Rows([]Row{{Term: "ls -l", Text: "takes one line"}, {Term: "No", Text: "A key.", Kind: "string"}})
+	p.Rows([]option.Row{{Term: "ls -l", Text: "takes one line"}, {Term: "No", Text: "A key.", Kind: "string"}})
 	p.Options([]Option{{Names: []string{"-l", "--long"}, Value: "a|b c", Text: "As Fl."}})
 	p.Literal("$ dma-copy ls 'a b'\n")
 	p.See("dma-copy 1", "dma-copy.json 5")

@@ -3,6 +3,7 @@ package manpage
 import (
 	"strings"
 
+	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/phrase"
 )
 
@@ -19,15 +20,8 @@ func (p *Page) Paragraphs(text string) {
 // Break separates a paragraph from what is in front of it in the section.
 func (p *Page) Break() { p.macro("Pp") }
 
-// Row is an entry of a list.
-type Row struct {
-	Term string
-	Text string
-	Kind string // in parentheses behind the term; empty: none
-}
-
 // Rows writes a list of terms.
-func (p *Page) Rows(rows []Row) {
+func (p *Page) Rows(rows []option.Row) {
 	p.list(len(rows), func(i int) (head, text string) {
 		head = " Cm " + quoted(rows[i].Term)
 		if rows[i].Kind != "" {

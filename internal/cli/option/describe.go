@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 )
 
 // Described is an option in words, for the help and the manual.
@@ -112,11 +110,18 @@ func InBrief(help string) string {
 // Sentence returns the help with the default and a period.
 func (d Described) Sentence() string { return strings.TrimSuffix(d.Help+" "+d.Default, " ") + "." }
 
+// Row is an entry of a list in the help, the manual and the reference pages.
+type Row struct {
+	Term string
+	Text string
+	Kind string // in parentheses behind the term; empty: none
+}
+
 // DescribedGroup is a group of the parameter file.
 type DescribedGroup struct {
 	Name  string
-	About string        // a sentence
-	Keys  []manpage.Row // with the type of JSON, such as "number or string"
+	About string // a sentence
+	Keys  []Row  // with the type of JSON, such as "number or string"
 }
 
 // DescribeFile returns the groups of the parameter file, in the order in which errors name them.
@@ -135,13 +140,13 @@ func (c Commands) DescribeFile() []DescribedGroup {
 }
 
 // describeKeys returns the keys of a table that a group of the file has.
-func describeKeys(table []Option, group string) (keys []manpage.Row) {
+func describeKeys(table []Option, group string) (keys []Row) {
 	ownTable := group == GroupServe || group == groupPeers
 	for _, opt := range table {
 		if opt.Hidden || opt.JSON == JSONNone || !ownTable && opt.FileGroup() != group {
 			continue
 		}
-		key := manpage.Row{Term: opt.Name, Text: opt.described().Sentence()}
+		key := Row{Term: opt.Name, Text: opt.described().Sentence()}
 		key.Kind = strings.ReplaceAll(strings.TrimPrefix(opt.JSON.wanted, "a "), " a ", " ")
 		if opt.Alias != "" {
 			key.Text += fmt.Sprintf(" Another name is %s.", opt.Alias)

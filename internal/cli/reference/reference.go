@@ -11,7 +11,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/daemon/metrics"
@@ -204,7 +203,7 @@ const metricsNotes = "" +
 	"[examples/grafana](../../examples/grafana/README.md) has a dashboard and alerts.\n"
 
 // rowsOf returns the rows of a list.
-func rowsOf(list []manpage.Row) (rows [][]string) {
+func rowsOf(list []option.Row) (rows [][]string) {
 	for _, row := range list {
 		rows = append(rows, []string{"`" + row.Term + "`", prose(row.Text)})
 	}

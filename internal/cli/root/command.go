@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -22,7 +21,7 @@ type Command struct {
 	Name     string
 	Summary  string          // its line in the list of commands
 	About    string          // the first paragraphs of its help
-	List     []manpage.Row   // follows them; may be nil
+	List     []option.Row    // follows them; may be nil
 	Notes    string          // the paragraphs behind the list; may be empty
 	Examples string          // command lines, each with a prompt in front
 	Settings option.Settings // the flags fill them in before run is called

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/phrase"
@@ -59,28 +58,28 @@ const ParameterFileExample = `{
 `
 
 // Environment returns the variables of the help.
-func Environment() []manpage.Row {
-	rows := []manpage.Row{{Term: "DMA_COPY_<FLAG>", Text: "Any flag but help and version, in capitals with _ for -, " +
+func Environment() []option.Row {
+	rows := []option.Row{{Term: "DMA_COPY_<FLAG>", Text: "Any flag but help and version, in capitals with _ for -, " +
 		"as in DMA_COPY_PCI_ADDR=b1:00.1 or DMA_COPY_QUIET=true; empty counts as not set. A flag that may be " +
 		"repeated: one value per line"}}
 	for _, v := range option.OtherVariables {
 		if v.Everyday {
-			rows = append(rows, manpage.Row{Term: v.Name, Text: v.Text})
+			rows = append(rows, option.Row{Term: v.Name, Text: v.Text})
 		}
 	}
-	return append(rows, manpage.Row{Term: "NO_COLOR", Text: "Log without colours if not empty; the log is JSON lines " +
+	return append(rows, option.Row{Term: "NO_COLOR", Text: "Log without colours if not empty; the log is JSON lines " +
 		"where stderr is no terminal, unless --log-format says otherwise"})
 }
 
 // Signals lists the signals that do not stop the program.
-var Signals = []manpage.Row{
+var Signals = []option.Row{
 	{Term: "SIGUSR1", Text: "prints on stderr how far it is and what it waits for, and goes on"},
 }
 
 // ExitCodes returns the exit codes with their meaning.
-func ExitCodes() (rows []manpage.Row) {
+func ExitCodes() (rows []option.Row) {
 	for _, m := range exit.Meanings {
-		rows = append(rows, manpage.Row{Term: m.Codes, Text: m.Text})
+		rows = append(rows, option.Row{Term: m.Codes, Text: m.Text})
 	}
 	return rows
 }
@@ -258,7 +257,7 @@ func writeFlags(text *strings.Builder, flags ...option.Described) {
 }
 
 // writeRows writes a list. Its descriptions begin behind the longest term.
-func writeRows(text *strings.Builder, indent string, rows []manpage.Row) {
+func writeRows(text *strings.Builder, indent string, rows []option.Row) {
 	column := 0
 	for _, row := range rows {
 		column = max(column, len(indent+row.Term+"  "))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -27,7 +26,7 @@ func Command() root.Command {
 		About: `Reads files from disk, bypassing the page cache where possible, and reports
 whether their content is as expected. Needs no device.
 `,
-		List: []manpage.Row{
+		List: []option.Row{
 			{Term: "FILE COPY", Text: "compares two files, byte by byte as well"},
 			{Term: "MANIFEST", Text: "checks each file it lists, relative to its directory"},
 			{Term: "DIR MANIFEST", Text: "the same, relative to DIR: a tree against its copy"},
