@@ -89,12 +89,15 @@ completions: build ## scripts for completion in bash, zsh and fish in build/comp
 	bin/dma-copy completion fish > build/completions/fish/dma-copy.fish
 
 # The date of the pages is that of the commit, so that they are the same in each build.
-man: build ## manual pages in build/man
+man reference: export CGO_CFLAGS = $(HARDENED_CFLAGS)
+man: ## manual pages in build/man
+	$(GO_BUILD) -o build/tools/pages ./internal/pages
 	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2> /dev/null || date +%s)}" \
-		bin/dma-copy man build/man
+		build/tools/pages manual build/man
 
-reference: build ## the pages of docs/reference that are generated
-	bin/dma-copy reference docs/reference
+reference: ## the pages of docs/reference
+	$(GO_BUILD) -o build/tools/pages ./internal/pages
+	build/tools/pages reference docs/reference
 
 all: build man completions licences ## build everything that `make install` installs
 

@@ -19,7 +19,7 @@ var (
 func TestExamplesAreAccepted(t *testing.T) {
 	checkExamples(t, "", copy.CopyExamples)
 	p := program.New()
-	for _, c := range append(p.Commands, p.Hidden...) {
+	for _, c := range p.Commands {
 		checkExamples(t, c.Name, c.Examples)
 		for line := range strings.Lines(c.Examples) {
 			if len(strings.TrimSuffix(line, "\n"))+len("  ") > 80 {

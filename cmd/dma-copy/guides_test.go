@@ -60,7 +60,7 @@ func parseOnly(args []string) error {
 		ran = true
 		return nil
 	})
-	list := append(p.Commands, p.Hidden...)
+	list := p.Commands
 	for i := range list {
 		list[i].Run = func(context.Context, root.Streams, []string, zerolog.Logger) error {
 			ran = true

@@ -12,10 +12,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/keys"
 	"github.com/dma-copy/dma-copy/internal/cli/local"
 	"github.com/dma-copy/dma-copy/internal/cli/ls"
-	"github.com/dma-copy/dma-copy/internal/cli/man"
 	"github.com/dma-copy/dma-copy/internal/cli/mkdir"
 	"github.com/dma-copy/dma-copy/internal/cli/ping"
-	"github.com/dma-copy/dma-copy/internal/cli/reference"
 	"github.com/dma-copy/dma-copy/internal/cli/rm"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/cli/serve"
@@ -34,6 +32,5 @@ func New() *root.Program {
 		transfer.PullCommand(), transfer.PushCommand(), rm.Command(), serve.Command(), status.Command(),
 		transfer.SyncCommand(), verify.Command(), version.Command(),
 	}
-	p.Hidden = []root.Command{man.Command(p), reference.Command(p)}
 	return p
 }

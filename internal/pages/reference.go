@@ -1,15 +1,10 @@
-// Package reference writes the pages of docs/reference, from what the program knows of itself.
-package reference
+package main
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
@@ -17,29 +12,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/exit"
 )
 
-// Command returns the command reference, which is for the build.
-func Command(p *root.Program) root.Command {
-	return root.Command{
-		Name:     "reference",
-		Summary:  "Write the reference pages",
-		Takes:    []string{"DIR"},
-		About:    "Writes the pages of the reference into DIR. The schemas are in the directory above it.\n",
-		Examples: "$ dma-copy reference docs/reference\n",
-		Settings: new(option.General),
-		Run: func(_ context.Context, _ root.Streams, args []string, _ zerolog.Logger) error {
-			if len(args) != 1 {
-				return exit.Usagef("reference takes one directory, as in dma-copy reference docs/reference")
-			}
-			return write(p, args[0])
-		},
-	}
-}
+const mark = "<!-- Written by make reference. -->\n\n"
 
-// write writes all pages into a directory.
-func write(p *root.Program, directory string) error {
+// writeReference writes the reference pages into a directory, above which the schema of events is.
+func writeReference(p *root.Program, directory string) error {
 	events, err := eventsPage(filepath.Join(directory, "..", "events.schema.json"))
 	if err != nil {
-		return exit.Errorf(exit.Source, "", "read the schema of events: %w", err)
+		return fmt.Errorf("read the schema of events: %w", err)
 	}
 	pages := map[string]string{
 		"config.md": configPage(p), "environment.md": environmentPage(p), "exit-codes.md": exitCodesPage(),
@@ -49,16 +28,9 @@ func write(p *root.Program, directory string) error {
 		pages[pageOf(c)] = commandPage(c)
 	}
 	for name, text := range pages {
-		path := filepath.Join(directory, name)
-		err := os.MkdirAll(filepath.Dir(path), 0o755)
-		if err == nil {
-			err = os.WriteFile(path, []byte("<!-- Written by make reference. -->\n\n"+text), 0o644)
-		}
-		if err != nil {
-			return exit.Errorf(exit.Target, "", "write the reference: %w", err)
-		}
+		pages[name] = mark + text
 	}
-	return nil
+	return write(directory, pages)
 }
 
 // pageOf returns the path of the page of a command.

@@ -1,71 +1,38 @@
-// Package man writes the manual pages.
-package man
+package main
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
-
-	"github.com/dma-copy/dma-copy/internal/cli/manpage"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
-	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/pages/mdoc"
 )
 
-// Command returns the command man, which is for the build.
-func Command(p *root.Program) root.Command {
-	return root.Command{
-		Name:     "man",
-		Summary:  "Write the manual pages",
-		Takes:    []string{"DIR"},
-		About:    "Writes the manual pages into DIR/man1 and DIR/man5.\n",
-		Examples: "$ dma-copy man build/man\n",
-		Settings: new(option.General),
-		Run: func(_ context.Context, streams root.Streams, args []string, _ zerolog.Logger) error {
-			if len(args) != 1 {
-				return exit.Usagef("man takes one directory, as in dma-copy man build/man")
-			}
-			date, err := releaseDate(streams.Env)
-			if err != nil {
-				return err
-			}
-			return writeManual(args[0], manualPages(p, date))
-		},
+// writeManual writes the manual pages into man1 and man5 below a directory.
+func writeManual(p *root.Program, directory string) error {
+	date, err := releaseDate()
+	if err != nil {
+		return err
 	}
+	return write(directory, manualPages(p, date))
 }
 
 // releaseDate returns the date of SOURCE_DATE_EPOCH, by which builds of one source are the same, or the current one.
-func releaseDate(env option.Environment) (time.Time, error) {
-	text, set := env.Variable("SOURCE_DATE_EPOCH")
+func releaseDate() (time.Time, error) {
+	text, set := os.LookupEnv("SOURCE_DATE_EPOCH")
 	if !set {
 		return time.Now(), nil
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return time.Time{}, exit.Usagef("SOURCE_DATE_EPOCH: not a number of seconds: %w", errors.Unwrap(err))
+		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH: not a number of seconds: %w", errors.Unwrap(err))
 	}
 	return time.Unix(seconds, 0), nil
-}
-
-// writeManual writes pages by their file's path below a directory.
-func writeManual(directory string, pages map[string]string) error {
-	for name, text := range pages {
-		path := filepath.Join(directory, name)
-		err := os.MkdirAll(filepath.Dir(path), 0o755)
-		if err == nil {
-			err = os.WriteFile(path, []byte(text), 0o644)
-		}
-		if err != nil {
-			return exit.Errorf(exit.Target, "", "write the manual pages: %w", err)
-		}
-	}
-	return nil
 }
 
 // The page of the parameter file, and how other pages name it.
@@ -88,16 +55,16 @@ var manualFiles = []option.Row{
 func manualPages(p *root.Program, date time.Time) map[string]string {
 	pages := map[string]string{
 		"man1/dma-copy.1":         programPage(p, date),
-		"man5/" + filePage + ".5": ParameterFilePage(p, date),
+		"man5/" + filePage + ".5": parameterFilePage(p, date),
 	}
 	for _, c := range p.Commands {
-		pages["man1/dma-copy-"+c.Name+".1"] = commandPage(date, c)
+		pages["man1/dma-copy-"+c.Name+".1"] = manualPage(date, c)
 	}
 	return pages
 }
 
-func newPage(name string, section int, summary string, date time.Time) *manpage.Page {
-	return manpage.New(manpage.Header{
+func newPage(name string, section int, summary string, date time.Time) *mdoc.Page {
+	return mdoc.New(mdoc.Header{
 		Name: name, Section: section, Summary: summary, Version: root.SoftwareName(), Date: date,
 	})
 }
@@ -123,7 +90,7 @@ func programPage(p *root.Program, date time.Time) string {
 	return page.String()
 }
 
-func commandPage(date time.Time, c root.Command) string {
+func manualPage(date time.Time, c root.Command) string {
 	p := newPage("dma-copy-"+c.Name, 1, c.Summary, date)
 	writeSynopsis(p, strings.TrimSpace(c.Usage()))
 	p.Section("DESCRIPTION")
@@ -139,8 +106,8 @@ func commandPage(date time.Time, c root.Command) string {
 	return p.String()
 }
 
-// ParameterFilePage returns the page of the parameter file.
-func ParameterFilePage(p *root.Program, date time.Time) string {
+// parameterFilePage returns the page of the parameter file.
+func parameterFilePage(p *root.Program, date time.Time) string {
 	page := newPage(filePage, 5, "parameter file of dma-copy", date)
 	page.Section("DESCRIPTION")
 	page.Paragraphs(`A parameter file holds flags of dma-copy(1) and its commands in the JSON form of
@@ -168,7 +135,7 @@ A list has one value for each time that the flag would be given.
 }
 
 // writeSynopsis writes the lines of a usage, which begin with "Usage:" or blanks and the name of the program.
-func writeSynopsis(p *manpage.Page, usage string) {
+func writeSynopsis(p *mdoc.Page, usage string) {
 	p.Section("SYNOPSIS")
 	for line := range strings.Lines(usage) {
 		words := strings.TrimSpace(strings.TrimPrefix(line, "Usage:"))
@@ -177,7 +144,7 @@ func writeSynopsis(p *manpage.Page, usage string) {
 }
 
 // writeClosing writes the sections behind the options that every command has, and begins the last one.
-func writeClosing(p *manpage.Page, examples string) {
+func writeClosing(p *mdoc.Page, examples string) {
 	p.Section("ENVIRONMENT")
 	p.Paragraphs(root.ValueSyntax)
 	p.Rows(root.Environment())
@@ -193,7 +160,7 @@ func writeClosing(p *manpage.Page, examples string) {
 }
 
 // writeOptions writes the section of the flags: first the everyday ones, then the others by topic.
-func writeOptions(p *manpage.Page, c root.Command) {
+func writeOptions(p *mdoc.Page, c root.Command) {
 	p.Section("OPTIONS")
 	p.Options(manualOptions(append(root.OwnFlags(c), option.Everydays(c.Settings)...)))
 	for _, block := range option.ByTopic(c.Settings) {
@@ -202,9 +169,9 @@ func writeOptions(p *manpage.Page, c root.Command) {
 	}
 }
 
-func manualOptions(list []option.Described) (options []manpage.Option) {
+func manualOptions(list []option.Described) (options []mdoc.Option) {
 	for _, o := range list {
-		options = append(options, manpage.Option{Names: o.Names, Value: o.Value, Text: o.Sentence()})
+		options = append(options, mdoc.Option{Names: o.Names, Value: o.Value, Text: o.Sentence()})
 	}
 	return options
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
-	"github.com/dma-copy/dma-copy/internal/cli/man"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/program"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
@@ -19,17 +18,22 @@ import (
 // manualIn writes the manual into a new directory, as make man does, and returns the paths of the pages.
 func manualIn(t *testing.T) []string {
 	t.Helper()
+	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	directory := t.TempDir()
-	got := invoke(map[string]string{"SOURCE_DATE_EPOCH": "1700000000"}, "man", directory)
-	if got.err != nil || got.stdout != "" || got.stderr != "" {
-		t.Fatalf("error %v, printed %q and %q", got.err, got.stdout, got.stderr)
-	}
+	must(t, run([]string{"manual", directory}))
 	pages, err := filepath.Glob(filepath.Join(directory, "man?", "*.?"))
 	must(t, err)
 	if len(pages) != len(program.New().Commands)+2 { // the program and the parameter file
 		t.Fatalf("pages %q", pages)
 	}
 	return pages
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // outputOf runs a program. Without it the test is skipped, but fails in CI.
@@ -99,12 +103,13 @@ func TestManualPagesAreComplete(t *testing.T) {
 }
 
 func TestParameterFilePage(t *testing.T) {
-	inNewDir(t, "example.json", root.ParameterFileExample)
+	t.Chdir(t.TempDir())
+	must(t, os.WriteFile("example.json", []byte(root.ParameterFileExample), 0o600))
 	checked, err := program.New().Settings().CheckFile("example.json")
 	if err != nil || checked.Shares != 2 || len(checked.Peers) != 2 {
 		t.Errorf("the example of the page: %+v, %v", checked, err)
 	}
-	page := man.ParameterFilePage(program.New(), time.Now())
+	page := parameterFilePage(program.New(), time.Now())
 	for _, group := range program.New().Settings().DescribeFile() {
 		if !strings.Contains(page, group.Name[:4]) || group.Name != "doca_dpdk_flags" && len(group.Keys) == 0 {
 			t.Errorf("the group %s has the keys %+v", group.Name, group.Keys)
@@ -117,11 +122,15 @@ func TestParameterFilePage(t *testing.T) {
 	}
 }
 
-func TestManualRefuses(t *testing.T) {
-	checkRefusal(t, invoke(nil, "man"), "man takes one directory, as in dma-copy man build/man")
-	checkRefusal(t, invoke(map[string]string{"SOURCE_DATE_EPOCH": "today"}, "man", t.TempDir()),
-		"SOURCE_DATE_EPOCH: not a number of seconds: invalid syntax")
-	if help := invoke(nil, "help"); strings.Contains(help.stdout, "manual pages") {
-		t.Error("the help lists man")
+func TestRefusals(t *testing.T) {
+	t.Setenv("SOURCE_DATE_EPOCH", "today")
+	for usage, want := range map[string]string{
+		"manual":                 "usage: pages manual|reference DIR",
+		"manuals " + t.TempDir(): "usage: pages manual|reference DIR",
+		"manual " + t.TempDir():  "SOURCE_DATE_EPOCH: not a number of seconds: invalid syntax",
+	} {
+		if err := run(strings.Fields(usage)); err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", usage, err, want)
+		}
 	}
 }

@@ -1,7 +1,7 @@
-// Package manpage writes manual pages in the language mdoc(7), which groff and mandoc read.
+// Package mdoc writes manual pages in the language mdoc(7), which groff and mandoc read.
 //
 // It knows the form of a page and not what it is about.
-package manpage
+package mdoc
 
 import (
 	"fmt"
