@@ -41,7 +41,7 @@ QUICK_BUILD := -vet=off -ldflags=-w
 # The table of library functions is read-only after the start; C checks its stack and buffers. What is published is also
 # position independent (pie); elsewhere the start is faster without the relocations of Go's tables (exe).
 BUILDMODE ?= exe
-GO_LDFLAGS = -X github.com/dma-copy/dma-copy/internal/cli/root.version=$(VERSION) -extldflags "-Wl,-z,relro,-z,now"
+GO_LDFLAGS = -X github.com/dma-copy/dma-copy/internal/release.version=$(VERSION) -extldflags "-Wl,-z,relro,-z,now"
 GO_BUILD   = $(GO) build -buildmode=$(BUILDMODE) -trimpath -buildvcs=false -ldflags '$(GO_LDFLAGS)'
 # Some compilers define _FORTIFY_SOURCE by themselves, and warn of another value.
 HARDENED_CFLAGS := -O2 -g -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2

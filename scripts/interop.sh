@@ -31,7 +31,8 @@ build_revision() {
 		rm -rf "$dir"
 		mkdir -p "$dir/source"
 		in_checkout archive "$commit" | tar -x -C "$dir/source"
-		flags="-X main.version=$1 -X github.com/dma-copy/dma-copy/internal/cli/root.version=$1" # one of them exists
+		flags="-X main.version=$1 -X github.com/dma-copy/dma-copy/internal/cli/root.version=$1"
+		flags="$flags -X github.com/dma-copy/dma-copy/internal/release.version=$1" # one of them exists
 		"$go" -C "$dir/source" build -buildvcs=false -trimpath -ldflags "$flags" -o "$dir/dma-copy" ./cmd/dma-copy >&2
 		rm -rf "$dir/source"
 	fi

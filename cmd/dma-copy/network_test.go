@@ -13,13 +13,13 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
-	"github.com/dma-copy/dma-copy/internal/cli/device"
-	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/program"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/cli/serve"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/share"
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
@@ -29,21 +29,21 @@ func TestUCXSettings(t *testing.T) {
 	timeout, retries := ucx.AckFor(20 * time.Second)
 	index := 3
 	for name, c := range map[string]struct {
-		given contact.Network
+		given ucx.Settings
 		want  ucx.Settings
 	}{
-		"nothing": {contact.Network{},
+		"nothing": {ucx.Settings{},
 			ucx.Settings{AckTimeout: timeout, AckRetries: retries}},
 		"everything": {
-			contact.Network{Settings: ucx.Settings{NetDevices: []string{"mlx5_0:1"}, TrafficClass: 104,
-				AckTimeout: time.Second, AckRetries: 6, GIDIndex: &index, DeviceMemory: 2048}},
+			ucx.Settings{NetDevices: []string{"mlx5_0:1"}, TrafficClass: 104, AckTimeout: time.Second, AckRetries: 6,
+				GIDIndex: &index, DeviceMemory: 2048},
 			ucx.Settings{NetDevices: []string{"mlx5_0:1"}, TrafficClass: 104, AckTimeout: time.Second, AckRetries: 6,
 				GIDIndex: &index, DeviceMemory: 2048},
 		},
-		"the first entry": {contact.Network{Settings: ucx.Settings{GIDIndex: new(int)}},
+		"the first entry": {ucx.Settings{GIDIndex: new(int)},
 			ucx.Settings{AckTimeout: timeout, AckRetries: retries, GIDIndex: new(int)}},
 	} {
-		if got := contact.NetworkSettings(c.given, 20*time.Second, nil).UCX; !reflect.DeepEqual(got, c.want) {
+		if got := connect.NetworkSettings(c.given, 20*time.Second, 0).UCX; !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestDeviceMemoryWithoutADevice(t *testing.T) {
 		"a card":        {2048, []ucx.Port{softRoCE, card}, false},
 	} {
 		var log strings.Builder
-		contact.WarnOfDeviceMemory(contact.Network{Settings: ucx.Settings{DeviceMemory: c.size}}, c.ports,
+		connect.WarnOfDeviceMemory(ucx.Settings{DeviceMemory: c.size}, c.ports,
 			zerolog.New(&log))
 		if got := strings.Contains(log.String(), "--device-memory has no effect"); got != c.want {
 			t.Errorf("%s: logged %q", name, log.String())
@@ -72,7 +72,7 @@ func TestDeviceMemoryWithoutADevice(t *testing.T) {
 
 // A path that does not work is left before the idle timeout ends the copy.
 func TestReachTime(t *testing.T) {
-	if got := contact.NetworkSettings(contact.Network{}, 20*time.Second, nil).ReachTime; got != 10*time.Second {
+	if got := connect.NetworkSettings(ucx.Settings{}, 20*time.Second, 0).ReachTime; got != 10*time.Second {
 		t.Errorf("the first read may take %s", got)
 	}
 }
@@ -98,8 +98,7 @@ func TestProposedDaemonIsAccepted(t *testing.T) {
 	} {
 		at, _, err := share.ParseRemote(c.url)
 		must(t, err)
-		r := contact.Reach{Contact: contact.Contact{Auth: c.auth}, Reach: device.Reach{Wait: time.Minute}}
-		start := r.WaitFor(&device.Side{Is: wire.Client}, option.Peer{Address: at.Address}).Start[0]
+		start := report.WaitForDaemon(wire.Client, "", at.Address, c.auth == contact.AuthNone, time.Minute).Start[0]
 		args, ours := strings.CutPrefix(start, "dma-copy ")
 		if !ours || !strings.Contains(start, " --listen "+c.listen+" ") ||
 			strings.Contains(start, "--auth none") != (c.auth == contact.AuthNone) {

@@ -11,6 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/pages/mdoc"
+	"github.com/dma-copy/dma-copy/internal/release"
 )
 
 // writeManual writes the manual pages into man1 and man5 below a directory.
@@ -65,7 +66,7 @@ func manualPages(p *root.Program, date time.Time) map[string]string {
 
 func newPage(name string, section int, summary string, date time.Time) *mdoc.Page {
 	return mdoc.New(mdoc.Header{
-		Name: name, Section: section, Summary: summary, Version: root.SoftwareName(), Date: date,
+		Name: name, Section: section, Summary: summary, Version: release.SoftwareName(), Date: date,
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -26,6 +27,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/ping"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/quantity"
+	"github.com/dma-copy/dma-copy/internal/release"
 	"github.com/dma-copy/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
@@ -122,21 +124,21 @@ type benchRun struct {
 }
 
 // call measures, on the host, with a bench on the DPU.
-func (b *benchRun) call(ctx context.Context, on *device.Side, m service.Meeting) error {
+func (b *benchRun) call(ctx context.Context, on *connect.Side, m service.Meeting) error {
 	client, err := service.Dial(ctx, m, service.ClientConfig{
-		Verify: secure.AnyKey, Anonymous: true, Software: root.SoftwareName(), Name: contact.MachineName(),
-		User:        contact.UserName(),
+		Verify: secure.AnyKey, Anonymous: true, Software: release.SoftwareName(), Name: connect.MachineName(),
+		User:        connect.UserName(),
 		IdleTimeout: b.settings.IdleTimeout, Log: b.log,
 	})
 	m.Met()
 	if err != nil {
 		return err
 	}
-	err = b.measure(ctx, &contact.Conn{Side: on, Client: client, Path: on.Path(b.settings.Driver)})
+	err = b.measure(ctx, &connect.Conn{Side: on, Client: client, Path: on.Path(b.settings.Driver.Options())})
 	if err == nil {
 		_, err = client.Text(ctx, benchDone)
 	}
-	return errors.Join(err, device.CloseUnlessHung(err, client.Close))
+	return errors.Join(err, connect.CloseUnlessHung(err, client.Close))
 }
 
 // benchDone is the text of the ping that ends a bench on the host, if the host has its results.
@@ -152,15 +154,15 @@ type benchEnd struct {
 func (e *benchEnd) Ended(r service.Record) { e.done = e.done || r.Text == benchDone }
 
 // serve is the other side of a bench on the host.
-func (b *benchRun) serve(ctx context.Context, on *device.Side, m service.Meeting) (err error) {
+func (b *benchRun) serve(ctx context.Context, on *connect.Side, m service.Meeting) (err error) {
 	key, err := identity.Generate()
 	if err != nil {
 		return err
 	}
 	var end benchEnd
 	c := service.ServerConfig{
-		Key: key, AuthNone: true, Observer: &end, MeasuresOnly: true, Name: contact.MachineName(),
-		User: contact.UserName(), Log: b.log,
+		Key: key, AuthNone: true, Observer: &end, MeasuresOnly: true, Name: connect.MachineName(),
+		User: connect.UserName(), Log: b.log,
 		Limits: service.Limits{IdleTimeout: b.settings.IdleTimeout}, Copy: b.options(on.Is),
 	}
 	c.Copy.Lanes = copying.MostLanes
@@ -174,7 +176,7 @@ func (b *benchRun) serve(ctx context.Context, on *device.Side, m service.Meeting
 	if err != nil {
 		return err
 	}
-	b.report = b.newReport(on, on.Path(b.settings.Driver))
+	b.report = b.newReport(on, on.Path(b.settings.Driver.Options()))
 	return b.print("the host has the results\n")
 }
 
@@ -187,15 +189,15 @@ func (b *benchRun) print(text string) error {
 }
 
 // newReport returns a report without results.
-func (b *benchRun) newReport(on *device.Side, path report.Path) *Report {
+func (b *benchRun) newReport(on *connect.Side, path report.Path) *Report {
 	return &Report{
-		Version: 1, Software: root.SoftwareName(), Side: report.RoleOf(on.Is), Driver: path.Driver,
+		Version: 1, Software: release.SoftwareName(), Side: report.RoleOf(on.Is), Driver: path.Driver,
 		Hardware: path.Hardware, Results: []Result{}, Skipped: []Skipped{},
 	}
 }
 
 // measure measures everything, and reports it.
-func (b *benchRun) measure(ctx context.Context, c *contact.Conn) error {
+func (b *benchRun) measure(ctx context.Context, c *connect.Conn) error {
 	b.report = b.newReport(c.Side, c.Path)
 	b.report.Peer = c.Client.Peer().Software
 	if err := b.roundTrips(ctx, c); err != nil {
@@ -209,7 +211,7 @@ func (b *benchRun) measure(ctx context.Context, c *contact.Conn) error {
 }
 
 // roundTrips measures those over the control channel.
-func (b *benchRun) roundTrips(ctx context.Context, c *contact.Conn) error {
+func (b *benchRun) roundTrips(ctx context.Context, c *connect.Conn) error {
 	times := make([]time.Duration, 200)
 	for i := range times {
 		var err error
@@ -225,7 +227,7 @@ func (b *benchRun) roundTrips(ctx context.Context, c *contact.Conn) error {
 }
 
 // copies measures the copies from memory to memory.
-func (b *benchRun) copies(ctx context.Context, c *contact.Conn) error {
+func (b *benchRun) copies(ctx context.Context, c *connect.Conn) error {
 	s := b.settings
 	paths := []wire.Path{
 		wire.PathDMA, wire.PathFast, wire.PathTLS, wire.PathTCP, wire.PathMessages,
@@ -269,7 +271,7 @@ func (b *benchRun) copies(ctx context.Context, c *contact.Conn) error {
 }
 
 // skip notes why a path, or the cases of it that prefix names, are not measured, and returns that.
-func (b *benchRun) skip(c *contact.Conn, from string, path wire.Path, prefix string, why error) error {
+func (b *benchRun) skip(c *connect.Conn, from string, path wire.Path, prefix string, why error) error {
 	b.report.Skipped = append(b.report.Skipped, Skipped{
 		From: from, Path: path.String(), Reason: prefix + report.Sentence(report.WithSide(c.Side.Is, why)),
 	})
@@ -277,7 +279,7 @@ func (b *benchRun) skip(c *contact.Conn, from string, path wire.Path, prefix str
 }
 
 // measurer returns what makes the measurements on a path in a direction.
-func (b *benchRun) measurer(c *contact.Conn, path wire.Path, direction protocol.CopyDirection) Measurer {
+func (b *benchRun) measurer(c *connect.Conn, path wire.Path, direction protocol.CopyDirection) Measurer {
 	return func(ctx context.Context, of Case, bytes int64) (Measured, error) {
 		summary, err := c.Client.Measure(ctx, protocol.MeasureRequest{
 			Direction: direction, Path: path, Lanes: uint8(of.Lanes), Chunk: uint32(of.Chunk), Depth: uint32(of.Depth),
@@ -300,7 +302,7 @@ func (b *benchRun) measurer(c *contact.Conn, path wire.Path, direction protocol.
 // options returns the options of every copy.
 func (b *benchRun) options(of wire.Side) dmaxfer.Options {
 	o := dmaxfer.Options{Path: copying.PathChoices[b.settings.Path]}
-	o.Side, o.Placement, o.Software = of, placement.Lanes{}, root.SoftwareName()
+	o.Side, o.Placement, o.Software = of, placement.Lanes{}, release.SoftwareName()
 	o.IdleTimeout, o.Log = b.settings.IdleTimeout, b.log
 	return o
 }

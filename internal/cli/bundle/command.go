@@ -18,6 +18,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/daemon/status"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -27,6 +28,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/ping"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/release"
 	"github.com/dma-copy/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -191,7 +193,7 @@ func (b *collection) own(ctx context.Context) ([]Part, error) {
 	s := b.settings
 	parts := []Part{
 		part("version.json", "versions, and the driver of a copy", func(w io.Writer) error {
-			about := inventory.VersionsOf(root.Version(), s.Driver.LibraryDir)
+			about := inventory.VersionsOf(release.Version(), s.Driver.LibraryDir)
 			about.Driver, about.UCX = inventory.FindDriver(s.Driver.Options()), inventory.FindUCX()
 			return output.Print(w, option.OutputJSON, "version", about, "")
 		}),
@@ -300,7 +302,7 @@ func (b *collection) swap(ctx context.Context, own []Part) ([]Part, error) {
 	own = slices.DeleteFunc(slices.Clone(own), func(p Part) bool {
 		return p.Name == eventsPart || p.Name == logPart
 	})
-	on, err := device.Open(s.Driver, inventory.Selection{
+	on, err := connect.Open(s.Driver.Options(), inventory.Selection{
 		Device: s.Device, Representor: s.Representor, Role: inventory.RoleAuto,
 	}, b.log)
 	if err != nil {

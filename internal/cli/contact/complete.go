@@ -14,6 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/quantity"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -176,7 +177,7 @@ func completeInDirectory(c root.Completer, at share.Remote, base, word string) (
 		return nil, err
 	}
 	defer daemon.End(&err)
-	_, err = daemon.Client.List(ctx, PlaceOf(at), 0, func(e share.Entry) error {
+	_, err = daemon.Client.List(ctx, connect.PlaceOf(at), 0, func(e share.Entry) error {
 		name := base + path.Base(e.Path)
 		if e.Path == "" || !strings.HasPrefix(name, word) || !canOffer(name) {
 			return nil

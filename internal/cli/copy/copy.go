@@ -6,11 +6,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
-	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/inventory"
@@ -74,7 +73,7 @@ func runCopy(ctx context.Context, streams root.Streams, s copying.Settings, log 
 	}
 	return copying.Run(ctx, streams, s, refused, uses, log, func(ctx context.Context, r report.Reporter) (err error) {
 		chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
-		on, err := device.Open(s.Driver, chosen, log)
+		on, err := connect.Open(s.Driver.Options(), chosen, log)
 		if err != nil {
 			return err
 		}
@@ -85,15 +84,15 @@ func runCopy(ctx context.Context, streams root.Streams, s copying.Settings, log 
 
 // copyOnDevice carries out the copy on a device.
 func copyOnDevice(
-	ctx context.Context, on *device.Side, r *report.Monitor, streams root.Streams, s copying.Settings,
+	ctx context.Context, on *connect.Side, r *report.Monitor, streams root.Streams, s copying.Settings,
 	log zerolog.Logger,
 ) error {
 	if on.MovesNothing() {
-		return device.ErrMovesNothing
+		return connect.ErrMovesNothing
 	}
 	options := copying.Options(s, on.Device, on.Is, streams.Data, log)
-	options.Location = native.Location{Machine: contact.MachineName(), User: contact.UserName(),
-		Path: contact.PathForPeers(s.File)}
+	options.Location = native.Location{Machine: connect.MachineName(), User: connect.UserName(),
+		Path: connect.PathForPeers(s.File)}
 	if s.With != "" {
 		options.Word = native.WordOf(s.With)
 	}
@@ -105,7 +104,7 @@ func copyOnDevice(
 		dmaxfer.TellPeer(ctx, options, err)
 		return err
 	}
-	path := on.Path(s.Driver)
+	path := on.Path(s.Driver.Options())
 	path.File = s.File
 	path.Wait = report.WaitForPeer(on.Is, on.HostFunction(s.Representor), s.File, s.With, s.Wait)
 	r.Begin(path)

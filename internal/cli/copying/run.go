@@ -25,6 +25,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/release"
 	"github.com/dma-copy/dma-copy/internal/report"
 )
 
@@ -102,7 +103,7 @@ func Options(
 	o := s.Options
 	o.Side, o.Device, o.Representor, o.File, o.Path = side, device, s.Representor, s.File, PathChoices[s.Path]
 	o.Wait, o.IdleTimeout, o.DryRun, o.Placement = s.Wait, s.IdleTimeout, s.DryRun, placement.Lanes{}
-	o.Stdin, o.Stdout, o.Software, o.Log = data.Stdin, data.Stdout, root.SoftwareName(), log
+	o.Stdin, o.Stdout, o.Software, o.Log = data.Stdin, data.Stdout, release.SoftwareName(), log
 	return o
 }
 

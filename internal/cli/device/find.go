@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/inventory"
 )
@@ -71,10 +72,10 @@ func findRepresentors(load func(option.Settings), word string) (offered []string
 
 // look calls see with the driver that the settings select and its devices, if these are not those of other machines.
 func (s *located) look(see func(*doca.Driver, []doca.DeviceInfo) error) error {
-	if err := s.driver.ValidateForDevice(); err != nil {
+	options := s.driver.Options()
+	if err := connect.CheckDriver(options); err != nil {
 		return err
 	}
-	options := s.driver.Options()
 	options.LogLevel = int(option.LevelDisable)
 	return inventory.Look(options, func(driver *doca.Driver) error {
 		devices, err := driver.Devices()

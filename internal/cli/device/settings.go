@@ -5,16 +5,19 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/connect"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/inventory"
+	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // Driver holds which driver to open, and how.
 type Driver struct {
-	Name       string       // DriverAuto, DriverDOCA, DriverSoft or DriverUCX
+	Name       string       // DriverAuto, DriverDOCA, DriverSoft or connect.DriverUCX
 	RequireHW  bool         // refuse anything but hardware
 	LibraryDir string       // where DOCA's libraries are; empty: where they are usually installed
 	LogLevel   option.Level // of the driver's own log
@@ -65,7 +68,6 @@ const (
 	DriverAuto = "auto"
 	DriverDOCA = "doca"
 	DriverSoft = "soft"
-	DriverUCX  = "ucx" // none: connections with other machines, for which UCX must load
 )
 
 // CommonOptions are those of every command that opens a driver.
@@ -92,7 +94,8 @@ func DriverOptions(s *Driver) []option.Option {
 	return option.About(option.TopicDevice,
 		option.Choice(option.AddedFlags, "driver", &s.Name, DriverAuto,
 			"DOCA's libraries or the software device; auto is DOCA if it loads and finds a device. ucx: to other "+
-				"machines, and fail if UCX does not load", DriverAuto, DriverDOCA, DriverSoft, DriverUCX),
+				"machines, and fail if UCX does not load",
+			DriverAuto, DriverDOCA, DriverSoft, string(connect.DriverUCX)),
 		option.Switch(option.AddedFlags, "require-hw", &s.RequireHW,
 			"Fail rather than use the software device; refused for other machines, which use no device"),
 		option.Directory(option.AddedFlags, "doca-libdir", &s.LibraryDir,
@@ -184,14 +187,6 @@ func (p Path) ValidateForDevice() error {
 		"over a device give auto, dma or fast", p)
 }
 
-// ValidateForDevice refuses the driver of connections with other machines.
-func (s Driver) ValidateForDevice() error {
-	if s.Name == DriverUCX {
-		return ErrDriverUCX()
-	}
-	return nil
-}
-
 // ValidateForNetwork refuses what only a device can do.
 func (s Driver) ValidateForNetwork() error {
 	if s.RequireHW {
@@ -235,12 +230,6 @@ func ValidatePlacement(wish placement.Wish) error {
 		quote.Bare(wish.Cores.String()), wish.Node)
 }
 
-// ErrDriverUCX refuses the driver of connections with other machines where there is none.
-func ErrDriverUCX() error {
-	return exit.Usagef("--driver ucx is for daemons on other machines (ucx://HOST:PORT/SHARE/PATH, serve --listen): " +
-		"over a device give auto, doca or soft")
-}
-
 // ParsePathList parses the paths that a daemon permits. Nil is auto.
 func ParsePathList(text string) ([]Path, error) {
 	if text == string(PathAuto) {
@@ -254,3 +243,16 @@ func EveryPath() []Path { return slices.Concat(DevicePaths, NetworkPaths) }
 
 // WithAuto returns the paths and the choice of one.
 func WithAuto(paths []Path) []Path { return append([]Path{PathAuto}, paths...) }
+
+// networkPaths are the paths of network connections by their names.
+var networkPaths = map[Path]wire.Path{
+	PathTLS: wire.PathTLS, PathMessages: wire.PathMessages, PathRMA: wire.PathRMA, PathTCP: wire.PathTCP,
+}
+
+// WirePaths returns the paths of network connections with some names.
+func WirePaths(named []Path) (paths job.Paths) {
+	for _, path := range named {
+		paths |= job.PathsOf(networkPaths[path])
+	}
+	return paths
+}

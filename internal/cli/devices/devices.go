@@ -11,6 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/inventory"
@@ -53,11 +54,11 @@ $ dma-copy devices --driver ucx
 `,
 		Settings: &s,
 		Run: func(_ context.Context, streams root.Streams, _ []string, log zerolog.Logger) error {
-			if s.Driver.Name == device.DriverUCX {
+			if s.Driver.Name == string(connect.DriverUCX) {
 				return listNetwork(streams, s)
 			}
 			return inventory.Look(s.Driver.Options(), func(driver *doca.Driver) error {
-				device.LogDriver(log, driver)
+				connect.LogDriver(log, driver)
 				return listDevices(streams, s, driver)
 			})
 		},

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/cli/device"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -51,7 +52,7 @@ func networkMachine() machine {
 
 func networkSettings() Settings {
 	return Settings{
-		Driver: device.Driver{Name: device.DriverUCX},
+		Driver: device.Driver{Name: string(connect.DriverUCX)},
 		Listen: netip.MustParseAddrPort("[::]:7483"), IdleTimeout: 30 * time.Second,
 	}
 }

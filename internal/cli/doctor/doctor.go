@@ -22,6 +22,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/window"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -45,7 +46,7 @@ func Run(w io.Writer, s Settings, probes func() ([]probe.Result, error)) error {
 // examine runs every check, in the order in which problems are best fixed.
 func examine(m machine, s Settings) []finding {
 	switch {
-	case s.Driver.Name == device.DriverUCX:
+	case s.Driver.Name == string(connect.DriverUCX):
 		return examineNetwork(m, s)
 	case s.Listen.IsValid() && s.Device == "" && s.Representor == "":
 		return append(examineListen(m, s), checkUser(m))
@@ -176,7 +177,7 @@ func runDoctor(ctx context.Context, streams root.Streams, w io.Writer, s Setting
 	if s.Listen.IsValid() {
 		return exit.Usagef("--probe conflicts with --listen: probes need a device")
 	}
-	if err := s.Driver.ValidateForDevice(); err != nil {
+	if err := connect.CheckDriver(s.Driver.Options()); err != nil {
 		return err
 	}
 	probes := func() ([]probe.Result, error) { return probeDevice(ctx, streams, s, log) }
@@ -207,7 +208,7 @@ func probeDevice(ctx context.Context, streams root.Streams, s Settings,
 	log zerolog.Logger) (results []probe.Result,
 	err error) {
 	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: inventory.RoleAuto}
-	on, err := device.Open(s.Driver, chosen, log)
+	on, err := connect.Open(s.Driver.Options(), chosen, log)
 	if err != nil {
 		return nil, err
 	}

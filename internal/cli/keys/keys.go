@@ -19,6 +19,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/fileio"
 	"github.com/dma-copy/dma-copy/internal/identity"
@@ -107,11 +108,11 @@ func runKeys(streams root.Streams, s Settings, args []string) error {
 			return exit.Usagef("keys %s takes %s: see dma-copy keys --help", action.name,
 				[...]string{"no argument", "the NAME of a key"}[action.arguments])
 		}
-		store, err := contact.OpenKeys(streams.Env, s.Directory)
+		store, err := connect.OpenKeys(streams.Env.Get, s.Directory)
 		if err == nil {
 			err = action.run(streams, s, store, args[1:])
 		}
-		return contact.KeysError(err, action.system)
+		return connect.KeysError(err, action.system)
 	}
 	if len(args) == 0 {
 		return exit.Usagef("keys: nothing to do: give %s", phrase.Or(known))
@@ -163,7 +164,7 @@ type shownKey struct {
 
 // writeKey prints a public key. As text it can be given to keys trust as it is: the words are in a comment.
 func writeKey(w io.Writer, s Settings, store *identity.Store, key identity.Public) error {
-	comment := cmp.Or(s.Comment, cmp.Or(contact.UserName(), fmt.Sprint(os.Geteuid()))+"@"+cmp.Or(contact.MachineName(),
+	comment := cmp.Or(s.Comment, cmp.Or(connect.UserName(), fmt.Sprint(os.Geteuid()))+"@"+cmp.Or(connect.MachineName(),
 		"unknown"))
 	line, err := key.Line(comment)
 	if err != nil {
@@ -376,7 +377,7 @@ func keyNames(c root.Completer, before []string, word string) ([]string, root.Di
 
 // completeTrusted returns the names of the trusted keys with this beginning.
 func completeTrusted(c root.Completer, word string) (offered []string) {
-	store, err := contact.OpenKeys(c.Streams.Env, contact.ListSettings(c).Keys)
+	store, err := connect.OpenKeys(c.Streams.Env.Get, contact.ListSettings(c).Keys)
 	if err != nil {
 		return nil
 	}

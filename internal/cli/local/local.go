@@ -11,6 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -121,16 +122,16 @@ func localCopy(ctx context.Context, streams root.Streams, s Settings, args []str
 	uses := copying.OneStream(s.StreamArgument(), s.Target != option.Stream)
 	return copying.Run(ctx, streams, s.Settings, refused, uses, log, func(ctx context.Context,
 		r report.Reporter) (err error) {
-		driver, err := device.OpenDriver(s.Driver, log)
+		driver, err := connect.OpenDriver(s.Driver.Options(), log)
 		if err != nil {
 			return err
 		}
-		on := &device.Side{Driver: driver}
+		on := &connect.Side{Driver: driver}
 		defer on.End(&err)
 		if on.MovesNothing() {
-			return device.ErrMovesNothing
+			return connect.ErrMovesNothing
 		}
-		on.Device, err = device.OpenDevice(driver, func(devices []doca.DeviceInfo) (string, error) {
+		on.Device, err = connect.OpenDevice(driver, func(devices []doca.DeviceInfo) (string, error) {
 			return inventory.ChooseLocal(devices, s.Device)
 		})
 		if err != nil {
@@ -142,7 +143,7 @@ func localCopy(ctx context.Context, streams root.Streams, s Settings, args []str
 
 // localOnDevice carries out the copy on a device, which does the part of either side.
 func localOnDevice(
-	ctx context.Context, on *device.Side, r *report.Monitor, streams root.Streams, s Settings, log zerolog.Logger,
+	ctx context.Context, on *connect.Side, r *report.Monitor, streams root.Streams, s Settings, log zerolog.Logger,
 ) error {
 	options := copying.Options(s.Settings, on.Device, wire.Host, streams.Local, log)
 	if _, err := copying.Select(ctx, s.Settings, streams.Stdin, &options); err != nil {
@@ -151,7 +152,7 @@ func localOnDevice(
 	if err := placement.Apply(placement.ThisMachine, on.Near(), s.Placement, log); err != nil {
 		return err
 	}
-	path := on.Path(s.Driver)
+	path := on.Path(s.Driver.Options())
 	path.Local, path.File, path.Target = true, s.File, s.Target
 	r.Begin(path)
 	return r.Conclude(copying.Transfer(ctx, r, options, func(ctx context.Context, o dmaxfer.Options) (job.Summary,

@@ -13,6 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/negotiate/service"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -70,13 +71,13 @@ here$ dma-copy ls ucx://lab.example/
 		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
 			w := newListing(streams.Stdout, s.Output, s.Long, log)
 			return contact.InShares(ctx, streams, &s.Places, "list", s.SetPaths(args), w, log,
-				func(ctx context.Context, c *contact.Conn) error { return runList(ctx, c, s, w) })
+				func(ctx context.Context, c *connect.Conn) error { return runList(ctx, c, s, w) })
 		},
 		Refused: contact.Refused(&s.Output),
 	}
 }
 
-func runList(ctx context.Context, c *contact.Conn, s *Settings, w *listing) error {
+func runList(ctx context.Context, c *connect.Conn, s *Settings, w *listing) error {
 	for _, place := range s.Remote {
 		if err := listArgument(ctx, c, s, place, w); err != nil {
 			return err
@@ -86,7 +87,7 @@ func runList(ctx context.Context, c *contact.Conn, s *Settings, w *listing) erro
 }
 
 // listArgument lists one argument: what a pattern matches by itself, and anything else as a place.
-func listArgument(ctx context.Context, c *contact.Conn, s *Settings, at share.Remote, w *listing) error {
+func listArgument(ctx context.Context, c *connect.Conn, s *Settings, at share.Remote, w *listing) error {
 	x, err := c.Expand(ctx, at, service.ListAll)
 	if err != nil {
 		return err
@@ -101,14 +102,14 @@ func listArgument(ctx context.Context, c *contact.Conn, s *Settings, at share.Re
 			continue
 		}
 		const flags = service.ListRecursive | service.ListAll
-		end, err := c.Client.List(ctx, contact.PlaceOf(x.Remote(e)), flags, func(below share.Entry) error {
+		end, err := c.Client.List(ctx, connect.PlaceOf(x.Remote(e)), flags, func(below share.Entry) error {
 			if below.Path != "" {
 				below.Path = path.Join(e.Path, below.Path)
 				w.entry(below, false)
 			}
 			return nil
 		})
-		if err := errors.Join(err, contact.Incomplete(end)); err != nil {
+		if err := errors.Join(err, connect.Incomplete(end)); err != nil {
 			return err
 		}
 	}
@@ -116,8 +117,8 @@ func listArgument(ctx context.Context, c *contact.Conn, s *Settings, at share.Re
 }
 
 // listPlace lists one place. A directory is listed by what is in it, anything else by itself.
-func listPlace(ctx context.Context, c *contact.Conn, s *Settings, place share.Remote, w *listing) error {
-	at := contact.PlaceOf(place)
+func listPlace(ctx context.Context, c *connect.Conn, s *Settings, place share.Remote, w *listing) error {
+	at := connect.PlaceOf(place)
 	var flags service.ListFlags
 	if at.Share != "" {
 		flags = service.ListAll
@@ -136,5 +137,5 @@ func listPlace(ctx context.Context, c *contact.Conn, s *Settings, place share.Re
 		w.entry(e, at.Share == "")
 		return nil
 	})
-	return errors.Join(err, contact.Incomplete(end))
+	return errors.Join(err, connect.Incomplete(end))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/report"
@@ -67,15 +68,15 @@ here$ dma-copy mkdir ucx://lab.example/inbox/photos
 		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
 			w := output.NewChanges(streams.Stdout, streams.Stderr, "created", s.Output, log)
 			return contact.InShares(ctx, streams, &s.Places, "mkdir", s.SetPaths(args), w, log,
-				func(ctx context.Context, c *contact.Conn) error { return makeDirectories(ctx, c, s, w) })
+				func(ctx context.Context, c *connect.Conn) error { return makeDirectories(ctx, c, s, w) })
 		},
 		Refused: contact.Refused(&s.Output),
 	}
 }
 
-func makeDirectories(ctx context.Context, c *contact.Conn, s *Settings, w *output.Changes) error {
+func makeDirectories(ctx context.Context, c *connect.Conn, s *Settings, w *output.Changes) error {
 	for _, at := range s.Remote {
-		err := c.Client.MakeDir(ctx, contact.PlaceOf(at), s.Parents)
+		err := c.Client.MakeDir(ctx, connect.PlaceOf(at), s.Parents)
 		if err != nil && report.Unfinished(err) {
 			return err
 		}

@@ -72,7 +72,7 @@ func runPing(
 		return err
 	}
 	defer on.End(&err)
-	r.Begin(on.Path(s.Driver))
+	r.Begin(on.Path(s.Driver.Options()))
 	summary, err := ping.Run(ctx, ping.Options{
 		Meeting: ping.Meeting{
 			Side: on.Side.Is, Device: on.Device, Representor: s.Representor, Wait: s.Wait, IdleTimeout: s.IdleTimeout,

@@ -16,6 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/service"
@@ -51,7 +52,7 @@ host$ dma-copy rm -r dpu:inbox/photos
 		Run: func(ctx context.Context, streams root.Streams, args []string, log zerolog.Logger) error {
 			w := output.NewChanges(streams.Stdout, streams.Stderr, "removed", s.Output, log)
 			return contact.InShares(ctx, streams, &s.Places, "rm", s.SetPaths(args), w, log,
-				func(ctx context.Context, c *contact.Conn) error {
+				func(ctx context.Context, c *connect.Conn) error {
 					return (&removal{Conn: c, settings: s, report: w}).run(ctx, streams)
 				})
 		},
@@ -67,7 +68,7 @@ const maxAsked = 10
 
 // removal is one rm.
 type removal struct {
-	*contact.Conn
+	*connect.Conn
 	settings *Settings
 	report   *output.Changes
 
@@ -140,7 +141,7 @@ func (r *removal) find(ctx context.Context, argument share.Remote) error {
 func (r *removal) findPlace(ctx context.Context, at share.Remote) error {
 	var found share.Entry
 	if r.settings.Recursive {
-		_, err := r.Client.List(ctx, contact.PlaceOf(at), service.ListItself|service.ListAll,
+		_, err := r.Client.List(ctx, connect.PlaceOf(at), service.ListItself|service.ListAll,
 			func(e share.Entry) error {
 				found = e
 				return nil
@@ -153,7 +154,7 @@ func (r *removal) findPlace(ctx context.Context, at share.Remote) error {
 }
 
 func (r *removal) findEntry(ctx context.Context, at share.Remote, e share.Entry) error {
-	place := contact.PlaceOf(at)
+	place := connect.PlaceOf(at)
 	above, name := path.Split(place.Path)
 	d := doomed{directory: at, files: true, names: []string{name}}
 	d.directory.Path = strings.TrimSuffix(above, "/")
@@ -206,13 +207,13 @@ func (r *removal) findBelow(ctx context.Context, at service.Place) (paths, mount
 	})
 	paths = slices.DeleteFunc(paths, func(each string) bool { return stay[each] })
 	slices.Reverse(paths)
-	return paths, mounted, errors.Join(err, contact.Incomplete(end))
+	return paths, mounted, errors.Join(err, connect.Incomplete(end))
 }
 
 // isMounted returns the error for a mount point below a directory that is to be removed, or such a directory.
 func isMounted(at share.Remote) error {
 	return job.NewError(job.ErrTarget, nil, "unmount it first",
-		"cannot remove %s: it is a mount point, so nothing in it was removed", contact.PlaceOf(at).Path)
+		"cannot remove %s: it is a mount point, so nothing in it was removed", connect.PlaceOf(at).Path)
 }
 
 // add bounds the memory of the paths to remove, of which one more has so many bytes.
@@ -237,7 +238,7 @@ func (r *removal) failed(at share.Remote, err error) error {
 }
 
 func (r *removal) remove(ctx context.Context, d doomed) error {
-	request := service.RemoveRequest{Place: contact.PlaceOf(d.directory), Files: d.files, Paths: d.names}
+	request := service.RemoveRequest{Place: connect.PlaceOf(d.directory), Files: d.files, Paths: d.names}
 	err := r.Client.Remove(ctx, request, func(name string, result service.Removal) error {
 		at := d.directory
 		at.Path = path.Join(at.Path, name)

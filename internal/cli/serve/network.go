@@ -7,7 +7,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/device"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/service"
@@ -18,7 +19,7 @@ import (
 // listen opens the port of a daemon.
 func (d *daemon) listen(ctx context.Context) (*service.NetworkDaemon, error) {
 	s := d.settings
-	if err := contact.InsistOnUCX(s.Driver); err != nil {
+	if err := connect.InsistOnUCX(s.Driver.Options()); err != nil {
 		return nil, err
 	}
 	if s.UsesUCX() {
@@ -26,8 +27,8 @@ func (d *daemon) listen(ctx context.Context) (*service.NetworkDaemon, error) {
 			return nil, err
 		}
 	}
-	contact.WarnOfDeviceMemory(s.Network, ucx.RDMAPorts(), d.log)
-	settings := contact.NetworkSettings(s.Network, s.IdleTimeout, s.NetworkPaths())
+	connect.WarnOfDeviceMemory(s.Network.Settings, ucx.RDMAPorts(), d.log)
+	settings := connect.NetworkSettings(s.Network.Settings, s.IdleTimeout, device.WirePaths(s.NetworkPaths()))
 	settings.Bandwidth = s.Options.Bandwidth
 	settings.HardwareOnly = func() bool { return d.confined.Apart() } // set before a connection is accepted
 	settings.Refused = func(peer net.Addr, reason error) {

@@ -17,9 +17,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/background"
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
-	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/daemon/audit"
 	"github.com/dma-copy/dma-copy/internal/daemon/metrics"
 	"github.com/dma-copy/dma-copy/internal/daemon/notify"
@@ -32,6 +32,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/release"
 	"github.com/dma-copy/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
@@ -76,9 +77,9 @@ func runServe(ctx context.Context, streams root.Streams, s *Settings, log zerolo
 	if len(s.Representors) > 0 {
 		chosen.Representor = s.Representors[0]
 	}
-	on := &device.Side{Is: wire.Server}
+	on := &connect.Side{Is: wire.Server}
 	if s.ServesDevice() {
-		if on, err = device.Open(s.Driver, chosen, log); err != nil {
+		if on, err = connect.Open(s.Driver.Options(), chosen, log); err != nil {
 			return err
 		}
 	}
@@ -89,7 +90,7 @@ func runServe(ctx context.Context, streams root.Streams, s *Settings, log zerolo
 
 // daemon is the process of serve. What it opens is closed in the opposite order.
 type daemon struct {
-	*device.Side
+	*connect.Side
 	streams  root.Streams
 	settings *Settings
 	log      zerolog.Logger
@@ -106,12 +107,12 @@ type daemon struct {
 
 func (d *daemon) run(ctx context.Context) error {
 	if d.MovesNothing() {
-		return device.ErrMovesNothing
+		return connect.ErrMovesNothing
 	}
 	hangups := root.DivertHangups(ctx)
-	store, err := contact.OpenKeys(d.streams.Env, d.settings.Keys)
+	store, err := connect.OpenKeys(d.streams.Env.Get, d.settings.Keys)
 	if err != nil {
-		return contact.KeysError(err, exit.Usage)
+		return connect.KeysError(err, exit.Usage)
 	}
 	runtime, err := d.lock()
 	if err != nil {
@@ -280,10 +281,10 @@ func (d *daemon) identify(store *identity.Store) (service.Trust, error) {
 			d.key, err = identity.Generate()
 		}
 		d.log.Warn().Msg("--auth none: anybody on the other side may use the shares")
-		return nil, contact.KeysError(err, exit.Usage)
+		return nil, connect.KeysError(err, exit.Usage)
 	}
 	if err != nil {
-		return nil, contact.KeysError(err, exit.Usage)
+		return nil, connect.KeysError(err, exit.Usage)
 	}
 	trusted, err := d.loadTrust(store)
 	if err != nil {
@@ -299,7 +300,7 @@ func (d *daemon) identify(store *identity.Store) (service.Trust, error) {
 func (d *daemon) loadTrust(store *identity.Store) (*identity.Trusted, error) {
 	trusted, err := store.Load()
 	if err != nil {
-		return nil, contact.KeysError(err, exit.Usage)
+		return nil, connect.KeysError(err, exit.Usage)
 	}
 	for _, refused := range trusted.Refused() {
 		d.log.Warn().Err(refused).Msg("a trusted key is not used")
@@ -328,8 +329,8 @@ func (d *daemon) serverConfig(trust service.Trust, observer service.Observer) se
 			Bandwidth: s.Options.Bandwidth, MaxBytes: s.Options.MaxBytes, MaxEntries: s.Options.MaxEntries,
 			IdleTimeout: s.IdleTimeout,
 		},
-		Name: contact.MachineName(), User: contact.UserName(), Text: strings.TrimSpace(root.SoftwareName() + " on " +
-			contact.MachineName()),
+		Name: connect.MachineName(), User: connect.UserName(), Text: strings.TrimSpace(release.SoftwareName() + " on " +
+			connect.MachineName()),
 		Copy: copying.Options(s.Settings, d.Device, d.Side.Is, root.DataStreams{}, d.log), Observer: observer,
 		Log: d.log,
 	}
@@ -347,7 +348,7 @@ func (d *daemon) announce() {
 		who = "ANYBODY there (--auth none)"
 	}
 	if !s.Quiet {
-		fmt.Fprintf(d.streams.Stderr, "ready %s on %s serves %s to %s\n      %s\n", root.SoftwareName(),
+		fmt.Fprintf(d.streams.Stderr, "ready %s on %s serves %s to %s\n      %s\n", release.SoftwareName(),
 			d.where(), strings.Join(shares, ", "), quote.Printable(d.served()), who)
 		if d.metrics != "" {
 			fmt.Fprintf(d.streams.Stderr, "      %s\n", d.metrics)

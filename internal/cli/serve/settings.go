@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -201,8 +202,8 @@ func (s *Settings) validateNetwork() error {
 	case s.Encrypt && s.ServesDevice():
 		return exit.Usagef("--encrypt conflicts with serving a device: file data over it is not encrypted, so serve " +
 			"other machines (--listen) by a daemon of its own, or permit tls only with --path tls")
-	case s.Driver.Name == device.DriverUCX && s.ServesDevice():
-		return device.ErrDriverUCX()
+	case s.Driver.Name == string(connect.DriverUCX) && s.ServesDevice():
+		return connect.CheckDriver(s.Driver.Options())
 	case s.ServesNetwork() && !s.ServesDevice() && s.Driver.RequireHW:
 		return s.Driver.ValidateForNetwork()
 	case s.ServesNetwork() && s.Auth == contact.AuthNone && !s.Listen.Addr().IsLoopback():

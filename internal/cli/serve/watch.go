@@ -7,13 +7,13 @@ import (
 	"os"
 
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
-	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/daemon/metrics"
 	"github.com/dma-copy/dma-copy/internal/daemon/page"
 	"github.com/dma-copy/dma-copy/internal/daemon/runtimedir"
 	"github.com/dma-copy/dma-copy/internal/daemon/status"
 	"github.com/dma-copy/dma-copy/internal/daemon/traffic"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/release"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
 
@@ -26,7 +26,7 @@ type watching struct {
 // watch begins to count and to remember what the server will do.
 func (d *daemon) watch() watching {
 	now := func() service.Status { return d.server.Status() }
-	d.numbers = metrics.New(root.Version(), now)
+	d.numbers = metrics.New(release.Version(), now)
 	w := watching{recent: new(status.Recent)}
 	if d.settings.StatusPage {
 		w.history = traffic.NewHistory(now)
@@ -45,7 +45,7 @@ func (w watching) observers() service.Observers {
 // publish opens the socket of dma-copy status, and the address of the metrics and the status page.
 func (d *daemon) publish(runtime *runtimedir.Dir, w watching) error {
 	d.shown = status.Daemon{
-		PID: os.Getpid(), Software: root.SoftwareName(), Authenticates: d.settings.Auth == contact.AuthKeys,
+		PID: os.Getpid(), Software: release.SoftwareName(), Authenticates: d.settings.Auth == contact.AuthKeys,
 		Status: d.server.Status, Recent: w.recent,
 	}
 	socket, err := status.Listen(d.socketPath(runtime), d.shown, d.log)

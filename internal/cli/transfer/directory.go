@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -60,7 +60,7 @@ func (t *transfers) daemonDirectory(e Ends, kept bool) directory {
 	d := &daemonDirectory{client: t.Client, name: t.Side.Is.Other().String()}
 	d.place = protocol.Place{Share: e.Remote.Share}
 	if !kept {
-		d.place.Path, d.mayLack = contact.PlaceOf(e.Remote).Path, t.settings.Sends
+		d.place.Path, d.mayLack = connect.PlaceOf(e.Remote).Path, t.settings.Sends
 	} else {
 		d.flags = protocol.ListKept
 	}

@@ -14,11 +14,11 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
-	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/fleet"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -47,7 +47,7 @@ func pushToPeers(
 		defer cancel()
 		p.driver = sync.OnceValues(func() (*doca.Driver, error) {
 			var err error
-			p.opened, err = device.OpenDriver(s.Driver, log)
+			p.opened, err = connect.OpenDriver(s.Driver.Options(), log)
 			return p.opened, err
 		})
 		if err := p.prepare(ctx); err != nil {
@@ -91,7 +91,7 @@ func (p *peersPush) copyToAll(ctx context.Context) error {
 	left := p.reportRest(ctx, tried)
 	err := p.reporter.Total(time.Since(began))
 	if p.opened != nil {
-		err = errors.Join(err, device.CloseUnlessHung(hung, p.opened.Close))
+		err = errors.Join(err, connect.CloseUnlessHung(hung, p.opened.Close))
 	}
 	if ctx.Err() != nil && (left || err != nil) {
 		return fmt.Errorf("%w: run the same command for the rest", context.Cause(ctx))
@@ -119,11 +119,9 @@ func (p *peersPush) prepare(ctx context.Context) error {
 	if p.sources, err = findSources(ctx, s); err != nil {
 		return err
 	}
-	id, err := contact.Identify(p.streams.Env, s.Contact, option.Peer{})
-	if err != nil {
+	if err = s.Contact.Identify(p.streams.Env, p.log); err != nil {
 		return err
 	}
-	contact.WarnOfKeys(id, s.Auth, p.log)
 	if s.Options.Bandwidth > 0 {
 		p.limiter = sharedLimiter(s.Options.Bandwidth)
 	}
@@ -217,12 +215,12 @@ func (p *peersPush) copyTo(ctx context.Context, target fleet.Target, result *out
 	log := p.log.With().Str("peer", result.Name).Logger()
 	daemon := reachOf(s)
 	daemon.Warned = true
-	daemon.Open = func(chosen inventory.Selection) (*device.Side, error) {
+	daemon.Open = func(chosen inventory.Selection) (*connect.Side, error) {
 		driver, err := p.driver()
 		if err != nil {
 			return nil, err
 		}
-		return device.OpenShared(driver, chosen)
+		return connect.OpenShared(driver, chosen)
 	}
 	daemon.Waits = p.reporter.WaitOutput(result.Name, target.Line)
 	ctx, c, err := contact.Connect(ctx, p.streams, daemon, log)
@@ -232,7 +230,7 @@ func (p *peersPush) copyTo(ctx context.Context, target fleet.Target, result *out
 	defer c.End(&err)
 	result.Path = c.Path
 	if c.MovesNothing() {
-		return device.ErrMovesNothing
+		return connect.ErrMovesNothing
 	}
 	if err := p.unchanged(); err != nil {
 		return err
@@ -245,7 +243,7 @@ func (p *peersPush) copyTo(ctx context.Context, target fleet.Target, result *out
 }
 
 // options returns those of the copies to a peer. The lanes of many copies share all CPUs, so they are not pinned.
-func (p *peersPush) options(c *contact.Conn, s *Settings, log zerolog.Logger) dmaxfer.Options {
+func (p *peersPush) options(c *connect.Conn, s *Settings, log zerolog.Logger) dmaxfer.Options {
 	o := copying.Options(s.Settings, c.Device, c.Side.Is, p.streams.Local, log)
 	o.Filter, o.FilesFrom, o.Placement = p.selected.Filter, p.selected.FilesFrom, nil
 	if p.limiter != nil {

@@ -9,8 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/contact"
-	"github.com/dma-copy/dma-copy/internal/cli/device"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native/role"
@@ -26,7 +25,7 @@ func TestOptionsOfAFleet(t *testing.T) {
 	}
 	p.settings.Options.Bandwidth = 1000
 	for range 2 {
-		o := p.options(&contact.Conn{Side: &device.Side{}}, p.settings, zerolog.Nop())
+		o := p.options(&connect.Conn{Side: &connect.Side{}}, p.settings, zerolog.Nop())
 		if o.Bandwidth != 0 || len(o.Limiters) != 1 || o.Limiters[0] != limiter {
 			t.Errorf("bandwidth %d, limiters %v", o.Bandwidth, o.Limiters)
 		}

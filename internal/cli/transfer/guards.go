@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/exit"
@@ -28,7 +28,7 @@ func (t *transfers) isForced() bool { return t.settings.Force || t.settings.MaxD
 
 // atRoot returns an error for a target that is a whole share.
 func (t *transfers) atRoot(e Ends) error {
-	if t.isForced() || !t.settings.Sends || contact.PlaceOf(e.Remote).Path != "" {
+	if t.isForced() || !t.settings.Sends || connect.PlaceOf(e.Remote).Path != "" {
 		return nil
 	}
 	return exit.Usagef("--delete would delete in the root of share %s: %s", e.Remote.Share, nextAfterGuard)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/copying"
-	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
@@ -147,7 +147,7 @@ func reachOf(s *Settings) contact.Reach {
 
 // transfers are the copies of one command, one after another.
 type transfers struct {
-	*contact.Conn
+	*connect.Conn
 	settings *Settings
 	reporter report.Reporter
 	log      zerolog.Logger
@@ -166,7 +166,7 @@ type transfers struct {
 
 func (t *transfers) run(ctx context.Context, streams root.Streams) error {
 	if t.MovesNothing() {
-		return device.ErrMovesNothing
+		return connect.ErrMovesNothing
 	}
 	s := t.settings
 	t.options = copying.Options(s.Settings, t.Device, t.Side.Is, streams.Local, t.log)
@@ -237,7 +237,7 @@ func (t *transfers) copy(ctx context.Context, e Ends) error {
 	options.File, options.Mirror = e.Local, t.mirror
 	summary, err := copying.Transfer(ctx, monitor, options, func(ctx context.Context, o dmaxfer.Options) (job.Summary,
 		error) {
-		return t.request(ctx, e, o, contact.PathForPeers(e.Local))
+		return t.request(ctx, e, o, connect.PathForPeers(e.Local))
 	})
 	t.summary = summary
 	t.total.Add(summary, err)
@@ -248,7 +248,7 @@ func (t *transfers) copy(ctx context.Context, e Ends) error {
 func (t *transfers) request(
 	ctx context.Context, e Ends, o dmaxfer.Options, local string,
 ) (job.Summary, error) {
-	r := service.CopyRequest{Options: o, Place: contact.PlaceOf(e.Remote), Local: local, Daemon: e.Remote}
+	r := service.CopyRequest{Options: o, Place: connect.PlaceOf(e.Remote), Local: local, Daemon: e.Remote}
 	if t.settings.Sends {
 		return t.Client.Push(ctx, r)
 	}

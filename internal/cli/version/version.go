@@ -13,7 +13,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
+	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/inventory"
+	"github.com/dma-copy/dma-copy/internal/release"
 )
 
 // Settings holds the settings of version.
@@ -45,8 +47,8 @@ $ dma-copy version --driver ucx
 `,
 		Settings: &s,
 		Run: func(_ context.Context, streams root.Streams, _ []string, _ zerolog.Logger) error {
-			about := inventory.VersionsOf(root.Version(), s.Driver.LibraryDir)
-			if s.Driver.Name == device.DriverUCX {
+			about := inventory.VersionsOf(release.Version(), s.Driver.LibraryDir)
+			if s.Driver.Name == string(connect.DriverUCX) {
 				about.UCX = inventory.FindUCX()
 			} else {
 				about.Driver = inventory.FindDriver(s.Driver.Options())
@@ -58,7 +60,7 @@ $ dma-copy version --driver ucx
 
 // Print prints what --version does.
 func Print(w io.Writer, libraryDir string, form option.OutputForm) error {
-	about := inventory.VersionsOf(root.Version(), libraryDir)
+	about := inventory.VersionsOf(release.Version(), libraryDir)
 	return output.Print(w, form, "version", about, textOf(about))
 }
 

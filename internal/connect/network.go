@@ -1,4 +1,4 @@
-package contact
+package connect
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 	"github.com/dma-copy/dma-copy/internal/network"
@@ -21,36 +21,25 @@ import (
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
-// networkPaths are the paths of network connections by their names.
-var networkPaths = map[device.Path]wire.Path{
-	device.PathTLS: wire.PathTLS, device.PathMessages: wire.PathMessages, device.PathRMA: wire.PathRMA,
-	device.PathTCP: wire.PathTCP,
-}
-
 // NetworkSettings returns the settings of network connections that permit some paths; none: tls, or the one that a
 // copy asks for. As a device gives up within half of the idle timeout, so does the first read of a window.
-func NetworkSettings(n Network, idleTimeout time.Duration, permitted []device.Path) network.Settings {
-	s := network.Settings{
-		TrafficClass: n.TrafficClass, UCX: ucxSettings(n, idleTimeout), ReachTime: idleTimeout / 2,
+func NetworkSettings(s ucx.Settings, idleTimeout time.Duration, permitted job.Paths) network.Settings {
+	return network.Settings{
+		TrafficClass: s.TrafficClass, UCX: ucxSettings(s, idleTimeout), ReachTime: idleTimeout / 2, Paths: permitted,
 	}
-	for _, path := range permitted {
-		s.Paths |= job.PathsOf(networkPaths[path])
-	}
-	return s
 }
 
 // ucxSettings returns the settings of UCX. What the user has not chosen of acknowledgements follows from the idle
 // timeout: an RDMA device gives up before it, so that the copy ends with a reason.
-func ucxSettings(n Network, idleTimeout time.Duration) ucx.Settings {
-	s := n.Settings
+func ucxSettings(s ucx.Settings, idleTimeout time.Duration) ucx.Settings {
 	timeout, retries := ucx.AckFor(idleTimeout)
 	s.AckTimeout, s.AckRetries = cmp.Or(s.AckTimeout, timeout), cmp.Or(s.AckRetries, retries)
 	return s
 }
 
 // InsistOnUCX fails unless UCX loads, if the user insists on it.
-func InsistOnUCX(s device.Driver) error {
-	if s.Name != device.DriverUCX {
+func InsistOnUCX(s doca.Options) error {
+	if s.Choice != DriverUCX {
 		return nil
 	}
 	context, err := ucx.Open(ucx.Settings{Transports: []string{"self"}})
@@ -61,31 +50,30 @@ func InsistOnUCX(s device.Driver) error {
 }
 
 // WarnOfDeviceMemory warns of --device-memory on a machine with these RDMA ports, if none is of a device with memory.
-func WarnOfDeviceMemory(n Network, ports []ucx.Port, log zerolog.Logger) {
-	if n.DeviceMemory > 0 && !slices.ContainsFunc(ports, func(p ucx.Port) bool { return !p.Software }) {
+func WarnOfDeviceMemory(s ucx.Settings, ports []ucx.Port, log zerolog.Logger) {
+	if s.DeviceMemory > 0 && !slices.ContainsFunc(ports, func(p ucx.Port) bool { return !p.Software }) {
 		log.Warn().Msg("--device-memory has no effect: this machine has no RDMA device with memory of its own")
 	}
 }
 
 // dial connects to a daemon on another machine, and authenticates both sides.
-func dial(ctx context.Context, address string, r Reach, c service.ClientConfig) (*service.Client, error) {
-	if err := InsistOnUCX(r.Driver); err != nil {
+func (d Daemon) dial(ctx context.Context, c service.ClientConfig) (*service.Client, error) {
+	if err := InsistOnUCX(d.Driver); err != nil {
 		return nil, err
 	}
-	if !r.Warned {
-		WarnOfDeviceMemory(r.Network, ucx.RDMAPorts(), c.Log)
+	if !d.Warned {
+		WarnOfDeviceMemory(d.UCX, ucx.RDMAPorts(), c.Log)
 	}
-	var permitted []device.Path
-	if r.Encrypt {
-		permitted = []device.Path{device.PathTLS}
+	var permitted job.Paths
+	if d.Encrypt {
+		permitted = job.PathsOf(wire.PathTLS)
 	}
-	settings := NetworkSettings(r.Network, r.IdleTimeout, permitted)
-	settings.Bandwidth, settings.OnlyLoopback = r.Bandwidth, r.Auth == AuthNone
-	settings.RefusedAtOnce = !r.WaitGiven
+	settings := NetworkSettings(d.UCX, d.IdleTimeout, permitted)
+	settings.Bandwidth, settings.OnlyLoopback, settings.RefusedAtOnce = d.Bandwidth, d.Identity.Anonymous, !d.WaitGiven
 	client, err := service.DialNetwork(ctx, service.NetworkMeeting{
-		Address: address, Wait: r.Wait, Settings: settings,
+		Address: d.Address, Wait: d.Wait, Settings: settings,
 	}, c)
-	return client, unreachable(address, err)
+	return client, unreachable(d.Address, err)
 }
 
 // unreachable says what to do about a name that does not exist, or that is not the one of this machine.

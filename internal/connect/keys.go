@@ -1,26 +1,24 @@
-package contact
+package connect
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
-// OpenKeys opens a directory of keys, the default one if the path is empty.
-func OpenKeys(env option.Environment, path string) (*identity.Store, error) {
+// OpenKeys opens a directory of keys, the default one if the path is empty. getenv is
+// as os.Getenv.
+func OpenKeys(getenv func(string) string, path string) (*identity.Store, error) {
 	if path == "" {
 		var err error
-		if path, err = identity.DefaultDirectory(os.Geteuid(), env.Get); err != nil {
+		if path, err = identity.DefaultDirectory(os.Geteuid(), getenv); err != nil {
 			return nil, exit.Usagef("%w", err)
 		}
 	}
@@ -46,17 +44,30 @@ func KeysError(err error, system int) error {
 }
 
 // WarnOfKeys warns of what lets other peers be accepted than the trusted ones, or fewer.
-func WarnOfKeys(id identification, auth AuthChoice, log zerolog.Logger) {
+func (id Identity) WarnOfKeys(log zerolog.Logger) {
 	for _, refused := range id.trusted.Refused() {
 		log.Warn().Err(refused).Msg("a trusted key is not used")
 	}
-	if auth == AuthNone {
+	if id.Anonymous {
 		log.Warn().Msg("--auth none: nobody checks who the daemon is, nor who this side is")
 	}
 }
 
-// identification is who this side is, and whom it accepts as the daemon.
-type identification struct {
+// Keys says which keys prove who the two sides are.
+type Keys struct {
+	Directory  string // of this side's key and of the trusted keys; empty: the default one
+	Anonymous  bool   // nobody is authenticated
+	TrustFirst bool   // trust the key of a daemon while none is trusted
+	Pinned     string // name of a trusted key, or the line of a key, that the daemon must have; empty: any trusted key
+	Origin     string // of Pinned, for errors
+
+	Getenv func(string) string // as os.Getenv
+}
+
+// Identity is who this side is, and whom it accepts as the daemon.
+type Identity struct {
+	Anonymous bool // nobody is authenticated
+
 	key     *identity.Key // nil: none of its own
 	store   *identity.Store
 	trusted *identity.Trusted // empty if nobody is authenticated
@@ -64,15 +75,15 @@ type identification struct {
 	first   bool // the daemon's key is to be trusted from now on, if it is not
 }
 
-// Identify reads the keys. peer may name the only key that the daemon may have.
-func Identify(env option.Environment, s Contact, peer option.Peer) (identification, error) {
-	store, err := OpenKeys(env, s.Keys)
+// Identify reads the keys.
+func Identify(s Keys) (Identity, error) {
+	store, err := OpenKeys(s.Getenv, s.Directory)
 	if err != nil {
-		return identification{}, KeysError(err, exit.Usage)
+		return Identity{}, KeysError(err, exit.Usage)
 	}
-	id := identification{store: store, trusted: new(identity.Trusted), verify: secure.AnyKey}
+	id := Identity{Anonymous: s.Anonymous, store: store, trusted: new(identity.Trusted), verify: secure.AnyKey}
 	id.key, err = store.Key()
-	if s.Auth == AuthNone {
+	if s.Anonymous {
 		if errors.Is(err, identity.ErrNoKey) {
 			err = nil
 		}
@@ -86,15 +97,15 @@ func Identify(env option.Environment, s Contact, peer option.Peer) (identificati
 	}
 	// A file that is refused may be that of the daemon's key, in place of which no other one is to be trusted.
 	id.first = s.TrustFirst && len(id.trusted.All()) == 0 && len(id.trusted.Refused()) == 0
-	id.verify, err = verifier(id, peer)
+	id.verify, err = id.verifier(s)
 	return id, err
 }
 
 var errNotTrusted = errors.New("it is not trusted here")
 
 // verifier returns the check of the daemon's key.
-func verifier(id identification, peer option.Peer) (func(identity.Public) error, error) {
-	if peer.Key == "" {
+func (id Identity) verifier(s Keys) (func(identity.Public) error, error) {
+	if s.Pinned == "" {
 		return func(key identity.Public) error {
 			if _, trusted := id.trusted.Find(key); !trusted && !id.first {
 				return errNotTrusted
@@ -102,13 +113,13 @@ func verifier(id identification, peer option.Peer) (func(identity.Public) error,
 			return nil
 		}, nil
 	}
-	pinned, _, err := identity.ParsePublic(peer.Key)
-	if grant, named := id.trusted.Named(peer.Key); named {
+	pinned, _, err := identity.ParsePublic(s.Pinned)
+	if grant, named := id.trusted.Named(s.Pinned); named {
 		pinned, err = grant.Key, nil
 	}
 	if err != nil {
 		return nil, exit.Usagef("%s: key %s: neither the name of a trusted key nor a key: run dma-copy keys list",
-			peer.Origin, quote.Text(peer.Key))
+			s.Origin, quote.Text(s.Pinned))
 	}
 	return func(key identity.Public) error {
 		if key != pinned {
@@ -118,14 +129,10 @@ func verifier(id identification, peer option.Peer) (func(identity.Public) error,
 	}, nil
 }
 
-// remember trusts the key that the daemon has proved, with --trust-first, and tells the user its words.
-func (id identification) remember(name string, key identity.Public, stderr io.Writer) error {
+// remember trusts the key that the daemon has proved if it is to be trusted from now on, and reports whether it was.
+func (id Identity) remember(name string, key identity.Public) (bool, error) {
 	if !id.first {
-		return nil
+		return false, nil
 	}
-	if err := id.store.Trust(identity.Grant{Name: name, Key: key}, false); err != nil {
-		return KeysError(err, exit.Target)
-	}
-	output.WriteTrusted(stderr, name, key.Words())
-	return nil
+	return true, KeysError(id.store.Trust(identity.Grant{Name: name, Key: key}, false), exit.Target)
 }

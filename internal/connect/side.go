@@ -1,19 +1,13 @@
-// Package device opens the driver and the device of a command, and has the options that select them.
-package device
+package connect
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/option"
-	"github.com/dma-copy/dma-copy/internal/cli/output"
-	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -23,6 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/release"
 	"github.com/dma-copy/dma-copy/internal/report"
 )
 
@@ -47,7 +42,7 @@ func (s *Side) Near() string {
 }
 
 // Open opens the driver and the device that the settings select.
-func Open(s Driver, chosen inventory.Selection, log zerolog.Logger) (*Side, error) {
+func Open(s doca.Options, chosen inventory.Selection, log zerolog.Logger) (*Side, error) {
 	driver, err := OpenDriver(s, log)
 	if err != nil {
 		return nil, err
@@ -69,35 +64,6 @@ func OpenShared(driver *doca.Driver, chosen inventory.Selection) (*Side, error) 
 		return nil, err
 	}
 	return on, nil
-}
-
-// Meeting is this side of a command that both sides run. It says that it waits for the command on the other side until
-// met is called.
-type Meeting struct {
-	*Side
-	Met  func()
-	wait report.Wait
-}
-
-// Meet opens this side of a command that both sides run.
-func Meet(
-	ctx context.Context, r Reach, command string, waits output.WaitOutput, log zerolog.Logger,
-) (*Meeting, error) {
-	on, err := Open(r.Driver, inventory.Selection{Device: r.Device, Representor: r.Representor, Role: r.Role}, log)
-	if err != nil {
-		return nil, err
-	}
-	wait := report.WaitForCommand(on.Is, on.HostFunction(r.Representor), command, r.Wait)
-	return &Meeting{on, sync.OnceFunc(output.Waiting(wait, waits, root.ProgressRequests(ctx))), wait}, nil
-}
-
-// End ends the side, and explains an error of work that has met nobody.
-func (m *Meeting) End(err *error) {
-	if *err != nil {
-		*err = &report.SideError{Side: m.Side.Is, Err: m.wait.Explain(*err)}
-	}
-	m.Met()
-	m.Side.End(err)
 }
 
 // open opens the device of the driver that the settings select.
@@ -139,12 +105,24 @@ func shortCause(driver *doca.Driver) string {
 	return cause
 }
 
+// DriverUCX is the choice of no driver: connections with other machines, for which UCX must load.
+const DriverUCX doca.Choice = "ucx"
+
+// CheckDriver refuses the driver of connections with other machines where a device is needed.
+func CheckDriver(s doca.Options) error {
+	if s.Choice == DriverUCX {
+		return exit.Usagef("--driver ucx is for daemons on other machines (ucx://HOST:PORT/SHARE/PATH, " +
+			"serve --listen): over a device give auto, doca or soft")
+	}
+	return nil
+}
+
 // OpenDriver opens the driver that the settings select, and logs which one that is.
-func OpenDriver(s Driver, log zerolog.Logger) (*doca.Driver, error) {
-	if err := s.ValidateForDevice(); err != nil {
+func OpenDriver(s doca.Options, log zerolog.Logger) (*doca.Driver, error) {
+	if err := CheckDriver(s); err != nil {
 		return nil, err
 	}
-	driver, err := doca.Open(s.Options())
+	driver, err := doca.Open(s)
 	if err == nil {
 		LogDriver(log, driver)
 	}
@@ -221,19 +199,19 @@ func fallbackWarning(driver *doca.Driver) string {
 }
 
 // Path describes the device and driver, or the other machine, for the reports.
-func (on *Side) Path(s Driver) report.Path {
+func (on *Side) Path(s doca.Options) report.Path {
 	if on.Device == nil {
-		return report.Path{Software: root.SoftwareName(), Side: on.Is, Address: on.Address, Driver: "network"}
+		return report.Path{Software: release.SoftwareName(), Side: on.Is, Address: on.Address, Driver: "network"}
 	}
 	path := report.Path{
-		Software: root.SoftwareName(), Side: on.Is, Device: on.Device.Info().Name(),
+		Software: release.SoftwareName(), Side: on.Is, Device: on.Device.Info().Name(),
 		Driver:   inventory.DriverTitle(string(on.Driver.Name()), on.Driver.Hardware(), on.Driver.Version()),
 		Hardware: on.Driver.Hardware(),
 	}
 	if model := on.Driver.TimeModel(); model != "" { // without it the rate would be taken for this machine's
 		path.Driver += ", time model " + model
 	}
-	if s.Name == DriverAuto { // otherwise the user chose the driver
+	if s.Choice == doca.ChooseAuto { // otherwise the user chose the driver
 		path.Reason, _, _ = strings.Cut(on.Driver.Reason(), ": ") // the details are in the log
 	}
 	if on.Driver.Fallback() != "" {
@@ -254,14 +232,6 @@ func (s *Side) HostFunction(representor string) string {
 		return ""
 	}
 	return strings.TrimPrefix(parsed, "0000:")
-}
-
-// Selected is what a command that copies nothing is told about a device.
-type Selected struct {
-	option.Logging
-	Driver      Driver
-	Device      string // empty: the only one that fits
-	Representor string // empty: not given
 }
 
 // ErrMovesNothing refuses a device that moves no bytes: without a digest the target would silently be a file of zeros.

@@ -1,4 +1,4 @@
-package contact
+package connect
 
 import (
 	"strings"
@@ -7,16 +7,14 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/service"
 )
 
 // Without keys a command connects to this machine only, whatever address localhost has.
 func TestAuthNoneStaysOnThisMachine(t *testing.T) {
-	_, err := dial(t.Context(), "192.0.2.1:7483", Reach{
-		Contact: Contact{Auth: AuthNone}, Reach: device.Reach{Wait: time.Minute},
-	}, service.ClientConfig{Log: zerolog.Nop()})
+	d := Daemon{Address: "192.0.2.1:7483", Identity: Identity{Anonymous: true}, Wait: time.Minute}
+	_, err := d.dial(t.Context(), service.ClientConfig{Log: zerolog.Nop()})
 	if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "address of another machine") {
 		t.Errorf("got %v", err)
 	}

@@ -1,4 +1,5 @@
-package root
+// Package release has the version of the program.
+package release
 
 import (
 	"runtime/debug"
