@@ -294,7 +294,25 @@ func (a *attempt) garble(message []byte) []byte {
 		at %= 4
 	}
 	garbled[at] ^= byte(1 + a.below(255))
+	if a.Digest == digest.None && hasMoreHoles(garbled, message) {
+		garbled[at] = message[at]
+		garbled[0] ^= 0xff
+	}
 	return garbled
+}
+
+// hasMoreHoles is true of a garbled message in which a chunk with data has become a hole. Only a digest tells.
+func hasMoreHoles(garbled, message []byte) bool {
+	count := func(message []byte) (holes int) {
+		records, _ := native.DecodeChunks(nil, message)
+		for _, r := range records {
+			if r.Kind == native.HoleRecord {
+				holes++
+			}
+		}
+		return holes
+	}
+	return count(garbled) > count(message)
 }
 
 // listen notes what makes a copy go on.
