@@ -51,6 +51,8 @@ var layers = []layer{
 	},
 	{packages: []string{cliPackage}},
 	{packages: []string{daemonPackage}},
+	{packages: []string{"client"}},
+	{packages: []string{"internal/operations"}},
 	{packages: []string{"internal/connect"}},
 	{packages: []string{"internal/report"}},
 	{packages: []string{"internal/fileio", "internal/inventory", placementPackage}, independent: true},

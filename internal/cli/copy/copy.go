@@ -14,6 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
+	"github.com/dma-copy/dma-copy/internal/operations"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/report"
 )
@@ -108,5 +109,5 @@ func copyOnDevice(
 	path.File = s.File
 	path.Wait = report.WaitForPeer(on.Is, on.HostFunction(s.Representor), s.File, s.With, s.Wait)
 	r.Begin(path)
-	return r.Conclude(copying.Transfer(ctx, r, options, dmaxfer.Run))
+	return r.Conclude(operations.Transfer(ctx, r, root.ProgressRequests(ctx), options, dmaxfer.Run))
 }

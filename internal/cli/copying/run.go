@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"runtime/pprof"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -28,9 +27,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/release"
 	"github.com/dma-copy/dma-copy/internal/report"
 )
-
-// errDurationLimit is the cause of a context that --max-duration has ended.
-var errDurationLimit = exit.Errorf(exit.Limit, "raise --max-duration", "stopped by --max-duration")
 
 // Refused returns the command.refused of a command that copies. With -o json it writes the error as an event.
 func Refused(s *Settings) func(root.Streams, error) error {
@@ -59,34 +55,6 @@ func Run(
 		})
 	}
 	return output.Ended(r, log, err)
-}
-
-// Transfer makes the copy, within --max-duration, and lets the monitor sample its progress.
-func Transfer(
-	ctx context.Context, r *report.Monitor, o dmaxfer.Options,
-	run func(context.Context, dmaxfer.Options) (job.Summary, error),
-) (job.Summary, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	o.Progress = &r.Progress
-	o.Notify = func(e job.Event) {
-		if _, met := e.(job.PeerKnown); met {
-			startLimit(ctx, cancel, o.MaxDuration)
-		}
-		r.Event(e)
-	}
-	stop := r.Watch(root.ProgressRequests(ctx))
-	defer stop()
-	return run(ctx, o)
-}
-
-// startLimit cancels the copy after limit; 0 is no limit.
-func startLimit(ctx context.Context, cancel context.CancelCauseFunc, limit time.Duration) {
-	if limit == 0 {
-		return
-	}
-	timer := time.AfterFunc(limit, func() { cancel(fmt.Errorf("%w after %s", errDurationLimit, limit)) })
-	context.AfterFunc(ctx, func() { timer.Stop() })
 }
 
 // PathChoices are the choices of --path as a transfer knows them.

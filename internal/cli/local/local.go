@@ -18,6 +18,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
+	"github.com/dma-copy/dma-copy/internal/operations"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/report"
@@ -52,10 +53,10 @@ func (s *Settings) SetPaths(args []string) error {
 	if len(args) > len(names) {
 		return exit.Usagef("unexpected argument %s: dma-copy local takes SRC and DST", quote.Text(args[len(names)]))
 	}
-	if err := copying.CheckTarget(s.Target, s.Target, s.File, false); err != nil {
+	if err := operations.CheckTarget(s.Target, s.Target, s.File, false); err != nil {
 		return err
 	}
-	s.Target = copying.Landing(s.File, s.Target)
+	s.Target = operations.Landing(s.File, s.Target)
 	return nil
 }
 
@@ -155,8 +156,8 @@ func localOnDevice(
 	path := on.Path(s.Driver.Options())
 	path.Local, path.File, path.Target = true, s.File, s.Target
 	r.Begin(path)
-	return r.Conclude(copying.Transfer(ctx, r, options, func(ctx context.Context, o dmaxfer.Options) (job.Summary,
-		error) {
+	copyHere := func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {
 		return dmaxfer.RunLocal(ctx, o, s.Target)
-	}))
+	}
+	return r.Conclude(operations.Transfer(ctx, r, root.ProgressRequests(ctx), options, copyHere))
 }

@@ -235,10 +235,10 @@ func (p *peersPush) copyTo(ctx context.Context, target fleet.Target, result *out
 	if err := p.unchanged(); err != nil {
 		return err
 	}
-	t := &transfers{Conn: c, settings: s, reporter: result, log: log, rules: p.rules}
-	t.options = p.options(c, s, log)
-	err = t.runPrepared(ctx)
-	result.Done = t.total
+	t := copiesOf(ctx, c, s, result, log)
+	t.Rules, t.Options = p.rules, p.options(c, s, log)
+	err = run(ctx, t, s)
+	result.Done = t.Total
 	return err
 }
 

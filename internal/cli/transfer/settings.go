@@ -10,6 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/operations"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -167,8 +168,10 @@ func (s *Settings) Validate() error {
 	return err
 }
 
-// Ends returns the ends of each copy, for settings with one target. It refuses sources that cannot land there.
-func (s *Settings) Ends() ([]Ends, error) {
+// Ends returns the ends of each copy, for settings with one target. It refuses sources that cannot land there. Where a
+// copy lands follows from the spelling of source and target alone: the same command means the same again, whatever the
+// first run has created.
+func (s *Settings) Ends() ([]operations.Ends, error) {
 	sources, text, target := s.Local, "", ""
 	if s.Sends {
 		text, target = s.Remote[0].String(), s.Remote[0].Path
@@ -180,19 +183,19 @@ func (s *Settings) Ends() ([]Ends, error) {
 	}
 	isPattern := func(source string) bool { return s.Kind == Pull && !s.Expanded && share.IsPattern(source) }
 	several := len(sources) > 1 || isPattern(sources[0])
-	if err := copying.CheckTarget(text, target, sources[0], several); err != nil {
+	if err := operations.CheckTarget(text, target, sources[0], several); err != nil {
 		return nil, err
 	}
-	var all []Ends
+	var all []operations.Ends
 	seen := map[string]bool{}
 	for i, source := range sources {
-		landed := copying.Landing(source, target)
+		landed := operations.Landing(source, target)
 		if seen[landed] && !isPattern(source) {
 			return nil, exit.Usagef("two sources have the name %s in DST %s: copy them one by one",
-				quote.Text(copying.NameOf(source)), quote.Text(text))
+				quote.Text(operations.NameOf(source)), quote.Text(text))
 		}
 		seen[landed] = true
-		e := Ends{Directory: copying.NameOf(source) == ""}
+		e := operations.Ends{Directory: operations.NameOf(source) == ""}
 		if s.Sends {
 			e.Local, e.Remote = source, s.Remote[0]
 			e.Remote.Path = path.Clean("/" + landed)[1:]
@@ -353,14 +356,6 @@ func (s *Settings) setDelete(text string) (err error) {
 
 // String returns the name of the command.
 func (k Kind) String() string { return [...]string{"push", "pull", "sync"}[k] }
-
-// Ends are both ends of one copy of push, pull or sync. Where it lands follows from the spelling of source and target
-// alone: the same command means the same again, whatever the first run has created.
-type Ends struct {
-	Local     string
-	Remote    share.Remote
-	Directory bool // the source is meant by its content, so it has to be a directory
-}
 
 // maxParallel bounds the copies of push to many peers at once: each has memory, file descriptors and threads.
 const maxParallel = 256

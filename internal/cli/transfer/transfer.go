@@ -4,7 +4,6 @@ package transfer
 import (
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -14,13 +13,10 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/connect"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/operations"
 	"github.com/dma-copy/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/report"
-	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -133,8 +129,11 @@ func runTransfer(
 			return err
 		}
 		defer c.End(&err)
-		t := &transfers{Conn: c, settings: s, reporter: r, log: log}
-		return t.run(ctx, streams)
+		t := copiesOf(ctx, c, s, r, log)
+		if err := prepare(ctx, streams, t, s); err != nil {
+			return err
+		}
+		return run(ctx, t, s)
 	})
 }
 
@@ -145,123 +144,63 @@ func reachOf(s *Settings) contact.Reach {
 	}
 }
 
-// transfers are the copies of one command, one after another.
-type transfers struct {
-	*connect.Conn
-	settings *Settings
-	reporter report.Reporter
-	log      zerolog.Logger
-
-	options dmaxfer.Options // of every copy, without what differs
-	rules   []tree.Rule     // that options.Filter was made of
-	total   report.Total
-
-	mirror  *tree.Mirror // of the last copy, if what the source lacks is to be deleted
-	before  int64        // entries that its target had before the copy; 0: not counted
-	summary job.Summary  // of the last copy
-
-	terminal io.Reader // answers questions; nil: there are none
-	question io.Writer
-}
-
-func (t *transfers) run(ctx context.Context, streams root.Streams) error {
+// prepare sets what the copies of one command have in common.
+func prepare(ctx context.Context, streams root.Streams, t *operations.Copies, s *Settings) (err error) {
 	if t.MovesNothing() {
 		return connect.ErrMovesNothing
 	}
-	s := t.settings
-	t.options = copying.Options(s.Settings, t.Device, t.Side.Is, streams.Local, t.log)
+	t.Options = copying.Options(s.Settings, t.Device, t.Side.Is, streams.Local, t.Log)
 	if streams.Terminal && streams.Asks() && s.Output != option.OutputJSON {
-		t.terminal, t.question = streams.Stdin, streams.Stderr
+		t.Confirm = func(ctx context.Context, question string, keepAlive func() error) (bool, error) {
+			return root.Ask(ctx, streams.Stdin, streams.Stderr, question, keepAlive)
+		}
 	}
-	var err error
-	if t.rules, err = copying.Select(ctx, s.Settings, streams.Stdin, &t.options); err != nil {
+	if t.Rules, err = copying.Select(ctx, s.Settings, streams.Stdin, &t.Options); err != nil {
 		return err
 	}
-	if err := placement.Apply(placement.ThisMachine, t.Near(), s.Placement, t.log); err != nil {
-		return err
-	}
-	return t.runPrepared(ctx)
+	return placement.Apply(placement.ThisMachine, t.Near(), s.Placement, t.Log)
 }
 
-// runPrepared makes the copies with the options and rules that are set.
-func (t *transfers) runPrepared(ctx context.Context) error {
-	if t.settings.Kind == Pull {
-		if err := t.expandSources(ctx); err != nil {
+// copiesOf returns the copies of a command over a connection.
+func copiesOf(
+	ctx context.Context, c *connect.Conn, s *Settings, r report.Reporter, log zerolog.Logger,
+) *operations.Copies {
+	return &operations.Copies{
+		Conn: c, Sends: s.Sends, Reporter: r, Asked: s.Asked(), Requests: root.ProgressRequests(ctx), Log: log,
+		Guards: operations.Guards{Force: s.Force, MaxDelete: s.MaxDelete},
+	}
+}
+
+// run makes the copies with the options and rules that are set.
+func run(ctx context.Context, t *operations.Copies, s *Settings) error {
+	if s.Kind == Pull {
+		if err := expandSources(ctx, t.Conn, s); err != nil {
 			return report.WithSide(t.Side.Is, err)
 		}
 	}
-	all, err := t.settings.Ends()
+	all, err := s.Ends()
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	if t.settings.Delete {
-		err = t.mirrorDirectory(ctx, all[0])
+	if s.Delete {
+		err = t.Mirror(ctx, all[0])
 	} else {
-		err = t.copyAll(ctx, all)
+		err = t.CopyAll(ctx, all)
 	}
-	t.total.Elapsed = time.Since(began)
-	if !t.total.Worthy() || err != nil && exit.Code(err) != exit.SomeFailed {
+	t.Total.Elapsed = time.Since(began)
+	if !t.Total.Worthy() || err != nil && exit.Code(err) != exit.SomeFailed {
 		return err
 	}
-	return errors.Join(err, t.reporter.Total(t.total))
-}
-
-// copyAll makes the copies. It goes on after a source that failed, unless --fail-fast was given or nothing else could
-// succeed.
-func (t *transfers) copyAll(ctx context.Context, all []Ends) error {
-	var failures []error
-	for _, each := range all {
-		err := t.copy(ctx, each)
-		switch {
-		case err == nil:
-		case len(all) == 1:
-			return err
-		case t.settings.Options.FailFast || report.Unfinished(err):
-			return err
-		default:
-			failures = append(failures, err)
-			t.reporter.SourceFailed(err)
-		}
-	}
-	return report.SomeSources(len(all), failures)
-}
-
-// copy makes one copy and reports its result.
-func (t *transfers) copy(ctx context.Context, e Ends) error {
-	monitor := report.NewMonitor(t.reporter, t.settings.Asked())
-	at := t.Path
-	at.File, at.Remote = e.Local, e.Remote.String()
-	monitor.Begin(at)
-	options := t.options
-	options.File, options.Mirror = e.Local, t.mirror
-	summary, err := copying.Transfer(ctx, monitor, options, func(ctx context.Context, o dmaxfer.Options) (job.Summary,
-		error) {
-		return t.request(ctx, e, o, connect.PathForPeers(e.Local))
-	})
-	t.summary = summary
-	t.total.Add(summary, err)
-	return monitor.Conclude(summary, err)
-}
-
-// request pushes or pulls. local is what the daemon is told of this side.
-func (t *transfers) request(
-	ctx context.Context, e Ends, o dmaxfer.Options, local string,
-) (job.Summary, error) {
-	r := service.CopyRequest{Options: o, Place: connect.PlaceOf(e.Remote), Local: local, Daemon: e.Remote}
-	if t.settings.Sends {
-		return t.Client.Push(ctx, r)
-	}
-	r.Directory, r.Rules = e.Directory, t.rules
-	return t.Client.Pull(ctx, r)
+	return errors.Join(err, t.Reporter.Total(t.Total))
 }
 
 // expandSources puts what the patterns of a pull match in their place. By then the target is known to be a directory to
 // copy into, however many entries there are.
-func (t *transfers) expandSources(ctx context.Context) error {
+func expandSources(ctx context.Context, c *connect.Conn, s *Settings) error {
 	var all []share.Remote
-	for _, source := range t.settings.Remote {
-		x, err := t.Expand(ctx, source, 0)
+	for _, source := range s.Remote {
+		x, err := c.Expand(ctx, source, 0)
 		if err != nil {
 			return err
 		}
@@ -272,7 +211,7 @@ func (t *transfers) expandSources(ctx context.Context) error {
 			all = append(all, x.Remote(e))
 		}
 	}
-	t.settings.Remote, t.settings.Expanded = all, true
+	s.Remote, s.Expanded = all, true
 	return nil
 }
 

@@ -1,9 +1,9 @@
-package copying
+package operations
 
 import (
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/cli/option"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -12,7 +12,7 @@ import (
 // part that decides: that below a share.
 func CheckTarget(text, at, first string, several bool) error {
 	switch inside := landsInside(at); {
-	case inside && first == option.Stream:
+	case inside && first == job.StreamName:
 		return exit.Usagef("SRC - has no name in DST %s: end that with the name of the new file", quote.Text(text))
 	case !inside && several:
 		return exit.Usagef("DST %s would be the name of each of several sources: end it with / to copy into it",

@@ -1,4 +1,4 @@
-package transfer
+package operations
 
 import (
 	"context"
@@ -20,14 +20,14 @@ import (
 // It also bounds the memory of the source's entries.
 const maxDeletePaths = 256 << 20
 
-// mirrorDirectory copies, and deletes from the target what the source does not have.
-func (t *transfers) mirrorDirectory(ctx context.Context, e Ends) error {
+// Mirror copies one directory, and deletes from the target what the source does not have.
+func (t *Copies) Mirror(ctx context.Context, e Ends) error {
 	if err := t.checkDeletion(ctx, e); err != nil {
 		return report.WithSide(t.Side.Is, err)
 	}
 	t.newMirror()
-	err := t.copyAll(ctx, []Ends{e})
-	if exit.Code(err) == exit.SomeFailed && !t.settings.DryRun {
+	err := t.CopyAll(ctx, []Ends{e})
+	if exit.Code(err) == exit.SomeFailed && !t.Options.DryRun {
 		err = t.clearAndCopyAgain(ctx, e, err)
 	}
 	if err == nil {
@@ -37,12 +37,12 @@ func (t *transfers) mirrorDirectory(ctx context.Context, e Ends) error {
 }
 
 // newMirror has the next copy note what it announces, and keep its directories.
-func (t *transfers) newMirror() { t.mirror = &tree.Mirror{Entries: tree.NewRecord(maxDeletePaths)} }
+func (t *Copies) newMirror() { t.mirror = &tree.Mirror{Entries: tree.NewRecord(maxDeletePaths)} }
 
 // clearAndCopyAgain gives obstacles of failed entries the names of backups, and copies these entries again. So nothing
 // is lost if an entry fails again, for another reason. Otherwise the obstacles are deleted with everything else that
 // the source does not have.
-func (t *transfers) clearAndCopyAgain(ctx context.Context, e Ends, failed error) error {
+func (t *Copies) clearAndCopyAgain(ctx context.Context, e Ends, failed error) error {
 	cleared, renamed, err := t.clearWay(ctx, e)
 	switch {
 	case err != nil:
@@ -52,13 +52,13 @@ func (t *transfers) clearAndCopyAgain(ctx context.Context, e Ends, failed error)
 	default:
 		if err = report.WithSide(t.Side.Is, t.release(ctx)); err == nil {
 			// The total counts the second copy alone.
-			t.total = report.Total{Deleted: t.total.Deleted, Kept: t.total.Kept}
+			t.Total = report.Total{Deleted: t.Total.Deleted, Kept: t.Total.Kept}
 			t.newMirror()
-			err = t.copyAll(ctx, []Ends{e})
+			err = t.CopyAll(ctx, []Ends{e})
 		}
 	}
-	if err != nil && renamed > 0 && !t.settings.Options.Backup {
-		t.log.Warn().Int("entries", renamed).
+	if err != nil && renamed > 0 && !t.Options.Backup {
+		t.Log.Warn().Int("entries", renamed).
 			Msg("entries in the way are kept as NAME~ until everything can be copied")
 	}
 	return err
@@ -66,7 +66,7 @@ func (t *transfers) clearAndCopyAgain(ctx context.Context, e Ends, failed error)
 
 // clearWay returns how many obstacles it has renamed or removed, and how many of them it has renamed. Special files and
 // empty directories are removed at once.
-func (t *transfers) clearWay(ctx context.Context, e Ends) (cleared, renamed int, err error) {
+func (t *Copies) clearWay(ctx context.Context, e Ends) (cleared, renamed int, err error) {
 	if t.mirror.Entries.Len() == 0 {
 		return 0, 0, nil
 	}
@@ -79,7 +79,7 @@ func (t *transfers) clearWay(ctx context.Context, e Ends) (cleared, renamed int,
 	if err != nil || len(obstacles) == 0 {
 		return 0, 0, err
 	}
-	if t.settings.Options.Backup || t.terminal != nil {
+	if t.Options.Backup || t.Confirm != nil {
 		t.announce(obstacles)
 	}
 	if err := t.mayRemove(ctx, e, len(obstacles)); err != nil {
@@ -93,7 +93,7 @@ func (t *transfers) clearWay(ctx context.Context, e Ends) (cleared, renamed int,
 				renamed++
 			}
 		}
-		if err != nil || isGone || t.settings.Options.Backup {
+		if err != nil || isGone || t.Options.Backup {
 			t.deleted(at, err)
 		}
 	})
@@ -103,10 +103,10 @@ func (t *transfers) clearWay(ctx context.Context, e Ends) (cleared, renamed int,
 // obstacles returns the entries in the way of those of the source, without their content, and the empty directories
 // among them. A target that folds names may list an obstacle under another name, so it is looked up, unless a pattern
 // may keep some of its content.
-func (t *transfers) obstacles(
+func (t *Copies) obstacles(
 	ctx context.Context, target directory,
 ) (obstacles []tree.Listed, empty map[string]bool, err error) {
-	removal := tree.Removal{Protect: t.options.Filter, Aside: true}
+	removal := tree.Removal{Protect: t.Options.Filter, Aside: true}
 	var missing []tree.Listed
 	isMissing := func(e tree.Listed) { missing = append(missing, e) }
 	directories := map[string]bool{}
@@ -134,7 +134,7 @@ func (t *transfers) obstacles(
 			}
 		}
 	}
-	if t.options.Filter != nil {
+	if t.Options.Filter != nil {
 		return obstacles, empty, nil
 	}
 	folded, err := t.lookUp(ctx, target, missing, directories)
@@ -142,11 +142,11 @@ func (t *transfers) obstacles(
 }
 
 // release closes the directories that the copy has kept, on both sides.
-func (t *transfers) release(ctx context.Context) error {
+func (t *Copies) release(ctx context.Context) error {
 	if ctx.Err() == nil {
 		// Any other request has the daemon let go of its directory.
 		if _, err := t.Client.RoundTrip(ctx, nil); err != nil {
-			t.log.Debug().Err(err).Msg("the daemon closes its directory with the connection")
+			t.Log.Debug().Err(err).Msg("the daemon closes its directory with the connection")
 		}
 	}
 	return t.mirror.Close()
@@ -154,8 +154,8 @@ func (t *transfers) release(ctx context.Context) error {
 
 // deleteRest deletes from the target what the copy has not announced. It is called after a copy without failures, which
 // has kept the directories of both sides. A file has nothing to delete.
-func (t *transfers) deleteRest(ctx context.Context, e Ends) error {
-	t.total.Deletes = true
+func (t *Copies) deleteRest(ctx context.Context, e Ends) error {
+	t.Total.Deletes = true
 	if t.summary.Tree == nil {
 		return nil
 	}
@@ -165,34 +165,34 @@ func (t *transfers) deleteRest(ctx context.Context, e Ends) error {
 			"the copy is complete, but the connection to the %s was lost before everything was deleted",
 			t.Side.Is.Other())
 	}
-	if err == nil && t.total.Kept > 0 {
+	if err == nil && t.Total.Kept > 0 {
 		err = exit.Errorf(exit.SomeFailed, "remove the causes and run the same command again",
-			"%d of %d entries could not be deleted", t.total.Kept, rest)
+			"%d of %d entries could not be deleted", t.Total.Kept, rest)
 	}
 	return report.WithSide(t.Side.Is, err)
 }
 
 // deleteFrom returns how many entries there were to delete.
-func (t *transfers) deleteFrom(ctx context.Context, e Ends) (entries int, err error) {
+func (t *Copies) deleteFrom(ctx context.Context, e Ends) (entries int, err error) {
 	target, err := t.target(e)
 	if err != nil {
 		return 0, err
 	}
 	defer target.close()
-	rest, mounted, err := t.rest(ctx, e, target, !t.settings.DryRun)
+	rest, mounted, err := t.rest(ctx, e, target, !t.Options.DryRun)
 	if err != nil {
 		return 0, err
 	}
 	if len(rest) > 0 {
 		t.announce(rest)
 	}
-	if t.settings.DryRun {
+	if t.Options.DryRun {
 		err = t.permit(e, len(rest))
 		for _, each := range rest {
 			t.deleted(each, nil)
 		}
 	} else if err = t.mayRemove(ctx, e, len(rest)); err == nil {
-		err = target.remove(ctx, rest, t.settings.Options.Backup, t.deleted)
+		err = target.remove(ctx, rest, t.Options.Backup, t.deleted)
 	}
 	if err != nil {
 		return len(rest) + len(mounted), err
@@ -205,7 +205,7 @@ func (t *transfers) deleteFrom(ctx context.Context, e Ends) (entries int, err er
 }
 
 // mayRemove returns an error unless so many entries may be removed, now, from the directory of the copy.
-func (t *transfers) mayRemove(ctx context.Context, e Ends, entries int) error {
+func (t *Copies) mayRemove(ctx context.Context, e Ends, entries int) error {
 	err := t.permit(e, entries)
 	if err == nil && entries > 0 {
 		err = t.confirm(ctx, entries, func() error { return t.checkEnds(ctx, e) })
@@ -217,7 +217,7 @@ func (t *transfers) mayRemove(ctx context.Context, e Ends, entries int) error {
 }
 
 // checkEnds returns an error unless the paths of both sides still lead to the directories of the copy.
-func (t *transfers) checkEnds(ctx context.Context, e Ends) error {
+func (t *Copies) checkEnds(ctx context.Context, e Ends) error {
 	if err := t.mirror.Check(disk.OS, e.Local); err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (t *transfers) checkEnds(ctx context.Context, e Ends) error {
 
 // rest finds what is to be deleted, each directory after its content, and mount points, which cannot be. Before the
 // copy that is also what is in the way of it, and it counts the entries of the target.
-func (t *transfers) rest(
+func (t *Copies) rest(
 	ctx context.Context, e Ends, target directory, copied bool,
 ) (rest, mounted []tree.Listed, err error) {
 	find, listing := tree.Extra, target.list(ctx)
@@ -270,7 +270,7 @@ func (t *transfers) rest(
 }
 
 // counted counts the entries of a target before the copy.
-func (t *transfers) counted(listing tree.Listing) tree.Listing {
+func (t *Copies) counted(listing tree.Listing) tree.Listing {
 	t.before = 0
 	return kept(listing, func(tree.Listed) bool { t.before++; return true })
 }
@@ -278,7 +278,7 @@ func (t *transfers) counted(listing tree.Listing) tree.Listing {
 // lookUp returns the entries that the list of the target does not have, and that are there under another name. Only
 // those in some directories can be, where the target has what the source does not have. Without these it is after the
 // copy: if an entry is not there, another process has changed the target meanwhile.
-func (t *transfers) lookUp(
+func (t *Copies) lookUp(
 	ctx context.Context, target directory, missing []tree.Listed, directories map[string]bool,
 ) (found []tree.Listed, err error) {
 	for _, e := range missing {
@@ -301,22 +301,22 @@ func (t *transfers) lookUp(
 }
 
 // source lists all that the source of a copy has.
-func (t *transfers) source(ctx context.Context, e Ends, copied bool) tree.Listing {
-	if !t.settings.Sends {
+func (t *Copies) source(ctx context.Context, e Ends, copied bool) tree.Listing {
+	if !t.Sends {
 		return t.daemonDirectory(e, copied).list(ctx)
 	}
 	return tree.List(func() (*tree.Walk, error) {
-		return tree.Open(disk.OS, e.Local, tree.Options{All: true, Filter: t.options.Filter})
+		return tree.Open(disk.OS, e.Local, tree.Options{All: true, Filter: t.Options.Filter})
 	})
 }
 
 // withoutSkipped returns the entries without those that only the copy leaves out: special files that the source has,
 // too, with --links skip what it has as a symlink, and what is out of scope.
-func (t *transfers) withoutSkipped(
+func (t *Copies) withoutSkipped(
 	ctx context.Context, e Ends, rest []tree.Listed, copied bool,
 ) ([]tree.Listed, error) {
 	isSpecial := func(e tree.Listed) bool { return e.Kind == wire.EntrySpecial }
-	skipsLinks, skipsFiles := t.options.Links == tree.LinksSkip, t.options.Scope != tree.Scope{}
+	skipsLinks, skipsFiles := t.Options.Links == tree.LinksSkip, t.Options.Scope != tree.Scope{}
 	if len(rest) == 0 || !skipsLinks && !skipsFiles && !slices.ContainsFunc(rest, isSpecial) {
 		return rest, nil
 	}
@@ -335,7 +335,7 @@ func (t *transfers) withoutSkipped(
 		case isSpecial(each):
 			special[each.Path] = true
 		case skipsLinks && isLink, skipsFiles && (isLink || each.Kind == wire.EntryFile),
-			t.options.Scope.OneFileSystem && each.Mounted: // then what is below it
+			t.Options.Scope.OneFileSystem && each.Mounted: // then what is below it
 			skipped[each.Path] = true
 		}
 	}
@@ -344,7 +344,7 @@ func (t *transfers) withoutSkipped(
 }
 
 // notCompared returns the error for source and target that could not be compared.
-func (t *transfers) notCompared(err error) error {
+func (t *Copies) notCompared(err error) error {
 	if errors.Is(err, tree.ErrRecordFull) {
 		return job.NewError(job.ErrLimit, err, "sync a part of it",
 			"the paths of the source have more than %d bytes, so nothing is deleted", maxDeletePaths)
@@ -353,13 +353,13 @@ func (t *transfers) notCompared(err error) error {
 }
 
 // removal returns how the target's entries are deleted.
-func (t *transfers) removal() tree.Removal {
-	return tree.Removal{Protect: t.options.Filter, Aside: t.settings.Options.Backup}
+func (t *Copies) removal() tree.Removal {
+	return tree.Removal{Protect: t.Options.Filter, Aside: t.Options.Backup}
 }
 
 // deleted reports one entry.
-func (t *transfers) deleted(e tree.Listed, err error) {
-	d := report.Deletion{Path: e.Path, Kind: e.Kind, InTheWay: e.InTheWay, DryRun: t.settings.DryRun, Err: err}
-	t.total.Delete(d)
-	t.reporter.Deleted(d)
+func (t *Copies) deleted(e tree.Listed, err error) {
+	d := report.Deletion{Path: e.Path, Kind: e.Kind, InTheWay: e.InTheWay, DryRun: t.Options.DryRun, Err: err}
+	t.Total.Delete(d)
+	t.Reporter.Deleted(d)
 }

@@ -1,4 +1,4 @@
-package transfer
+package operations
 
 import (
 	"context"
@@ -35,13 +35,13 @@ type directory interface {
 }
 
 // target returns the end of a sync that is made the same as the other one.
-func (t *transfers) target(e Ends) (directory, error) {
-	return t.targetAt(e, !t.settings.DryRun)
+func (t *Copies) target(e Ends) (directory, error) {
+	return t.targetAt(e, !t.Options.DryRun)
 }
 
 // targetAt returns the target that a copy has kept, or without that the directory at its path.
-func (t *transfers) targetAt(e Ends, kept bool) (directory, error) {
-	if t.settings.Sends {
+func (t *Copies) targetAt(e Ends, kept bool) (directory, error) {
+	if t.Sends {
 		return t.daemonDirectory(e, kept), nil
 	}
 	in := share.Share{Name: "local", Path: e.Local, Access: share.ReadWrite}
@@ -56,11 +56,11 @@ func (t *transfers) targetAt(e Ends, kept bool) (directory, error) {
 }
 
 // daemonDirectory returns the end of a sync that the daemon has.
-func (t *transfers) daemonDirectory(e Ends, kept bool) directory {
+func (t *Copies) daemonDirectory(e Ends, kept bool) directory {
 	d := &daemonDirectory{client: t.Client, name: t.Side.Is.Other().String()}
 	d.place = protocol.Place{Share: e.Remote.Share}
 	if !kept {
-		d.place.Path, d.mayLack = connect.PlaceOf(e.Remote).Path, t.settings.Sends
+		d.place.Path, d.mayLack = connect.PlaceOf(e.Remote).Path, t.Sends
 	} else {
 		d.flags = protocol.ListKept
 	}

@@ -1,11 +1,10 @@
-package transfer
+package operations
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
-	"github.com/dma-copy/dma-copy/internal/cli/root"
 	"github.com/dma-copy/dma-copy/internal/connect"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
@@ -24,11 +23,11 @@ const fewDeleted = 10
 const nextAfterGuard = "check SRC and DST with --dry-run, then give --delete=force, or --max-delete COUNT"
 
 // isForced reports whether the user has said how much may be deleted.
-func (t *transfers) isForced() bool { return t.settings.Force || t.settings.MaxDelete > 0 }
+func (t *Copies) isForced() bool { return t.Force || t.MaxDelete > 0 }
 
 // atRoot returns an error for a target that is a whole share.
-func (t *transfers) atRoot(e Ends) error {
-	if t.isForced() || !t.settings.Sends || connect.PlaceOf(e.Remote).Path != "" {
+func (t *Copies) atRoot(e Ends) error {
+	if t.isForced() || !t.Sends || connect.PlaceOf(e.Remote).Path != "" {
 		return nil
 	}
 	return exit.Usagef("--delete would delete in the root of share %s: %s", e.Remote.Share, nextAfterGuard)
@@ -36,11 +35,11 @@ func (t *transfers) atRoot(e Ends) error {
 
 // checkDeletion refuses what can be refused before the copy: what a refused command has copied would count as entries
 // of the target when it is repeated. A dry run changes nothing, and checks at its end.
-func (t *transfers) checkDeletion(ctx context.Context, e Ends) error {
-	if t.settings.DryRun {
+func (t *Copies) checkDeletion(ctx context.Context, e Ends) error {
+	if t.Options.DryRun {
 		return nil
 	}
-	if err := t.atRoot(e); err != nil || t.settings.Force {
+	if err := t.atRoot(e); err != nil || t.Force {
 		return err
 	}
 	target, err := t.targetAt(e, false)
@@ -67,8 +66,8 @@ func (t *transfers) checkDeletion(ctx context.Context, e Ends) error {
 
 // mayDelete compares the names of both sides before the copy. It returns false only if the source has all that the
 // target has; a dry run of the copy, which takes longer, finds out what of the rest would be deleted.
-func (t *transfers) mayDelete(ctx context.Context, e Ends, target directory) bool {
-	if t.options.FilesFrom != nil || t.options.Links != tree.LinksCopy {
+func (t *Copies) mayDelete(ctx context.Context, e Ends, target directory) bool {
+	if t.Options.FilesFrom != nil || t.Options.Links != tree.LinksCopy {
 		return true // the copy leaves out some of the source, or makes something else of it
 	}
 	isCopied := func(e tree.Listed) bool { return e.Kind != wire.EntrySpecial }
@@ -103,9 +102,9 @@ func kept(listing tree.Listing, keep func(tree.Listed) bool) tree.Listing {
 
 // preview sets the mirror of a copy without making or reporting it. If it is not complete because some entries cannot
 // be sent, nothing will be deleted either.
-func (t *transfers) preview(ctx context.Context, e Ends) (complete bool, err error) {
+func (t *Copies) preview(ctx context.Context, e Ends) (complete bool, err error) {
 	t.newMirror()
-	o := t.options
+	o := t.Options
 	o.File, o.Mirror, o.DryRun, o.Checksum, o.Xattrs = e.Local, t.mirror, true, false, false
 	_, err = t.request(ctx, e, o, "")
 	if errors.Is(err, job.ErrSomeFailed) {
@@ -115,9 +114,9 @@ func (t *transfers) preview(ctx context.Context, e Ends) (complete bool, err err
 }
 
 // permit returns an error unless so many entries more may be deleted.
-func (t *transfers) permit(e Ends, more int) error {
-	entries := more + int(t.total.Deleted)
-	limit, nothing := t.settings.MaxDelete, t.nothing()
+func (t *Copies) permit(e Ends, more int) error {
+	entries := more + int(t.Total.Deleted)
+	limit, nothing := t.MaxDelete, t.nothing()
 	switch {
 	case more == 0:
 		return nil
@@ -137,30 +136,29 @@ func (t *transfers) permit(e Ends, more int) error {
 }
 
 // nothing says what is deleted by a command that ends now.
-func (t *transfers) nothing() string {
-	if t.total.Deleted > 0 {
+func (t *Copies) nothing() string {
+	if t.Total.Deleted > 0 {
 		return "nothing more"
 	}
 	return "nothing"
 }
 
 // announce reports what is to be deleted.
-func (t *transfers) announce(rest []tree.Listed) {
+func (t *Copies) announce(rest []tree.Listed) {
 	const most = 5
-	d := report.Deleting{Entries: len(rest), Of: t.before, DryRun: t.settings.DryRun}
+	d := report.Deleting{Entries: len(rest), Of: t.before, DryRun: t.Options.DryRun}
 	for _, each := range rest[:min(most, len(rest))] {
 		d.First = append(d.First, report.Deletion{Path: each.Path, Kind: each.Kind})
 	}
-	t.reporter.Deleting(d)
+	t.Reporter.Deleting(d)
 }
 
-// confirm asks the user at a terminal.
-func (t *transfers) confirm(ctx context.Context, entries int, keepAlive func() error) error {
-	if t.terminal == nil || t.settings.Force {
+// confirm asks the user.
+func (t *Copies) confirm(ctx context.Context, entries int, keepAlive func() error) error {
+	if t.Confirm == nil || t.Force {
 		return nil
 	}
-	question := fmt.Sprintf("delete %s?", quantity.Count(int64(entries), "entry"))
-	yes, err := root.Ask(ctx, t.terminal, t.question, question, keepAlive)
+	yes, err := t.Confirm(ctx, fmt.Sprintf("delete %s?", quantity.Count(int64(entries), "entry")), keepAlive)
 	if err == nil && !yes {
 		err = exit.Errorf(exit.Usage, "", "%s was deleted: the answer was not yes", t.nothing())
 	}

@@ -1,4 +1,4 @@
-package copying
+package operations
 
 import (
 	"context"
@@ -19,7 +19,7 @@ func TestMaxDuration(t *testing.T) {
 		const limit = 3 * time.Second
 		var began time.Time
 		monitor := report.NewMonitor(silent{}, report.Asked{})
-		_, err := Transfer(t.Context(), monitor, dmaxfer.Options{MaxDuration: limit},
+		_, err := Transfer(t.Context(), monitor, nil, dmaxfer.Options{MaxDuration: limit},
 			func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {
 				time.Sleep(time.Hour)
 				began = time.Now()
