@@ -17,7 +17,7 @@ FLIPS         ?= 1000000
 ARM64_CC      ?= aarch64-linux-gnu-gcc
 TESTS         ?= lint test test-interop reproducible test-long
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-# What supported systems have at least: Ubuntu 22.04 has 2.35, RHEL 9 has 2.34.
+# The oldest glibc of supported systems: Ubuntu 22.04 has 2.35, RHEL 9 has 2.34.
 GLIBC         := 2.34
 
 ABI      := softdoca/abi
@@ -38,8 +38,8 @@ GO_TEST  := GO='$(GO)' scripts/go-test.sh
 PARALLEL := -p 4 -parallel 32 -timeout 40m
 # Half of the time for linking goes to debug information, and `make lint` vets all packages.
 QUICK_BUILD := -vet=off -ldflags=-w
-# The table of library functions is read-only after the start; C checks its stack and buffers. What is published is also
-# position independent (pie); elsewhere the start is faster without the relocations of Go's tables (exe).
+# The table of library functions is read-only after the start; C checks its stack and buffers. Published programs are
+# also position independent (pie); elsewhere the start is faster without the relocations of Go's tables (exe).
 BUILDMODE ?= exe
 GO_LDFLAGS = -X github.com/dma-copy/dma-copy/internal/release.version=$(VERSION) -extldflags "-Wl,-z,relro,-z,now"
 GO_BUILD   = $(GO) build -buildmode=$(BUILDMODE) -trimpath -buildvcs=false -ldflags '$(GO_LDFLAGS)'
@@ -49,7 +49,7 @@ WARNINGS := -Wall -Wextra -Werror
 C_FILES   = $(shell find cmd internal lab softdoca -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal lab softdoca tools -name '*.go')
 
-# What is built does not contain the path of the checkout, so that other checkouts find it in Go's cache.
+# The binaries do not contain the path of the checkout, so that other checkouts find it in Go's cache.
 export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 # The binding of UCX is built where UCX's headers are installed (package libucx-dev); elsewhere it reports what to
 # install. Its library is looked up at run time. The headers are those of any architecture, but a compiler for another
@@ -162,7 +162,7 @@ test-sim: ## SIMSEEDS simulations of files and trees with faults (default 10000)
 	$(SIM_TEST) ./internal/service -run TestSimulation -sim.first=$(SIMFIRST) -sim.seeds=$$(($(SIMSEEDS) / 6 + 1))
 	$(SIM_TEST) ./internal/dmaxfer/pump -run TestAny -rapid.checks=$(SIMSEEDS)
 
-# What takes too long for CI; a release runs it.
+# Tests that take too long for CI; a release runs them.
 test-long: ## each sweep and simulation LONG times (default 100), plain and under race; long tests in full; hours
 	GO='$(GO)' LONG='$(LONG)' FIRST='$(FIRST)' ONLY='$(ONLY)' scripts/test-long.sh
 
@@ -234,7 +234,7 @@ nocgo: ## build, vet and test without cgo, where only the stub device exists
 	$(GO) vet ./...
 	$(GO_TEST) -count=1 ./internal/doca/... ./internal/comch/... ./cmd/dma-copy ./internal/cli/doctor
 
-# Scripts that copy. Those that end a peer would take an idle timeout each, because with the quirks nothing reports it.
+# Scripts that copy, but end no peer, which would take an idle timeout each because with the quirks nothing reports it.
 QUIRK_COPIES := TestScripts/(host_sends|dpu_sends|overwrite|reference_host|reference_dpu|small_device|ping)$$
 # Tests over a channel and a window in memory, without a device, and of the kit, which is the same device.
 WITHOUT_QUIRKS := ^Test((Tree)?Simulation|Every(Native)?MessageFails|Every(File|Device)Call(Fails|Hangs)|$\

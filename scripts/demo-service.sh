@@ -27,7 +27,7 @@ fail() {
 	exit 1
 }
 
-# side NAME COMMAND...: runs a command of one side in its directory, in place of this shell. DPU_KEY and HOST_KEY are
+# side NAME COMMAND...: runs a command of one side in its directory, instead of this shell. DPU_KEY and HOST_KEY are
 # the lines that keys new printed there.
 side() {
 	local name=$1 words=() word

@@ -52,7 +52,7 @@ install_all() {
 	install_file 644 build/licences/THIRD_PARTY_NOTICES "$doc/THIRD_PARTY_NOTICES"
 }
 
-# What an earlier install has recorded stays recorded, so that all of it can be removed.
+# Entries of an earlier install stay recorded, so that all of them can be removed.
 write_record() {
 	local text
 	text=$({ [ ! -f "$record" ] || cat "$record"; printf '%s\n' "${new[@]}"; } | LC_ALL=C sort -u)

@@ -13,7 +13,7 @@ PACKAGE_VERSION=$(scripts/package-version.sh "$VERSION")
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -c safe.directory='*' log -1 --format=%ct)}
 export PACKAGE_VERSION SOURCE_DATE_EPOCH GLIBC
 
-# What the program's own installation has, and then what belongs to a system.
+# The files of the program's own installation, and then those for a system.
 fill_stage() {
 	DESTDIR=$stage scripts/install.sh install /usr
 	"$2" --strip-all -o "$stage/usr/bin/dma-copy" "$1"

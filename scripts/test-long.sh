@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What takes too long for `make test` and `.ci/run`, and is run before a release: each sweep and each simulation LONG
-# times (default 100), plain and under the race detector, and long tests in full. FIRST is the first seed of the
+# Tests that take too long for `make test` and `.ci/run`, and are run before a release: each sweep and each simulation
+# LONG times (default 100), plain and under the race detector, and long tests in full. FIRST is the first seed of the
 # simulations; without it each run tries others. ONLY is a regular expression: only what it matches in the list below is
 # run, for example ONLY='dmaxfer .*Linked.*-race'.
 #

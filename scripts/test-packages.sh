@@ -151,7 +151,7 @@ test_deb() {
 	check_installed
 	copy_inside
 
-	# What an administrator does: settings of his own, changes of ours, a share with a file, a service that is enabled.
+	# The changes of an administrator: own settings, changes of ours, a share with a file, a service that is enabled.
 	echo '// ours' >> "$root/etc/dma-copy/config.json"
 	cp "$root/etc/dma-copy/examples/serve.json" "$root/etc/dma-copy/serve.json"
 	install -D /dev/null "$root/var/lib/dma-copy/inbox/file"

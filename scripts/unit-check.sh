@@ -50,7 +50,7 @@ check() {
 systemd-analyze --version | head -n 1
 prepare "$unit"
 check "$unit"
-# What a drop-in sets has the meaning of the same lines at the end of the unit.
+# The settings of a drop-in have the meaning of the same lines at the end of the unit.
 cat "$dropin" >> "$copies/dma-copy.service"
 check "$unit with $dropin"
 prepare "$copy_unit"

@@ -29,8 +29,8 @@ func TestKeysRefusals(t *testing.T) {
 			"the other side, a file with it, or - for stdin"},
 		{"keys trust dpu two lines", `unexpected argument "lines": give the line of a key, which begins with ` +
 			"dma-copy-v1:, or one file"},
-		{"keys trust dpu two", "two: 2 lines instead of that of one key"},
-		{"keys trust dpu empty", "empty: 0 lines instead of that of one key"},
+		{"keys trust dpu two", "two: 2 lines instead of one key"},
+		{"keys trust dpu empty", "empty: 0 lines instead of one key"},
 		{"keys trust dpu long", "long: not the line of a key: it has more than 16384 bytes"},
 		{"keys trust dpu dma-copy-v1:AAAA", "public key: 3 bytes instead of 32 (is the line complete?)"},
 		{"keys trust .dpu " + someKey, `".dpu" is not a name of a key: use up to 64 of a-z, 0-9, ".", "_" and "-", ` +

@@ -115,8 +115,8 @@ func (d *Dialer) gaveUp() error {
 	return fmt.Errorf("%w (%d times within %s)", ErrTurnedAway, d.turnedAway, d.wait.length)
 }
 
-// DialOnce makes one attempt to connect, which lasts no longer than ctx. Errors are those of doca.Client.Connect, or
-// the cause of ctx.
+// DialOnce makes one attempt to connect, which lasts no longer than ctx. It returns the errors of doca.Client.Connect,
+// or the cause of ctx.
 func DialOnce(ctx context.Context, device *doca.Device, name string) (Conn, error) {
 	return dial(device, name, func(client *doca.Client) (*doca.Connection, error) { return client.Connect(ctx) })
 }

@@ -45,7 +45,7 @@ type Options struct {
 // a DPU that receives has committed before a host of the reference protocol may report a failure, and so has a side
 // whose directory could not be flushed. ctx ends the transfer with its cause, unless the target has been committed by
 // then. A call into the device or the file system that does not return does not keep Run from returning: the error is
-// then a job.ErrHung besides. Errors are *job.Error, or those of negotiate, comch and doca.
+// then a job.ErrHung besides. Errors are *job.Error, or errors of negotiate, comch and doca.
 func Run(ctx context.Context, o Options) (job.Summary, error) {
 	file, err := o.prepare(ctx)
 	if err != nil {

@@ -135,7 +135,7 @@ func (s localSide) run(ctx context.Context) localEnd {
 }
 
 // rootCause returns why the copy failed, given both ends in their order: not what one side has only learnt from the
-// other. What the sender does not know of a commit does not count, because the receiver does.
+// other. A sender's doubt about a commit does not count, because the receiver knows.
 func rootCause(first, second localEnd) error {
 	cause := first.err
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// A side that measures touches no file, whatever its peer sends.
+// A side that measures touches no file, regardless of what its peer sends.
 func TestLinkedMeasurementOfFiles(t *testing.T) {
 	eachWay(t, func(t *testing.T, l *linkedPair, sender wire.Side) {
 		from, to := l.files(sender)

@@ -259,8 +259,8 @@ func (m *treeModel) updates(e *modelEntry, was treeEntry) bool {
 	return was.same(e.is)
 }
 
-// found returns what the receiver has in place of an entry. In a comparison it takes a symlink that it would follow for
-// what that leads to, unless a symlink is sent.
+// found returns what the receiver has at the path of an entry. In a comparison it takes a symlink that it would follow
+// for what that leads to, unless a symlink is sent.
 func (m *treeModel) found(e *modelEntry) (was treeEntry, exists bool) {
 	if own := m.own[e.path]; own != nil && e.is.mode != fs.ModeSymlink {
 		return own.is, true
@@ -269,7 +269,7 @@ func (m *treeModel) found(e *modelEntry) (was treeEntry, exists bool) {
 	return was, exists
 }
 
-// cannotCompare reports whether the receiver of a comparison could not send what it has in place of an entry.
+// cannotCompare reports whether the receiver of a comparison could not send what it has at the path of an entry.
 func (m *treeModel) cannotCompare(e *modelEntry) bool {
 	own := m.own[e.path]
 	return own != nil && own.action == job.Failed && e.is.mode != fs.ModeSymlink

@@ -71,7 +71,7 @@ type attempt struct {
 	done    [2]fileResults // by side, what was told of the entries of a tree
 }
 
-// injection is what a test adds to an attempt, in place of a fault. All may be nil.
+// injection is what a test adds to an attempt, instead of a fault. All may be nil.
 type injection struct {
 	device  *dmaxfertest.DeviceFaults
 	file    func(side wire.Side, n int, op, name string) *disktest.Fault

@@ -7,8 +7,8 @@
 //	                  └─ Client ── Connection ─┬─ Consumer         control channel, host; fast path
 //	                                           └─ Producer
 //
-// Ownership: every object has one owner, which closes it; closing twice is harmless. What was opened from an object
-// must be closed before the object.
+// Ownership: every object has one owner, which closes it; closing twice is harmless. Objects that were opened from
+// another object must be closed before it.
 //
 // Concurrency: an Engine, Consumer or Producer is used by one goroutine at a time. Servers, Clients and Connections are
 // safe for concurrent use, because only the endpoint below each Server and Client calls DOCA for it, one goroutine at a

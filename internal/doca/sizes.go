@@ -23,8 +23,8 @@ const (
 	// defaultSends is the number of messages in flight unless configured.
 	defaultSends = 64
 
-	// maxRanges is the maximum number of ranges of one copy, whatever the device allows: a task then costs little for
-	// each of them, and an engine needs little memory for their buffers.
+	// maxRanges is the maximum number of ranges of one copy, regardless of what the device allows: a task then costs
+	// little for each of them, and an engine needs little memory for their buffers.
 	maxRanges = 64
 
 	// pollBatch is the number of events taken from DOCA at once.

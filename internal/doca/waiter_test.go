@@ -121,7 +121,7 @@ func TestWaitWithLeavesNothingBehind(t *testing.T) {
 }
 
 // waitAndReplace waits for an event that has occurred, while an ended context is about to wake the waiter. Then it
-// closes the waiter and puts bait in place of its wakeup descriptor.
+// closes the waiter and puts bait at the number of its wakeup descriptor.
 func waitAndReplace(t *testing.T, bait int) {
 	t.Helper()
 	handle := openEventfd(t)

@@ -15,7 +15,7 @@ import (
 // most files is known at once.
 const maxBuffered = 1 << 20
 
-// Replacement is a file that is written like the target of a copy: under a temporary name first, and in place of a
+// Replacement is a file that is written like the target of a copy: under a temporary name first, and replaces a
 // regular file only. A symlink stays, and its target is replaced. It is for one goroutine.
 type Replacement struct {
 	path      string // as the user gave it

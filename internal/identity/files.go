@@ -172,7 +172,7 @@ func writeFile(at int, name, path string, content []byte, mode uint32) error {
 	file := os.NewFile(uintptr(fd), path)
 	_, err = file.Write(content)
 	if err == nil {
-		err = file.Chmod(os.FileMode(mode)) // whatever the umask is
+		err = file.Chmod(os.FileMode(mode)) // regardless of the umask
 	}
 	if err == nil {
 		err = file.Sync()

@@ -134,7 +134,7 @@ func (g *Grant) limits() []grantLimit {
 	}
 }
 
-// parseGrant reads the content of the file of a grant. Whatever it does not know is an error, so that no limit that is
+// parseGrant reads the content of the file of a grant. An unknown line is an error, so that no limit that is
 // misspelled is left out.
 func parseGrant(name string, text []byte) (Grant, error) {
 	p := grantParser{grant: Grant{Name: name}, seen: make(map[string]bool)}

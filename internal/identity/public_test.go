@@ -85,8 +85,8 @@ func TestPublicFromRefuses(t *testing.T) {
 	}
 }
 
-// For some of the weak keys a signature of zeros is valid, whatever the message; the list has all encodings of y for
-// which that can happen: those of the curve's points whose order divides 8.
+// For some of the weak keys a signature of zeros is valid, regardless of the message; the list has all encodings of y
+// for which that can happen: those of the curve's points whose order divides 8.
 func TestWeakKeys(t *testing.T) {
 	p := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 255), big.NewInt(19))
 	for _, encoded := range smallOrder {

@@ -22,7 +22,7 @@ type Inventory struct {
 
 const version = 1
 
-// What move_bytes=0 of the software device means for the user (softdoca/docs/SOFTDEVICE.md).
+// The meaning of move_bytes=0 of the software device for the user (softdoca/docs/SOFTDEVICE.md).
 const (
 	NoBytesMoved  = "NO BYTES ARE MOVED by this device: with move_bytes=0 every task succeeds without copying"
 	HintMoveBytes = "remove move_bytes=0 from DMA_COPY_SOFT_LIMITS"
@@ -96,7 +96,7 @@ type Comch struct {
 	MaxClients              uint32 `json:"max_clients,omitempty"` // of a server; left out where unknown
 }
 
-// FastPath describes Comch's consumers and producers. What is unknown is left out.
+// FastPath describes Comch's consumers and producers. Unknown values are left out.
 type FastPath struct {
 	Consumers         Port   `json:"consumers"`
 	Producers         Port   `json:"producers"`

@@ -21,7 +21,7 @@ import (
 )
 
 // Control is a control connection before it is authenticated, for secure.Server or secure.Client: a comch.Conn over
-// TCP whose messages are TLS records. What is sent may be any bytes of the TLS stream. A message that is not a record
+// TCP whose messages are TLS records. A message may be any bytes of the TLS stream. A message that is not a record
 // is the last one of a connection.
 type Control struct {
 	socket *net.TCPConn
@@ -156,7 +156,8 @@ func (c *Control) whyEnded() error {
 	}
 }
 
-// lost returns the error of a connection that cannot be used any more. What the peer has sent may still be received.
+// lost returns the error of a connection that cannot be used any more. Messages that the peer has sent may still be
+// received.
 func (c *Control) lost() error {
 	if c.closed.Load() {
 		return comch.ErrClosed
@@ -174,7 +175,7 @@ const (
 	firstLook, lastLook = 100 * time.Microsecond, 20 * time.Millisecond // between two looks at that
 )
 
-// Close implements comch.Conn. What Send has taken before reaches the peer, unless that takes longer than half a
+// Close implements comch.Conn. Messages that Send has taken reach the peer, unless that takes longer than half a
 // second.
 func (c *Control) Close() error {
 	c.closeOnce.Do(func() {

@@ -5,7 +5,7 @@
 //	Memory ── data connections, one for each lane: TLS 1.3 ────► the same port
 //
 // A Control is the channel below package secure: every message is one TLS record, and the header of the record is what
-// separates it from the next one. What is on the wire is TLS over TCP and nothing else, apart from the data connections
+// separates it from the next one. The wire has TLS over TCP and nothing else, apart from the data connections
 // of the path tcp, which leave TLS when it has authenticated them. The client makes all connections, so the server
 // needs one open port, and the client none.
 //

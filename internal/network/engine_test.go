@@ -229,7 +229,7 @@ func TestWindowsOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// writeRaw sends bytes in place of frames.
+// writeRaw sends bytes instead of frames.
 func (l *lane) writeRaw(t *testing.T, bytes []byte) {
 	t.Helper()
 	if l.tls == nil {

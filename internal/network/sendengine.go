@@ -130,5 +130,5 @@ func (e *sendEngine) Poll(into []pump.Moved) (n int) {
 // Inflight implements pump.Engine.
 func (e *sendEngine) Inflight() int { return e.inflight }
 
-// Close implements pump.Engine. What reads the memory are the writers.
+// Close implements pump.Engine. The writers read the memory, not the engine.
 func (e *sendEngine) Close() error { return nil }

@@ -68,7 +68,7 @@ const renewAfter = 64 << 30
 // The limits of connections whose peers have not authenticated yet.
 const (
 	// helloTime is how long a peer may take for each step before it is authenticated: its first TLS message, and the
-	// handshake of a data connection. That of a control connection has the limit of package secure.
+	// handshake of a data connection. A control connection has the limit of package secure.
 	helloTime = 10 * time.Second
 
 	maxUnauthenticated           = 256 // connections of a Listener

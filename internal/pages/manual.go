@@ -116,7 +116,7 @@ DOCA programs. It may have comments and trailing commas. --json names one, and
 /etc/dma-copy/config.json has the defaults of a machine.
 
 The file is one object, and its members are groups. Each group is an object with
-the keys below, of which none may be given twice. An unknown key, or a value
+the keys below, each at most once. An unknown key, or a value
 that the flag would refuse, is an error, also of a command that does not use it.
 A list has one value for each time that the flag would be given.
 

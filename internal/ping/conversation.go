@@ -58,7 +58,7 @@ type Conversation struct {
 	over    bool
 }
 
-// Meet waits for the peer and connects to it. Errors are those of negotiate, comch and doca, and *job.Error.
+// Meet waits for the peer and connects to it. It returns the errors of negotiate, comch and doca, and *job.Error.
 func Meet(ctx context.Context, m Meeting) (*Conversation, error) {
 	m.Log.Info().Stringer("side", m.Side).Str("device", m.Device.Info().PCIAddress).Msg("waiting for the peer")
 	if m.Side == wire.Host {

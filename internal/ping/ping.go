@@ -61,7 +61,7 @@ type Summary struct {
 }
 
 // Run meets the peer, and returns when both sides have made their round trips. ctx ends it with its cause. The peer is
-// told why this side gives up, and ends with the same exit code. Errors are those of negotiate, comch and doca,
+// told why this side gives up, and ends with the same exit code. It returns the errors of negotiate, comch and doca,
 // *job.Error, and job.ErrHung besides if a call into the device did not return; then the device must not be closed.
 func Run(ctx context.Context, o Options) (Summary, error) {
 	o.Name = service.PingServerName
@@ -222,8 +222,8 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 	return sorted[(len(sorted)*p+99)/100-1]
 }
 
-// Payload returns the payload of a PING, in memory that is reused. That of the next round trip differs, so that an old
-// buffer is noticed.
+// Payload returns the payload of a PING, in memory that is reused. The payload of the next round trip differs, so that
+// an old buffer is noticed.
 func Payload(memory []byte, size, trip int) []byte {
 	memory = slices.Grow(memory[:0], size)[:size]
 	for i := range memory {

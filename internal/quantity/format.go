@@ -59,8 +59,8 @@ func pluralOf(noun string) string {
 	}
 }
 
-// Age returns how long ago something was, in the largest unit of which it was one: 2 hours ago, 3 days ago. What is
-// less than a second ago, or in the future, was just now.
+// Age returns how long ago something was, in the largest unit of which it was one: 2 hours ago, 3 days ago. A time
+// less than a second ago, or in the future, is "just now".
 func Age(d time.Duration) string {
 	const day = 24 * time.Hour
 	for _, unit := range []struct {

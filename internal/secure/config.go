@@ -34,7 +34,7 @@ func AnyKey(identity.Public) error { return nil }
 // DefaultTimeout is the timeout of a handshake.
 const DefaultTimeout = 10 * time.Second
 
-// What a side takes from a peer that has not authenticated yet, before it ends the connection. Of a RecordFramed
+// Limits on a peer that has not authenticated yet, before this side ends the connection. From a RecordFramed
 // channel it takes more messages, because a flight of the handshake is one for each of its records.
 const (
 	MaxHandshakeMessages = 8
@@ -118,7 +118,7 @@ func (e *UntrustedError) ExitCode() int { return exit.Refused }
 
 // Hint implements exit.Coder.
 func (e *UntrustedError) Hint() string {
-	return "compare the words with those of dma-copy keys show on the other side, then run dma-copy keys trust here"
+	return "compare them with the output of dma-copy keys show on the other side, then run dma-copy keys trust here"
 }
 
 // Unwrap returns the error of Config.Verify.

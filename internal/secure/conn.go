@@ -19,7 +19,7 @@ import (
 // raw is the connection that carries the records of a Conn.
 type raw = comch.Conn
 
-// Conn is an authenticated connection. What the peer sends that is not a record of data ends the
+// Conn is an authenticated connection. Any input that is not a record of data ends the
 // connection.
 type Conn struct {
 	raw

@@ -41,7 +41,7 @@ func (l *sendLock) tryAcquire() bool {
 	return acquired
 }
 
-// leave puts a copy of the message in the place of the waiter. It returns false if the waiter already holds the lock.
+// leave replaces the waiter by a copy of the message. It returns false if the waiter already holds the lock.
 func (l *sendLock) leave(w *waiter, message []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -24,7 +24,7 @@ type stream struct {
 	raw comch.Conn
 	log zerolog.Logger
 
-	// Of the handshake.
+	// The handshake.
 	ctx      context.Context // nil when it is over
 	messages int             // received
 	most     int             // of messages

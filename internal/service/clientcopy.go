@@ -36,8 +36,8 @@ func (r CopyRequest) nameOf(path string) string {
 	}.String()
 }
 
-// Push copies from this machine to a share. Errors are those of dmaxfer.RunLinked, a *protocol.Refusal if the daemon
-// refuses the copy, and those of a lost connection.
+// Push copies from this machine to a share. It returns the errors of dmaxfer.RunLinked, a *protocol.Refusal if the
+// daemon refuses the copy, and those of a lost connection.
 func (c *Client) Push(ctx context.Context, r CopyRequest) (job.Summary, error) {
 	request := protocol.CopyRequest{
 		Direction: protocol.CopyPush, Place: r.Place, Flags: pushFlags(r.Options) | commonFlags(r.Options),
@@ -93,7 +93,7 @@ func flag(set bool, f protocol.CopyFlags) protocol.CopyFlags {
 	return 0
 }
 
-// Pull copies from a share to this machine. Errors are those of Push.
+// Pull copies from a share to this machine. It returns the errors of Push.
 func (c *Client) Pull(ctx context.Context, r CopyRequest) (job.Summary, error) {
 	if r.Options.Scope != (tree.Scope{}) && !c.exchange.session.Bounds() {
 		return job.Summary{}, job.NewError(job.ErrCapability, nil,

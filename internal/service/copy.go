@@ -181,7 +181,7 @@ func (c *connection) setCommon(o *dmaxfer.Options) {
 	o.IdleTimeout = c.server.config.Limits.IdleTimeout
 }
 
-// prepare finds out what the daemon's side of a copy has to do. What it returns is to be closed.
+// prepare finds out what the daemon's side of a copy has to do. The caller closes the result.
 func (c *connection) prepare(r protocol.CopyRequest, items []protocol.Item) (*copySide, error) {
 	rights, err := c.authorizeCopy(r)
 	if err != nil {
@@ -320,7 +320,7 @@ func localName(at string) string {
 }
 
 // transfer makes a copy to which nothing is to be objected. releasePermit lets another copy begin: it is called as soon
-// as this side has ended, whatever the peer does.
+// as this side has ended, regardless of what the peer does.
 func (c *connection) transfer(record *Record, side *copySide, releasePermit func()) (failed, fatal error) {
 	progress := &job.Progress{}
 	record.Path = side.accepted.Path

@@ -22,7 +22,7 @@ type exchange struct {
 	idle time.Duration // for which the peer may take no message
 
 	// sending is held from the choice of a message until it is sent, so that messages leave in the order in which the
-	// session has allowed them. Those of a native session have an order of their own, which a stream ends.
+	// session has allowed them. Messages of a native session have an order of their own, which a stream ends.
 	sending *semaphore.Weighted // a mutex could not be waited for with a context
 
 	mu      sync.Mutex // guards session and trace

@@ -12,8 +12,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// keptDirectory is the directory of the last copy, for the requests after it that are about what was copied. Of a push
-// it is open and locked.
+// keptDirectory is the directory of the last copy, for the requests after it that are about what was copied. After a
+// push it is open and locked.
 type keptDirectory struct {
 	mirror *tree.Mirror
 	place  protocol.Place
@@ -80,7 +80,7 @@ func (c *connection) recordPlace(record *Record, at protocol.Place, kept bool) {
 }
 
 // use begins a request at a path below the directory, if the directory's own path in the share still leads to it, and
-// returns where that is; using is to be unlocked then. Of a pull the directory is not open, so it is in the share.
+// returns where that is; using is to be unlocked then. After a pull the directory is not open, so it is in the share.
 func (k *keptDirectory) use(in *share.Opened, below string) (*share.Opened, string, error) {
 	if k == nil || k.place.Share != in.Name {
 		return nil, "", job.NewError(ErrRefused, nil, "copy a directory first",

@@ -14,7 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
-// Limits bound what all peers of a Server can use together, and each of them. What a peer or its grant says can only
+// Limits bound what all peers of a Server can use together, and each of them. A peer or its grant can only
 // lower them. The zero value of a field is its default, or no limit where the comment says so.
 type Limits struct {
 	Connections    int           // authenticated ones; default 64
@@ -59,7 +59,7 @@ func lowest(limits ...int64) (least int64) {
 	return least
 }
 
-// smallestBurst lets a bandwidth limiter pass the largest chunk, whatever its rate.
+// smallestBurst lets a bandwidth limiter pass the largest chunk, regardless of its rate.
 const smallestBurst = 4 << 20
 
 // newLimiter returns a limiter of that many bytes per second, or nil for no limit.

@@ -25,7 +25,7 @@ import (
 //	daemon on the DPU    offers protocol.ServerName to each of its host functions  ◄── command on the host
 //	command on the DPU   offers one of protocol.CommandNames to its host function   ◄── daemon on the host
 //
-// The first has many connections at a time. Of the second there are as many commands at a time for a host function as
+// The first has many connections at a time. The second has as many commands at a time for a host function as
 // there are names; others wait until one has ended. The daemon looks for each of the names by itself, so that a command
 // that is stopped delays none with another name.
 

@@ -30,7 +30,7 @@ type NetworkDaemon struct {
 }
 
 // ListenNetwork offers a Server to other machines, at an address of network.Listen. The Key of the settings is that of
-// the Server, and their Log is log, whatever they are set to. Errors are those of network.Listen.
+// the Server, and their Log is log, whatever they are set to. It returns the errors of network.Listen.
 func ListenNetwork(
 	ctx context.Context, s *Server, address string, settings network.Settings, log zerolog.Logger,
 ) (*NetworkDaemon, error) {

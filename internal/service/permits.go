@@ -162,8 +162,8 @@ func (p *permits) forgetLocked(h *holder) {
 	}
 }
 
-// ahead returns how many copies have to end before this one begins, if no more arrive. That of other tenants is an
-// estimate, because it depends on whose copies end first. It is at least 1.
+// ahead returns how many copies have to end before this one begins, if no more arrive. The number for other tenants is
+// an estimate, because it depends on whose copies end first. It is at least 1.
 func (t *permit) ahead() int {
 	p := t.permits
 	p.mu.Lock()

@@ -39,8 +39,8 @@ type Server struct {
 	totals      Totals
 }
 
-// NewServer makes a server. Errors are those of share.Open for a share that cannot be opened now, or say which setting
-// is missing or cannot be sent to peers.
+// NewServer makes a server. It returns the errors of share.Open for a share that cannot be opened now, or an error that
+// says which setting is missing or cannot be sent to peers.
 func NewServer(c ServerConfig) (*Server, error) {
 	switch {
 	case c.Key == nil:

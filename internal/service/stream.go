@@ -68,7 +68,7 @@ func newStream(ctx context.Context, e *exchange) *stream {
 	return s
 }
 
-// watch ends the stream with its connection. What has arrived by then can still be received.
+// watch ends the stream with its connection. Messages that have arrived by then can still be received.
 func (s *stream) watch() {
 	select {
 	case <-s.exchange.conn.Done():
@@ -198,7 +198,7 @@ func (s *stream) finish(copied error) error {
 	}
 	ctx, cancel := context.WithDeadlineCause(s.late, s.began.Add(s.grace(copied)), errNoClose)
 	defer cancel()
-	for ctx.Err() == nil { // whatever the peer sends
+	for ctx.Err() == nil { // regardless of what the peer sends
 		if _, err := s.Recv(ctx); err != nil && isClosed(s.ended) {
 			return s.reason
 		}

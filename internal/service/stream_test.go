@@ -99,7 +99,8 @@ func TestSendAfterTheEndOfItsContext(t *testing.T) {
 	}
 }
 
-// A side whose copy has failed waits for the end of its peer for the idle timeout, whatever the peer sends meanwhile.
+// A side whose copy has failed waits for the end of its peer for the idle timeout, regardless of what the peer sends
+// meanwhile.
 func TestPeerThatDoesNotEndACopy(t *testing.T) {
 	for name, then := range map[string][]byte{"silent": nil, "heartbeats": heartbeat()} {
 		t.Run(name, func(t *testing.T) {

@@ -91,8 +91,9 @@ var errNotListed = errors.New("it is neither a file, a directory nor a symlink")
 // of the share, it then calls each for every entry in it, or with Recursive also for those below, depth first and
 // sorted bytewise by component. Symlinks are listed as themselves. Unfinished files of interrupted copies are left out,
 // and without All sockets, FIFOs and devices. It fails with ErrDenied unless the access allows Read. An error of each,
-// or of ctx, ends the listing and is returned. What cannot be read is left out, with everything below it, and the first
-// *disk.Error about that is returned after everything else. If the path itself cannot be read, each is not called.
+// or of ctx, ends the listing and is returned. Entries that cannot be read are left out, with everything below them,
+// and the first *disk.Error about that is returned after everything else. If the path itself cannot be read, each is
+// not called.
 func (o *Opened) List(ctx context.Context, path string, options ListOptions, each func(Entry) error) error {
 	if err := o.allow(Read, "list"); err != nil {
 		return err

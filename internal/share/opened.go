@@ -33,7 +33,7 @@ func Open(s Share, on disk.FS) (*Opened, error) {
 	return &Opened{Share: s, root: root, remove: disk.RemoveBeneath}, nil
 }
 
-// At returns the same share with an open directory of it in place of its own, with the same rights. It is valid until
+// At returns the same share with an open directory of it instead of its own, with the same rights. It is valid until
 // Close of either, and is not closed itself.
 func (o *Opened) At(dir disk.Dir) *Opened { return At(o.Share, o.root, dir) }
 

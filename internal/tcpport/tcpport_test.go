@@ -65,7 +65,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// writeTable returns a directory in place of /proc.
+// writeTable returns a directory that replaces /proc.
 func writeTable(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the Go code calls in place of functions with out parameters and of function pointers, which Go cannot call. */
+/* Functions that Go calls instead of functions with out parameters and function pointers, which it cannot call. */
 #ifndef DMA_COPY_UCX_BINDING_H
 #define DMA_COPY_UCX_BINDING_H
 

@@ -24,7 +24,7 @@ struct ucx_context {
 struct ucx_opened ucx_context_open(const struct ucp_library *ucp, const char *settings, uint64_t features);
 void ucx_context_close(struct ucx_context *context);
 
-/* What UCX prints about the context. NULL: out of memory; otherwise the caller frees it. */
+/* The text that UCX prints about the context. NULL: out of memory; otherwise the caller frees it. */
 char *ucx_context_describe(const struct ucx_context *context);
 
 struct ucx_memory {

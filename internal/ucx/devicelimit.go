@@ -12,7 +12,7 @@ const (
 	// ends the process.
 	maxResources = 127
 
-	// Of these, more than one machine has of transports within itself, and one RDMA port has.
+	// More than a machine has of transports within itself, and more than one RDMA port has.
 	localResources = 7
 	portResources  = 6
 )

@@ -10,8 +10,8 @@
 // without the tag, without cgo, or without libucp.so.0 at run time, Open returns an error that says what to install.
 // The functions are looked up at run time, so that the program has no link dependency and starts without UCX.
 //
-// Ownership: every object has one owner, which closes it; closing twice is harmless. What was opened from an object
-// must be closed before the object; a Worker closes its endpoints, an Endpoint its imported keys.
+// Ownership: every object has one owner, which closes it; closing twice is harmless. Objects that were opened from
+// another object must be closed before the object; a Worker closes its endpoints, an Endpoint its imported keys.
 //
 // Concurrency: a Context is safe for concurrent use. A Worker and its endpoints are used by one goroutine at a time,
 // except for Post. A Memory is safe for concurrent use, but the caller must synchronize access to its bytes.
@@ -23,7 +23,7 @@
 // library.c), since UCX reads them when it is loaded; UCX starts a thread of its own. It installs no signal handlers
 // and replaces no memory functions.
 //
-// What UCX does not protect against:
+// UCX does not protect against:
 //
 //   - Its ports speak a protocol without authentication, and what arrives there was not written for hostile senders.
 //     They are open while a Worker exists, on the devices of Settings.NetDevices.

@@ -148,7 +148,7 @@ static ucp_request_param_t parameters(struct ucx_operation *operation)
 	};
 }
 
-/* What was not accepted adds no event. */
+/* An operation that was not accepted adds no event. */
 static int32_t posted(struct ucx_operation *operation, ucs_status_ptr_t request)
 {
 	if (UCS_PTR_IS_PTR(request))

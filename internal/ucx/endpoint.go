@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// Bounds of what a peer sends, in bytes. Of UCX 1.13 an address has below 6 KiB with the most devices that it can have,
+// Bounds of a peer's input, in bytes. With UCX 1.13 an address has below 6 KiB with the most devices that it can have,
 // and a key below 1 KiB with all transports of a machine.
 const (
 	MaxAddress = 16 << 10 // of a worker

@@ -16,11 +16,11 @@ enum { UCX_QUEUE_FULL = 2 };
  */
 struct ucx_opened ucx_endpoint_open(struct ucx_worker *worker, const void *address, uint64_t tag);
 
-/* What UCX prints about the endpoint. NULL: out of memory, or closed; otherwise the caller frees it. */
+/* The text that UCX prints about the endpoint. NULL: out of memory, or closed; otherwise the caller frees it. */
 char *ucx_endpoint_describe(const struct ucx_endpoint *endpoint);
 
 /*
- * Messages of fewer bytes are flushed, which is a round trip. Of longer ones UCX itself reports the end only when the
+ * Messages of fewer bytes are flushed, which is a round trip. For longer ones UCX itself reports the end only when the
  * receiver has taken them.
  */
 enum { FLUSHED_BELOW = 256 << 10 };

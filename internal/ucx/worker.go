@@ -78,8 +78,8 @@ const (
 	closeLimit = 10 * time.Second
 )
 
-// What UCX has of a worker whose endpoints are in use, in bytes: pools of buffers, and over shared memory a queue.
-// Those of an RDMA device are registered.
+// UCX's memory for a worker whose endpoints are in use, in bytes: pools of buffers, and over shared memory a queue.
+// The buffers of an RDMA device are registered.
 const (
 	WorkerMemory     = 3 << 20
 	WorkerMemoryRDMA = 80 << 20

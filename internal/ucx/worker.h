@@ -73,7 +73,7 @@ struct ucx_slot {
 	uint32_t number;
 	uint8_t occupied;
 	uint8_t arrived; /* the event was added */
-	/* Of the worker's thread: */
+	/* For the worker's thread: */
 	uint8_t stopping; /* source is closed, or being closed */
 	ucp_ep_h source;  /* that UCX fetches the message from; NULL: it does not */
 };

@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/lab/bench"
 )
 
-// startTestDaemon starts a shell script in place of the program.
+// startTestDaemon starts a shell script instead of the program.
 func startTestDaemon(t *testing.T, script string) (*daemon, error) {
 	t.Helper()
 	folder := t.TempDir()

@@ -35,8 +35,8 @@ func buildLimit(t *testing.T, flags ...string) string {
 	return program
 }
 
-// The limit copies every byte, whatever the size: none, fewer than a word for each checksum, about a chunk, and many
-// chunks, so that both lanes use each of their slots again. Only on tmpfs a lane adds pages instead of writing.
+// The limit copies every byte, regardless of the size: none, fewer than a word for each checksum, about a chunk, and
+// many chunks, so that both lanes use each of their slots again. Only on tmpfs a lane adds pages instead of writing.
 func TestLimitCopies(t *testing.T) {
 	const chunk = 512 << 10
 	program := buildLimit(t, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Counts instructions under valgrind, and prints them beside the recorded numbers for the same compilers and
-# architecture. Unlike times, they hardly change between runs, whatever else the machine does. MEASURES limits what is
-# counted; UPDATE=1 records the numbers.
+# architecture. Unlike times, they hardly change between runs, regardless of other work of the machine. MEASURES limits
+# the counts; UPDATE=1 records the numbers.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

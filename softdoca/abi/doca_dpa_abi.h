@@ -13,10 +13,10 @@
 
 #include "doca_abi.h"
 
-/* A function that runs on the DPA, as programs on the CPU declare it, whatever its arguments are. */
+/* A function that runs on the DPA, as programs on the CPU declare it, regardless of its arguments. */
 typedef void(doca_dpa_func_t)(void);
 
-/* Handles: what code on the DPA has in the place of the CPU's objects. 0 is never one, except of a DPA. */
+/* Handles, by which code on the DPA knows the CPU's objects. 0 is never one, except of a DPA. */
 typedef uint64_t doca_dpa_dev_t;
 typedef uint64_t doca_dpa_dev_completion_t;
 typedef uint64_t doca_dpa_dev_notification_completion_t;

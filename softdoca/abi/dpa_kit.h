@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What NVIDIA's compiler for a DPA generates from the code of a DPA, and an ordinary compiler does not: the program's
+ * The output of NVIDIA's compiler for a DPA that an ordinary compiler does not generate: the program's
  * variable, and how its functions are called. This header is the development kit's own; DOCA has none like it. A source
  * file with code for the DPA names each function that the CPU uses once, and one file of the program names the program:
  *
@@ -56,7 +56,7 @@ extern const struct dpa_kit_function *const __stop_dpa_kit_functions[] __attribu
 #define DPA_KIT_COUNT(...) DPA_KIT_SIXTEENTH(__VA_ARGS__, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, )
 #define DPA_KIT_SIXTEENTH(function, a, b, c, d, e, f, g, h, i, j, k, l, m, n, count, ...) count
 
-/* What an argument of this type is passed as where the number of arguments varies. */
+/* The type as which an argument of this type is passed where the number of arguments varies. */
 #define DPA_KIT_PROMOTED(type)                                                                              \
 	__typeof__(_Generic(*(type *)0, _Bool : 0, char : 0, signed char : 0, unsigned char : 0, short : 0, \
 			    unsigned short : 0, float : 0.0, default                                        \

@@ -204,7 +204,7 @@ bool soft_endpoint_quiet(const struct doca_ctx *ctx)
 	return true;
 }
 
-/* The guide requires that consumers and producers are stopped first, whatever the order of their creation. */
+/* The guide requires that consumers and producers are stopped first, regardless of the order of their creation. */
 doca_error_t soft_endpoint_stoppable(const struct doca_ctx *ctx)
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)ctx;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Comch servers and clients have in common: configuration, sockets and progress. */
+/* The common parts of Comch servers and clients: configuration, sockets and progress. */
 #ifndef DMA_COPY_SOFT_COMCH_ENDPOINT_H
 #define DMA_COPY_SOFT_COMCH_ENDPOINT_H
 
@@ -64,7 +64,7 @@ doca_error_t soft_endpoint_init(struct soft_endpoint *endpoint, const struct sof
 				const struct soft_endpoint_role *role, struct doca_dev *dev, const char *name);
 doca_error_t soft_endpoint_fini(struct soft_endpoint *endpoint);
 
-/* What start acquires, and idle releases. INVALID_VALUE: mandatory configuration is missing. */
+/* Acquires what idle releases. INVALID_VALUE: mandatory configuration is missing. */
 doca_error_t soft_endpoint_open(struct soft_endpoint *endpoint);
 void soft_endpoint_close(struct soft_endpoint *endpoint);
 

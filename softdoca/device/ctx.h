@@ -27,8 +27,8 @@
 #include "doca_abi.h"
 
 /*
- * What a kind of context (DMA, Comch server, client, consumer, producer, sync event) supplies to the shared state
- * machine.
+ * The functions that a kind of context (DMA, Comch server, client, consumer, producer, sync event) supplies to the
+ * shared state machine.
  */
 struct soft_ctx_class {
 	const char *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a memcpy task does and when it completes (dma_task.c), for DMA contexts (dma.c). */
+/* The effect of a memcpy task and its completion (dma_task.c), for DMA contexts (dma.c). */
 #ifndef DMA_COPY_SOFT_DMA_H
 #define DMA_COPY_SOFT_DMA_H
 

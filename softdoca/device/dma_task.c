@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a memcpy task may copy, the copy itself, and when the task completes. */
+/* The checks of a memcpy task, its copy, and its completion. */
 #include "dma.h"
 
 #include "buf.h"

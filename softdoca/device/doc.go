@@ -41,7 +41,7 @@
 // comch_connection.h, threads of a DPA in dpa/thread.h.
 //
 // Callers use that table, as they use DOCA's libraries: packages with C are linked one by one, so C outside this
-// directory cannot call the device by name. What the device offers beyond DOCA is exported here, in Go.
+// directory cannot call the device by name. Functions of the device beyond DOCA are exported here, in Go.
 //
 // memory.c is used with any provider. It is here because the software device must know what backs an address, so there
 // can be only one list of allocations.

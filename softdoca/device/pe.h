@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What contexts and tasks ask of their progress engine. */
+/* The functions of a progress engine for contexts and tasks. */
 #ifndef DMA_COPY_SOFT_PE_H
 #define DMA_COPY_SOFT_PE_H
 

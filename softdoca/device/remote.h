@@ -43,7 +43,7 @@ doca_error_t soft_import_write(struct soft_import *import, void *remote, const v
 /* For access without a copy. */
 
 /*
- * Returns the memory as it is mapped here, whatever the limit remote_mapping says; NULL if it is not a memfd. It is
+ * Returns the memory as it is mapped here, regardless of the limit remote_mapping; NULL if it is not a memfd. It is
  * valid until soft_import_close, and accessed only between soft_import_begin and soft_import_end.
  */
 void *soft_import_map(struct soft_import *import);

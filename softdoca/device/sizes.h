@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fixed sizes and times of the software device, in one place. What a user can set are its limits: their defaults
+ * The fixed sizes and times of the software device, in one place. A user can set its limits: their defaults
  * are in config.c, the range of each in limit.c.
  */
 #ifndef DMA_COPY_SOFT_SIZES_H

@@ -9,7 +9,7 @@
 #include "kernel.h"
 #include "soft_dpa.h"
 
-/* What an acked message is overwritten with, so that a kernel that still reads it does not find it. */
+/* The byte that overwrites an acknowledged message, so that a kernel that still reads it does not find it. */
 #define ACKED 0xdd
 
 /* The address sanitizer's, in programs that have it; then a read of an acked message ends the program. */

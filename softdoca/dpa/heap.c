@@ -10,7 +10,7 @@
 /* As for any C type, and for vectors. */
 #define ALIGNMENT 64
 
-/* What new memory contains, because DOCA does not say that it is zeroed. */
+/* The content of new memory, because DOCA does not say that it is zeroed. */
 #define UNINITIALIZED 0xa5
 
 doca_error_t soft_doca_dpa_mem_alloc(struct doca_dpa *dpa, size_t size, doca_dpa_dev_uintptr_t *dev_ptr)

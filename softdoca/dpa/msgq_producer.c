@@ -253,7 +253,7 @@ doca_error_t soft_doca_comch_producer_get_dpa_handle(struct doca_comch_producer 
 
 static const uint32_t known_flags = DOCA_DPA_DEV_SUBMIT_FLAG_FLUSH | DOCA_DPA_DEV_SUBMIT_FLAG_OPTIMIZE_REPORTS;
 
-/* What code of the DPA posts: a message, and before it a copy if len is not 0. */
+/* An operation that code of the DPA posts: a message, and before it a copy if len is not 0. */
 struct operation {
 	const char *function;
 	uint32_t consumer_id;
@@ -289,7 +289,7 @@ static const char *delivery_error(enum soft_msgq_delivery delivery)
 	}
 }
 
-/* What can be wrong with the operation alone. A copy may come without a message's bytes. */
+/* Errors of the operation alone. A copy may come without a message's bytes. */
 static const char *operation_error(const struct operation *operation)
 {
 	if ((operation->flags & ~known_flags) != 0)

@@ -9,9 +9,9 @@
  *     │                                                    thread_retrigger, which also activates it
  *     └── thread_stop, from any state: a kernel that runs ends in the next device function that it calls
  *
- * What activates a thread: an arrival at a completion context that names the thread and has been armed, by its start or
- * by a request for notification, and a notification. An activation that comes while the thread is INERT or RUNNING is
- * kept until it is ARMED; several are one. A FINISHED thread stays finished.
+ * Activations of a thread are: an arrival at a completion context that names the thread and has been armed, by its
+ * start or by a request for notification, and a notification. An activation that comes while the thread is INERT or
+ * RUNNING is kept until it is ARMED; several are one. A FINISHED thread stays finished.
  */
 #ifndef DMA_COPY_SOFT_DPA_THREAD_H
 #define DMA_COPY_SOFT_DPA_THREAD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a stream is made of: blocks of one size, numbered from 0, and then a text, whose number is how many blocks there
+ * The parts of a stream: blocks of one size, numbered from 0, and then a text, whose number is how many blocks there
  * were. Each has a label as its immediate data.
  */
 #ifndef EXAMPLES_BLOCK_H

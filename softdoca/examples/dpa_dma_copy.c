@@ -23,7 +23,7 @@ struct config {
 STORE_STRING(set_pci_addr, struct config, pci_addr)
 STORE_STRING(set_text, struct config, text)
 
-/* What the compiler for the DPA defines. */
+/* Defined by the compiler for the DPA. */
 extern struct doca_dpa_app *dpa_dma_copy_app;
 extern doca_dpa_func_t copy_range;
 

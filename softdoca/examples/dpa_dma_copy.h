@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What dpa_dma_copy's code for the CPU and for the DPA agree about. */
+/* The interface between dpa_dma_copy's code for the CPU and for the DPA. */
 #ifndef EXAMPLES_DPA_DMA_COPY_H
 #define EXAMPLES_DPA_DMA_COPY_H
 

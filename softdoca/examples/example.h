@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the examples have in common: flags by doca_argp, logs by doca_log, and the device that a flag names. */
+/* The common parts of the examples: flags by doca_argp, logs by doca_log, and the device that a flag names. */
 #ifndef EXAMPLES_EXAMPLE_H
 #define EXAMPLES_EXAMPLE_H
 

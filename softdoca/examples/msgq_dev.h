@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the CPU's code and the DPA's agree about. It is compiled for both. */
+/* The interface between the CPU's code and the DPA's. It is compiled for both. */
 #ifndef EXAMPLES_MSGQ_DEV_H
 #define EXAMPLES_MSGQ_DEV_H
 

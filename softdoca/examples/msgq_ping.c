@@ -40,7 +40,7 @@ static doca_error_t set_count(void *value, void *config)
 	return DOCA_SUCCESS;
 }
 
-/* What the compiler for the DPA defines. */
+/* Defined by the compiler for the DPA. */
 extern struct doca_dpa_app *msgq_ping_app;
 extern doca_dpa_func_t begin_receiving;
 extern doca_dpa_func_t answer_pings;

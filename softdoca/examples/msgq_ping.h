@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What msgq_ping's code for the CPU and for the DPA agree about. */
+/* The interface between msgq_ping's code for the CPU and for the DPA. */
 #ifndef EXAMPLES_MSGQ_PING_H
 #define EXAMPLES_MSGQ_PING_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host offers the DPU in one message: memory to write to, and an event to signal that it is written. */
+/* The host's offer to the DPU in one message: memory to write to, and an event to signal that it is written. */
 #ifndef EXAMPLES_OFFER_H
 #define EXAMPLES_OFFER_H
 

@@ -21,7 +21,7 @@
 
 /* ---- the peer's stream ---- */
 
-/* What came. */
+/* The blocks and the text that came. */
 struct tally {
 	uint32_t blocks;
 	uint64_t bytes;

@@ -53,8 +53,8 @@ static void free_receive(struct doca_comch_consumer_task_post_recv *task)
 }
 
 /*
- * Data is appended to a buffer, so one that is posted again must be emptied. What comes while we stop is the last of
- * it.
+ * Data is appended to a buffer, so one that is posted again must be emptied. Data that comes while we stop is
+ * the last of it.
  */
 static void on_received(struct doca_comch_consumer_task_post_recv *task, union doca_data task_user_data,
 			union doca_data ctx_user_data)

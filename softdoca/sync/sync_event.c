@@ -207,7 +207,7 @@ doca_error_t soft_doca_sync_event_set_doca_buf(struct doca_sync_event *event, st
 
 /* ---- start and stop ---- */
 
-/* Of a page of its own, so that an importer, who maps it, reaches nothing else. */
+/* The memory is a page of its own, so that an importer, who maps it, reaches nothing else. */
 static doca_error_t provide_memory(struct doca_sync_event *event)
 {
 	if (event->counter != NULL)

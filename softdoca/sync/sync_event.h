@@ -29,7 +29,7 @@ struct soft_sync_location {
 	struct doca_dev *dev; /* of SOFT_SYNC_CPU */
 };
 
-/* What the importer gets. */
+/* The export descriptor. */
 struct soft_sync_descriptor {
 	uint64_t magic;
 	uint32_t version;

@@ -367,7 +367,7 @@ static void a_peer_that_sends_too_much(void)
 	end_close(&server);
 }
 
-/* Answers the HELLO of a client, in place of a server. */
+/* Answers the HELLO of a client, instead of a server. */
 static void client_meets_bad_server(void)
 {
 	struct soft_comch_address address;

@@ -179,7 +179,7 @@ static void memory_is_checked(void)
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_dpa_mem_free(dpa, memory + 1));
 	CHECK_OK(soft_doca_dpa_mem_free(dpa, memory));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_dpa_mem_free(dpa, memory));
-	/* What is not freed ends with the DPA. */
+	/* Memory that is not freed ends with the DPA. */
 	CHECK_OK(soft_doca_dpa_mem_alloc(dpa, 100, &other));
 	CHECK_OK(soft_doca_dpa_stop(dpa));
 	CHECK_RESULT(DOCA_ERROR_BAD_STATE, soft_doca_dpa_mem_free(dpa, other));

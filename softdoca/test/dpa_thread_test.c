@@ -9,7 +9,7 @@
 
 /* ---- code of the DPA ---- */
 
-/* What a kernel has done, and what it shall do. */
+/* The work that a kernel has done, and its next task. */
 static atomic_uint runs;
 static atomic_bool release;
 static atomic_bool beyond_the_end;

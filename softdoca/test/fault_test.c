@@ -110,7 +110,7 @@ static void one_completion_fails(void)
 	copies_close();
 }
 
-/* Messages do not count, so that a copy fails whatever was sent before. */
+/* Messages do not count, so that a copy fails regardless of earlier messages. */
 static void one_memcpy_fails(void)
 {
 	copies_open("fail_memcpy=2:DRIVER,fail_memcpy=3:TIME_OUT");

@@ -7,8 +7,8 @@ set -euo pipefail
 : "${1:?usage: headers.sh DIRECTORY...}"
 
 # The internal headers of the software device, all but soft.h and memory.h, are C only: they use <stdatomic.h>, which
-# C++17 lacks, and names that C++ reserves. Those of the binding of UCX are C only, too: the members of a structure have
-# the names and the types of functions.
+# C++17 lacks, and names that C++ reserves. The headers of the binding of UCX are C only, too: the members of a
+# structure have the names and the types of functions.
 c_only() {
 	[[ $1 == */ucx/* || $1 == dpa/* || $1 == sync/* ]] ||
 		[[ $1 == device/* && $(basename "$1") != soft.h && $(basename "$1") != memory.h ]]

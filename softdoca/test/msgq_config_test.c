@@ -371,7 +371,7 @@ static void contexts_on_the_dpa_have_no_tasks(void)
 	dpa_close(dpa);
 }
 
-/* What a queue within the CPU delivers, by the callbacks' user data. */
+/* The deliveries of a queue within the CPU, by the callbacks' user data. */
 struct delivery {
 	unsigned received, sent;
 	uint8_t byte;

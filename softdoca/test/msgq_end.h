@@ -7,7 +7,7 @@
 
 #define MSGQ_TASKS 16
 
-/* What the DPA's code needs to know. */
+/* Handles for the DPA's code. */
 struct msgq_handles {
 	doca_dpa_dev_comch_consumer_completion_t arrivals; /* where messages arrive */
 	doca_dpa_dev_comch_consumer_t consumer;

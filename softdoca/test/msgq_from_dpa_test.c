@@ -247,7 +247,7 @@ static void what_cannot_be_sent_fails(void)
 	check_refused((struct send){.consumer_id = FIRST_CONSUMER, .imm = imm, .len = 1, .flags = UNREPORTED}, 0);
 }
 
-/* Those without a report are reported with the next that has one, as many as the send queue remembers. */
+/* Operations without a report are reported with the next that has one, as many as the send queue remembers. */
 static void reports_can_be_left_out(void)
 {
 	open_with(4);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What most tests set up: a private runtime directory, devices, registered memory, a copy engine. */
+/* The set-up of most tests: a private runtime directory, devices, registered memory, a copy engine. */
 #ifndef DMA_COPY_CTEST_SETUP_H
 #define DMA_COPY_CTEST_SETUP_H
 

@@ -178,7 +178,7 @@ func labelsOf(parsed parser.Expr, legend string) (names []string) {
 	return names
 }
 
-// withoutVariables puts values in place of the variables of Grafana.
+// withoutVariables replaces the variables of Grafana by values.
 var withoutVariables = strings.NewReplacer("$__rate_interval", "5m", "$instance", ".+")
 
 // readDashboard reads a dashboard. Unknown fields, wrong types and missing fields are errors.
@@ -188,7 +188,7 @@ func readDashboard(text []byte) (board dashboard.Dashboard, err error) {
 	runtime.RegisterPanelcfgVariant(stat.VariantConfig())
 	runtime.RegisterPanelcfgVariant(table.VariantConfig())
 	runtime.RegisterDataqueryVariant(graphs.VariantConfig())
-	// The strict decoder finds what is wrong, but returns an empty list in place of nil, for which it drops the panels.
+	// The strict decoder finds what is wrong, but returns an empty list instead of nil, for which it drops the panels.
 	err = new(dashboard.Dashboard).UnmarshalJSONStrict(text)
 	if found, is := errors.AsType[cog.BuildErrors](err); is && len(found) == 0 {
 		err = nil

@@ -234,7 +234,7 @@ func zshIn(f *daemonFixture) func(string) []string {
 	}
 }
 
-// lastWords returns the words of a line in place of the last word that it had before, which may still be there. A
+// lastWords returns the words of a line that replace the last word it had before, which may still be there. A
 // backslash is in front of a blank in a word.
 func lastWords(before, line string) (words []string) {
 	start := strings.LastIndexByte(before, ' ') + 1

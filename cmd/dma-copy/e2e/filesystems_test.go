@@ -106,7 +106,7 @@ func TestFileSystems(t *testing.T) {
 	}
 }
 
-// pushFiles pushes a file that is new, and others in place of it.
+// pushFiles pushes a file that is new, and others instead of it.
 func (f *daemonFixture) pushFiles() {
 	f.t.Helper()
 	for i, size := range []int64{3 << 20, 3 << 20, 1000} { // the first two are received in chunks

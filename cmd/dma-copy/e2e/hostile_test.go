@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// badPeer is a model of the reference program that sends something wrong in place of the message of a step.
+// badPeer is a model of the reference program that sends something wrong instead of the message of a step.
 type badPeer struct {
 	name     string
 	sender   string // the side that has the file
@@ -46,7 +46,7 @@ func longest(messageType byte) []byte {
 	return append([]byte{messageType, 0, 0, 0}, make([]byte, maxMessage-4)...)
 }
 
-// exportDeclaring returns an EXPORT that declares this length for its descriptor, whatever the real one is.
+// exportDeclaring returns an EXPORT that declares this length for its descriptor, regardless of the real one.
 func exportDeclaring(length uint64) []byte {
 	return slices.Concat([]byte{2, 0, 0, 0, 0, 0, 0, 0}, bigEndian(1<<20), bigEndian(length), garbage)
 }

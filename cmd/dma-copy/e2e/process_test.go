@@ -45,7 +45,7 @@ type processOptions struct {
 	unprivileged bool // as user nobody, if the test runs as root
 	argv         []string
 	closed       closedOutputs
-	stderr       *os.File      // in place of what collects it; nil: none
+	stderr       *os.File      // replaces what collects it; nil: none
 	timeout      time.Duration // 0: processTimeout
 	terminal     *os.File      // that the process controls, in a session of its own; nil: none
 }

@@ -22,7 +22,7 @@ import (
 // internal/negotiate, so that the two do not make the same mistakes. Where the reference program waits without a limit,
 // the model fails after refpeerTimeout.
 //
-// It can also be a bad peer: kill itself or fall silent after a step, or send other messages in place of a step's own.
+// It can also be a bad peer: kill itself or fall silent after a step, or send other messages instead of a step's own.
 // And it can pause after a step until it gets SIGUSR1. The steps, in order:
 //
 //	host: connected, direction-sent, direction-received, export-sent, status-received
@@ -32,7 +32,7 @@ type refpeer struct {
 	dieAfter, stopAfter     string
 	pauseAfter              string
 	blockMemory             bool                // the memory that it exports blocks every access
-	replacements            map[string][][]byte // by step, the messages sent in place of its own
+	replacements            map[string][][]byte // by step, the messages sent instead of its own
 
 	dev    *doca.Device
 	conn   *doca.Connection

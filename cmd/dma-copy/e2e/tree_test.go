@@ -145,7 +145,7 @@ func TestTreeOverATreeIsRefused(t *testing.T) {
 	}
 }
 
-// TestTreeChecksum compares content in place of size and time, which another program has restored.
+// TestTreeChecksum compares content instead of size and time, which another program has restored.
 func TestTreeChecksum(t *testing.T) {
 	t.Parallel()
 	forEachSender(t, func(f *fixture, sender string) {
@@ -368,7 +368,7 @@ func (f *fixture) unprivilegedTree(sender string) (start func(receiver string) s
 		for _, path := range []string{shared, filepath.Join(f.dir, peerOf(sender))} {
 			must(f.t, os.Chown(path, unprivilegedID, unprivilegedID))
 		}
-		prefix = "env DMA_COPY_SOFT_DIR=shared " // in place of the one of its own that such a process has
+		prefix = "env DMA_COPY_SOFT_DIR=shared " // instead of the one of its own that such a process has
 	}
 	return func(receiver string) sidePair {
 		flags := map[string]string{peerOf(sender): receiver}

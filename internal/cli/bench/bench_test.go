@@ -133,8 +133,8 @@ func TestRecommendedAmongOthers(t *testing.T) {
 	}
 }
 
-// The rounds of a measurement take about the time that was given, each setting is measured once, whatever the device
-// makes of it, and latencies follow from the chunks in flight.
+// The rounds of a measurement take about the time that was given, each setting is measured once, and
+// latencies follow from the chunks in flight.
 func TestPlanRun(t *testing.T) {
 	m := bluefield3
 	m.largest = 1 << 20

@@ -367,7 +367,7 @@ func fileArguments(file string) []string {
 	return []string{"--json", file}
 }
 
-// writeVariables writes the variables that change what a copy does. Those of options with secrets are left out.
+// writeVariables writes the variables that change a copy, without options that have secrets.
 func writeVariables(w io.Writer, streams root.Streams) error {
 	if streams.Environ == nil {
 		return nil

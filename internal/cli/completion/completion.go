@@ -27,8 +27,8 @@ func Command() root.Command {
 		Takes:   shells[:],
 		About: `Prints a script by which the shell completes commands, flags and their values:
 devices, representors, choices, files, names of peers and keys, and what is in
-the shares of a daemon. What cannot be found within a second, or the duration in
-DMA_COPY_COMPLETION_WAIT, is not offered. A package of dma-copy has installed
+the shares of a daemon. Names that are not found within a second, or the time in
+DMA_COPY_COMPLETION_WAIT, are not offered. A package of dma-copy has installed
 the scripts already.
 `,
 		List: []option.Row{

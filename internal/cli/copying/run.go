@@ -99,7 +99,7 @@ func WithCPUProfile(path string, work func() error) error {
 	return err
 }
 
-// StreamUses names, by descriptor, the argument that stands for a stream in place of a file; empty: none does.
+// StreamUses names, by descriptor, the argument that stands for a stream instead of a file; empty: none does.
 type StreamUses [len(root.StreamNames)]string
 
 // OneStream returns the uses of an argument, which may be empty, that stands for the input or the output.

@@ -207,7 +207,7 @@ func (s *Settings) treeOptions(of Sides) []option.Option {
 		{Group: option.NativeFlags, Name: "include", Value: "PATTERN", JSON: option.JSONList, List: filterList,
 			Assign: option.Appending(&s.Filters, parseRule(FilterInclude, parsePattern)),
 			Help: of.help("Sender of a tree: send", "Copy") +
-				" what matches a pattern as in .gitignore. Of all --include, --exclude and --exclude-from the first " +
+				" what matches a pattern as in .gitignore. The first of all --include, --exclude and --exclude-from " +
 				"that matches wins"},
 		{Group: option.NativeFlags, Everyday: true, Name: "exclude", Value: "PATTERN", JSON: option.JSONList,
 			List:   filterList,

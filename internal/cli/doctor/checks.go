@@ -43,8 +43,8 @@ func checkInstall(found doca.Installation, err error, s Settings) finding {
 	}
 }
 
-// checkDriver judges the choice of the driver. The software device is a warning unless it was asked for. What
-// checkInstall has said about installErr is not repeated.
+// checkDriver judges the choice of the driver. The software device is a warning unless it was asked for. The report of
+// installErr by checkInstall is not repeated.
 func checkDriver(driver inventory.Driver, err, installErr error, s Settings) finding {
 	title := inventory.DriverTitle(driver.Name, driver.Hardware, driver.Version)
 	switch {

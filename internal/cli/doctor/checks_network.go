@@ -222,7 +222,7 @@ func checkKeys(k keys, err error) finding {
 	case len(k.refused) > 0:
 		return warn("", "keys: a trusted key is not used: %s", errors.Join(k.refused...))
 	case k.trusted == 0:
-		return warn("run dma-copy keys trust with that of the other machine", "keys: no key is trusted in %s",
+		return warn("run dma-copy keys trust with the key of the other machine", "keys: no key is trusted in %s",
 			quote.Bare(k.path))
 	default:
 		return ok("keys: this machine's own, and %s, in %s", quantity.Count(k.trusted, "trusted one"),

@@ -144,7 +144,7 @@ func Command() root.Command {
 		Summary: "Check the requirements of a copy, suggest fixes",
 		About: `Checks what copies need and changes nothing. Each check is one line: ok, warn or
 FAIL, what was found, and after two dashes what to do about it. The exit code
-is 0 without a FAIL, else that of the first: 6, or 13 with --require-hw, 7
+is 0 without a FAIL, else the code of the first: 6, or 13 with --require-hw, 7
 where only the other side is missing, or 3 where a copy would refuse a setting.
 With --driver ucx it checks what copies to other machines need, with --listen
 what a daemon for other machines needs, which is no device and no UCX.

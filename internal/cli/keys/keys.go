@@ -197,7 +197,7 @@ func trustKey(streams root.Streams, s Settings, store *identity.Store, args []st
 		return err
 	}
 	_, err = fmt.Fprintf(streams.Stdout,
-		"trusted %s: %s\nCompare these words with those of dma-copy keys show there.\n", grant.Name, key.Words())
+		"trusted %s: %s\nCompare these words with the output of dma-copy keys show there.\n", grant.Name, key.Words())
 	return err
 }
 
@@ -251,7 +251,7 @@ func readKeyText(stdin io.Reader, name string) (string, error) {
 		}
 	}
 	if len(lines) != 1 {
-		return "", exit.Usagef("%s: %d lines instead of that of one key", quote.Bare(name), len(lines))
+		return "", exit.Usagef("%s: %d lines instead of one key", quote.Bare(name), len(lines))
 	}
 	return lines[0], nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// Settings holds the settings of keys. What a key is granted comes from the command line alone: a file or a variable of
+// Settings holds the settings of keys. The rights of a key come from the command line alone: a file or a variable of
 // another command, with options of the same names, must not change it.
 type Settings struct {
 	option.Logging

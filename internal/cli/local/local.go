@@ -87,14 +87,14 @@ func Command() root.Command {
 		Summary: "Copy within this machine by the DMA engine",
 		Takes:   []string{"SRC DST"},
 		About: `Copies a file or a directory within this machine, in one process: the DMA
-engine of a host function or of the DPU moves the bytes in place of the CPU. All
+engine of a host function or of the DPU moves the bytes instead of the CPU. All
 else is as in a copy between two sides: what is written is verified and durable,
 gets its name when it is complete, and is resumed after an interruption.
 
 A DST that ends with /, or is . or .., is a directory to copy into: SRC keeps
 its name there, a directory too. Any other DST is the name of the copy itself.
-SRC/. is the content of SRC. What DST does not have is added; what exists and
-differs is replaced with --overwrite only. - is stdin or stdout.
+SRC/. is the content of SRC. Entries that DST lacks are added, and others that
+differ are replaced with --overwrite only. - is stdin or stdout.
 
 The software device moves the bytes with the CPU, and is slower than cp.
 `,

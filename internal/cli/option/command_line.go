@@ -39,8 +39,8 @@ func firstWord(flags *pflag.FlagSet, args []string) word {
 	}
 }
 
-// splitFlag returns the known flag in an argument, and the value if that is joined to it. Of several short flags it is
-// the last one: those before it take no value.
+// splitFlag returns the known flag in an argument, and the value if that is joined to it. With several short flags it
+// is the last one: those before it take no value.
 func splitFlag(flags *pflag.FlagSet, arg string) (flag *pflag.Flag, value string, joined bool) {
 	if long, is := strings.CutPrefix(arg, "--"); is {
 		name, value, joined := strings.Cut(long, "=")
@@ -62,8 +62,8 @@ func splitFlag(flags *pflag.FlagSet, arg string) (flag *pflag.Flag, value string
 	return flag, "", false
 }
 
-// WithoutSeparators removes the separators from a copy's command line. Those behind the name of a command stay: they
-// end its flags, and its arguments may begin with a dash.
+// WithoutSeparators removes the separators from a copy's command line. They stay behind the name of a command, where
+// they end its flags, and its arguments may begin with a dash.
 func WithoutSeparators(flags *pflag.FlagSet, args []string) []string {
 	kept := []string{} // never nil, for which cobra would use the process's own arguments
 	for len(args) > 0 {

@@ -129,8 +129,8 @@ func (c Commands) DescribeFile() []DescribedGroup {
 	all := c.table()
 	return []DescribedGroup{
 		{groupGeneral, "Options that every DOCA program has.", describeKeys(all, groupGeneral)},
-		{groupProgram, "All other options of a copy and of the commands, except for those of serve alone. A command " +
-			"ignores the keys of the others.", describeKeys(all, groupProgram)},
+		{groupProgram, "All other options of a copy and of the commands, except for the options of serve alone. A " +
+			"command ignores the keys of the others.", describeKeys(all, groupProgram)},
 		{groupDPDK, "Accepted and ignored, with a warning.", nil},
 		{GroupServe, "Options of serve. They have precedence over the same keys of doca_program_flags, and no other " +
 			"command reads them.", describeKeys(blank(c.owner(GroupServe)).Table(), GroupServe)},

@@ -286,7 +286,7 @@ func paramsGroups() []string {
 	return []string{groupGeneral, groupProgram, groupDPDK, GroupServe, groupPeers}
 }
 
-// hint returns what to use in place of an unknown group or key.
+// hint returns what to use instead of an unknown group or key.
 func (f *paramsFile) hint(name string, known []string) string {
 	opt, isOption := ByName(f.table, name)
 	switch home := opt.FileGroup(); {

@@ -42,7 +42,7 @@ type PeerResult struct {
 
 var _ report.Reporter = (*PeerResult)(nil)
 
-// Peer returns the result of a peer, which has nothing yet, at a line of the list. What its copies warn of goes to log.
+// Peer returns the result of a peer, which has nothing yet, at a line of the list. Warnings of its copies go to log.
 func (f *Fleet) Peer(name string, line int, log zerolog.Logger) *PeerResult {
 	f.moves(line, 0)
 	return &PeerResult{Name: name, Line: line, fleet: f, log: log}

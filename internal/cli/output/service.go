@@ -154,6 +154,6 @@ func (r *jsonReporter) Total(t report.Total) error {
 
 // WriteTrusted tells the user that the key of a daemon is trusted from now on, and how to check it.
 func WriteTrusted(w io.Writer, name, words string) {
-	fmt.Fprintf(w, "key   that of the daemon is trusted from now on, as %s: compare its words with those that "+
+	fmt.Fprintf(w, "key   now trusted, as %s: compare its words with the words that "+
 		"dma-copy keys show prints there\n      %s\n", name, words)
 }

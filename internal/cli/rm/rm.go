@@ -187,7 +187,7 @@ func (r *removal) findEntry(ctx context.Context, at share.Remote, e share.Entry)
 }
 
 // findBelow returns the paths of a directory and of what is below it, each directory after its content, and of the
-// mount points among it. What is in a mount point stays, and so do the directories above one.
+// mount points among it. The content of a mount point stays, and so do the directories above one.
 func (r *removal) findBelow(ctx context.Context, at service.Place) (paths, mounted []string, err error) {
 	stay := make(map[string]bool)
 	end, err := r.Client.List(ctx, at, service.ListRecursive|service.ListAll, func(e share.Entry) error {

@@ -153,7 +153,7 @@ func Within(limit time.Duration, find func() []string) []string {
 	}
 }
 
-// Load fills in settings by the flags that were given, the files and the environment. What is wrong with them is not
+// Load fills in settings by the flags that were given, the files and the environment. Their errors are not
 // reported.
 func (c Completer) Load(s option.Settings) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)

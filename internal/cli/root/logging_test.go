@@ -70,7 +70,7 @@ func TestLogFormat(t *testing.T) {
 	}
 }
 
-// Text of a peer in a field or a message neither begins a line nor controls a terminal, whatever the format is.
+// Text of a peer in a field or a message neither begins a line nor controls a terminal, regardless of the format.
 func TestPeerTextInTheLog(t *testing.T) {
 	const hostile = "a\nERR forged \x1b[2J\r\u009b2J\u202e"
 	for _, format := range []option.LogFormat{option.LogText, option.LogJSON} {

@@ -66,8 +66,8 @@ func WithSignals(parent context.Context) (ctx context.Context, stop func()) {
 
 type askedKey struct{}
 
-// ProgressRequests returns the channel of the SIGUSR1s of WithSignals, each of which asks for one line of progress. Of
-// several receivers one gets it. It is nil, which never delivers, for another context.
+// ProgressRequests returns the channel of the SIGUSR1s of WithSignals, each of which asks for one line of progress. One
+// of several receivers gets it. It is nil, which never delivers, for another context.
 func ProgressRequests(ctx context.Context) <-chan os.Signal {
 	asked, _ := ctx.Value(askedKey{}).(chan os.Signal)
 	return asked

@@ -22,7 +22,7 @@ func (l *sessionLog) with(e *zerolog.Event, s service.Session) *zerolog.Event {
 	return e.Uint64("connection", s.ID).Str("function", s.Function).Str("key", s.KeyName)
 }
 
-// of is with for a request. What the command says about itself is a claim, which nobody has checked.
+// of is with for a request. The name that a command gives itself is an unchecked claim.
 func (l *sessionLog) of(e *zerolog.Event, r service.Record) *zerolog.Event {
 	e = l.with(e, r.Session).Uint64("request", r.Request).Str("operation", string(r.Operation)).
 		Str("share", quote.Printable(r.Share)).Str("path", quote.Printable(r.Path)).

@@ -88,7 +88,7 @@ func runServe(ctx context.Context, streams root.Streams, s *Settings, log zerolo
 	return errors.Join(d.run(ctx), d.close())
 }
 
-// daemon is the process of serve. What it opens is closed in the opposite order.
+// daemon is the process of serve. It closes in the opposite order of opening.
 type daemon struct {
 	*connect.Side
 	streams  root.Streams
@@ -291,7 +291,7 @@ func (d *daemon) identify(store *identity.Store) (service.Trust, error) {
 		return nil, err
 	}
 	if len(trusted.All()) == 0 {
-		return nil, exit.Usagef("no key is trusted: run dma-copy keys trust with that of the other side, " +
+		return nil, exit.Usagef("no key is trusted: run dma-copy keys trust with the key of the other side, " +
 			"or serve anybody with --auth none")
 	}
 	return trusted, nil

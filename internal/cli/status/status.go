@@ -27,7 +27,7 @@ func (s *Settings) Table() []option.Option {
 		option.File(option.AddedFlags, "socket", "PATH", &s.Socket,
 			"Socket of the daemon; default status.sock in its runtime directory"),
 		option.Directory(option.ServeFlags, "runtime-dir", &s.RuntimeDir,
-			"Runtime directory of the daemon; default that of this user, then /run/dma-copy"),
+			"Runtime directory of the daemon; by default the one of this user, then /run/dma-copy"),
 		option.Output(&s.Output, "Result as text, or as one JSON line, on stdout"),
 	)
 }

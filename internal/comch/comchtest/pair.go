@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 )
 
-// Fault returns which messages arrive in place of message number n (from 0) of one direction.
+// Fault returns which messages arrive instead of message number n (from 0) of one direction.
 // Returning none drops it; cut ends the connection.
 type Fault func(n int, message []byte) (arrive [][]byte, cut bool)
 
@@ -39,7 +39,7 @@ func Truncate(n, length int) Fault {
 	}
 }
 
-// Cut ends the connection in place of message n.
+// Cut ends the connection instead of message n.
 func Cut(n int) Fault {
 	return func(i int, message []byte) ([][]byte, bool) { return [][]byte{message}, i == n }
 }

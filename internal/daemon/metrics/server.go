@@ -41,7 +41,7 @@ type Server struct {
 // loopback IP address with a port, or unix:PATH. Any other is refused, because there is neither authentication nor
 // encryption.
 //
-// log gets what the libraries that serve them report, also that of their global logger, in place of stderr.
+// log gets what the libraries that serve them report, also that of their global logger, instead of stderr.
 func (m *Metrics) Listen(address string, page http.Handler, log zerolog.Logger) (*Server, error) {
 	listener, err := listen(address)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// childTask names what this program does in place of the tests when it is started by them. A process that restricts
+// childTask names what this program does instead of the tests when it is started by them. A process that restricts
 // itself can test nothing else afterwards.
 const childTask = "SANDBOX_TEST_CHILD"
 

@@ -309,7 +309,7 @@ func logIsReopened(directory string) error {
 		mustBeDenied("remove the log", os.Remove(path)))
 }
 
-// singleFiles has rules for files in place of directories, such as a parameter file and a device.
+// singleFiles has rules for files instead of directories, such as a parameter file and a device.
 func singleFiles(directory string) error {
 	file, other := filepath.Join(directory, "outside/file"), filepath.Join(directory, "outside/other")
 	if err := os.WriteFile(other, nil, 0o600); err != nil {

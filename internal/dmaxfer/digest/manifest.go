@@ -32,7 +32,7 @@ func ReadManifest(from io.Reader) *Manifest {
 	return &Manifest{lines: bufio.NewReaderSize(from, maxLine)}
 }
 
-// Next returns the next entry, or io.EOF at the end. What is wrong with a line is a *LineError; other errors are those
+// Next returns the next entry, or io.EOF at the end. An invalid line is a *LineError; other errors are errors
 // of the reader.
 func (m *Manifest) Next() (Entry, error) {
 	for {

@@ -22,7 +22,7 @@ type Metadata struct {
 	Modified Timestamp
 	UID, GID uint32
 
-	Xattrs iter.Seq[Xattr] // "user." attributes only; nil: none. Those of a directory are set by SetXattrs
+	Xattrs iter.Seq[Xattr] // "user." attributes only; nil: none. SetXattrs sets the attributes of a directory
 }
 
 // attributed is an open file or directory.

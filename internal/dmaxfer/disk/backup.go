@@ -12,8 +12,8 @@ import (
 // maxBackups is how many backups of a file there may be beside it.
 const maxBackups = 10_000
 
-// backupName returns the name of a backup, numbered from 1: NAME~, NAME~2~, NAME~3~ and so on. Of a name that would be
-// too long with that it leaves out the last characters.
+// backupName returns the name of a backup, numbered from 1: NAME~, NAME~2~, NAME~3~ and so on. A name that would be
+// too long with that loses its last characters.
 func backupName(name string, number int) string {
 	suffix := "~"
 	if number > 1 {

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// FS is the part of a file system that transfers need. Its methods may be called concurrently. Errors are those of
-// the operating system, wrapped with operation and path; errors.Is finds fs.ErrNotExist, fs.ErrExist,
+// FS is the part of a file system that transfers need. Its methods may be called concurrently. They return the errors
+// of the operating system, wrapped with operation and path; errors.Is finds fs.ErrNotExist, fs.ErrExist,
 // fs.ErrPermission, errors.ErrUnsupported and the errno values of package unix.
 type FS interface {
 	// Open opens a file for reading and follows symlinks. It does not wait for a writer if path is a pipe.
@@ -46,10 +46,10 @@ type Dir interface {
 	// Info returns the Info of the directory itself.
 	Info() (Info, error)
 
-	// CreateUnnamed creates a file for reading and writing with the given permission bits, whatever the umask, that has
-	// no name until GiveName, so no other process can open it by name. Without a name it is removed by Close. shown is
-	// returned by its Name. It fails with errors.ErrUnsupported where the system cannot create or name such files, and
-	// if early is set also where it may report failed writes only when a file is closed.
+	// CreateUnnamed creates a file for reading and writing with the given permission bits, regardless of the umask,
+	// that has no name until GiveName, so no other process can open it by name. Without a name it is removed by Close.
+	// shown is returned by its Name. It fails with errors.ErrUnsupported where the system cannot create or name such
+	// files, and if early is set also where it may report failed writes only when a file is closed.
 	CreateUnnamed(shown string, permissions uint32, early bool) (File, error)
 
 	// GiveName names a file that CreateUnnamed has made in a directory of the same file system. It fails with
@@ -90,7 +90,7 @@ type Dir interface {
 	Sync() error
 
 	// OpenBeneath opens the directory at a relative path whose components are all directories: neither symlinks nor
-	// "..", so that the result is below this directory whatever other processes do. It fails with unix.ELOOP,
+	// "..", so that the result is below this directory regardless of other processes. It fails with unix.ELOOP,
 	// unix.ENOTDIR or unix.EXDEV for any other path.
 	OpenBeneath(path string) (Dir, error)
 
@@ -280,7 +280,7 @@ type Identity struct {
 	Changed       Timestamp
 }
 
-// SameFile reports whether both are the same file, whatever its content.
+// SameFile reports whether both are the same file, regardless of its content.
 func (i Identity) SameFile(other Identity) bool {
 	return i.Device == other.Device && i.Inode == other.Inode
 }

@@ -27,7 +27,7 @@ const (
 	// is used again. With smaller steps the calls and the blocks take more time.
 	writeStep = 256 << 10
 
-	// zerosSize is the number of zeros written at once in place of a hole.
+	// zerosSize is the number of zeros written at once for a hole.
 	zerosSize = 1 << 20
 
 	// unsizedStep is the number of bytes read of a file of size 0 to find out whether it is empty.

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Symlink creates a symlink with this text, or replaces a file or symlink if the tree allows it. Of meta only owner and
-// modification time are used.
+// Symlink creates a symlink with this text, or replaces a file or symlink if the tree allows it. Only owner and
+// modification time of meta are used.
 func (d *Directory) Symlink(name, text string, meta Metadata) error {
 	dir, err := d.useFor(name)
 	if err != nil {
@@ -86,7 +86,7 @@ func (d *Directory) Link(name, target string) error {
 }
 
 // Beneath calls a function with the directory that contains a path below dir, and the last name of the path. It follows
-// no symlink. Errors are those of Dir.OpenBeneath and of the function.
+// no symlink. It returns the errors of Dir.OpenBeneath and of the function.
 func Beneath(dir Dir, path string, call func(in Dir, name string) error) error {
 	parent, name := Split(path)
 	if parent == "." {

@@ -27,8 +27,8 @@ type Location struct {
 }
 
 // Locate returns where the kernel would create or open a file at path for writing. The kernel resolves the directory
-// part of the path. Symlinks at its end are followed one by one, each from the open directory that contains it.
-// Errors are those of the FS, among them fs.ErrNotExist for a missing directory, or wrap ErrDangling or
+// part of the path. Symlinks at its end are followed one by one, each from the open directory that contains it. It
+// returns the errors of the FS, among them fs.ErrNotExist for a missing directory, or errors that wrap ErrDangling or
 // ErrUntrustedLink.
 func Locate(on FS, path string) (*Location, error) {
 	l := &Location{Path: path}

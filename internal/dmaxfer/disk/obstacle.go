@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reasons why an entry that exists can be neither replaced nor removed, whatever the permissions are.
+// Reasons why an entry that exists can be neither replaced nor removed, regardless of the permissions.
 var (
 	// ErrMountPoint is a file or directory on which something is mounted, such as a file of a container's host.
 	ErrMountPoint = errors.New("it is a mount point")

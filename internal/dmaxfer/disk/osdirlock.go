@@ -12,7 +12,7 @@ import (
 const lockPosition = 1 << 40
 
 // Lock locks the byte of the mode for reading, which needs no right to write, and then looks whether one that excludes
-// it is locked. Of two handles that do so at once, at least one finds the lock of the other one. The locks belong to
+// it is locked. When two handles do so at once, at least one finds the lock of the other one. The locks belong to
 // an open file (F_OFD_SETLK), and are independent of flock(2), by which other programs lock directories.
 func (d *osDir) Lock(own, above LockMode) (io.Closer, error) {
 	locks := &osLocks{}

@@ -361,6 +361,6 @@ func (f *osFile) Free() (uint64, bool) {
 }
 
 func (f *osFile) DropCache(offset, length int64) {
-	// What stays cached is read from there.
+	// If the advice fails, the cached pages are read.
 	_ = f.call("fadvise", func(fd int) error { return unix.Fadvise(fd, offset, length, unix.FADV_DONTNEED) })
 }

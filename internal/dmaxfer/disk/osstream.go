@@ -16,7 +16,8 @@ func Stdin() (File, error) { return stream(os.Stdin, unix.O_RDONLY) }
 func Stdout() (File, error) { return stream(os.Stdout, unix.O_WRONLY) }
 
 // stream reopens a pipe or terminal in non-blocking mode, so that Close can interrupt a call that waits, without
-// changing the descriptor that other processes share. A file keeps its offset. What cannot be reopened is duplicated.
+// changing the descriptor that other processes share. A file keeps its offset. A descriptor that cannot be reopened is
+// duplicated.
 func stream(handle *os.File, access int) (File, error) {
 	info, err := handle.Stat()
 	if err != nil {

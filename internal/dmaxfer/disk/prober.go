@@ -31,7 +31,7 @@ const (
 )
 
 // Stored returns meta with the mode, owner and modification time that a file in this directory has after those of meta
-// were set; the owner only if owner says so. What cannot be tried stays as it is.
+// were set; the owner only if owner says so. Attributes that cannot be tried stay as they are.
 func (p *Prober) Stored(dir Dir, meta Metadata, owner bool) Metadata {
 	in, err := dir.Info()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // Put creates a file with this content, or replaces one if the tree allows it. The final name has the old content or
-// the new, whatever fails. With DurabilityFile and DurabilityFull the content is durable afterwards, and with the
+// the new, even if a step fails. With DurabilityFile and DurabilityFull the content is durable afterwards, and with the
 // latter a Sync must follow to make the name durable. For many files Stage, Sync and Commit are faster then.
 func (d *Directory) Put(name string, content []byte, meta Metadata) error {
 	s, err := d.stage(name, content, meta, d.tree.opt.Durability != wire.DurabilityNone)

@@ -15,7 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// Bus has the windows as both sides reach them, in memory that is no device's. What touches a window has the lock only
+// Bus has the windows as both sides reach them, in memory that is no device's. Accesses to a window have the lock only
 // to find out whether it is there; the race detector shows whether a side touches a slot that is not its own.
 type Bus struct {
 	mu      sync.RWMutex

@@ -13,8 +13,8 @@ import (
 )
 
 // ErrHung is in an error beside its cause if a call into the device or the file system had not returned when the
-// transfer ended. What the call may use stays open, registered and mapped, and is released if it returns after all.
-// Until then the device must not be closed.
+// transfer ended. Everything that the call may use stays open, registered and mapped, and is released if it returns
+// after all. Until then the device must not be closed.
 var ErrHung = exit.NewReason(exit.Peer, "check the device and the disk",
 	"a call into the device or the file system did not return, so its resources stay open")
 
@@ -62,7 +62,8 @@ func (c *Calls) Do(ctx context.Context,
 	return err
 }
 
-// Hung reports whether a call has not returned to Do. What the call has set must not be used until Wait has returned.
+// Hung reports whether a call has not returned to Do. Variables that the call sets must not be used until Wait has
+// returned.
 func (c *Calls) Hung() bool { return c.hung }
 
 // Calling returns how many calls have not returned, and for how long the last one has made no progress. Any goroutine

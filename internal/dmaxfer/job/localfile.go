@@ -252,7 +252,7 @@ func (s Search) target() (*LocalFile, error) {
 	return s.found(LocalFile{Path: at.Path, Exists: at.Found != nil}), nil
 }
 
-// targetBelow finds a target below directories that are missing. Those of a dry run stay missing, and the first of them
+// targetBelow finds a target below directories that are missing. In a dry run they stay missing, and the first of them
 // is as absent as the target.
 func (s Search) targetBelow() (*LocalFile, error) {
 	path := s.Path

@@ -16,7 +16,7 @@ const (
 	// know this side's idle timeout.
 	LongestPulse = 100 * time.Millisecond
 
-	// ShortestIdle tolerates some late heartbeats of the peer, whatever the idle timeout is.
+	// ShortestIdle tolerates some late heartbeats of the peer, regardless of the idle timeout.
 	ShortestIdle = 3 * LongestPulse
 
 	// PartingTime is how long a side that gives up waits for the peer to read why. With the longest pulse it is within

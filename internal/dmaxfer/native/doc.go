@@ -14,8 +14,8 @@
 // events ask for, and knows of the transfer only its role.Link.
 //
 // Goroutines: Run leads the transfer, in its caller's goroutine, and owns the session and the role while it holds
-// transfer.owner. While it waits, a lane of the role can be the owner for messages and batches. What takes long, or may
-// hang, runs in jobs, each a goroutine that Run waits for; lanes and jobs post calls for the owner to the mailbox,
-// which has a lock of its own. windUp releases what the transfer held in one more goroutine, which remains if a call
-// hangs.
+// transfer.owner. While it waits, a lane of the role can be the owner for messages and batches. Work that takes long,
+// or may hang, runs in jobs, each a goroutine that Run waits for; lanes and jobs post calls for the owner to the
+// mailbox, which has a lock of its own. windUp releases what the transfer held in one more goroutine, which remains if
+// a call hangs.
 package native

@@ -72,9 +72,9 @@ func (t *transfer) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// awaitCause does not wait for long: a single message that cannot be sent is no end of the connection. What the peer
-// sent before it went, and what can no longer be done as it asked, comes before its last messages. After a FINISHED, or
-// a message of the reference protocol, and during the rename of the only file there is no reason to end.
+// awaitCause does not wait for long: a single message that cannot be sent is no end of the connection. Messages that
+// the peer sent before it went, and requests of it that can no longer be met, come before its last messages. After a
+// FINISHED, or a message of the reference protocol, and during the rename of the only file there is no reason to end.
 func (t *transfer) awaitCause(ctx context.Context, err error) error {
 	enough := time.After(job.LossNotice)
 	for {
@@ -106,7 +106,7 @@ func (t *transfer) awaitCause(ctx context.Context, err error) error {
 
 func (t *transfer) committing() bool { return t.role != nil && t.role.Committing() }
 
-// conclude returns what an error means for the transfer. What happens after the commit does not take the success away:
+// conclude returns what an error means for the transfer. An error after the commit does not take the success away:
 // the target is there, verified and as durable as was asked for, whether the sender learns of it or not. A sender has
 // only the receiver's word for that, which does not count if one of them then breaks the protocol by the other's word.
 func (t *transfer) conclude(err error) error {
@@ -141,7 +141,7 @@ func (t *transfer) lost(ctx context.Context) error {
 
 // giveUp tells the peer why this side ends the transfer. The ABORT of a receiver means that it commits nothing more, so
 // while a commit of a tree hangs it sends none: the end of the connection then leaves the sender in doubt about what it
-// has ended. Of a single file, and after a panic, the text of the ABORT says that the outcome is unknown.
+// has ended. For a single file, and after a panic, the text of the ABORT says that the outcome is unknown.
 func (t *transfer) giveUp(err error) error {
 	switch {
 	case t.haltCommits() || !t.params.Plan.Tree:

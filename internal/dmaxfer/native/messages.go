@@ -132,8 +132,8 @@ type poller struct {
 // Poll implements pump.Poller.
 func (p *poller) Poll() { p.poll() }
 
-// poll is called by lanes. It does nothing while the transfer has another owner. What ends the transfer is left to
-// lead, which is woken for it.
+// poll is called by lanes. It does nothing while the transfer has another owner. Errors that end the transfer are left
+// to lead, which is woken for them.
 func (t *transfer) poll(ctx context.Context) {
 	if !t.owner.tryAcquire() {
 		return

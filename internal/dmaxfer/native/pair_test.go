@@ -403,7 +403,7 @@ func describeInto(t *testing.T, into map[string]string, memory *disktest.Memory,
 func change(t *testing.T, memory *disktest.Memory, path string, with func(f attributed) error) {
 	t.Helper()
 	self := memory.Self()
-	memory.SetSelf(disk.Self{UID: 0}) // whatever its mode
+	memory.SetSelf(disk.Self{UID: 0}) // regardless of its mode
 	defer memory.SetSelf(self)
 	dir, err := memory.OpenDir(filepath.Dir(path))
 	must(t, err)

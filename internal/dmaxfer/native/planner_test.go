@@ -15,7 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// found is what a receiver has in place of a file with the content "source", mode 0640 and time 1000.
+// found is what a receiver has at the path of a file with the content "source", mode 0640 and time 1000.
 type found string
 
 const (

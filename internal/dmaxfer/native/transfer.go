@@ -369,7 +369,7 @@ func (t *transfer) notOpened(ctx context.Context, err error) error {
 }
 
 // mayUseOtherPath reports whether the transfer can begin again on another path after the window could not be opened.
-// What a stream has delivered so far cannot be read again.
+// The bytes that a stream has delivered cannot be read again.
 func (t *transfer) mayUseOtherPath(err error) bool {
 	others := t.config.Paths.Alternatives(t.params.Plan.Path).Intersect(job.PathsIn(t.session.Peer().Flags))
 	return window.IsOutOfReach(err) && others != 0 && !t.params.Plan.StreamSource

@@ -38,8 +38,8 @@ func (u *Unit) SetChunk(entry uint32, c Chunk) {
 	u.Record.Offset, u.Record.Length = uint64(c.Offset), uint64(c.Length)
 }
 
-// Used returns how many bytes at the start of the slot have a meaning. Of a claim these are the bytes to be checked,
-// of a hole none.
+// Used returns how many bytes at the start of the slot have a meaning: for a claim the bytes to be checked,
+// for a hole none.
 func (u *Unit) Used() int64 {
 	switch {
 	case u.Packed():

@@ -167,8 +167,8 @@ func TestInboxHoldsAllAcknowledgementsAndOneWake(t *testing.T) {
 	}
 }
 
-// No call of Wake is lost, whatever the lanes are doing: each chunk that was added before it is sent. A lost one would
-// leave the lanes asleep.
+// No call of Wake is lost, regardless of what the lanes are doing: each chunk that was added before it is sent. A lost
+// one would leave the lanes asleep.
 func TestNoWakeIsLost(t *testing.T) {
 	for _, lanes := range []int{1, 3} {
 		const chunks = 3000

@@ -128,8 +128,8 @@ func (t *Transfer) lead(ctx context.Context, begin func() error) error {
 	return err
 }
 
-// converse follows the session to its end, or to the native protocol. What cannot be undone is not interrupted: the
-// peer gets a little time for its last message.
+// converse follows the session to its end, or to the native protocol. Steps that cannot be undone are not interrupted:
+// the peer gets a little time for its last message.
 func (t *Transfer) converse(ctx context.Context, begin func() error) error {
 	late := job.Overtime(ctx, job.PartingTime)
 	if err := begin(); err != nil {

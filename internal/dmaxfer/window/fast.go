@@ -182,7 +182,7 @@ func (p *producerEngine) Reap(ctx context.Context, into []pump.Moved) (int, erro
 	return p.take(n, into), err
 }
 
-// Poll implements pump.Engine. What keeps a message from being sent is reported by Submit or Reap.
+// Poll implements pump.Engine. Submit or Reap reports why a message is not sent.
 func (p *producerEngine) Poll(into []pump.Moved) int {
 	if p.Producer.Inflight() == 0 {
 		return 0

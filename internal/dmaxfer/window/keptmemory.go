@@ -168,8 +168,8 @@ func (k *KeptMemory) releaseStale() error {
 }
 
 // Close releases what is kept. It is called after the last transfer and before the connection is closed. It fails with
-// ErrMemoryInUse while a transfer uses the memory, which is then released when the transfer ends. What the device still
-// uses stays as it is; Close can be called again, and returns nil when everything has been released.
+// ErrMemoryInUse while a transfer uses the memory, which is then released when the transfer ends. Memory that the
+// device still uses stays as it is; Close can be called again, and returns nil when everything has been released.
 func (k *KeptMemory) Close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

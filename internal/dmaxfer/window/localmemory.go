@@ -12,8 +12,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// localMemory is the Memory of both sides of a transfer within one process, on PathDMA. The host sends. What the DPU's
-// engines copy from is the window itself: nothing is exported or imported.
+// localMemory is the Memory of both sides of a transfer within one process, on PathDMA. The host sends. The DPU's
+// engines copy from the window itself: nothing is exported or imported.
 type localMemory struct {
 	deviceMemory
 

@@ -74,8 +74,8 @@ func doesNotTakeBack(b *bench) {
 	})
 }
 
-// block starts a Send and a Recv that only the end of the connection can end. What seems to be full may still have
-// space, on a busy machine, so there may be several calls of Send.
+// block starts a Send and a Recv that only the end of the connection can end. A queue that seems to be full may still
+// have space, on a busy machine, so there may be several calls of Send.
 func (b *bench) block(c *doca.Connection) <-chan error {
 	b.Helper()
 	b.fill(c)

@@ -115,7 +115,7 @@ func (l lane) checkNumbered(got doca.Received, number uint64) error {
 	bytesCame := l.target.Bytes()[got.Tag*fastSize:][:fastSize]
 	numberCame := binary.LittleEndian.AppendUint64(nil, number)
 	if got.Err != nil || !bytes.Equal(got.Immediate, numberCame) || !bytes.Equal(bytesCame, want) {
-		return fmt.Errorf("in the place of message %d came %+v", number, got)
+		return fmt.Errorf("instead of message %d came %+v", number, got)
 	}
 	return nil
 }

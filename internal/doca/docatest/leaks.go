@@ -23,7 +23,7 @@ func Main(m *testing.M) {
 
 type handleChecker struct{ *testing.M }
 
-// Run returns a failure in place of a success if something is still open.
+// Run returns a failure instead of a success if something is still open.
 func (c handleChecker) Run() int {
 	code := c.M.Run()
 	handles := doca.OpenHandles()

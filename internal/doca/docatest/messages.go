@@ -94,7 +94,7 @@ func (b *bench) receiveStream(c *doca.Connection) error {
 			return fmt.Errorf("receiving message %d: %w", i, err)
 		}
 		if !bytes.Equal(message, numbered(i, c.MaxMessage())) {
-			return fmt.Errorf("in the place of message %d came %d bytes that are not it", i, len(message))
+			return fmt.Errorf("instead of message %d came %d bytes that are not it", i, len(message))
 		}
 	}
 	return nil

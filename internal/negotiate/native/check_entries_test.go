@@ -124,7 +124,7 @@ func TestDryRunSendsNothing(t *testing.T) {
 	k.finish(Counts{Committed: 1})
 }
 
-// A receiver does not accept a file above its own limit, whatever the caller says.
+// A receiver does not accept a file above its own limit, regardless of what the caller says.
 func TestReceiverKeepsItsOwnLimit(t *testing.T) {
 	k := limitedPair(t, nativeSize)
 	k.answer(need(0)...)

@@ -151,7 +151,7 @@ func TestRecordsOfAStreamAtTheirBoundaries(t *testing.T) {
 	})
 }
 
-// A sender claims no byte twice, whatever the receiver has found.
+// A sender claims no byte twice, regardless of what the receiver has found.
 func TestClaimsAtTheirBoundaries(t *testing.T) {
 	claim := func(offset, length uint64) Record {
 		r := data(0, 1, offset, length)

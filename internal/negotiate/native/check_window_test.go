@@ -90,7 +90,8 @@ func pathPair(t *testing.T, sending wire.Side, path wire.Path) *pair {
 	return newPair(t, sending, from, to)
 }
 
-// Where the sender sends, the receiver has the window, whatever its side. Where the receiver reads, the sender has it.
+// Where the sender sends, the receiver has the window, regardless of its side. Where the receiver reads, the sender has
+// it.
 func TestOwnerOfTheWindow(t *testing.T) {
 	for path := range pathFlags {
 		for _, sending := range []wire.Side{wire.Host, wire.DPU, wire.Client, wire.Server} {

@@ -51,8 +51,8 @@ func lanesField(c *wire.Codec, own int, depth uint32) int {
 	return lanes
 }
 
-// Workers are the UCX workers of the owner of a window on PathMessages or PathRMA, as a peer reaches them. What is in
-// an address or a key is UCX's.
+// Workers are the UCX workers of the owner of a window on PathMessages or PathRMA, as a peer reaches them. The content
+// of an address or a key belongs to UCX.
 type Workers struct {
 	Addresses [][]byte // on PathMessages of the receiver's lanes: slot s is sent to number s modulo their number
 	Key       []byte   // on PathRMA of the memory of the window; on PathMessages a random token that messages must have
@@ -66,7 +66,7 @@ func AppendWorkers(dst []byte, w Workers) []byte {
 }
 
 // DecodeWorkers decodes the descriptor of a window on PathMessages, which has at least one address, at most one for
-// each slot, and a token, or on PathRMA, which has one address and a key. It fails with ErrMalformed. What it returns
+// each slot, and a token, or on PathRMA, which has one address and a key. It fails with ErrMalformed. The result
 // refers to the descriptor.
 func DecodeWorkers(descriptor []byte, path wire.Path, depth uint32) (w Workers, err error) {
 	c := wire.Reading(descriptor, wire.TypeWindow)

@@ -11,7 +11,7 @@ import (
 // The limits of the native protocol. A peer that exceeds one of them sends a malformed message.
 const (
 	MaxAttempt = 3  // number of times that a chunk is retransmitted
-	MaxPhase   = 15 // of a heartbeat, so that a side cannot count phases in place of work
+	MaxPhase   = 15 // of a heartbeat, so that a side cannot count phases instead of work
 
 	MaxOpen      = 1024      // entries from the oldest undecided one to the newest
 	MaxMetadata  = 256 << 10 // bytes of an entry's extended attributes

@@ -96,8 +96,8 @@ func Decide(side wire.Side, own, peer Hello) (Plan, error) {
 	return makePlan(sender, path, from, to), nil
 }
 
-// chooseSender reports whether the initiator is the sender, or why neither side is. Of two sides that have a directory
-// the one receives that has not finished receiving it. Of others that have the file the initiator sends it for
+// chooseSender reports whether the initiator is the sender, or why neither side is. If both sides have a directory,
+// the one receives that has not finished receiving it. If both have the file, the initiator sends it for
 // comparison. The role of a stream follows from that of the other side.
 func chooseSender(initiator, other Flags) (bool, error) {
 	switch {

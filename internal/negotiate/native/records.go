@@ -22,7 +22,7 @@ var recordNames = []string{DataRecord: "data", HoleRecord: "hole", ClaimRecord: 
 // String returns the kind's name in docs/internals/protocol/native.md.
 func (k Kind) String() string { return wire.NameOf(recordNames, k, "kind") }
 
-// Record announces one chunk of a file. It occupies its slot until it is acknowledged, whatever its kind.
+// Record announces one chunk of a file. It occupies its slot until it is acknowledged, regardless of its kind.
 type Record struct {
 	Kind    Kind
 	Attempt uint8 // number of times that the chunk was sent before, at most MaxAttempt

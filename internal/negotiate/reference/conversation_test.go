@@ -16,7 +16,7 @@ type exchange struct {
 	address    uint64
 	descriptor []byte
 	sent       []sentMessage
-	disturb    func(index int, msg []byte) [][]byte // returns what arrives in place of msg; nil: msg itself
+	disturb    func(index int, msg []byte) [][]byte // returns what arrives instead of msg; nil: msg itself
 	cannotSave bool                                 // the host fails to save after success
 }
 

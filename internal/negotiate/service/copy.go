@@ -214,8 +214,8 @@ var linksNames = []string{CopyLinksAsLinks: "copy", CopyLinksFollow: "follow", C
 // String returns the choice's name on the command line.
 func (l CopyLinks) String() string { return wire.NameOf(linksNames, l, "links") }
 
-// CopyFlags are options of the daemon's side of a copy. What the HELLO of the command says to both sides, such as the
-// digest or no-sparse, is not among them.
+// CopyFlags are options of the daemon's side of a copy. Options in the HELLO of the command, which both sides read,
+// such as the digest or no-sparse, are not among them.
 type CopyFlags uint32
 
 // The flags.

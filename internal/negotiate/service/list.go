@@ -128,7 +128,7 @@ func (l ListRequest) check() error {
 type Listed struct {
 	Kind  wire.EntryKind // but EntryHardLink; EntrySpecial with ListAll only
 	Depth int            // at most 2048
-	// Mode has permission bits, at most MaxMode. Those of a share are what the key may do: 0o400 read, 0o200 write.
+	// Mode has permission bits, at most MaxMode. For a share they are the rights of the key: 0o400 read, 0o200 write.
 	Mode  uint32
 	MTime wire.Timestamp
 	// File is, with ListIdentify, a number that all names of one file have in the lists of a connection, and that

@@ -6,7 +6,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// The limits of PINGs. That of their number is for the user alone.
+// The limits of PINGs. The limit of their number is for the user alone.
 const (
 	MaxPings    = 1_000_000
 	MaxPingSize = 4 << 20 // bytes of a payload, also if the device takes more

@@ -108,7 +108,7 @@ type reused struct {
 
 // New returns a session in state Idle. Versions and Version of own are ignored, and so is Authenticates of a
 // command. It fails with ErrMalformed for a GREETING that a peer would refuse, and with ErrTooLarge if the channel's
-// messages are shorter than MaxGreeting. Of limits only MaxMessage has an effect.
+// messages are shorter than MaxGreeting. Only MaxMessage of limits has an effect.
 func New(role Role, own Greeting, limits wire.Limits) (*Session, error) {
 	own.Versions, own.Version = Supported, 0
 	own.Authenticates = own.Authenticates && role == Daemon
@@ -213,7 +213,7 @@ func (s *Session) accept(a Accepted) error {
 }
 
 // Refuse appends a REFUSED. It is called on the daemon. Unless it is final it ends the request, before ACCEPTED. A
-// final one ends the session, also in place of the GREETING, between two requests and during a copy; the state is Done
+// final one ends the session, also instead of the GREETING, between two requests and during a copy; the state is Done
 // then. It fails with ErrOutOfOrder.
 func (s *Session) Refuse(dst []byte, r Refusal) ([]byte, error) {
 	allowed := refusedStates

@@ -24,7 +24,7 @@ var (
 	ErrMalformed  = errors.New("malformed message")
 	ErrOutOfOrder = errors.New("out of order")
 
-	// ErrPeerRefused is the DPU's STATUS(0) in place of its DIRECTION. The reference protocol has no reason codes, so
+	// ErrPeerRefused is the DPU's STATUS(0) instead of its DIRECTION. The reference protocol has no reason codes, so
 	// the text lists the possible ones.
 	ErrPeerRefused = errors.New(
 		"the DPU refused: both or neither side has the file, or its size is more than the DPU takes")
@@ -73,7 +73,7 @@ type Error struct {
 	Detail  string       // may be empty
 }
 
-// Error returns one sentence. Of the peer's input it contains only numbers and escaped text.
+// Error returns one sentence. It contains numbers and escaped text of the peer's input only.
 func (e *Error) Error() string {
 	text := "negotiation"
 	if e.State != nil {

@@ -139,8 +139,9 @@ func (p *Path) hasRDMA() bool {
 	return len(p.devices()) > 0 && p.refusedDevice() == "" && p.opens(p.with.UCX.NetDevices)
 }
 
-// The transports of UCX that a path may use. Those within a machine let the peer name the process whose memory is read
-// or mapped, so they are for a peer that may do that anyway. tcp is not for reads, which UCX then serves in software.
+// The transports of UCX that a path may use. Transports within a machine let the peer name the process whose memory is
+// read or mapped, so they are for a peer that may do that anyway. tcp is not for reads, which UCX then serves in
+// software.
 var (
 	hardware = []string{"rc", "dc"}
 	messages = []string{"tcp"}
@@ -314,7 +315,7 @@ func newResources(c *ucx.Context) *resources {
 // forced to. It is within the second that a side may take beyond its idle timeout.
 const partingTime = 300 * time.Millisecond
 
-// Close implements io.Closer. What cannot be closed keeps what it uses; Close can be called again.
+// Close implements io.Closer. A resource that cannot be closed keeps what it uses; Close can be called again.
 func (r *resources) Close() error {
 	r.stop()
 	r.serving.Wait()

@@ -26,7 +26,7 @@
 		fflush(stdout);           \
 	} while (0)
 
-/* What a non-blocking function returns. */
+/* The result of a non-blocking function. */
 enum answer { ANSWER_NOW, ANSWER_LATER, ANSWER_ERROR };
 
 enum { REQUESTS = 64, FAKE_SENDERS = 2 };
@@ -40,7 +40,7 @@ struct request {
 	size_t length;
 };
 
-/* Of one thread, so that tests can have several. */
+/* One thread's state, so that tests can have several. */
 struct fake {
 	enum answer answer; /* of gets, messages and rendezvous */
 	enum answer flush_answer, close_answer;
@@ -61,7 +61,7 @@ struct fake {
 
 extern _Thread_local struct fake fake;
 
-/* What is allocated. */
+/* The memory that is allocated. */
 extern uint8_t fake_memory[4096];
 
 extern const struct ucp_library fake_ucp;

@@ -224,7 +224,7 @@ static void a_rendezvous_may_end_late(void)
 	CHECK(fake.destroyed_workers == 1 && fake.forced_endpoints == 1);
 }
 
-/* What has failed cannot be closed by force, and needs not. The other sender is closed nevertheless. */
+/* A failed sender cannot be closed by force, and need not. The other sender is closed nevertheless. */
 static void a_worker_ends_with_a_failed_sender(void)
 {
 	for (int failed = 0; failed < FAKE_SENDERS; failed++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the parser share.
+ * Declarations that the files of the parser share.
  *
  *   argp           the one parser of the process: its life cycle and its callbacks
  *   argp_param     parameters                       argp_cmd       commands; the program itself is the outermost
@@ -36,7 +36,7 @@ struct doca_argp_param {
 
 void argp_param_free(struct doca_argp_param *param);
 
-/* What the user calls it: its longer name. */
+/* Returns the name that users know: its longer one. */
 const char *argp_param_name(const struct doca_argp_param *param);
 
 /* ---- argp_cmd ---- */
@@ -125,7 +125,7 @@ doca_error_t argp_values_add_boolean(struct argp_values *values, struct doca_arg
 doca_error_t argp_values_add_real(struct argp_values *values, struct doca_argp_param *param, double real);
 void argp_values_free(struct argp_values *values);
 
-/* Of a parameter that was given twice, is missing or should be alone: INVALID_VALUE. */
+/* INVALID_VALUE if a parameter was given twice, is missing or should be alone. */
 doca_error_t argp_values_check(const struct argp_values *values, const struct doca_argp_cmd *cmd);
 
 /* One callback for each value; the first that fails decides. */
@@ -149,7 +149,7 @@ const char *argp_general_json(const struct argp_values *values);
 
 /* ---- argp_cli, argp_json, argp_usage ---- */
 
-/* Those that are still to be read; a NULL among them ends them, too. */
+/* The arguments that are still to be read; a NULL among them ends them, too. */
 struct argp_arguments {
 	char **next;
 	int count;

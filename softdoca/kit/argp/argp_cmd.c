@@ -175,7 +175,7 @@ static void append_cmd(struct doca_argp_cmd **list, struct doca_argp_cmd *cmd)
 	*list = cmd;
 }
 
-/* What contains the command it is given to cannot be freed here: it stays the caller's. */
+/* A command that contains the one it is given to cannot be freed here: it stays the caller's. */
 doca_error_t argp_cmd_add_cmd(struct doca_argp_cmd *cmd, struct doca_argp_cmd *added)
 {
 	if (added == NULL || contains(added, cmd))

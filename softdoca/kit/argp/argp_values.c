@@ -88,7 +88,7 @@ static doca_error_t check_once(const struct argp_values *values)
 	return DOCA_SUCCESS;
 }
 
-/* Of the command and of those around it. */
+/* Checks the command and the commands around it. */
 static doca_error_t check_mandatory(const struct doca_argp_cmd *cmd)
 {
 	for (; cmd != NULL; cmd = cmd->parent) {

@@ -114,7 +114,7 @@ DOCA_EXPERIMENTAL
 doca_error_t doca_argp_disable_pedantic_config_parsing(void);
 #endif
 
-/* What would be written to stderr. ALREADY_EXIST the second time. */
+/* Gets the messages for stderr. ALREADY_EXIST the second time. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_argp_register_logger_callback(doca_argp_logger_cb_t callback);
 
@@ -123,13 +123,13 @@ DOCA_EXPERIMENTAL
 doca_error_t doca_argp_disable_logger_callback(void);
 
 /*
- * The program also takes flags of DPDK's, before "--": callback gets them, behind argv[0]. Those of a JSON file
+ * The program also takes flags of DPDK's, before "--": callback gets them, behind argv[0]. The flags of a JSON file
  * (doca_dpdk_flags) are ignored without this call, and NOT_SUPPORTED with it.
  */
 DOCA_EXPERIMENTAL
 void doca_argp_set_dpdk_program(doca_argp_dpdk_cb_t callback);
 
-/* What -l said; without it, the global limit. */
+/* The value of -l; without it, the global limit. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_argp_get_log_level(int *log_level);
 
@@ -153,7 +153,7 @@ void doca_argp_param_set_short_name(struct doca_argp_param *param, const char *n
 DOCA_EXPERIMENTAL
 void doca_argp_param_set_long_name(struct doca_argp_param *param, const char *name);
 
-/* What usage shows for the value. */
+/* The text that usage shows for the value. */
 DOCA_EXPERIMENTAL
 void doca_argp_param_set_arguments(struct doca_argp_param *param, const char *arguments);
 

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/* What a device can do. The first two answer by SUCCESS or NOT_SUPPORTED, and so tell DPU and host apart. */
+/* The capabilities of a device. The first two answer by SUCCESS or NOT_SUPPORTED, and so tell DPU and host apart. */
 
 DOCA_STABLE
 doca_error_t doca_comch_cap_server_is_supported(const struct doca_devinfo *devinfo);
@@ -44,7 +44,7 @@ doca_error_t doca_comch_cap_get_max_recv_queue_size(const struct doca_devinfo *d
 DOCA_STABLE
 doca_error_t doca_comch_cap_get_max_send_tasks(const struct doca_devinfo *devinfo, uint32_t *max_send_tasks);
 
-/* Of one server. */
+/* The maximum of one server. */
 DOCA_STABLE
 doca_error_t doca_comch_cap_get_max_clients(const struct doca_devinfo *devinfo, uint32_t *num_clients);
 
@@ -205,7 +205,7 @@ DOCA_STABLE
 doca_error_t doca_comch_connection_get_counter(const struct doca_comch_connection *comch_connection,
 					       enum doca_comch_counter counter_type, uint64_t *counter_value);
 
-/* What DOCA 2.7 called them. */
+/* The names of DOCA 2.7. */
 #define doca_comch_server_get_device_repr doca_comch_server_get_device_rep
 #define doca_comch_server_event_connection_register doca_comch_server_event_connection_status_changed_register
 

@@ -30,7 +30,7 @@ doca_error_t doca_comch_consumer_destroy(struct doca_comch_consumer *consumer);
 DOCA_STABLE
 struct doca_ctx *doca_comch_consumer_as_ctx(struct doca_comch_consumer *consumer);
 
-/* What the peer's producers send to, unique on the connection. */
+/* The id that the peer's producers send to, unique on the connection. */
 DOCA_STABLE
 doca_error_t doca_comch_consumer_get_id(const struct doca_comch_consumer *consumer, uint32_t *id);
 
@@ -41,7 +41,7 @@ doca_error_t doca_comch_consumer_set_imm_data_len(struct doca_comch_consumer *co
 DOCA_STABLE
 doca_error_t doca_comch_consumer_get_imm_data_len(const struct doca_comch_consumer *consumer, uint32_t *imm_data_len);
 
-/* What a device can do. SUCCESS or NOT_SUPPORTED is the answer of the first. */
+/* The capabilities of a device. The first answers SUCCESS or NOT_SUPPORTED. */
 
 DOCA_STABLE
 doca_error_t doca_comch_consumer_cap_is_supported(const struct doca_devinfo *devinfo);
@@ -57,7 +57,7 @@ DOCA_STABLE
 doca_error_t doca_comch_consumer_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
 							  uint32_t *max_buf_list_len);
 
-/* Of one connection. */
+/* The maximum of one connection. */
 DOCA_STABLE
 doca_error_t doca_comch_consumer_cap_get_max_consumers(const struct doca_devinfo *devinfo, uint32_t *max_consumers);
 
@@ -138,7 +138,7 @@ doca_error_t
 doca_comch_consumer_completion_get_max_num_consumers(const struct doca_comch_consumer_completion *consumer_comp,
 						     uint32_t *max_num_consumers);
 
-/* Of all its consumers together. */
+/* For all its consumers together. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_comch_consumer_completion_set_max_num_recv(struct doca_comch_consumer_completion *consumer_comp,
 							     uint32_t max_num_recv);
@@ -174,7 +174,7 @@ DOCA_EXPERIMENTAL
 doca_error_t doca_comch_consumer_get_dpa_handle(struct doca_comch_consumer *consumer,
 						doca_dpa_dev_comch_consumer_t *dpa_consumer);
 
-/* What DOCA 2.7 called it. */
+/* The name of DOCA 2.7. */
 #define doca_comch_consumer_set_dev_num_recv doca_comch_consumer_set_dev_max_num_recv
 
 #ifdef __cplusplus

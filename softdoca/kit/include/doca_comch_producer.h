@@ -33,7 +33,7 @@ struct doca_ctx *doca_comch_producer_as_ctx(struct doca_comch_producer *producer
 DOCA_STABLE
 doca_error_t doca_comch_producer_get_id(const struct doca_comch_producer *producer, uint32_t *id);
 
-/* What a device can do. SUCCESS or NOT_SUPPORTED is the answer of the first. */
+/* The capabilities of a device. The first answers SUCCESS or NOT_SUPPORTED. */
 
 DOCA_STABLE
 doca_error_t doca_comch_producer_cap_is_supported(const struct doca_devinfo *devinfo);
@@ -49,7 +49,7 @@ DOCA_STABLE
 doca_error_t doca_comch_producer_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
 							  uint32_t *max_buf_list_len);
 
-/* Of one connection. */
+/* The maximum of one connection. */
 DOCA_STABLE
 doca_error_t doca_comch_producer_cap_get_max_producers(const struct doca_devinfo *devinfo, uint32_t *max_producers);
 
@@ -112,7 +112,7 @@ DOCA_EXPERIMENTAL
 doca_error_t doca_comch_producer_get_dpa_handle(struct doca_comch_producer *producer,
 						doca_dpa_dev_comch_producer_t *dpa_producer);
 
-/* What DOCA 2.7 called it. */
+/* The name of DOCA 2.7. */
 #define doca_comch_producer_set_dev_num_send doca_comch_producer_set_dev_max_num_send
 
 #ifdef __cplusplus

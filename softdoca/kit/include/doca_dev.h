@@ -66,7 +66,7 @@ struct doca_devinfo *doca_dev_as_devinfo(const struct doca_dev *dev);
 DOCA_STABLE
 struct doca_devinfo_rep *doca_dev_rep_as_devinfo(struct doca_dev_rep *dev_rep);
 
-/* What a device is. */
+/* The identity of a device. */
 
 /* Writes DOCA_DEVINFO_PCI_ADDR_SIZE bytes, "0000:03:00.0". An SF has the address of the PF that it belongs to. */
 DOCA_STABLE
@@ -113,7 +113,7 @@ DOCA_EXPERIMENTAL
 doca_error_t doca_devinfo_get_sf_index(const struct doca_devinfo *devinfo, uint32_t *sf_index);
 #endif
 
-/* What a device can do: the out parameter is 0 or 1. */
+/* The capabilities of a device: the out parameter is 0 or 1. */
 
 DOCA_STABLE
 doca_error_t doca_devinfo_cap_is_hotplug_manager_supported(const struct doca_devinfo *devinfo,

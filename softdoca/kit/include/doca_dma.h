@@ -31,7 +31,7 @@ doca_error_t doca_dma_destroy(struct doca_dma *dma);
 DOCA_STABLE
 struct doca_ctx *doca_dma_as_ctx(struct doca_dma *dma);
 
-/* What a device can do. SUCCESS or NOT_SUPPORTED is the answer of the first. */
+/* The capabilities of a device. The first answers SUCCESS or NOT_SUPPORTED. */
 
 DOCA_STABLE
 doca_error_t doca_dma_cap_task_memcpy_is_supported(const struct doca_devinfo *devinfo);

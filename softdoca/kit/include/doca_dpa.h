@@ -59,7 +59,7 @@ doca_error_t doca_dpa_start(struct doca_dpa *dpa);
 DOCA_EXPERIMENTAL
 doca_error_t doca_dpa_stop(struct doca_dpa *dpa);
 
-/* What the DPA's code gives to doca_dpa_dev_device_set. */
+/* The handle that the DPA's code gives to doca_dpa_dev_device_set. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_dpa_get_dpa_handle(struct doca_dpa *dpa, doca_dpa_dev_t *handle);
 
@@ -124,7 +124,7 @@ doca_error_t doca_dpa_thread_set_func_arg(struct doca_dpa_thread *dpa_thread, do
 DOCA_EXPERIMENTAL
 doca_error_t doca_dpa_thread_get_func_arg(struct doca_dpa_thread *dpa_thread, doca_dpa_func_t **func, uint64_t *arg);
 
-/* What doca_dpa_dev_thread_get_local_storage returns to the kernel. */
+/* The address that doca_dpa_dev_thread_get_local_storage returns to the kernel. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_dpa_thread_set_local_storage(struct doca_dpa_thread *dpa_thread, doca_dpa_dev_uintptr_t dev_ptr);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What code of a DPA calls: about its thread and its completions. Kernels of threads and remote procedure calls may
+ * Functions for code of a DPA: about its thread and its completions. Kernels of threads and remote procedure calls may
  * call these functions, the CPU's code must not.
  *
  * A function that cannot return an error reports one to doca_dpa_peek_at_last_error, on the CPU, and in the SDK's log.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What code of a DPA calls to reach memory of the CPU. */
+/* Functions by which code of a DPA reaches memory of the CPU. */
 #ifndef DOCA_DPA_DEV_BUF_H_
 #define DOCA_DPA_DEV_BUF_H_
 

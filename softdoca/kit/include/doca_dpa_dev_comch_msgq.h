@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What code of a DPA calls to use message queues. Immediate data has at most 32 bytes.
+ * Functions by which code of a DPA uses message queues. Immediate data has at most 32 bytes.
  *
  * flags are those of enum doca_dpa_dev_submit_flag. Every operation is flushed, with FLUSH or without. One with
  * OPTIMIZE_REPORTS has no completion until a later operation of the producer has one. An operation that fails has the

@@ -126,7 +126,7 @@ doca_error_t doca_mmap_cap_is_create_from_export_pci_supported(const struct doca
 DOCA_EXPERIMENTAL
 doca_error_t doca_mmap_enable_thread_safety(struct doca_mmap *mmap);
 
-/* What the DPA's code has in the place of a started map, until it is stopped. NOT_FOUND: dev was not added. */
+/* The handle by which the DPA's code knows a started map, until it is stopped. NOT_FOUND: dev was not added. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_mmap_dev_get_dpa_handle(struct doca_mmap *mmap, const struct doca_dev *dev,
 					  doca_dpa_dev_mmap_t *dpa_mmap_handle);

@@ -79,7 +79,7 @@ doca_error_t doca_task_try_submit(struct doca_task *task);
 DOCA_STABLE
 void doca_task_free(struct doca_task *task);
 
-/* Of a task that has completed. */
+/* For a task that has completed. */
 DOCA_STABLE
 doca_error_t doca_task_get_status(const struct doca_task *task);
 
@@ -119,7 +119,7 @@ union doca_data doca_task_batch_get_user_data(const struct doca_task_batch *task
 DOCA_EXPERIMENTAL
 struct doca_ctx *doca_task_batch_get_ctx(const struct doca_task_batch *task_batch);
 
-/* Of the context, not of the batch. */
+/* The context's, not the batch's. */
 DOCA_EXPERIMENTAL
 union doca_data doca_task_batch_get_ctx_user_data(const struct doca_task_batch *task_batch);
 

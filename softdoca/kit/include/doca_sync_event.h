@@ -166,7 +166,7 @@ doca_error_t doca_sync_event_wait_neq(struct doca_sync_event *event, uint64_t va
 DOCA_EXPERIMENTAL
 doca_error_t doca_sync_event_wait_neq_yield(struct doca_sync_event *event, uint64_t value, uint64_t mask);
 
-/* What a device can do: SUCCESS or NOT_SUPPORTED. */
+/* The capabilities of a device: SUCCESS or NOT_SUPPORTED. */
 
 DOCA_EXPERIMENTAL
 doca_error_t doca_sync_event_cap_is_export_to_remote_pci_supported(const struct doca_devinfo *devinfo);
@@ -208,7 +208,7 @@ DOCA_EXPERIMENTAL
 doca_error_t doca_sync_event_cap_task_wait_neq_is_supported(const struct doca_devinfo *devinfo);
 
 /*
- * Tasks. Of each kind: both callbacks and the number of tasks, while IDLE (NOT_PERMITTED); allocation, while RUNNING
+ * Tasks. For each kind: both callbacks and the number of tasks, while IDLE (NOT_PERMITTED); allocation, while RUNNING
  * (BAD_STATE; NO_MEMORY: all are in use); doca_task_free frees. A context does them one after another.
  */
 

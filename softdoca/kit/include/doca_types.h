@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Types that belong to no one library. Those that the device shares are in doca_abi.h.
+ * Types that belong to no one library. The types that the device shares are in doca_abi.h.
  *
  * All headers with functions include this one, and programs rely on what DOCA's headers bring along: PRIu64, malloc,
  * memset, assert and the like are declared wherever one of them is included.

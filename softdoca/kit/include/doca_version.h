@@ -70,7 +70,7 @@ extern "C" {
 #define DOCA_VERSION_EQ_CURRENT(major, minor, patch) (DOCA_VERSION_CALC(major, minor, patch) == DOCA_VERSION_OFFICIAL)
 #define DOCA_VERSION_LTE_CURRENT(major, minor, patch) (DOCA_VERSION_CALC(major, minor, patch) <= DOCA_VERSION_OFFICIAL)
 
-/* What the program was compiled with. */
+/* The version that the program was compiled with. */
 static inline const char *doca_version(void)
 {
 	return DOCA_VERSION_STRING;

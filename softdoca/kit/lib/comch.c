@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libdoca_comch exports: all of it is in the list. */
+/* The exports of libdoca_comch: all of them are in the list. */
 #include "doca_comch.h"
 #include "doca_comch_consumer.h"
 #include "doca_comch_msgq.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libdoca_common exports of the lists, but for sync events. */
+/* The exports of libdoca_common that are in the lists, but for sync events. */
 #include <stdio.h>
 #include <stdlib.h>
 

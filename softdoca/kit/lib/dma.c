@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libdoca_dma exports: all of it is in the list. */
+/* The exports of libdoca_dma: all of them are in the list. */
 #include "doca_dma.h"
 
 #define EXPORT_COMMON(...)

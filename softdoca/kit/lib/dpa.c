@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libdoca_dpa exports: the functions of the CPU and those of the DPA, whose code is a part of the program. */
+/* The exports of libdoca_dpa: the functions of the CPU, and of the DPA, whose code is a part of the program. */
 #define DMA_COPY_KIT_VERSION 305 /* all functions are declared */
 #include "doca_dpa.h"
 #include "doca_dpa_dev.h"

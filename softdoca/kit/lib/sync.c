@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libdoca_common exports of sync events. They are in the same library as the device, so there is no table. */
+/* The exports of libdoca_common for sync events. They are in the same library as the device, so there is no table. */
 #include "doca_sync_event.h"
 #include "refusable.h"
 #include "soft_sync.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the logger share.
+ * Declarations that the files of the logger share.
  *
  *   log_source     names of sources               log_backend   limits, and which backend takes a line
  *   log_line       the text of a line             log_sink      where a backend puts it

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ends the program: -h and -v, and what they print. */
+/* Flags that end the program: -h and -v, and their output. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What becomes of command lines and JSON files: a table, of which each line is a start of the program in
+ * The results of command lines and JSON files: a table in which each line is a start of the program in
  * argp_program.h.
  */
 #ifndef DMA_COPY_SDK_ARGP_LINES_H

@@ -13,7 +13,7 @@
 #define NUM_SENDS 64
 #define MESSAGE_SIZE 4080
 
-/* What the program leaves behind; static, so that it is not a leak. */
+/* Objects that the program leaves behind; static, so that it is not a leak. */
 static struct {
 	struct doca_pe *pe;
 	struct doca_sync_event *event;

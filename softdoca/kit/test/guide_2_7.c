@@ -260,7 +260,7 @@ static void stop(struct talk *talk, struct doca_ctx *ctx)
 
 /* ---- The fast path's objects, which are made and not started ---- */
 
-/* What the DPA would need has names of 2.7, too, and no device here. */
+/* Functions for a DPA have names of 2.7, too, and no device here. */
 static doca_error_t ask_for_dpa(struct doca_comch_connection *connection, struct doca_mmap *mmap)
 {
 	struct doca_comch_consumer *consumer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the headers define without the libraries' help. */
+/* Definitions of the headers that need no library. */
 #include <doca_types.h>
 _Static_assert(doca_event_invalid_handle == -1 && sizeof(doca_event_handle_t) == sizeof(doca_notification_handle_t),
 	       "doca_types.h alone has both handles and what is none");

@@ -59,7 +59,7 @@ releases() {
 		2> "$work/err" || fail "there is a release 3.9"
 }
 
-# What DOCA 2.7 called a function is a name for it while a program compiles. The list has the names.
+# The name of a function in DOCA 2.7 is a name for it while a program compiles. The list has the names.
 former_names() {
 	local name language
 	for name in $(sed -n 's/.*"\(doca_[a-z_]*\)".*/\1/p' "$abi"/doca_*functions.def); do

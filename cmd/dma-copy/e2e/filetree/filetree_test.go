@@ -133,7 +133,7 @@ func addFIFO(root string) error { return unix.Mkfifo(filepath.Join(root, "pipe")
 
 const sparseSize = 4 << 20
 
-// replace makes a symlink in place of what has that name.
+// replace replaces what has that name by a symlink.
 func replace(root, name, text string) error {
 	path := filepath.Join(root, name)
 	return errors.Join(os.Remove(path), os.Symlink(text, path))

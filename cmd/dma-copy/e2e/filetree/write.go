@@ -57,7 +57,7 @@ func (w writer) write(n node, number int) error {
 	}
 }
 
-// content returns the bytes of a file, which are valid until the next call. Those of different files differ.
+// content returns the bytes of a file, which are valid until the next call. Different files have different bytes.
 func (w writer) content(size int64, number int) []byte {
 	at := int64(number) * 4099 % maxSourceSize
 	content := w.noise[at : at+size]

@@ -106,7 +106,7 @@ func (m *Memory) SetSelf(self disk.Self) {
 	m.self = self
 }
 
-// Mount puts a directory on a file system of its own. What is created there later is on it, too.
+// Mount puts a directory on a file system of its own, with all that is created there later.
 func (m *Memory) Mount(path string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,7 +151,7 @@ func (m *Memory) Special(path string, kind fs.FileMode) {
 	dir.now[filepath.Base(path)], dir.durable[filepath.Base(path)] = made, made
 }
 
-// Write changes a file like another process, whatever its mode.
+// Write changes a file like another process, regardless of its mode.
 func (m *Memory) Write(path, text string, offset int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

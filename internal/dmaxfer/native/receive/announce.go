@@ -57,7 +57,7 @@ func (r *Receiver) passHeld() {
 	r.held = r.held[:copy(r.held, r.held[ready:])]
 }
 
-// addAttributes adds a fragment of the extended attributes of an entry. Of a directory or symlink that exceeds the
+// addAttributes adds a fragment of the extended attributes of an entry. If a directory or symlink exceeds the
 // limit they are dropped, and the planner fails it.
 func (r *Receiver) addAttributes(number uint32, m native.Metadata) error {
 	e := r.undecided(number)

@@ -9,8 +9,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// This file is how a planner compares the attributes of what the target has with those of an entry. What the target's
-// file system cannot store does not count: otherwise each run would copy the same files again.
+// This file is how a planner compares the attributes of the target's entry with the sender's. Attributes that the
+// target's file system cannot store do not count: otherwise each run would copy the same files again.
 
 // compareAttributes returns the first difference between time, mode and, if it is preserved, owner of a file and those
 // of an entry, or what the file system stores of them. If uncertain, another version of the file could have been stored
@@ -36,7 +36,7 @@ func (p *planner) compareAttributes(e *entry, info disk.Info) (change native.Cha
 // within this time after its source was written may have been written again since.
 const longestRounding = 2
 
-// sameXattrs reports whether what the target has in place of a file has the same extended attributes, if they are
+// sameXattrs reports whether what the target has at the path of a file has the same extended attributes, if they are
 // preserved. Attributes that cannot be read count as the same, and so do those in a write-only share, whose content a
 // peer must not guess.
 func (p *planner) sameXattrs(e *entry) bool {

@@ -12,7 +12,7 @@ import (
 // This file is how a planner compares trees that both sides have and neither overwrites. Which of them counts is
 // not known, so one that has more than the other differs as well.
 
-// passOwn finds what this side has in place of e, in the tree that it would send: symlinks that it would follow are
+// passOwn finds what this side has at the path of e, in the tree that it would send: symlinks that it would follow are
 // compared as what they point to, and what it would leave out only if the sender has it. It returns an error if there
 // is an entry before e, or any more if e is nil, that the sender does not have.
 func (p *planner) passOwn(e *entry) (err error) {

@@ -88,7 +88,8 @@ func (p *planner) change(e *entry, info disk.Info, found bool) (change native.Ch
 }
 
 // comparesContent reports whether a file that exists with the size of the source is compared by its digest; change is
-// what else differs. A file with another time often has the same content. What may not be replaced is not needed then.
+// what else differs. A file with another time often has the same content. A file that may not be replaced is not needed
+// then.
 func (p *planner) comparesContent(change native.Change) bool {
 	plan, hides := &p.t.Params.Plan, p.t.Params.Config.HideContent
 	switch same := change == native.ChangeNone; {
@@ -105,7 +106,7 @@ func (p *planner) comparesContent(change native.Change) bool {
 	}
 }
 
-// needNew is need unless what the target has in place of the file may not be replaced.
+// needNew is need unless what the target has at the path of the file may not be replaced.
 func (p *planner) needNew(ctx context.Context, e *entry, found disk.Info, change native.Change) error {
 	if p.t.Params.Plan.Tree && change != native.ChangeNew {
 		if err := p.mayReplace(e, found); err != nil {
@@ -116,8 +117,8 @@ func (p *planner) needNew(ctx context.Context, e *entry, found disk.Info, change
 }
 
 // haveContent answers that the content of a file is there. Attributes that differ are set, and if that fails, the file
-// is needed. It is made as durable as planned: it may have been written a moment ago. What an interrupted transfer has
-// left beside it is removed. seen is the file when its content was compared.
+// is needed. It is made as durable as planned: it may have been written a moment ago. Partial files that an interrupted
+// transfer has left next to it are removed. seen is the file when its content was compared.
 func (p *planner) haveContent(ctx context.Context, e *entry, seen disk.Info) error {
 	c, in, updates := p.t.Params.Config, e.directory, e.change != native.ChangeNone
 	if updates && (!p.sameXattrs(e) || p.whileFlushing(func() error { return p.setAttributes(e, seen) }) != nil) {
@@ -161,7 +162,7 @@ func (p *planner) flushFound(e *entry, flushed bool) error {
 	return disk.FlushFound(file, c.File.FS, c.File.Name, e.path, durability)
 }
 
-// openOwn opens what the target has in place of a file.
+// openOwn opens what the target has at the path of a file.
 func (p *planner) openOwn(e *entry) (file disk.File, err error) {
 	switch {
 	case e.directory == nil:

@@ -32,8 +32,8 @@ type packs struct {
 	staging   staging
 }
 
-// store implements pump.ReceiverConfig.StorePack: it writes whole files. What ends the transfer does so after what was
-// committed before it is reported.
+// store implements pump.ReceiverConfig.StorePack: it writes whole files. An error that ends the transfer does so after
+// the files committed before it are reported.
 func (p *packs) store(ctx context.Context, unit *pump.Unit, content []byte) (after func(), err error) {
 	if !p.gate.begin() {
 		return nil, errHalted

@@ -144,7 +144,7 @@ func (p *planner) stat(e *entry) (info disk.Info, found bool, err error) {
 	return info, true, nil
 }
 
-// cannotExamine returns the error for something in the place of an entry, unless err is a *disk.Error already.
+// cannotExamine returns the error for something at the path of an entry, unless err is a *disk.Error already.
 func cannotExamine(e *entry, err error) error {
 	if _, is := errors.AsType[*disk.Error](err); is {
 		return err

@@ -121,7 +121,7 @@ func (r *Receiver) start(ctx context.Context) error {
 	return r.Flush(ctx)
 }
 
-// runLanes runs the lanes, in a job, and releases the window. Of a transfer without a tree it then verifies the file.
+// runLanes runs the lanes, in a job, and releases the window. Without a tree it then verifies the file.
 func (r *Receiver) runLanes(ctx context.Context) role.Call {
 	err := r.t.Params.Corrupted(r.lanes.Run(ctx))
 	r.t.Params.Config.Log.Debug().Err(err).Msg("lanes ended")
@@ -218,7 +218,7 @@ func (r *Receiver) undecided(number uint32) *entry {
 	return nil
 }
 
-// takeChunks passes chunks to the lanes. Those of a file that has failed are only acknowledged.
+// takeChunks passes chunks to the lanes. Chunks of a file that has failed are only acknowledged.
 func (r *Receiver) takeChunks(ctx context.Context, records []native.Record) error {
 	for i := range records {
 		e := r.undecided(records[i].Entry)
@@ -327,7 +327,7 @@ func (r *Receiver) Flush(ctx context.Context) error {
 	return r.settled(ctx)
 }
 
-// Grace implements role.Role. What a sender does shows in its chunks, unless it looks for something to send, or reads a
+// Grace implements role.Role. A sender's work shows in its chunks, unless it looks for something to send, or reads a
 // file for its digest.
 func (r *Receiver) Grace() time.Duration {
 	needed, unended := 0, int64(0)

@@ -65,8 +65,8 @@ func (r *results) wouldNeed(e *entry, change native.Change) {
 	}
 }
 
-// keep answers that the target has something in place of an entry, which stays as it is. Hard links to a file that is
-// not the sender's are not made.
+// keep answers that the target has something at the path of an entry, which stays as it is. Hard links to a file that
+// is not the sender's are not made.
 func (r *results) keep(e *entry) {
 	if r.links.claim(e, notMade) {
 		r.replies.answer(e, native.Answer{Kind: native.AnswerExists})

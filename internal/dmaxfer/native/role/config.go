@@ -27,7 +27,7 @@ type Options struct {
 	Placement   Placement     // nil: lanes are not pinned to CPUs
 	IdleTimeout time.Duration // without progress
 
-	// Of the two sides' values for Digest and Durability the stronger counts.
+	// The stronger of the two sides' values for Digest and Durability counts.
 	Digest        digest.Algorithm
 	Durability    wire.Durability
 	Expect        *digest.Sum // the only content that may be transferred; nil: any
@@ -39,7 +39,7 @@ type Options struct {
 	AllowChanging bool        // a source may change during the transfer
 	HideContent   bool        // receive, and do not let the sender learn by comparison what existing files contain
 
-	// The following are for trees. Those from Links to FilesFrom and MaxEntries have an effect on the sender only.
+	// The following are for trees. The fields from Links to FilesFrom and MaxEntries have an effect on the sender only.
 	Links      tree.LinkMode
 	Filter     *tree.Filter // of the entries to send; nil: all
 	Scope      tree.Scope   // of the files to send
@@ -67,8 +67,8 @@ type Options struct {
 	Notify   func(job.Event) // called by one goroutine at a time, which waits for it; may be nil
 }
 
-// Config is one transfer with one peer. The zero value of a limit is no limit. Of the two sides' values for Digest and
-// Durability the stronger counts.
+// Config is one transfer with one peer. The zero value of a limit is no limit. The stronger of the two sides' values
+// for Digest and Durability counts.
 type Config struct {
 	Options
 	Conn   comch.Conn
@@ -82,8 +82,8 @@ type Config struct {
 	Use  job.Use // job.AnyUse: the HELLOs decide who sends
 
 	// Kept says that the connection and Memory are used again after this transfer. The window then has the sizes that
-	// suit large files, whatever the size of this one, so that the next transfer has the same Layout. Conn.Close lets
-	// the peer receive what was sent.
+	// suit large files, regardless of the size of this one, so that the next transfer has the same Layout. Conn.Close
+	// lets the peer receive what was sent.
 	Kept bool
 
 	// Restarted says that this is the second session over Conn: what the peer sent before its HELLO is of the first.

@@ -60,7 +60,7 @@ func (p *Params) Tolerant() bool { return p.Plan.Tree && !p.Plan.FailFast }
 // Writes reports whether anything may be changed in the target.
 func (p *Params) Writes() bool { return !p.Plan.DryRun && !p.Plan.Compare }
 
-// Durability returns what a target has when it is committed. That of a stream is not known, nor that of what is only
+// Durability returns what a target has when it is committed. It is not known for a stream, nor for a file that is only
 // compared.
 func (p *Params) Durability() wire.Durability {
 	if p.Plan.StreamTarget || p.Plan.Compare {

@@ -41,7 +41,8 @@ type Role interface {
 	// Close ends the role; failed is why the transfer did, or nil. It returns what is kept for a later transfer.
 	Close(failed error) (kept job.Kept, err error)
 
-	// Abandon is Close while a call of a job has not returned. What that may use stays open. It may hang itself.
+	// Abandon is Close while a call of a job has not returned. Everything that the call may use stays open. It may hang
+	// itself.
 	Abandon(failed error) (kept job.Kept)
 }
 

@@ -71,7 +71,7 @@ func (s *Stats) Planned(peer native.Hello) {
 }
 
 // Begins tells that the content of a file of that size is about to be transferred, and how many bytes of it the
-// receiver already has. Of a tree the first call counts.
+// receiver already has. In a tree the first call counts.
 func (s *Stats) Begins(size, resume int64) {
 	plan, progress := &s.params.Plan, s.params.Config.Progress
 	s.mu.Lock()

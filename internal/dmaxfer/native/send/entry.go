@@ -142,8 +142,8 @@ func (e *entry) chunkRead(ended bool, add func(*digest.Ledger) error) (last bool
 	return false, err
 }
 
-// heldAfterwards returns how many bytes of extended attributes follow the announcement of the entry. Those of a file
-// are sent when the receiver is prepared for them.
+// heldAfterwards returns how many bytes of extended attributes follow the announcement of the entry. The attributes of
+// a file are sent when the receiver is prepared for them.
 func (e *entry) heldAfterwards() int64 {
 	if e.kind == wire.EntryFile {
 		return 0

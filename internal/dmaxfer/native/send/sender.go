@@ -153,7 +153,7 @@ func (s *Sender) record(number uint32) *entry {
 	return e
 }
 
-// decide ends an entry. What lanes still have of it is not sent any more.
+// decide ends an entry. Its chunks in the lanes are not sent any more.
 func (s *Sender) decide(e *entry, action job.Action, err error) {
 	e.decide()
 	e.action = action

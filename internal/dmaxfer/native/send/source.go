@@ -129,7 +129,8 @@ func sumOfSource(ctx context.Context, p *role.Params, s *disk.Source, by digest.
 	return sum, err
 }
 
-// verifySource returns an error if a source has changed since it was opened. What was read of it has this digest.
+// verifySource returns an error if a source has changed since it was opened. sum is the digest of the bytes that were
+// read.
 func verifySource(ctx context.Context, p *role.Params, s *disk.Source, sum digest.Sum) error {
 	return s.Verify(func() (bool, error) {
 		if sum.Algorithm() == digest.None {

@@ -74,7 +74,7 @@ const (
 )
 
 // Copy is one memcpy task: Len bytes from Source in SourceMap, and behind them those of More further ranges, to Target
-// in TargetMap. Addresses are in the address space of the memory's owner. Its layout is that of struct engine_copy.
+// in TargetMap. Addresses are in the address space of the memory's owner. It has the layout of struct engine_copy.
 type Copy struct {
 	SourceMap, TargetMap Mmap
 	Source, Target       uint64
@@ -83,13 +83,13 @@ type Copy struct {
 	More                 uint64
 }
 
-// Range is a further range of the source of a Copy. Its layout is that of struct engine_range.
+// Range is a further range of the source of a Copy. It has the layout of struct engine_range.
 type Range struct {
 	Source uint64
 	Len    uint64
 }
 
-// Completion is the result of the Copy with the same Tag. Its layout is that of struct engine_completion.
+// Completion is the result of the Copy with the same Tag. It has the layout of struct engine_completion.
 type Completion struct {
 	Tag    uint64
 	Status Status
@@ -110,7 +110,7 @@ const (
 	ExpiredConsumer // likewise
 )
 
-// Event is one event of a channel. Its layout is that of struct channel_event.
+// Event is one event of a channel. It has the layout of struct channel_event.
 type Event struct {
 	Kind       EventKind
 	Status     Status
@@ -134,7 +134,7 @@ type ChannelConfig struct {
 
 // PortTask is a buffer that a consumer posts for one message, or a message from a producer to the consumer To of the
 // peer, of which ImmediateOffset is that of its immediate data in the batch's. With Len 0 it has immediate data only.
-// Its layout is that of struct port_task.
+// It has the layout of struct port_task.
 type PortTask struct {
 	Map             Mmap
 	Address         uint64
@@ -146,7 +146,7 @@ type PortTask struct {
 	_               uint32
 }
 
-// PortCompletion is the result of a PortTask. Its layout is that of struct port_completion.
+// PortCompletion is the result of a PortTask. It has the layout of struct port_completion.
 type PortCompletion struct {
 	Tag          uint64
 	Len          uint64 // consumer: bytes received

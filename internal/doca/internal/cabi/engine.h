@@ -10,7 +10,7 @@
 
 #include "progress.h"
 
-/* Of several ranges of one memory, a task makes one range of the target, in their order. */
+/* A task copies several ranges of one memory into one range of the target, in their order. */
 struct engine_copy {
 	struct doca_mmap *source_map;
 	struct doca_mmap *target_map;

@@ -6,7 +6,7 @@
 
 static bool closed_at_start[3];
 
-/* Go's runtime opens /dev/null in place of a standard stream that is closed. Constructors run before it. */
+/* Go's runtime opens /dev/null instead of a standard stream that is closed. Constructors run before it. */
 __attribute__((constructor)) static void look_at_streams(void)
 {
 	for (int fd = 0; fd < 3; fd++)
