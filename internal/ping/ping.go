@@ -15,24 +15,17 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// PathChoice is which paths the user permits for the round trips.
-type PathChoice uint8
-
-// The choices.
-const (
-	AnyPath     PathChoice = iota // what the other side wants, otherwise the control channel
-	OnlyControl                   // the control channel
-	OnlyFast                      // producers and consumers
-)
-
 // Options describe what one side does.
 type Options struct {
 	Meeting
 	Text   string      // for the other side's user, at most service.MaxPingText bytes; may be empty
 	Count  uint32      // of this side's round trips, 1 to service.MaxPings
 	Size   uint32      // bytes of their payload, at most service.MaxPingSize
-	Path   PathChoice  // OnlyFast on one side is that of both
 	Notify func(Event) // called by one goroutine at a time, which waits for it
+
+	// Path is how the payload travels: job.AnyPath as the other side wants, otherwise over the control channel, which
+	// job.OnlyDMA forces; job.OnlyFast over producers and consumers, also for the other side.
+	Path job.PathChoice
 }
 
 // Event is something that the user may want to know when it happens: a Connected or a Text.
@@ -145,7 +138,7 @@ func (s *series) ask(ctx context.Context) error {
 
 // wantsFast reports whether a side has chosen producers and consumers. The other one refuses an empty payload then.
 func (s *series) wantsFast(ctx context.Context) (bool, error) {
-	if s.options.Path == OnlyFast {
+	if s.options.Path == job.OnlyFast {
 		return true, nil
 	}
 	_, err := s.roundTrip(ctx, service.PingBytes, nil)
@@ -185,7 +178,7 @@ func (s *series) answer(ctx context.Context, p service.Ping) ([]byte, error) {
 		return service.Consumer{ID: fast.consumer.ID(), Size: peer.Size}.Append(nil), fast.connect(ctx, peer.ID)
 	case p.Kind == service.PingConsumer:
 		return nil, s.outOfOrder(wire.TypePing)
-	case s.fast == nil && s.options.Path == OnlyFast:
+	case s.fast == nil && s.options.Path == job.OnlyFast:
 		return nil, &service.Refusal{Code: wire.AbortDevice, Text: "this side uses producers and consumers only"}
 	}
 	return p.Payload, nil
@@ -236,7 +229,7 @@ func Payload(memory []byte, size, trip int) []byte {
 // not to be used.
 func (o Options) largestFast() uint32 {
 	device := o.Device.Info()
-	if o.Path == OnlyControl {
+	if o.Path == job.OnlyDMA {
 		return 0
 	}
 	if _, err := job.ChoosePaths(job.OnlyFast, device, o.Side); err != nil {

@@ -86,17 +86,17 @@ func (p *pair) runBoth(ctx context.Context) (results [2]outcome) {
 
 func TestRoundTrips(t *testing.T) {
 	for name, test := range map[string]struct {
-		host, dpu PathChoice
+		host, dpu job.PathChoice
 		fast      bool
 		size      uint32
 	}{
-		"control channel":      {AnyPath, AnyPath, false, 64},
-		"control channel only": {OnlyControl, AnyPath, false, 4080 - service.PingHeader},
-		"empty":                {AnyPath, OnlyControl, false, 0},
-		"fast":                 {OnlyFast, OnlyFast, true, 64},
-		"host wants fast":      {OnlyFast, AnyPath, true, 100_000},
-		"DPU wants fast":       {AnyPath, OnlyFast, true, service.MaxPingSize},
-		"fast and empty":       {AnyPath, OnlyFast, true, 0},
+		"control channel":      {job.AnyPath, job.AnyPath, false, 64},
+		"control channel only": {job.OnlyDMA, job.AnyPath, false, 4080 - service.PingHeader},
+		"empty":                {job.AnyPath, job.OnlyDMA, false, 0},
+		"fast":                 {job.OnlyFast, job.OnlyFast, true, 64},
+		"host wants fast":      {job.OnlyFast, job.AnyPath, true, 100_000},
+		"DPU wants fast":       {job.AnyPath, job.OnlyFast, true, service.MaxPingSize},
+		"fast and empty":       {job.AnyPath, job.OnlyFast, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, "")
@@ -150,13 +150,13 @@ func TestNoAgreement(t *testing.T) {
 		code   wire.AbortCode
 		detail string
 	}{
-		"no fast path": {"", func(h, d *Options) { h.Path, d.Path = OnlyFast, OnlyControl }, wire.DPU,
+		"no fast path": {"", func(h, d *Options) { h.Path, d.Path = job.OnlyFast, job.OnlyDMA }, wire.DPU,
 			wire.ErrNoPath, wire.AbortDevice, "the DPU cannot or will not use producers and consumers"},
 		"too large for the channel": {"", func(h, _ *Options) { h.Size = 4080 - service.PingHeader + 1 },
 			wire.Host, job.ErrSettings, wire.AbortSettings,
 			"the host wants 4065 bytes, limit 4064 over the control channel"},
 		"too large for a consumer": {"max_fast_buf_size=8192",
-			func(_, d *Options) { d.Path, d.Size = OnlyFast, 8192-service.PingHeader+1 }, wire.DPU,
+			func(_, d *Options) { d.Path, d.Size = job.OnlyFast, 8192-service.PingHeader+1 }, wire.DPU,
 			job.ErrSettings, wire.AbortSettings,
 			"the DPU wants 8177 bytes, limit 8176 over producers and consumers"},
 	} {
@@ -189,7 +189,7 @@ func TestPeerAbsent(t *testing.T) {
 // A side that is interrupted tells the other one, on either path and in the middle of the round trips.
 func TestInterrupted(t *testing.T) {
 	interrupted := exit.Interrupted{Signal: syscall.SIGINT}
-	for _, path := range []PathChoice{OnlyControl, OnlyFast} {
+	for _, path := range []job.PathChoice{job.OnlyDMA, job.OnlyFast} {
 		for _, side := range []wire.Side{wire.Host, wire.DPU} {
 			t.Run(fmt.Sprintf("path %d, %s", path, side), func(t *testing.T) {
 				p := newPair(t, "")

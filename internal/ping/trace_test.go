@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
@@ -29,7 +30,7 @@ func tracedLines(log *bytes.Buffer, text string) (lines []string) {
 // At level TRACE each message has one line on the side that sends it and one on the side that receives it, on either
 // path.
 func TestTraceHasEachMessage(t *testing.T) {
-	for name, path := range map[string]PathChoice{"control": OnlyControl, "fast": OnlyFast} {
+	for name, path := range map[string]job.PathChoice{"control": job.OnlyDMA, "fast": job.OnlyFast} {
 		t.Run(name, func(t *testing.T) {
 			var logs [2]bytes.Buffer
 			p := newPair(t, "")

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
+	"github.com/dma-copy/dma-copy/internal/cli/copying"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
 	"github.com/dma-copy/dma-copy/internal/cli/output"
@@ -78,7 +79,7 @@ func runPing(
 			Side: on.Side.Is, Device: on.Device, Representor: s.Representor, Wait: s.Wait, IdleTimeout: s.IdleTimeout,
 			Log: log,
 		},
-		Text: s.Text, Count: s.Count, Size: s.Size, Path: pingPaths[s.Path],
+		Text: s.Text, Count: s.Count, Size: s.Size, Path: copying.PathChoices[s.Path],
 		Notify: func(e ping.Event) { on.Met(); r.Event(e) },
 	})
 	if err != nil {
@@ -122,10 +123,6 @@ func pingDaemon(
 	summary := ping.Summarize(times)
 	summary.Size = len(payload)
 	return r.Result(summary)
-}
-
-var pingPaths = map[device.Path]ping.PathChoice{
-	device.PathAuto: ping.AnyPath, device.PathDMA: ping.OnlyControl, device.PathFast: ping.OnlyFast,
 }
 
 // Settings holds the settings of ping.
