@@ -71,7 +71,7 @@ func TestBundleHasWhatAReportNeeds(t *testing.T) {
 	writeTestFile(t, "run.events", `{"event":"file","path":"secret plans/moon.txt"}`+"\n")
 	writeTestFile(t, "run.log", `2026-11-29 DBG entry stored path="secret plans/moon.txt" bytes=1`+"\n")
 	got := invoke(variables, "bundle", "report.tar.gz", "-j", "params.json", "--events-file", "run.events",
-		"--log-file", "run.log", "--hide-names")
+		"--log-file", "run.log")
 	if got.err != nil {
 		t.Fatal(got.err)
 	}

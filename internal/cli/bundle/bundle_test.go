@@ -104,15 +104,15 @@ func TestNamesAreHidden(t *testing.T) {
 			`{"event":"file","path":"Lohn 2026/a","target":"/home/ada/in/Lohn 2026/a"}` + "\n" +
 				`{"event":"failed","message":"source \"Lohn 2026/a\": permission denied"}` + "\n" +
 				`{"event":"list","names":["tagebuch.txt","\u00fcber"]}` + "\n" +
-				`{"event":"failed","message":"moonshot plan is a dangling symlink: dma-copy -f 'my diary'"}` +
+				`{"event":"failed","message":"the target is a dangling symlink: dma-copy -f 'my diary'"}` +
 				"\n")},
 		{Name: "log", Content: []byte(`2026-01-01 DBG entry planned path="Lohn 2026/a" state=needed` + "\n" +
 			"2026-01-01 DBG entry stored path=a bytes=1\n" +
 			"2026-01-01 WRN cannot set times of tagebuch.txt in /home/ada/in: a reason; see /proc/self/limits\n")},
 	}
-	hidden := NewHider([]string{"moonshot plan"}).Hide(parts)
+	hidden := NewHider().Hide(parts)
 	events, log := string(hidden[0].Content), string(hidden[1].Content)
-	for _, bad := range []string{"Lohn", "tagebuch", "ada", "über", `\u00fcber`, "path=a ", "moonshot", "diary"} {
+	for _, bad := range []string{"Lohn", "tagebuch", "ada", "über", `\u00fcber`, "path=a ", "diary"} {
 		if strings.Contains(events, bad) || strings.Contains(log, bad) {
 			t.Errorf("%q is not hidden:\n%s%s", bad, events, log)
 		}
@@ -126,7 +126,7 @@ func TestNamesAreHidden(t *testing.T) {
 		t.Errorf("more than names is gone from\n%s", log)
 	}
 	// So it is in parts that follow later, here parts of the other side.
-	later := NewHider(nil)
+	later := NewHider()
 	first := later.Hide([]Part{{Content: []byte(`{"path":"salaries.xls"}`)}})
 	second := later.Hide([]Part{{Content: []byte("salaries.xls differs")}})
 	if string(first[0].Content) != `{"path":"n1"}` || string(second[0].Content) != "n1 differs" {

@@ -42,8 +42,9 @@ func Command(p *root.Program, examine Examiner) root.Command {
 		Takes:   []string{"[FILE]"},
 		About: `Writes a .tar.gz for a bug report: versions, devices, findings of doctor,
 settings and their origin, and facts about kernel and drivers. Keys and the
-word of --with are left out. The list of its content is printed before it is
-written, to FILE or to dma-copy-bundle-HOST-TIME.tar.gz.
+word of --with are left out, and file names are replaced by n1, n2, ...,
+everywhere alike; a name in free text alone stays. The list of its content is
+printed before it is written, to FILE or to dma-copy-bundle-HOST-TIME.tar.gz.
 `,
 		Examples: `$ dma-copy bundle --list
 host$ dma-copy -p b1:00.1 -f image.bin -l TRACE -o json > events 2> trace
@@ -81,8 +82,7 @@ func runBundle(
 		}
 		defer file.Discard()
 	}
-	b := collection{program: p, examine: examine, settings: s, streams: streams, log: log,
-		hider: NewHider(s.Hide)}
+	b := collection{program: p, examine: examine, settings: s, streams: streams, log: log, hider: NewHider()}
 	own, err := b.own(ctx)
 	if err == nil {
 		own, err = b.list(own)
@@ -126,11 +126,9 @@ type collection struct {
 	hider    *Hider
 }
 
-// list prints what the parts are, and returns them with the names of files hidden if that is wanted.
+// list prints what the parts are, and returns them with the names of files hidden.
 func (b *collection) list(parts []Part) ([]Part, error) {
-	if b.settings.HideNames {
-		parts = b.hider.Hide(parts)
-	}
+	parts = b.hider.Hide(parts)
 	if _, err := io.WriteString(b.streams.Stdout, List(parts)); err != nil {
 		return nil, fmt.Errorf("print the list: %w", err)
 	}

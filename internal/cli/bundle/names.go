@@ -44,12 +44,8 @@ type Hider struct {
 	numbers map[string]string // by element of a path
 }
 
-// NewHider returns a Hider that also replaces these names.
-func NewHider(names []string) *Hider {
-	h := &Hider{numbers: map[string]string{}}
-	h.names = append(h.names, names...)
-	return h
-}
+// NewHider returns a Hider that knows no name yet.
+func NewHider() *Hider { return &Hider{numbers: map[string]string{}} }
 
 // Hide returns the parts with the names in them replaced, and the names of earlier calls.
 func (h *Hider) Hide(parts []Part) []Part {

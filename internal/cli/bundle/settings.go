@@ -19,8 +19,6 @@ type Settings struct {
 	ParameterFile string        // with the settings of copies here; empty: none but the machine's own
 	EventsFile    string        // JSON events of a run; empty: none
 	LogFile       string        // log of a run; empty: none
-	HideNames     bool          // of files
-	Hide          []string      // further names to hide
 	ListOnly      bool
 	Overwrite     bool
 }
@@ -39,18 +37,7 @@ func (s *Settings) Table() []option.Option {
 				"Add the JSON events of a run, the standard output of a command with -o json")),
 			option.Everyday(option.File(option.AddedFlags, "log-file", "FILE", &s.LogFile,
 				"Add the log of a run, the standard error of a command with -l TRACE")),
-			option.Everyday(option.Switch(option.AddedFlags, "hide-names", &s.HideNames,
-				"Replace file names by n1, n2, ..., everywhere alike; not those that stand in free text alone")),
-			{Group: option.AddedFlags, Name: "hide", Value: "NAME", List: "hide", JSON: option.JSONList,
-				Assign: s.assignHidden,
-				Help:   "Replace this name, too; implies --hide-names; may be repeated"},
 			option.Everyday(option.Switch(option.AddedFlags, "list", &s.ListOnly, "Only print what would be in it")),
 			option.Everyday(option.Switch(option.AddedFlags, "overwrite", &s.Overwrite, "Replace an existing FILE")),
 		})
-}
-
-func (s *Settings) assignHidden(name string) error {
-	path, err := option.ParsePath(name)
-	s.Hide, s.HideNames = append(s.Hide, path), true
-	return err
 }
