@@ -26,7 +26,7 @@ var hostPattern = pattern(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?$`)
 // ParseAddress returns the address of a daemon on another machine in the form HOST:PORT, with DefaultPort if the text
 // has none. An IPv6 address has brackets, and may have a zone: [fe80::1%eth0]:7483. A host's name is not looked up.
 func ParseAddress(text string) (string, error) {
-	host, port, err := splitAddress(text)
+	host, port, err := splitAddress(text, strconv.Itoa(DefaultPort))
 	if err != nil {
 		return "", err
 	}
@@ -36,12 +36,13 @@ func ParseAddress(text string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// splitAddress returns host and port, without the brackets of an IPv6 address.
-func splitAddress(text string) (host, port string, err error) {
+// splitAddress returns host and port, without the brackets of an IPv6 address. otherwise is the port of a text without
+// one.
+func splitAddress(text, otherwise string) (host, port string, err error) {
 	if strings.Count(text, ":") > 1 && !strings.HasPrefix(text, "[") {
 		return "", "", errors.New("an IPv6 address has brackets: write [ADDRESS]:PORT")
 	}
-	host, port = text, strconv.Itoa(DefaultPort)
+	host, port = text, otherwise
 	if end := strings.LastIndexByte(text, ':'); end > strings.LastIndexByte(text, ']') {
 		host, port = text[:end], text[end+1:]
 		if port, err = parsePort(port); err != nil {
@@ -91,7 +92,7 @@ func ParseListen(text string) (netip.AddrPort, error) {
 		return netip.AddrPort{}, fmt.Errorf("%s is for the arguments of commands: write ADDRESS:PORT, "+
 			"or :PORT for all addresses", Scheme)
 	}
-	host, port, err := splitAddress(text)
+	host, port, err := splitAddress(text, strconv.Itoa(DefaultPort))
 	if err != nil {
 		return netip.AddrPort{}, err
 	}

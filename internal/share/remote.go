@@ -11,27 +11,39 @@ import (
 )
 
 // Remote is what a command names on the other side, [PEER]:[SHARE[/PATH]], or on another machine,
-// ucx://HOST[:PORT]/[SHARE[/PATH]].
+// ucx://HOST[:PORT]/[SHARE[/PATH]] or ssh://[USER@]HOST[:PORT]/PATH.
 type Remote struct {
 	Peer    string // of the configuration; empty: the only one, unless there is an Address
 	Address string // HOST:PORT as ParseAddress returns it; empty: not given
-	Share   string // empty: the list of shares
+	Login   Login  // of a machine on which ssh starts the far side; the zero value: it runs there already
+	Share   string // empty: the list of shares; with a Login the directory, which begins with "/" or "~"
 	Path    string // as CleanPath returns it
 }
 
-// Daemon returns what stands in front of the share: "PEER:", ":" or "ucx://HOST:PORT/".
+// Daemon returns what stands in front of the share: "PEER:", ":", "ucx://HOST:PORT/" or "ssh://[USER@]HOST[:PORT]/".
 func (r Remote) Daemon() string {
-	if r.Address != "" {
+	switch {
+	case r.Login != (Login{}):
+		return LoginScheme + r.Login.String() + "/"
+	case r.Address != "":
 		return Scheme + r.Address + "/"
 	}
 	return r.Peer + ":"
 }
 
+// ShareName returns the name of the share for requests, empty for the list of shares.
+func (r Remote) ShareName() string {
+	if r.Login != (Login{}) {
+		return LoginShare
+	}
+	return r.Share
+}
+
 // String returns a form that ParseRemote reads.
 func (r Remote) String() string {
-	text := r.Daemon() + r.Share
-	if r.Path != "" {
-		text += "/" + r.Path
+	text := r.Daemon() + strings.TrimPrefix(r.Share, "/")
+	if r.Path != "" || r.Login != (Login{}) {
+		text = strings.TrimSuffix(text, "/") + "/" + r.Path
 	}
 	return text
 }
@@ -49,6 +61,12 @@ func ParseRemote(text string) (r Remote, remote bool, err error) {
 	}
 	if behind, is := strings.CutPrefix(text, Scheme); is {
 		if r, err = parseURL(behind); err != nil {
+			return Remote{}, true, fmt.Errorf("%s: %w", quote.Text(text), err)
+		}
+		return r, true, nil
+	}
+	if behind, is := strings.CutPrefix(text, LoginScheme); is {
+		if r, err = parseLoginURL(behind); err != nil {
 			return Remote{}, true, fmt.Errorf("%s: %w", quote.Text(text), err)
 		}
 		return r, true, nil
