@@ -36,8 +36,9 @@ func TestRefusedCommandLines(t *testing.T) {
 			`unexpected argument "image.bin": write dma-copy push image.bin :inbox/`},
 		{"copy as cp", "cp a b", `unknown command "cp": write dma-copy local a b`},
 		{"copy as scp", "a user@dpu:/srv",
-			`"user@dpu:/srv": there is no login to other machines: run dma-copy serve there, and name ` +
-				`a share, as in dma-copy push FILE ucx://dpu/SHARE/`},
+			`"user@dpu:/srv": write ssh://user@dpu/srv for a file on a machine that ssh logs in to`},
+		{"copy as scp, home directory", "user@dpu:a/b c",
+			`"user@dpu:a/b": write ssh://user@dpu/~/a/b for a file on a machine that ssh logs in to`},
 		{"command of another program", "list :", `unknown command "list": write dma-copy ls`},
 		{"mistyped help", "helo", `unknown command "helo": did you mean "help"?`},
 		{"parameter file missing", "-f x --json",

@@ -16,7 +16,7 @@ import (
 
 // PlaceOf returns a place as a request names it.
 func PlaceOf(r share.Remote) service.Place {
-	return service.Place{Share: r.Share, Path: path.Clean("/" + r.Path)[1:]}
+	return service.Place{Share: r.ShareName(), Path: path.Clean("/" + r.Path)[1:]}
 }
 
 // maxExpanded bounds the memory of the entries that one pattern names, in bytes.

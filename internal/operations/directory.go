@@ -58,7 +58,7 @@ func (t *Copies) targetAt(e Ends, kept bool) (directory, error) {
 // daemonDirectory returns the end of a sync that the daemon has.
 func (t *Copies) daemonDirectory(e Ends, kept bool) directory {
 	d := &daemonDirectory{client: t.Client, name: t.Side.Is.Other().String()}
-	d.place = protocol.Place{Share: e.Remote.Share}
+	d.place = protocol.Place{Share: e.Remote.ShareName()}
 	if !kept {
 		d.place.Path, d.mayLack = connect.PlaceOf(e.Remote).Path, t.Sends
 	} else {

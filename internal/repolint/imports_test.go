@@ -55,7 +55,10 @@ var layers = []layer{
 	{packages: []string{"internal/operations"}},
 	{packages: []string{"internal/connect"}},
 	{packages: []string{"internal/report"}},
-	{packages: []string{"internal/fileio", "internal/inventory", placementPackage}, independent: true},
+	{
+		packages:    []string{"internal/fileio", "internal/inventory", "internal/sshstart", placementPackage},
+		independent: true,
+	},
 	{packages: []string{"internal/service", "internal/probe"}, independent: true},
 	{packages: []string{"internal/dmaxfer", "internal/ping"}, independent: true},
 	{packages: []string{"internal/dmaxfer/native", "internal/dmaxfer/reference"}, independent: true},

@@ -129,7 +129,7 @@ func CompleteRemote(c root.Completer, word string) ([]string, root.Directive) {
 		base = ":"
 	}
 	at, _, err := share.ParseRemote(base)
-	if err != nil {
+	if err != nil || at.Login != (share.Login{}) { // ssh could ask for a password
 		return nil, root.OnlyThese
 	}
 	offered := root.Within(c.Grace()*3/2, func() []string {

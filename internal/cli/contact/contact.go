@@ -26,6 +26,7 @@ type Reach struct {
 	Daemon    share.Remote      // how the user names it
 	Waits     output.WaitOutput // says that the daemon is awaited
 	Bandwidth int64             // bytes per second; 0 is no limit
+	Started   Started           // what a far side is started with, for a Daemon with a Login
 
 	Validate func(network bool) error // checks the other settings; may be nil
 
@@ -40,25 +41,7 @@ type Reach struct {
 func Connect(ctx context.Context, streams root.Streams, r Reach, log zerolog.Logger) (
 	context.Context, *connect.Conn, error,
 ) {
-	peer, err := r.Choose(r.Daemon, r.Device, r.Representor)
-	if err != nil {
-		return ctx, nil, err
-	}
-	if err := r.check(peer.Address != ""); err != nil {
-		return ctx, nil, err
-	}
-	id, err := connect.Identify(r.keys(streams.Env, peer))
-	if err != nil {
-		return ctx, nil, err
-	}
-	c, err := connect.Connect(ctx, connect.Daemon{
-		Selection: inventory.Selection{Device: peer.Device, Representor: peer.Representor, Role: r.Role},
-		Address:   peer.Address, Driver: r.Driver.Options(), Identity: id, KeyName: r.nameOfKey(),
-		Trusted: func(name, words string) { output.WriteTrusted(streams.Stderr, name, words) },
-		Waiting: func(wait report.Wait) func() { return output.Waiting(wait, r.Waits, root.ProgressRequests(ctx)) },
-		Wait:    r.Wait, WaitGiven: r.WaitGiven, IdleTimeout: r.IdleTimeout, Bandwidth: r.Bandwidth,
-		Encrypt: r.Encrypt, UCX: r.Settings, Open: r.Open, Warned: r.Warned,
-	}, log)
+	c, err := r.connect(ctx, streams, log)
 	if err != nil || r.Open != nil { // with many daemons there are only copies, whose reporter alone writes to stderr
 		return ctx, c, err
 	}
@@ -71,6 +54,33 @@ func Connect(ctx context.Context, streams root.Streams, r Reach, log zerolog.Log
 	})
 	c.OnEnd(func() error { stop(); return nil })
 	return ctx, c, nil
+}
+
+// connect is Connect, without an answer to requests for progress.
+func (r Reach) connect(ctx context.Context, streams root.Streams, log zerolog.Logger) (*connect.Conn, error) {
+	d := connect.Daemon{
+		Driver: r.Driver.Options(), KeyName: r.nameOfKey(),
+		Trusted: func(name, words string) { output.WriteTrusted(streams.Stderr, name, words) },
+		Waiting: func(wait report.Wait) func() { return output.Waiting(wait, r.Waits, root.ProgressRequests(ctx)) },
+		Wait:    r.Wait, WaitGiven: r.WaitGiven, IdleTimeout: r.IdleTimeout, Bandwidth: r.Bandwidth,
+		Encrypt: r.Encrypt, UCX: r.Settings, Open: r.Open, Warned: r.Warned,
+	}
+	if r.Daemon.Login != (share.Login{}) {
+		return r.start(ctx, d, streams.Stderr, log)
+	}
+	peer, err := r.Choose(r.Daemon, r.Device, r.Representor)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.check(peer.Address != ""); err != nil {
+		return nil, err
+	}
+	if d.Identity, err = connect.Identify(r.keys(streams.Env, peer)); err != nil {
+		return nil, err
+	}
+	d.Selection = inventory.Selection{Device: peer.Device, Representor: peer.Representor, Role: r.Role}
+	d.Address = peer.Address
+	return connect.Connect(ctx, d, log)
 }
 
 // keys returns the keys for a daemon.

@@ -46,8 +46,9 @@ type Places struct {
 	Contact
 	option.Logging
 	device.Reach
-	Output option.OutputForm
-	Remote []share.Remote // the arguments, at least one after SetPaths, all at one daemon
+	Output  option.OutputForm
+	Started Started        // the zero value reads
+	Remote  []share.Remote // the arguments, at least one after SetPaths, all at one daemon
 }
 
 // AuthChoice is how the peer of a service session is authenticated.
@@ -159,6 +160,10 @@ func (s *Places) SetPlaces(args []string, does, takes string) error {
 				quote.Text(s.Remote[0].Daemon()), quote.Text(at.Remote.Daemon()), does)
 		}
 		s.Remote = append(s.Remote, at.Remote)
+	}
+	var err error
+	if s.Remote, err = share.Unite(s.Remote); err != nil {
+		return exit.Usagef("%w", err)
 	}
 	return device.ValidateSide(s.Role, s.Representor)
 }

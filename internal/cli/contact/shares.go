@@ -45,5 +45,5 @@ func Refused(form *option.OutputForm) func(root.Streams, error) error {
 
 // reachForPlaces returns how a command that copies nothing reaches its daemon.
 func reachForPlaces(s *Places) Reach {
-	return Reach{Contact: s.Contact, Reach: s.Reach, Daemon: s.Remote[0]}
+	return Reach{Contact: s.Contact, Reach: s.Reach, Daemon: s.Remote[0], Started: s.Started}
 }

@@ -60,7 +60,8 @@ func Command() root.Command {
 key may use, or what is in a directory of a share, or what a pattern in PATH
 matches ("*.jpg", in quotes). PEER is a name in the configuration, and may be
 left out. A daemon on another machine is ucx://HOST[:PORT]/[SHARE[/PATH]], or
-such a name with an address.
+such a name with an address. ssh://[USER@]HOST[:PORT]/PATH is on a machine that
+ssh logs in to, see dma-copy pull --help.
 `,
 		Examples: `host$ dma-copy ls :
 host$ dma-copy ls -l dpu:inbox/photos

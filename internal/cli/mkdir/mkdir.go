@@ -16,6 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 // Settings holds the settings of mkdir.
@@ -37,6 +38,7 @@ func (s *Settings) Table() []option.Option {
 
 // SetPaths sets what to create from the arguments of the command.
 func (s *Settings) SetPaths(args []string) error {
+	s.Started = contact.Started{Access: share.ReadWrite, Create: s.Parents}
 	err := s.SetPlaces(args, "create", "mkdir takes :SHARE/PATH")
 	for _, at := range s.Remote {
 		if err == nil && contact.IsShare(at) {
@@ -57,8 +59,8 @@ func Command() root.Command {
 		About: `Creates directories in a share of a daemon (dma-copy serve), for which this
 side's key must have the right to write. PEER is a name in the configuration,
 and may be left out. A daemon on another machine is
-ucx://HOST[:PORT]/SHARE/PATH, or such a name with an address. -p is --parents
-here, and not the device.
+ucx://HOST[:PORT]/SHARE/PATH, or such a name with an address, and one that ssh
+starts ssh://[USER@]HOST[:PORT]/PATH. -p is --parents here, and not the device.
 `,
 		Examples: `host$ dma-copy mkdir -p :inbox/photos/2026
 here$ dma-copy mkdir ucx://lab.example/inbox/photos

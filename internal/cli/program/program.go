@@ -32,5 +32,6 @@ func New() *root.Program {
 		transfer.PullCommand(), transfer.PushCommand(), rm.Command(), serve.Command(), status.Command(),
 		transfer.SyncCommand(), verify.Command(), version.Command(),
 	}
+	p.Hidden = []root.Command{serve.AgentCommand()}
 	return p
 }

@@ -278,6 +278,7 @@ func (s *Settings) Table() []option.Option {
 
 // SetPaths sets what to remove from the arguments of the command.
 func (s *Settings) SetPaths(args []string) error {
+	s.Started.Access = share.ReadWrite
 	err := s.SetPlaces(args, "remove", "rm takes :SHARE/PATH")
 	for _, at := range s.Remote {
 		switch {

@@ -21,14 +21,18 @@ var foreignCommands = map[string]string{
 }
 
 // secureShell is a file on another machine, as scp and rsync write it.
-var secureShell = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^@:/]+@([^@:/]+):(.*)$`) })
+var secureShell = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([^@:/]+@[^@:/]+):(.*)$`) })
 
 // RefuseSecureShell returns an error if an argument is a file on another machine, as scp writes it; nil: none is.
 func RefuseSecureShell(args ...string) error {
 	for _, arg := range args {
 		if match := secureShell().FindStringSubmatch(arg); match != nil {
-			return exit.Usagef("%s: there is no login to other machines: run dma-copy serve there, and name a share, "+
-				"as in dma-copy push FILE ucx://%s/SHARE/", quote.Text(arg), quote.Bare(match[1]))
+			at := match[2]
+			if !strings.HasPrefix(at, "/") {
+				at = "/~/" + at
+			}
+			return exit.Usagef("%s: write %s%s%s for a file on a machine that ssh logs in to", quote.Text(arg),
+				share.LoginScheme, quote.Bare(match[1]), quote.Bare(at))
 		}
 	}
 	return nil

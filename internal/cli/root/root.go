@@ -20,6 +20,7 @@ import (
 type Program struct {
 	Copy     Command
 	Commands []Command // in the order of the help
+	Hidden   []Command // that other programs start: in neither the help nor the manual
 
 	// Version prints the versions for --version.
 	Version func(w io.Writer, libraryDir string, form option.OutputForm) error
@@ -39,6 +40,9 @@ func (p *Program) Execute(ctx context.Context, streams Streams, args []string) (
 	defer job.Recover(&err)
 	args = p.Settings().JoinBare(args)
 	list := p.Commands
+	if len(args) > 0 && slices.Contains(Names(p.Hidden), args[0]) {
+		list = slices.Concat(list, p.Hidden)
+	}
 	before, completes := wordToComplete(args)
 	if shown, flagsOnly := p.stoodFor(before); shown != nil {
 		before, list = shown, flagsOnly

@@ -20,9 +20,6 @@ func (d *daemon) confine(store *identity.Store, runtime *runtimedir.Dir) error {
 		Reread:  []string{option.DefaultFile(d.streams.Env), s.ParameterFile()},
 		Sockets: []string{runtime.Path(), filepath.Dir(d.socketPath(runtime))},
 	}
-	for _, each := range s.Shares {
-		policy.Shares = append(policy.Shares, sandboxShare(each))
-	}
 	if s.AuditLog != "" && s.AuditLog != option.Stream {
 		policy.Append = append(policy.Append, filepath.Dir(s.AuditLog))
 	}
@@ -31,6 +28,14 @@ func (d *daemon) confine(store *identity.Store, runtime *runtimedir.Dir) error {
 	}
 	if path, is := strings.CutPrefix(s.Metrics, "unix:"); is {
 		policy.Sockets = append(policy.Sockets, filepath.Dir(path))
+	}
+	return d.restrict(policy)
+}
+
+// restrict puts a policy into effect, with the shares and transports of the daemon.
+func (d *daemon) restrict(policy sandbox.Policy) error {
+	for _, each := range d.settings.Shares {
+		policy.Shares = append(policy.Shares, sandboxShare(each))
 	}
 	policy, err := d.withTransports(policy)
 	if err != nil {

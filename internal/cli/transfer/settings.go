@@ -122,6 +122,10 @@ func (s *Settings) SetPaths(args []string) error {
 		}
 	}
 	s.File = s.Local[0]
+	var err error
+	if s.Remote, err = share.Unite(s.Remote); err != nil {
+		return exit.Usagef("%w", err)
+	}
 	return nil
 }
 

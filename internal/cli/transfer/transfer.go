@@ -26,6 +26,8 @@ and so is a share alone: SRC keeps its name there, a directory too. Any other
 PATH is the name of the copy itself. SRC/. is the content of SRC. PEER is a name
 in the configuration, and may be left out. A daemon on another machine (serve
 --listen) is ucx://HOST[:PORT]/SHARE[/PATH], or such a name with an address.
+ssh://[USER@]HOST[:PORT]/PATH is a file or directory of a machine that ssh logs
+in to, where it starts dma-copy for this copy; /~/ begins the home directory.
 - is stdin. A name of this side with a colon is written with ./ in front.
 
 With --to the peers are those of a list, and the last argument names the share
@@ -36,6 +38,7 @@ const pushExamples = `host$ dma-copy push image.bin :images/
 host$ tar c photos | dma-copy push - dpu:inbox/photos.tar
 host$ dma-copy push image.bin :images/ --to peers.txt
 here$ dma-copy push image.bin ucx://lab.example/images/
+here$ dma-copy push photos ssh://lab.example/srv/
 `
 
 const pullAbout = `Copies files and directories from a share of a daemon (dma-copy serve) on the
@@ -45,6 +48,8 @@ the name of the copy itself. PATH/. is the content of PATH. "*", "?", "[a-z]"
 and "**" in PATH match names; write them in quotes. PEER is a name in the
 configuration, and may be left out. A daemon on another machine (serve --listen)
 is ucx://HOST[:PORT]/SHARE/PATH, or such a name with an address.
+ssh://[USER@]HOST[:PORT]/PATH is a file or directory of a machine that ssh logs
+in to, where it starts dma-copy for this copy; /~/ begins the home directory.
 - is stdout. A name of this side with a colon is written with ./ in front.
 `
 
@@ -52,6 +57,7 @@ const pullExamples = `host$ dma-copy pull :images/image.bin .
 host$ dma-copy pull ':images/*.img' /srv/
 dpu$  dma-copy pull -r b1:00.1 :inbox/photos.tar - | tar x
 here$ dma-copy pull ucx://lab.example/images/image.bin .
+here$ dma-copy pull ssh://lab.example/~/photos .
 `
 
 const syncAbout = `Makes DST the same as SRC, of which one is in a share of a daemon (dma-copy
@@ -59,9 +65,10 @@ serve): copies what is missing or differs, and replaces it. With --delete it
 then deletes what SRC does not have, last, and only if everything was copied.
 What a pattern, a size or a time leaves out is neither copied nor deleted, and a
 symlink is deleted itself, not what it points to. The share is named as for push
-and pull, also by ucx://HOST[:PORT]/SHARE[/PATH], and a DST that ends with /, is
-. or .., or a share alone, is a directory to copy into, as there: photos
-:backup/ makes :backup/photos the same as photos.
+and pull, also by ucx://HOST[:PORT]/SHARE[/PATH] or
+ssh://[USER@]HOST[:PORT]/PATH, and a DST that ends with /, is . or .., or a
+share alone, is a directory to copy into, as there: photos :backup/ makes
+:backup/photos the same as photos.
 `
 
 const syncExamples = `host$ dma-copy sync --delete --max-delete 100 photos :backup/photos
@@ -139,8 +146,13 @@ func runTransfer(
 
 // reachOf returns how the command reaches its daemon.
 func reachOf(s *Settings) contact.Reach {
+	started := contact.Started{Path: s.Path}
+	if s.Sends {
+		started.Access, started.Create = share.ReadWrite, s.Options.MakePath && !s.DryRun
+	}
 	return contact.Reach{
-		Contact: s.Contact, Reach: s.Reach, Daemon: s.Peer(), Bandwidth: s.Options.Bandwidth, Validate: s.ValidateFor,
+		Contact: s.Contact, Reach: s.Reach, Daemon: s.Peer(), Bandwidth: s.Options.Bandwidth, Started: started,
+		Validate: s.ValidateFor,
 	}
 }
 
