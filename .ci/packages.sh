@@ -5,9 +5,11 @@
 set -euo pipefail
 
 # Rocky Linux has headers of UCX in a repository that is off by default; without them the binding of UCX is not built.
-test_apt=(ca-certificates gcc g++ libc6-dev make git pkg-config libucx-dev rsync openssh-client openssh-server)
+test_apt=(ca-certificates gcc g++ libc6-dev make git pkg-config libucx-dev rsync)
+test_apt+=(openssh-client openssh-server)
 test_apt+=(bash-completion fish zsh mandoc man-db) # without them tests fail where CI is true, as GitHub sets it
-test_dnf=(ca-certificates gcc gcc-c++ make git-core pkgconf-pkg-config diffutils findutils rsync openssh-clients openssh-server)
+test_dnf=(ca-certificates gcc gcc-c++ make git-core pkgconf-pkg-config diffutils findutils rsync)
+test_dnf+=(openssh-clients openssh-server)
 test_dnf+=(bash-completion zsh man-db) # it has neither fish nor mandoc
 release_apt=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
 emulation_apt=(qemu-user-static)

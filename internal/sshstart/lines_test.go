@@ -75,7 +75,8 @@ func TestFailedAnswer(t *testing.T) {
 
 // FuzzAnswer feeds lines of a hostile far side. What is accepted is within the bounds.
 func FuzzAnswer(f *testing.F) {
-	f.Add([]byte(`{"v":1,"key":"dma-copy-v1:KKjC4pTtwofPhSnf2RiyfgbI7NDhVxUvUaZUm4_wvaI","port":1,"addresses":["::1"]}`))
+	f.Add([]byte(`{"v":1,"key":"dma-copy-v1:KKjC4pTtwofPhSnf2RiyfgbI7NDhVxUvUaZUm4_wvaI","port":1,` +
+		`"addresses":["::1"]}`))
 	f.Add([]byte(`{"v":1,"code":2,"error":"x"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		a, err := readAnswer(bytes.NewReader(line), "dpu")

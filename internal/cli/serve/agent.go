@@ -47,7 +47,7 @@ func AgentCommand() root.Command {
 		About: `Serves one directory to the command on another machine that has started this
 with ssh, until stdin ends. Both exchange keys over stdin and stdout.
 `,
-		Examples: "$ ssh dpu dma-copy agent\n",
+		Examples: "dpu$ echo REQUEST | dma-copy agent\n",
 		Settings: s,
 		Run: func(ctx context.Context, streams root.Streams, _ []string, log zerolog.Logger) error {
 			root.IgnoreSIGPIPE()
