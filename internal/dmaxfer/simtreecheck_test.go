@@ -82,9 +82,12 @@ func (c *treeChecker) look(disks [2]*disktest.Memory) {
 		}
 		if e.first != "" && c.fault.Kind == diskFails { // which may hide the first name of a file
 			c.accept(e.path, e.is)
-			alone := *e
-			if was, existed := c.model.found(e); existed && c.model.unchanged(&alone, was) {
-				c.accept(e.path, was)
+			for _, other := range c.model.entries {
+				alone := *other
+				was, existed := c.model.found(other)
+				if other.first == e.first && existed && c.model.unchanged(&alone, was) {
+					c.accept(e.path, was) // or a link to it
+				}
 			}
 		}
 	}
