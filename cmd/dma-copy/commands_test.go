@@ -36,7 +36,7 @@ func TestRefusedCommands(t *testing.T) {
 		{"help of a mistyped command", "help devcies", `no help topic "devcies": did you mean "devices"?`},
 		{"help of nothing known", "help x",
 			`no help topic "x": the commands are bench, bundle, completion, config, devices, doctor, keys, local, ` +
-				`ls, mkdir, ping, pull, push, rm, serve, status, sync, verify or version`},
+				`ls, mkdir, peers, ping, pull, push, rm, serve, status, sync, verify or version`},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) { checkRefusal(t, invoke(nil, words(tc.line)...), tc.sentence) })

@@ -43,7 +43,8 @@ var layers = []layer{
 		packages: []string{ // the commands
 			cliPackage + "/bench", cliPackage + "/bundle", cliPackage + "/completion", cliPackage + "/config",
 			cliPackage + "/copy", cliPackage + "/devices", cliPackage + "/doctor", cliPackage + "/keys",
-			cliPackage + "/local", cliPackage + "/ls", cliPackage + "/mkdir", cliPackage + "/ping",
+			cliPackage + "/local", cliPackage + "/ls", cliPackage + "/mkdir",
+			cliPackage + "/peers", cliPackage + "/ping",
 			cliPackage + "/rm", cliPackage + "/serve", cliPackage + "/status", cliPackage + "/transfer",
 			cliPackage + "/verify", cliPackage + "/version",
 		},

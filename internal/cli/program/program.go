@@ -13,6 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/cli/local"
 	"github.com/dma-copy/dma-copy/internal/cli/ls"
 	"github.com/dma-copy/dma-copy/internal/cli/mkdir"
+	"github.com/dma-copy/dma-copy/internal/cli/peers"
 	"github.com/dma-copy/dma-copy/internal/cli/ping"
 	"github.com/dma-copy/dma-copy/internal/cli/rm"
 	"github.com/dma-copy/dma-copy/internal/cli/root"
@@ -28,7 +29,8 @@ func New() *root.Program {
 	p := &root.Program{Copy: copy.Command(), Version: version.Print}
 	p.Commands = []root.Command{
 		bench.Command(), bundle.Command(p, doctor.Examine), completion.Command(), config.Command(p), devices.Command(),
-		doctor.Command(), keys.Command(), local.Command(), ls.Command(), mkdir.Command(), ping.Command(),
+		doctor.Command(), keys.Command(), local.Command(), ls.Command(), mkdir.Command(),
+		peers.Command(p.Settings), ping.Command(),
 		transfer.PullCommand(), transfer.PushCommand(), rm.Command(), serve.Command(), status.Command(),
 		transfer.SyncCommand(), verify.Command(), version.Command(),
 	}
