@@ -59,7 +59,7 @@ func TestNumbersOnTheWire(t *testing.T) {
 			native.FlagAllowChanging, native.FlagLinks, native.FlagChecksum, native.FlagDryRun, native.FlagRefuseSame,
 			native.FlagFailFast, native.FlagNoDMA, native.FlagFast,
 			native.FlagReceives, native.FlagTLS, native.FlagMessages, native.FlagRMA, native.FlagTCP,
-			native.FlagIgnoreExisting, native.FlagUnfinished),
+			native.FlagIgnoreExisting, native.FlagUnfinished, native.FlagPrivileged),
 	} {
 		for i, flag := range flags {
 			if flag != 1<<i {

@@ -82,6 +82,7 @@ func pushFlags(o dmaxfer.Options) protocol.CopyFlags {
 
 func commonFlags(o dmaxfer.Options) protocol.CopyFlags {
 	return flag(o.Owner, protocol.CopyOwner) | flag(o.Xattrs, protocol.CopyXAttr) |
+		flag(o.Xattrs && o.Privileged, protocol.CopyPrivileged) |
 		flag(o.HardLinks, protocol.CopyHardLinks) | flag(o.DryRun, protocol.CopyDryRun) |
 		flag(o.Mirror != nil, protocol.CopyKeep)
 }
@@ -95,11 +96,6 @@ func flag(set bool, f protocol.CopyFlags) protocol.CopyFlags {
 
 // Pull copies from a share to this machine. It returns the errors of Push.
 func (c *Client) Pull(ctx context.Context, r CopyRequest) (job.Summary, error) {
-	if r.Options.Scope != (tree.Scope{}) && !c.exchange.session.Bounds() {
-		return job.Summary{}, job.NewError(job.ErrCapability, nil,
-			"update dma-copy on the other side, or leave them out",
-			"the other side (%s) is too old to select files by size, time or file system", c.peer.Software)
-	}
 	request := protocol.CopyRequest{
 		Direction: protocol.CopyPull, Place: r.Place, Links: linkChoices[r.Options.Links],
 		Flags: commonFlags(r.Options) | flag(r.Options.AllowChanging, protocol.CopyAllowChanging) |
@@ -146,6 +142,13 @@ func itemsOf(r CopyRequest) (items []protocol.Item) {
 func (c *Client) copy(
 	ctx context.Context, request protocol.CopyRequest, items []protocol.Item, r CopyRequest, use job.Use,
 ) (job.Summary, error) {
+	bounds := len(items) > 0 && items[len(items)-1].Kind > protocol.ItemPath
+	if (bounds || request.Flags.Has(protocol.CopyPrivileged)) && !c.exchange.session.Bounds() {
+		return job.Summary{}, job.NewError(job.ErrCapability, nil,
+			"update dma-copy on the other side, or leave them out",
+			"the other side (%s) is too old for --preserve all, and to select files by size, time or file system",
+			c.peer.Software)
+	}
 	request.Local = r.Local
 	accepted, err := c.request(ctx, request, items)
 	if err != nil {

@@ -125,6 +125,10 @@ func (r rights) permit(c protocol.CopyRequest) error {
 	case c.Flags.Has(protocol.CopyOwner) && !r.owner && c.Direction == protocol.CopyPush:
 		return job.NewError(ErrRefused, nil, "leave out --preserve owner",
 			"this key may not set the owner of files in share %s", name)
+	case c.Flags.Has(protocol.CopyPrivileged) && !r.Privileged && c.Direction == protocol.CopyPush:
+		return job.NewError(ErrRefused, nil,
+			"use --preserve owner,xattr,links, or add the option privileged to the share",
+			"nobody may set ACLs, capabilities or trusted attributes in share %s", name)
 	case r.maxBytes > 0 && c.Size > uint64(r.maxBytes):
 		return job.NewError(job.ErrLimit, nil, "have max-bytes raised on the daemon's side",
 			"the file is too large for share %s: %s exceeds the limit of %s", name, quantity.Bytes(c.Size),
@@ -194,6 +198,7 @@ func (c *connection) prepare(r protocol.CopyRequest, items []protocol.Item) (*co
 	c.setCommon(o)
 	o.Limiters, o.MaxBytes, o.MaxEntries = rights.limiters, rights.maxBytes, rights.maxEntries
 	o.Owner, o.Xattrs = r.Flags.Has(protocol.CopyOwner), r.Flags.Has(protocol.CopyXAttr)
+	o.Privileged = r.Flags.Has(protocol.CopyPrivileged)
 	o.HardLinks, o.DryRun = r.Flags.Has(protocol.CopyHardLinks), r.Flags.Has(protocol.CopyDryRun)
 	o.SkipLeftovers = true // other copies into the share are at work
 	if r.Flags.Has(protocol.CopyKeep) {

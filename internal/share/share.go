@@ -22,6 +22,7 @@ type Share struct {
 	Access Access // of every key, unless the key has less
 
 	NoOverwrite bool  // existing files are never replaced or removed
+	Privileged  bool  // what peers send may have ACLs, capabilities and other attributes that grant privileges
 	MaxBytes    int64 // of one copy into the share; 0 is unlimited
 	MaxEntries  int64 // of one copy into the share; 0 is unlimited
 }
@@ -67,8 +68,8 @@ func (s Share) Check() error {
 	return nil
 }
 
-// Parse parses NAME=PATH[,ro|wo|rw][,nooverwrite][,max-bytes=SIZE][,max-entries=N]. The default access is ro. The path
-// cannot contain a comma.
+// Parse parses NAME=PATH[,ro|wo|rw][,nooverwrite][,privileged][,max-bytes=SIZE][,max-entries=N]. The default access is
+// ro. The path cannot contain a comma.
 func Parse(text string) (Share, error) {
 	name, rest, found := strings.Cut(text, "=")
 	if !found {
@@ -103,6 +104,7 @@ func Parse(text string) (Share, error) {
 const (
 	optionAccess      = "access" // in JSON only
 	optionNoOverwrite = "nooverwrite"
+	optionPrivileged  = "privileged"
 	optionMaxBytes    = "max-bytes"
 	optionMaxEntries  = "max-entries"
 )
@@ -120,11 +122,15 @@ func (s *Share) set(text string) (kind string, err error) {
 	case text == optionNoOverwrite:
 		s.NoOverwrite = true
 		return text, nil
+	case text == optionPrivileged:
+		s.Privileged = true
+		return text, nil
 	}
 	if s.Access, err = ParseAccess(text); err == nil {
 		return optionAccess, nil
 	}
-	return "", fmt.Errorf("unknown option %s: use ro, wo, rw, nooverwrite, max-bytes=SIZE or max-entries=N "+
+	return "", fmt.Errorf("unknown option %s: use ro, wo, rw, nooverwrite, privileged, max-bytes=SIZE or "+
+		"max-entries=N "+
 		"(for a path with a comma, name a symlink to it)", quote.Text(text))
 }
 
@@ -133,6 +139,9 @@ func (s Share) String() string {
 	text := s.Name + "=" + s.Path + "," + s.Access.String()
 	if s.NoOverwrite {
 		text += "," + optionNoOverwrite
+	}
+	if s.Privileged {
+		text += "," + optionPrivileged
 	}
 	if s.MaxBytes > 0 {
 		text += "," + optionMaxBytes + "=" + strconv.FormatInt(s.MaxBytes, 10)

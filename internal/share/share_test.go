@@ -20,6 +20,7 @@ func TestShares(t *testing.T) {
 		"inbox=/srv/inbox,ro":  {Name: "inbox", Path: "/srv/inbox", Access: share.Read},
 		"0.a_b-c=rel/path,wo":  {Name: "0.a_b-c", Path: "rel/path", Access: share.Write},
 		"_=/,rw":               {Name: "_", Path: "/", Access: share.ReadWrite},
+		"a=/x,wo,privileged":   {Name: "a", Path: "/x", Access: share.Write, Privileged: true},
 		"a=/x=y,nooverwrite":   {Name: "a", Path: "/x=y", Access: share.Read, NoOverwrite: true},
 		"a=/x,max-bytes=1KiB":  {Name: "a", Path: "/x", Access: share.Read, MaxBytes: 1024},
 		"a=/x,max-bytes=1.5G":  {Name: "a", Path: "/x", Access: share.Read, MaxBytes: 3 << 29},

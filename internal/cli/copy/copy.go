@@ -3,6 +3,7 @@ package copy
 
 import (
 	"context"
+	"os"
 
 	"github.com/rs/zerolog"
 
@@ -92,6 +93,7 @@ func copyOnDevice(
 		return connect.ErrMovesNothing
 	}
 	options := copying.Options(s, on.Device, on.Is, streams.Data, log)
+	copying.PreserveAsUser(&options, os.Geteuid(), log)
 	options.Location = native.Location{Machine: connect.MachineName(), User: connect.UserName(),
 		Path: connect.PathForPeers(s.File)}
 	if s.With != "" {

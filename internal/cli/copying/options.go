@@ -65,7 +65,10 @@ func durabilities() (names []string) {
 }
 
 // preservable are the choices of --preserve, of which several may be given.
-var preservable = []string{"owner", "xattr", "links"}
+var preservable = []string{"owner", "xattr", "links", preserveAll}
+
+// preserveAll stands for the others, and for the attributes that only root may set.
+const preserveAll = "all"
 
 // linkChoices are the choices of --links, in the order of the modes.
 var linkChoices = []string{tree.LinksCopy: "copy", tree.LinksFollow: "follow", tree.LinksSkip: "skip"}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/cli/contact"
 	"github.com/dma-copy/dma-copy/internal/cli/device"
 	"github.com/dma-copy/dma-copy/internal/cli/option"
@@ -196,11 +198,12 @@ func (s *Settings) treeOptions(of Sides) []option.Option {
 	o := &s.Options
 	return []option.Option{
 		option.Switch(option.AddedFlags, "backup", &o.Backup, "Keep a file that is replaced as FILE~"),
-		{Group: option.NativeFlags, Everyday: true, Name: "preserve", Value: "owner,xattr,links",
+		{Group: option.NativeFlags, Everyday: true, Name: "preserve", Value: "owner,xattr,links|all",
 			JSON:   option.JSONText,
 			Assign: s.assignPreserved, Words: preservable, Several: true,
 			Help: of.help("Preserve them too, if set on both sides", "Preserve them too, if a daemon permits it") +
-				"; mode and modification time are always preserved; links: hard links between the files of a tree"},
+				"; mode and modification time are always preserved; links: hard links between the files of a tree; " +
+				"all: also ACLs, capabilities, labels and trusted attributes, for root"},
 		option.Switch(option.NativeFlags, "no-resume", &o.NoResume, of.help(
 			"Receiver: neither resume an earlier copy, nor keep a partial file on failure",
 			"Neither resume an earlier copy, nor keep a partial file on failure")),
@@ -304,9 +307,18 @@ func (s *Settings) assignDigest(text string) error {
 
 func (s *Settings) assignPreserved(text string) error {
 	words, err := option.ParseList(option.ParseOneOf(preservable...))(text)
-	s.Options.Owner, s.Options.Xattrs = slices.Contains(words, "owner"), slices.Contains(words, "xattr")
-	s.Options.HardLinks = slices.Contains(words, "links")
+	all := slices.Contains(words, preserveAll)
+	s.Options.Owner, s.Options.Xattrs = all || slices.Contains(words, "owner"), all || slices.Contains(words, "xattr")
+	s.Options.HardLinks, s.Options.Privileged = all || slices.Contains(words, "links"), all
 	return err
+}
+
+// PreserveAsUser has --preserve all of a side that may receive without the rights of root preserve what it can.
+func PreserveAsUser(o *dmaxfer.Options, uid int, log zerolog.Logger) {
+	if o.Privileged && uid != 0 {
+		o.Owner, o.Privileged = false, false
+		log.Warn().Msg("--preserve all needs root: owners, ACLs, capabilities and trusted attributes are not preserved")
+	}
 }
 
 // ValidateCommon checks what any copy has. stream is how a stream was asked for, empty for files.

@@ -3,6 +3,7 @@ package local
 
 import (
 	"context"
+	"os"
 	"slices"
 
 	"github.com/rs/zerolog"
@@ -147,6 +148,7 @@ func localOnDevice(
 	ctx context.Context, on *connect.Side, r *report.Monitor, streams root.Streams, s Settings, log zerolog.Logger,
 ) error {
 	options := copying.Options(s.Settings, on.Device, wire.Host, streams.Local, log)
+	copying.PreserveAsUser(&options, os.Geteuid(), log)
 	if _, err := copying.Select(ctx, s.Settings, streams.Stdin, &options); err != nil {
 		return err
 	}

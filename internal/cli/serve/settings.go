@@ -63,8 +63,8 @@ func (s *Settings) shareOptions() []option.Option {
 		{Group: option.ServeFlags, Everyday: true, Name: "share", Value: "NAME=PATH[,RIGHTS]", JSON: option.JSONList,
 			List:   "share",
 			Assign: option.Appending(&s.Shares, option.ParseAs("a share", share.Parse)),
-			Help: "Directory that peers may use, with ro (the default), wo or rw, nooverwrite, max-bytes=SIZE and " +
-				"max-entries=COUNT; may be repeated"},
+			Help: "Directory that peers may use, with ro (the default), wo or rw, nooverwrite, privileged, " +
+				"max-bytes=SIZE and max-entries=COUNT; may be repeated"},
 		device.Representors(&s.Representors),
 		option.Everyday(contact.ListenOption(&s.Listen,
 			"Serve other machines at this address, or at all with :PORT; the default port is 7483. Without -p and -r "+

@@ -4,6 +4,7 @@ package transfer
 import (
 	"context"
 	"errors"
+	"os"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -162,6 +163,9 @@ func prepare(ctx context.Context, streams root.Streams, t *operations.Copies, s 
 		return connect.ErrMovesNothing
 	}
 	t.Options = copying.Options(s.Settings, t.Device, t.Side.Is, streams.Local, t.Log)
+	if !s.Sends {
+		copying.PreserveAsUser(&t.Options, os.Geteuid(), t.Log)
+	}
 	if streams.Terminal && streams.Asks() && s.Output != option.OutputJSON {
 		t.Confirm = func(ctx context.Context, question string, keepAlive func() error) (bool, error) {
 			return root.Ask(ctx, streams.Stdin, streams.Stderr, question, keepAlive)

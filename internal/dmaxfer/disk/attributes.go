@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Preserve selects the attributes of the source that the target gets.
@@ -13,6 +15,9 @@ type Preserve struct {
 	Times  bool
 	Owner  bool
 	Xattrs bool
+
+	// Privileged is what MayPreserve says of Xattrs. What the source does not have of them is removed.
+	Privileged bool
 }
 
 // Metadata describes the target apart from its content. Only attributes selected by Preserve are used.
@@ -22,13 +27,15 @@ type Metadata struct {
 	Modified Timestamp
 	UID, GID uint32
 
-	Xattrs iter.Seq[Xattr] // "user." attributes only; nil: none. SetXattrs sets the attributes of a directory
+	Xattrs iter.Seq[Xattr] // as MayPreserve permits them; nil: none. SetXattrs sets the attributes of a directory
 }
 
 // attributed is an open file or directory.
 type attributed interface {
 	SetOwner(uid, gid uint32) error
+	Xattrs() ([]Xattr, error)
 	SetXattr(attribute Xattr) error
+	RemoveXattr(name string) error
 	SetMode(mode uint32) error
 	SetModified(at Timestamp) error
 }
@@ -39,8 +46,9 @@ const (
 )
 
 // setAttributes sets a mode, unless it is nil, and the attributes of meta that are preserved. The owner is set before
-// the mode, because changing it clears mode bits; extended attributes before the mode, because it may forbid them; the
-// time last. path, for messages, is called after a failure only.
+// the mode, because changing it clears mode bits, and before extended attributes, because it clears capabilities; these
+// before the mode, because it may forbid them, and is part of an ACL; the time last. path, for messages, is called
+// after a failure only.
 func setAttributes(of attributed, path func() string, keep Preserve, meta Metadata, mode *uint32) error {
 	if keep.Owner {
 		if err := of.SetOwner(meta.UID, meta.GID); err != nil {
@@ -48,7 +56,11 @@ func setAttributes(of attributed, path func() string, keep Preserve, meta Metada
 		}
 	}
 	if keep.Xattrs && meta.Xattrs != nil {
-		if err := setXattrs(of, path, meta.Xattrs); err != nil {
+		err := setXattrs(of, path, keep, meta.Xattrs)
+		if err == nil && keep.Privileged {
+			err = removeOtherXattrs(of, path, keep, meta.Xattrs)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -82,7 +94,13 @@ func SetAttributes(in Dir, name, path string, seen Info, keep Preserve, meta Met
 	case info.Identity != seen.Identity:
 		return NewError(ErrChanged, nil, "copy again", "another process changed %s", path)
 	}
-	meta.Xattrs = nil
+	if meta.Xattrs = nil; keep.Privileged && keep.Owner { // which clears capabilities
+		found, err := file.Xattrs()
+		if err != nil {
+			return callFailed("reading the extended attributes of", path, err)
+		}
+		keep.Xattrs, meta.Xattrs = true, preservedOf(found, keep)
+	}
 	err = setAttributes(file, func() string { return path }, keep, meta, &meta.Mode)
 	if err == nil && flush {
 		if err = file.Sync(); err != nil {
@@ -92,10 +110,21 @@ func SetAttributes(in Dir, name, path string, seen Info, keep Preserve, meta Met
 	return err
 }
 
-func setXattrs(of attributed, path func() string, attributes iter.Seq[Xattr]) error {
+// preservedOf yields the attributes that are preserved.
+func preservedOf(found []Xattr, keep Preserve) iter.Seq[Xattr] {
+	return func(yield func(Xattr) bool) {
+		for _, each := range found {
+			if MayPreserve(each.Name, keep.Privileged) && !yield(each) {
+				return
+			}
+		}
+	}
+}
+
+func setXattrs(of attributed, path func() string, keep Preserve, attributes iter.Seq[Xattr]) error {
 	for attribute := range attributes {
 		err := errNotUserXattr
-		if MayPreserve(attribute.Name) {
+		if MayPreserve(attribute.Name, keep.Privileged) {
 			err = of.SetXattr(attribute)
 		}
 		if err != nil { // of the name no more than a file system can store: that of a peer may be much longer
@@ -105,9 +134,48 @@ func setXattrs(of attributed, path func() string, attributes iter.Seq[Xattr]) er
 	return nil
 }
 
-// MayPreserve reports whether an extended attribute is copied. Only user attributes are; others grant privileges,
-// like set-id bits.
-func MayPreserve(attribute string) bool { return strings.HasPrefix(attribute, "user.") }
+// removeOtherXattrs removes what the source does not have of the attributes that are preserved, except for those of
+// security modules, which the kernel sets by itself.
+func removeOtherXattrs(of attributed, path func() string, keep Preserve, attributes iter.Seq[Xattr]) error {
+	found, err := of.Xattrs()
+	if err != nil {
+		return callFailed("reading the extended attributes of", path(), err)
+	}
+	wanted := make(map[string]bool)
+	for attribute := range attributes {
+		wanted[attribute.Name] = true
+	}
+	for each := range preservedOf(found, keep) {
+		if wanted[each.Name] || strings.HasPrefix(each.Name, securityNamespace) {
+			continue
+		}
+		if err := of.RemoveXattr(each.Name); err != nil && !errors.Is(err, unix.ENODATA) {
+			return callFailed("removing an extended attribute of", path(), err)
+		}
+	}
+	return nil
+}
+
+const (
+	securityNamespace = "security."
+
+	// SELinuxLabel is the name of the attribute that the kernel gives to new files where SELinux is in use.
+	SELinuxLabel = securityNamespace + "selinux"
+)
+
+// MayPreserve reports whether an extended attribute is copied: those of users, and if privileged POSIX ACLs and those
+// of the namespaces security, such as capabilities, and trusted. These grant privileges, like set-id bits. Hashes that
+// the kernel keeps of a file (IMA, EVM) are never copied.
+func MayPreserve(attribute string, privileged bool) bool {
+	switch attribute {
+	case "system.posix_acl_access", "system.posix_acl_default":
+		return privileged
+	case securityNamespace + "ima", securityNamespace + "evm":
+		return false
+	}
+	return strings.HasPrefix(attribute, "user.") || privileged &&
+		(strings.HasPrefix(attribute, securityNamespace) || strings.HasPrefix(attribute, "trusted."))
+}
 
 var errNotUserXattr = errors.New("it is not in the user namespace")
 

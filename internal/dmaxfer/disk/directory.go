@@ -144,39 +144,20 @@ const nextIfInTheWay = "rename or remove it in the target"
 // SetXattrs sets extended attributes if the transfer preserves them; nil: none. If entries of the directory may be
 // replaced, it removes others that are preserved. It is called before Leave, which makes them as durable as planned.
 func (d *Directory) SetXattrs(attributes iter.Seq[Xattr]) error {
-	if !d.tree.opt.Preserve.Xattrs || attributes == nil && !d.mayReplace() {
+	keep := d.tree.opt.Preserve
+	removes := d.mayReplace() || keep.Privileged && d.fresh
+	if !keep.Xattrs || attributes == nil && !removes {
 		return nil
 	}
 	if attributes == nil {
 		attributes = func(func(Xattr) bool) {}
 	}
 	return d.Do(func(dir Dir) error {
-		if err := setXattrs(dir, d.title, attributes); err != nil || !d.mayReplace() {
+		if err := setXattrs(dir, d.title, keep, attributes); err != nil || !removes {
 			return err
 		}
-		return d.removeOtherXattrs(dir, attributes)
+		return removeOtherXattrs(dir, d.title, keep, attributes)
 	})
-}
-
-// removeOtherXattrs removes what the source does not have of the attributes that are preserved.
-func (d *Directory) removeOtherXattrs(dir Dir, attributes iter.Seq[Xattr]) error {
-	found, err := dir.Xattrs()
-	if err != nil {
-		return d.failed("reading the extended attributes of", "", err)
-	}
-	wanted := make(map[string]bool)
-	for attribute := range attributes {
-		wanted[attribute.Name] = true
-	}
-	for _, each := range found {
-		if !MayPreserve(each.Name) || wanted[each.Name] {
-			continue
-		}
-		if err := dir.RemoveXattr(each.Name); err != nil && !errors.Is(err, unix.ENODATA) {
-			return d.failed("removing an extended attribute of", "", err)
-		}
-	}
-	return nil
 }
 
 // Leave gives the directory its final mode, and owner and modification time as the transfer preserves them. It must be

@@ -227,6 +227,9 @@ type File interface {
 	// SetXattr sets one extended attribute.
 	SetXattr(attribute Xattr) error
 
+	// RemoveXattr removes an extended attribute that Xattrs has returned.
+	RemoveXattr(name string) error
+
 	// Lock locks the file for this handle, or fails with ErrLocked at once. The lock ends with the handle.
 	Lock() error
 

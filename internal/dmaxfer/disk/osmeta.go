@@ -82,3 +82,7 @@ const maxXattrSize = 64 << 10
 func (f *osFile) SetXattr(attribute Xattr) error {
 	return f.call("fsetxattr", func(fd int) error { return unix.Fsetxattr(fd, attribute.Name, attribute.Value, 0) })
 }
+
+func (f *osFile) RemoveXattr(name string) error {
+	return f.call("fremovexattr", func(fd int) error { return unix.Fremovexattr(fd, name) })
+}

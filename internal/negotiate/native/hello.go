@@ -133,6 +133,8 @@ func (h Hello) check() error {
 		return wire.Malformed(wire.TypeHello, "flags %#x: a side replaces or leaves what exists", uint32(h.Flags))
 	case h.Flags.Has(FlagUnfinished) && !h.Flags.Has(FlagTree):
 		return wire.Malformed(wire.TypeHello, "flags %#x: only a tree is unfinished", uint32(h.Flags))
+	case h.Flags.Has(FlagPrivileged) && !h.Flags.Has(FlagXAttr):
+		return wire.Malformed(wire.TypeHello, "flags %#x: privileged without xattr", uint32(h.Flags))
 	case h.Version == 0:
 		return wire.Malformed(wire.TypeHello, "version 0")
 	case !h.Digest.Known():
@@ -177,8 +179,9 @@ const (
 	FlagTCP            Flags = 1 << 20 // it can and will do its part of PathTCP
 	FlagIgnoreExisting Flags = 1 << 21 // it receives, and leaves what exists; not with FlagOverwrite
 	FlagUnfinished     Flags = 1 << 22 // its directory was left by an interrupted transfer; with FlagTree
+	FlagPrivileged     Flags = 1 << 23 // with FlagXAttr: not only attributes of the namespace user
 
-	knownFlags = FlagUnfinished<<1 - 1
+	knownFlags = FlagPrivileged<<1 - 1
 )
 
 // Has reports whether all of the wanted flags are set.

@@ -26,6 +26,7 @@ type Plan struct {
 
 	Owner         bool // the receiver applies the owners of the entries
 	XAttr         bool // the sender may send extended attributes, and the receiver applies them
+	Privileged    bool // with XAttr: not only those of the namespace user
 	Links         bool // the sender may announce hard links
 	AllowChanging bool // files may change during the transfer
 	Checksum      bool // files are compared by content
@@ -218,6 +219,7 @@ func makePlan(sender wire.Side, path wire.Path, from, to Hello) Plan {
 		Sparse:        !either.Has(FlagNoSparse),
 		Owner:         both.Has(FlagOwner),
 		XAttr:         both.Has(FlagXAttr) && !compare,
+		Privileged:    both.Has(FlagPrivileged) && !compare,
 		Links:         both.Has(FlagLinks),
 		AllowChanging: from.Flags.Has(FlagAllowChanging),
 		Checksum:      either.Has(FlagChecksum),

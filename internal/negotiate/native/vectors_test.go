@@ -128,7 +128,7 @@ var (
 	flagNames = []string{
 		"file", "tree", "stream", "overwrite", "no-sparse", "readback", "owner", "xattr", "allow-changing", "links",
 		"checksum", "dry-run", "refuse-same", "fail-fast", "no-dma", "fast", "receives", "tls", "messages", "rma",
-		"tcp", "ignore-existing", "unfinished",
+		"tcp", "ignore-existing", "unfinished", "privileged",
 	}
 	entryFlagNames = []string{"size-unknown", "has-metadata", "chunked"}
 )

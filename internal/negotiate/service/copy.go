@@ -35,10 +35,11 @@ const (
 	ItemOlder         ItemKind = 8 // files modified at this time or later are not sent
 )
 
-// boundsVersion is the first version of the service protocol that has items which are neither patterns nor paths.
+// boundsVersion is the first version of the service protocol that has CopyPrivileged, and items which are neither
+// patterns nor paths.
 const boundsVersion = 3
 
-// Bounds reports whether the peer knows the items which are neither patterns nor paths.
+// Bounds reports whether the peer knows CopyPrivileged, and the items which are neither patterns nor paths.
 func (s *Session) Bounds() bool { return s.Version() >= boundsVersion }
 
 var itemNames = []string{
@@ -233,8 +234,9 @@ const (
 	CopyDryRun         CopyFlags = 1 << 10 // nothing is written, not even a directory of CopyMakePath
 	CopyIgnoreExisting CopyFlags = 1 << 11 // push: what exists is left as it is; not with CopyOverwrite
 	CopyKeep           CopyFlags = 1 << 12 // the daemon keeps its directory for ListKept and Remove with Kept
+	CopyPrivileged     CopyFlags = 1 << 13 // with CopyXAttr: not only those of users; since boundsVersion
 
-	knownCopyFlags = CopyKeep<<1 - 1
+	knownCopyFlags = CopyPrivileged<<1 - 1
 	pushFlags      = CopyOverwrite | CopyBackup | CopyNoResume | CopyMakePath | CopyIgnoreExisting
 	pullFlags      = CopyDirectory | CopyAllowChanging | CopyOnly
 )
@@ -280,6 +282,8 @@ func (c CopyRequest) check() error {
 		return wire.Malformed(wire.TypeCopy, "unknown %s", c.Direction)
 	case c.Flags&^knownCopyFlags != 0:
 		return wire.Malformed(wire.TypeCopy, "unknown flags %#x", uint32(c.Flags&^knownCopyFlags))
+	case c.Flags.Has(CopyPrivileged) && !c.Flags.Has(CopyXAttr):
+		return wire.Malformed(wire.TypeCopy, "flags %#x: privileged without xattr", uint32(c.Flags))
 	case c.Links > CopyLinksSkip:
 		return wire.Malformed(wire.TypeCopy, "unknown %s", c.Links)
 	case c.Size > wire.MaxSize:

@@ -191,6 +191,9 @@ func (s *Session) Copy(dst []byte, c CopyRequest) ([]byte, error) {
 }
 
 func (s *Session) beginCopy(c CopyRequest) error {
+	if c.Flags.Has(CopyPrivileged) && !s.Bounds() {
+		return wire.Malformed(wire.TypeCopy, "flags %#x in version %d", uint32(c.Flags), s.Version())
+	}
 	if err := wire.FirstError(c.check(), s.items.checkFor(c)); err != nil {
 		return err
 	}

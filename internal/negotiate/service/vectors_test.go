@@ -88,7 +88,7 @@ var (
 	copyFlagNames = []string{
 		"overwrite", "backup", "no-resume", "make-path", "directory", "allow-changing", "only", "owner", "xattr",
 		"links", "dry-run", "ignore-existing",
-		"keep",
+		"keep", "privileged",
 	}
 	listFlagNames = []string{"recursive", "itself", "identify", "kept", "all"}
 )

@@ -99,6 +99,10 @@ func (f *faultyFile) SetXattr(attribute disk.Xattr) error {
 	return f.do("setxattr", func() error { return f.File.SetXattr(attribute) })
 }
 
+func (f *faultyFile) RemoveXattr(name string) error {
+	return f.do("removexattr", func() error { return f.File.RemoveXattr(name) })
+}
+
 func (f *faultyFile) Lock() error { return f.do("lock", f.File.Lock) }
 
 func (f *faultyFile) Hold() (disk.File, error) {

@@ -308,6 +308,17 @@ func (h *handle) SetXattr(attribute disk.Xattr) error {
 	})
 }
 
+// RemoveXattr implements disk.File.
+func (h *handle) RemoveXattr(name string) error {
+	return h.change("removexattr", func(c *content) error {
+		if _, is := c.xattrs[name]; !is {
+			return unix.ENODATA
+		}
+		delete(c.xattrs, name)
+		return nil
+	})
+}
+
 // Lock implements disk.File.
 func (h *handle) Lock() error {
 	return h.use("lock", func(*content) error {

@@ -50,7 +50,7 @@ func (p *planner) sameXattrs(e *entry) bool {
 	}
 	defer file.Close()
 	attributes, err := file.Xattrs()
-	return err != nil || inode.SumXattrs(attributes) == e.attributesSum
+	return err != nil || inode.HasSum(attributes, e.attributesSum, plan.Privileged)
 }
 
 // sameLinkAttributes is compareAttributes for a symlink, which has no mode.
@@ -82,7 +82,7 @@ func (p *planner) setAttributes(e *entry, seen disk.Info) error {
 	case plan.DryRun:
 		return nil
 	}
-	keep := disk.Preserve{Mode: true, Times: true, Owner: plan.Owner}
+	keep := disk.Preserve{Mode: true, Times: true, Owner: plan.Owner, Privileged: plan.Privileged}
 	return p.inDirectoryOf(e, func(dir disk.Dir, name string) error {
 		return disk.SetAttributes(dir, name, e.path, seen, keep, e.meta, plan.Durability != wire.DurabilityNone)
 	})

@@ -76,7 +76,9 @@ func (p *planner) openToWrite(d *directory) (created bool, err error) {
 	c, plan := p.t.Params.Config, &p.t.Params.Plan
 	p.tree, err = disk.OpenTree(c.File.FS, c.File.Name, disk.TreeOptions{
 		Overwrite: plan.Overwrite, Deletes: c.Mirror != nil, Backup: c.Backup, Durability: plan.Durability,
-		Preserve: disk.Preserve{Mode: true, Times: true, Owner: plan.Owner, Xattrs: plan.XAttr},
+		Preserve: disk.Preserve{
+			Mode: true, Times: true, Owner: plan.Owner, Xattrs: plan.XAttr, Privileged: plan.Privileged,
+		},
 	})
 	if err != nil {
 		return false, err

@@ -94,6 +94,9 @@ func newEntry(p *role.Params, from *wire.Entry) *entry {
 		attributesSum: from.Xattrs,
 		meta:          inode.Metadata(from),
 	}
+	if p.Plan.Privileged && from.Kind != wire.EntrySymlink { // a default ACL of the target's directory is not inherited
+		e.meta.Xattrs = func(func(disk.Xattr) bool) {}
+	}
 	if from.Flags.Has(wire.EntrySizeUnknown) {
 		e.size = job.Unknown
 	}

@@ -30,7 +30,9 @@ func (f *files) open(ctx context.Context, e *entry) (target.Target, error) {
 		Basis:       !c.HideContent, // a peer would learn which of its chunks are there
 		Fill:        f.t.Params.Layout().Lanes > 1,
 		WriteBehind: plan.Durability != wire.DurabilityNone,
-		Preserve:    disk.Preserve{Mode: known, Times: known, Owner: known && plan.Owner, Xattrs: plan.XAttr},
+		Preserve: disk.Preserve{
+			Mode: known, Times: known, Owner: known && plan.Owner, Xattrs: plan.XAttr, Privileged: plan.Privileged,
+		},
 	}
 	var partial *disk.Partial
 	var err error

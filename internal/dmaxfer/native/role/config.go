@@ -34,6 +34,7 @@ type Options struct {
 	Readback      bool        // a receiver reads the target back from the disk before it commits
 	NoSparse      bool        // holes are filled with zeros
 	Owner, Xattrs bool        // preserve them, if the other side wants it too
+	Privileged    bool        // with Xattrs: not only those of users, as disk.MayPreserve says
 	Backup        bool        // keep what is replaced as NAME~
 	NoResume      bool        // neither use nor leave what a later transfer could resume
 	AllowChanging bool        // a source may change during the transfer
@@ -132,6 +133,7 @@ func (c *Config) flags() native.Flags {
 		native.FlagReadback:      c.Readback,
 		native.FlagOwner:         c.Owner,
 		native.FlagXAttr:         c.Xattrs,
+		native.FlagPrivileged:    c.Xattrs && c.Privileged,
 		native.FlagAllowChanging: c.AllowChanging,
 		native.FlagLinks:         c.HardLinks,
 		native.FlagChecksum:      c.Checksum || c.Expect != nil,

@@ -58,7 +58,7 @@ func (f *fileSource) next(context.Context) ([]sourceEntry, error) {
 			err = f.t.Params.CheckHoles(c.File.Source, c.File.Path)
 		}
 		if err == nil && f.t.Params.Plan.XAttr {
-			e.attributes, err = inode.ReadXattrs(c.File.Source.File(), c.File.Path)
+			e.attributes, err = inode.ReadXattrs(c.File.Source.File(), c.File.Path, f.t.Params.Plan.Privileged)
 		}
 		if err != nil {
 			return nil, err

@@ -161,14 +161,14 @@ func (s *treeSource) readAttributes(found *tree.Entry) ([]byte, error) {
 	case wire.EntryDirectory:
 		attributes := found.Xattrs
 		found.Xattrs = nil // which is held until the entry is decided
-		return inode.EncodeXattrs(attributes, found.Path())
+		return inode.EncodeXattrs(attributes, found.Path(), s.t.Params.Plan.Privileged)
 	case wire.EntryFile:
 		source, err := found.OpenAnnounced(s.t.Params.Plan.AllowChanging)
 		if err != nil {
 			return nil, err
 		}
 		defer source.Close()
-		return inode.ReadXattrs(source.File(), found.Path())
+		return inode.ReadXattrs(source.File(), found.Path(), s.t.Params.Plan.Privileged)
 	}
 	return nil, nil
 }
