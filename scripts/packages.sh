@@ -25,6 +25,7 @@ fill_stage() {
 	cp packaging/systemd/dma-copy.tmpfiles "$stage/usr/lib/tmpfiles.d/dma-copy.conf"
 	mkdir -p "$stage/etc/examples"
 	cp packaging/etc/* "$stage/etc/"
+	cp packaging/logrotate "$stage/etc/logrotate"
 	cp configs/{client,dpu,host,serve}.json "$stage/etc/examples/"
 	cp -r packaging/maintainer "$stage/maintainer"
 	chmod -R u=rwX,go=rX "$stage"
@@ -34,6 +35,9 @@ fill_stage() {
 fill_documentation() {
 	mkdir -p "$1"/{deb,examples} "$stage/usr/share/lintian/overrides"
 	cp packaging/systemd/network.conf "$1/examples/"
+	cp -r examples/grafana "$1/examples/"
+	mkdir -p "$1/docs"
+	cp -r docs/*.md docs/*.schema.json docs/guide docs/reference "$1/docs/"
 	cp packaging/debian-copyright "$1/deb/copyright"
 	cp packaging/lintian-overrides "$stage/usr/share/lintian/overrides/dma-copy"
 	cp build/licences/sbom.cdx.json CHANGELOG.md "$1/"

@@ -129,6 +129,8 @@ check_installed() {
 	inside dpkg -V dma-copy || fail "dpkg -V found differences"
 	for file in lib/systemd/system/dma-copy{,@}.service usr/lib/{sysusers,tmpfiles}.d/dma-copy.conf \
 		etc/dma-copy/README usr/share/doc/dma-copy/{copyright,THIRD_PARTY_NOTICES.gz,sbom.cdx.json} \
+		usr/share/doc/dma-copy/docs/{guide/service.md,reference/metrics.md,audit.schema.json} \
+		usr/share/doc/dma-copy/examples/grafana/{alerts.yml,dma-copy.json} etc/logrotate.d/dma-copy \
 		usr/share/man/man1/dma-copy.1.gz; do
 		[ -s "$root/$file" ] || [ -L "$root/$file" ] || fail "$file was not installed"
 	done
