@@ -36,7 +36,9 @@ func main() {
 // importGraph returns the imports within the module of each package that the program is built of, by their folders. It
 // lists with cgo on, because without it packages that need it are left out. Nothing is compiled.
 func importGraph() (map[string][]string, error) {
-	list := exec.Command("go", "list", "-buildvcs=false", "-deps", "-json=ImportPath,Imports", "./cmd/dma-copy")
+	list := exec.Command(
+		"go", "list", "-buildvcs=false", "-deps", "-json=ImportPath,Imports", "./cmd/dma-copy", "./client",
+	)
 	list.Env = append(os.Environ(), "CGO_ENABLED=1")
 	list.Stderr = os.Stderr
 	output, err := list.Output()
