@@ -31,7 +31,7 @@ const (
 // pageCases has each page of docs/guide with commands, and README.md.
 var pageCases = map[string]pageCase{
 	"README.md": {
-		shared: true, needs: []string{"checkout"},
+		shared: true, needs: []string{"checkout", "ssh"},
 		check: sameFiles("demo/host/image.bin", "demo/dpu/image.bin",
 			"demo/host/photos/1.jpg", "demo/dpu/inbox/photos/1.jpg"),
 	},
