@@ -58,6 +58,9 @@ func TestSSHCopies(t *testing.T) {
 	}
 	f.run(exitOK, "dma-copy mkdir -p ssh://far/~/new/deep")
 	f.run(exitOK, "dma-copy push --mkpath host/photos/a.img ssh://far/~/other/deeper/")
+	if os.Geteuid() == 0 { // who logs in as root may set what root may set
+		f.run(exitOK, "dma-copy push --preserve all --mkpath host/photos/a.img ssh://far/~/other/all/")
+	}
 	f.run(exitOK, "dma-copy rm -r ssh://far/~/new ssh://far/~/other/deeper")
 	expectOnly(t, filepath.Join(f.dir, "dpu"), "a.img", "photos", "scp", "other")
 	f.expectNothingLeft()

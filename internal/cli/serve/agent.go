@@ -148,7 +148,7 @@ func (s *Settings) setRequest(request sshstart.Request) error {
 		return exit.Errorf(exit.Target, "create it, or use --mkpath, or mkdir -p", "directory %s does not exist",
 			quote.Text(directory))
 	}
-	s.Shares = []share.Share{{Name: share.LoginShare, Path: directory, Access: request.Access}}
+	s.Shares = []share.Share{{Name: share.LoginShare, Path: directory, Access: request.Access, Privileged: true}}
 	s.Listen = netip.AddrPortFrom(netip.IPv6Unspecified(), 0)
 	s.Device, s.Representors, s.Auth, s.DrainTimeout = "", nil, contact.AuthKeys, partingTime
 	s.Metrics, s.StatusPage, s.AuditLog = "", false, ""
