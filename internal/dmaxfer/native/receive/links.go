@@ -77,15 +77,13 @@ func (k *links) awaitFile(l *entry) (waits, failed bool) {
 }
 
 // hasFailed reports whether hard links cannot be made to a file.
-func (k *links) hasFailed(path string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.failed.Has(path)
-}
+func (k *links) hasFailed(path string) bool { return k.has(k.failed, path) }
 
 // wouldMake reports whether a dry run has found that the file at a path is needed.
-func (k *links) wouldMake(path string) bool {
+func (k *links) wouldMake(path string) bool { return k.has(k.needed, path) }
+
+func (k *links) has(set tree.PathSet, path string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.needed.Has(path)
+	return set.Has(path)
 }

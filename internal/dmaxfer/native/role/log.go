@@ -17,10 +17,6 @@ func (p *Params) LogEntry(number uint32, path string, kind wire.EntryKind) *zero
 	if !p.logsChanges {
 		return nil
 	}
-	return p.entryLine(number, path, kind)
-}
-
-func (p *Params) entryLine(number uint32, path string, kind wire.EntryKind) *zerolog.Event {
 	if path == "" {
 		path = "." // the directory itself
 	}
@@ -45,22 +41,14 @@ func LogNeeded(event *zerolog.Event, resume int64) {
 
 // LogPeer says who the peer is and what it can do.
 func (p *Params) LogPeer(peer native.Hello) {
-	event := p.Config.Log.Debug()
-	if event == nil {
-		return
-	}
-	event.Str("software", peer.Software).Uint8("version", p.Plan.Version).
+	p.Config.Log.Debug().Str("software", peer.Software).Uint8("version", p.Plan.Version).
 		Stringer("data_paths", job.PathsIn(peer.Flags)).Uint32("chunk", peer.Chunk).Uint32("depth", peer.Depth).
 		Stringer("digest", peer.Digest).Stringer("durability", peer.Durability).Msg("peer known")
 }
 
 // LogWindow says that this side's end of the window is open.
 func (p *Params) LogWindow(w *window.Window) {
-	event := p.Config.Log.Debug()
-	if event == nil {
-		return
-	}
-	l := p.Layout()
+	event, l := p.Config.Log.Debug(), p.Layout()
 	if w.Transport != "" {
 		event.Str("transport", w.Transport)
 	}
