@@ -91,8 +91,7 @@ func TestValuesOf(t *testing.T) {
 			option.Values{Kind: option.WordValues, Words: []string{"auto", "dma", "fast", "tls", "tcp", "am", "rma"},
 				List: true}},
 		{&copying.Settings{}, "preserve", option.Values{Kind: option.WordValues, Words: []string{"owner", "xattr",
-			"links"},
-			List: true}},
+			"links", "all"}, List: true}},
 	} {
 		got := option.ValuesOf(tc.s, tc.flag)
 		if (got.Find != nil) != (got.Kind == option.FoundValues) {
