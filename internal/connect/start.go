@@ -15,8 +15,10 @@ import (
 	"github.com/dma-copy/dma-copy/internal/sshstart"
 )
 
-// answerTime is how long a far side that runs may take to accept a connection.
-const answerTime = 5 * time.Second
+const (
+	answerTime = 5 * time.Second // for a far side that runs to answer at one of its addresses
+	relayTime  = 2 * time.Minute // for ssh to log in again, and the far side to answer through it
+)
 
 // Start starts a daemon with ssh for this connection alone, which ends with it, and connects: to the first of its
 // addresses at which it answers, or else through ssh. Both sides have new keys, which they exchange by ssh. Of d it
@@ -73,6 +75,7 @@ func (d Daemon) connectTo(
 	if d.Address, err = far.Relay(); err != nil {
 		return nil, err
 	}
+	d.Wait = relayTime
 	c, err := Connect(ctx, d, log)
 	switch {
 	case err == nil:
