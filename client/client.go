@@ -93,7 +93,7 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// defaultTime is that of Wait and IdleTimeout.
+// defaultTime is the default of Wait and IdleTimeout.
 const defaultTime = 30 * time.Second
 
 func (c *Client) idleTimeout() time.Duration { return cmp.Or(c.options.IdleTimeout, defaultTime) }
@@ -111,7 +111,7 @@ func (c *Client) Push(ctx context.Context, source, target string) (Result, error
 	return c.copy(ctx, source, target, true, false)
 }
 
-// Pull copies a file or directory from a place in a share, SHARE/PATH, to this side. The target is as that of Push.
+// Pull copies a file or directory from a place in a share, SHARE/PATH, to this side. The target is as in Push.
 func (c *Client) Pull(ctx context.Context, source, target string) (Result, error) {
 	return c.copy(ctx, target, source, false, false)
 }

@@ -42,8 +42,8 @@ func failure(err error) error {
 // Error returns the line that the program would print.
 func (f failed) Error() string { return report.Sentence(f.error) }
 
-// Is reports whether a cause is that of the error.
+// Is reports whether cause is the cause of the error.
 func (f failed) Is(cause error) bool { return causes[exit.Code(f.error)] == cause }
 
-// Unwrap returns the error itself, such as that of a context that has ended.
+// Unwrap returns the error itself, such as the error of a context that has ended.
 func (f failed) Unwrap() error { return f.error }

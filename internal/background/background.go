@@ -1,4 +1,4 @@
-// Package background runs what a command does beside its work, such as showing progress, and ends it in time.
+// Package background runs what a command does in addition to its work, such as showing progress, and ends it in time.
 package background
 
 import (

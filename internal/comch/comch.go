@@ -77,7 +77,7 @@ type Conn interface {
 }
 
 // FastPath is implemented by a Conn over which producers and consumers can be made. They are to be closed before it.
-// The methods are those of doca.Connection, with the errors of Conn for its end.
+// The methods are the same as in doca.Connection, with the errors of Conn for its end.
 type FastPath interface {
 	NewConsumer(ctx context.Context, region *doca.Region, config doca.ConsumerConfig) (*doca.Consumer, error)
 	NewProducer(depth int) (*doca.Producer, error)

@@ -78,8 +78,8 @@ type Offer struct {
 	Busy        func()   // called before a wait for a name to become free; nil: no wait, but an error
 }
 
-// AcceptOne offers the server, accepts the first host, and disconnects others until disconnect is called. Errors are
-// those of ListenWhenFree and Accept, or a *doca.Error.
+// AcceptOne offers the server, accepts the first host, and disconnects others until disconnect is called. It returns
+// the errors of ListenWhenFree and Accept, or a *doca.Error.
 func (o Offer) AcceptOne(ctx context.Context, wait Wait) (conn Conn, disconnect func() error, err error) {
 	rep, err := o.Device.OpenRepresentor(o.Representor)
 	if err != nil {

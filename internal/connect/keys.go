@@ -25,7 +25,7 @@ func OpenKeys(getenv func(string) string, path string) (*identity.Store, error) 
 	return identity.OpenStore(path)
 }
 
-// KeysError gives an error of package identity its exit code; system is that of an error of the system.
+// KeysError gives an error of package identity its exit code; system is the code for an error of the system.
 func KeysError(err error, system int) error {
 	_, coded := errors.AsType[*exit.Error](err)
 	_, ofSystem := errors.AsType[*fs.PathError](err)
@@ -95,7 +95,7 @@ func Identify(s Keys) (Identity, error) {
 	if err != nil {
 		return id, KeysError(err, exit.Usage)
 	}
-	// A file that is refused may be that of the daemon's key, in place of which no other one is to be trusted.
+	// A file that is refused may hold the daemon's key, and no other key is to be trusted instead.
 	id.first = s.TrustFirst && len(id.trusted.All()) == 0 && len(id.trusted.Refused()) == 0
 	id.verify, err = id.verifier(s)
 	return id, err

@@ -29,8 +29,8 @@ func NetworkSettings(s ucx.Settings, idleTimeout time.Duration, permitted job.Pa
 	}
 }
 
-// ucxSettings returns the settings of UCX. What the user has not chosen of acknowledgements follows from the idle
-// timeout: an RDMA device gives up before it, so that the copy ends with a reason.
+// ucxSettings returns the settings of UCX. A time or count of acknowledgements that the user has not chosen follows
+// from the idle timeout: an RDMA device gives up before it, so that the copy ends with a reason.
 func ucxSettings(s ucx.Settings, idleTimeout time.Duration) ucx.Settings {
 	timeout, retries := ucx.AckFor(idleTimeout)
 	s.AckTimeout, s.AckRetries = cmp.Or(s.AckTimeout, timeout), cmp.Or(s.AckRetries, retries)

@@ -21,9 +21,9 @@ const (
 )
 
 // Start starts a daemon with ssh for this connection alone, which ends with it, and connects: to the first of its
-// addresses at which it answers, or else through ssh. Both sides have new keys, which they exchange by ssh. Of d it
-// uses what is about connections between machines, and of the request all but the key. stderr takes what ssh and the
-// daemon say while they run. Besides the errors of Connect there are those of sshstart.Start.
+// addresses at which it answers, or else through ssh. Both sides have new keys, which they exchange by ssh. It uses all
+// fields of d that are about connections between machines, and all of the request but the key. stderr takes what ssh
+// and the daemon say while they run. It returns the errors of Connect and sshstart.Start.
 func Start(
 	ctx context.Context, d Daemon, login share.Login, request sshstart.Request, stderr io.Writer, log zerolog.Logger,
 ) (*Conn, error) {

@@ -35,7 +35,7 @@ type Options struct {
 	MaxDuration   time.Duration // from the agreement on; enforced by the caller
 	ReferenceOnly bool          // speak the reference protocol with any peer
 
-	Stdin, Stdout func() (disk.File, error) // open what a File of "-" stands for; nil: those of this process
+	Stdin, Stdout func() (disk.File, error) // open what a File of "-" stands for; nil: this process's
 
 	paths job.Paths // that follow from Path and Device
 }

@@ -33,9 +33,9 @@ type Link struct {
 
 // RunLinked carries out one transfer in the native protocol over a connection that goes on to exist, with a direction
 // that both sides know. It closes l.Conn before it returns, in any case; the peer is done with this side's window when
-// it has closed its end, too. Side, File and FS of the Options are those of this side. Overwrite counts on the
-// side that receives; Representor, Wait, MaxDuration and ReferenceOnly have no effect. A File of "-" is a stream, so
-// the path of a peer must not be passed as that.
+// it has closed its end, too. Side, File and FS of the Options are this side's. Overwrite counts on the side that
+// receives; Representor, Wait, MaxDuration and ReferenceOnly have no effect. A File of "-" is a stream, so the path of
+// a peer must not be passed as that.
 //
 // RunLinked keeps the promises of Run. After an error that is a job.ErrHung the connection must not be used for
 // another transfer. After other errors it may, if the peer closes its end.

@@ -16,15 +16,15 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// localMessage is the size of the largest message between the sides of a local copy, in bytes: that of the largest
+// localMessage is the size of the largest message between the sides of a local copy, in bytes: the size of the largest
 // entry. Larger ones would have more files in a pack than a process with few descriptors can stage.
 var localMessage = protocol.MaxEntrySize(wire.MaxName, wire.MaxLink)
 
 // RunLocal copies o.File to target by the DMA engine of o.Device, with both sides of a transfer in this process: the
-// host of the transfer sends, and the DPU receives. o.Overwrite says whether target may be replaced; without it, a
-// file that exists is only compared, and to a directory is added what is missing. Side, Representor, Path, Wait,
-// MaxDuration and ReferenceOnly have no effect. The events are those of the sender, and of the receiver those that only
-// it knows; Progress is the receiver's. Otherwise RunLocal keeps the promises of Run.
+// host of the transfer sends, and the DPU receives. o.Overwrite says whether target may be replaced; without it, a file
+// that exists is only compared, and to a directory is added what is missing. Side, Representor, Path, Wait, MaxDuration
+// and ReferenceOnly have no effect. The events are the sender's, and the receiver's where only it knows them; Progress
+// is the receiver's. Otherwise RunLocal keeps the promises of Run.
 func RunLocal(ctx context.Context, o Options, target string) (job.Summary, error) {
 	if err := job.CheckLocal(o.Device.Info()); err != nil {
 		return job.Summary{}, err
@@ -86,7 +86,7 @@ func newLocalCopy(o Options, files localFiles) (*localCopy, error) {
 }
 
 // roleHook is the role of a side of a local copy in its log. Lines at DEBUG and TRACE name it. Others are about both
-// sides, and those of the receiver stand for them.
+// sides, so the sender's are left out.
 type roleHook string
 
 // Run implements zerolog.Hook.
@@ -152,7 +152,7 @@ func rootCause(first, second localEnd) error {
 	return cause
 }
 
-// followsPeer reports whether the failure of a side is the consequence of that of the other.
+// followsPeer reports whether a side failed because the other one did.
 func followsPeer(err error) bool {
 	if _, told := errors.AsType[*protocol.PeerAborted](err); told {
 		return true

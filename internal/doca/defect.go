@@ -18,7 +18,7 @@ func (d *defect) Error() string { return fmt.Sprintf("internal error: %v", d.val
 // Panic returns the value and the stack.
 func (d *defect) Panic() (value any, stack []byte) { return d.value, d.stack }
 
-// protect makes a call, of which a panic becomes an error.
+// protect makes a call, and turns a panic of it into an error.
 func protect(call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {

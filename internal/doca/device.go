@@ -8,7 +8,7 @@ import (
 
 // DeviceInfo describes a device that can be opened.
 type DeviceInfo struct {
-	PCIAddress string // "0000:b1:00.1"; an SF has that of its PF
+	PCIAddress string // "0000:b1:00.1"; an SF has its PF's address
 	IBName     string // RDMA device, may be empty
 	Interface  string // network interface, may be empty
 	Function   string // "PF", "VF" or "SF"; empty: unknown, as before DOCA 3.1
@@ -122,7 +122,7 @@ func (d *Driver) OpenDevice(name string) (*Device, error) {
 // Info returns a description of the device.
 func (d *Device) Info() DeviceInfo { return d.info }
 
-// Offloaded reports whether copies are the work of another processor, as those of hardware are, or take the time of
+// Offloaded reports whether copies are the work of another processor, as copies of hardware are, or take the time of
 // one: then they neither need this process's caches nor benefit from them.
 func (d *Device) Offloaded() bool {
 	model, _ := d.abi.TimeModel()

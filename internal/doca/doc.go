@@ -19,7 +19,7 @@
 //   - Each Server and Client starts one, endpoint.run, and its Close ends it and waits for it. It owns the state that
 //     endpoint.running guards: the life, connections, sendQueue and each Connection's outbox. Calls reach it through
 //     commands, whose lock guards only their queue and wakeups. It sends on the result channel of each call and send,
-//     Connection.inbox, Server.arrivals and Client.attempts, of which each has space for what it sends, and closes
+//     Connection.inbox, Server.arrivals and Client.attempts, each of which has space for what it sends, and closes
 //     Connection.ended and endpoint.finished.
 //   - With ChannelConfig.Polled, callers of Send and TryRecv work for it while it sleeps, under the same lock; see
 //     pollers.

@@ -13,7 +13,7 @@ import (
 //
 //	active ── stop, fail ──► stopping ── context idle, or drainTime over: run returns ──► ended ── close ──► freed
 //
-// While active the context may be started; that of a client that failed to connect, or lost its connection, becomes
+// While active the context may be started; when a client fails to connect, or loses its connection, its context becomes
 // idle and may be started again. A close of an ended endpoint whose context is not idle fails and can be repeated.
 type endpointState int
 

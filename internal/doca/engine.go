@@ -147,7 +147,7 @@ func (e *Engine) translate(c *Copy) error {
 	return nil
 }
 
-// translateMore adds the further ranges of a copy to those of the batch.
+// translateMore adds the further ranges of a copy to the ranges of the batch.
 func (e *Engine) translateMore(c *Copy, base uint64) error {
 	if len(c.More) >= e.ranges {
 		return fmt.Errorf("copy of %d ranges, of %d at most: %w", 1+len(c.More), e.ranges, CodeInvalidValue)

@@ -17,14 +17,14 @@ type Representor struct {
 
 // RepresentorInfo describes a representor and its host function.
 type RepresentorInfo struct {
-	PCIAddress string // of the host function, "0000:b1:00.1"; an SF has that of its PF
+	PCIAddress string // of the host function, "0000:b1:00.1"; an SF has its PF's address
 	Function   string // "PF", "VF" or "SF"; empty: unknown
 	VUID       string // unique name of the host function; empty: unknown
 	Interface  string // network device of the representor on the DPU; empty: unknown, as before DOCA 2.6
 }
 
 // Name returns the name by which OpenRepresentor opens this representor and no other: the PCI address of the host
-// function, or of an SF, which shares that of its PF, the network device or VUID.
+// function, or of an SF, which shares its PF's address, the network device or VUID.
 func (i RepresentorInfo) Name() string {
 	switch {
 	case !i.IsSF():
@@ -106,9 +106,9 @@ func (d *Device) describeRepresentor(rep cabi.RepInfo) (RepresentorInfo, error) 
 }
 
 // OpenRepresentor opens the representor that has this name: the PCI address of its host function in either form, its
-// VUID or its network device. A PCI address that a PF shares with SFs opens that of the PF. A representor whose PCI
-// address cannot be read is skipped; its error is returned if no other representor has the name. Errors: ErrBadAddress,
-// *NotFoundError, *Error. Implements: doca_dev_rep_open.
+// VUID or its network device. A PCI address that a PF shares with SFs opens the PF's representor. A representor whose
+// PCI address cannot be read is skipped; its error is returned if no other representor has the name. Errors:
+// ErrBadAddress, *NotFoundError, *Error. Implements: doca_dev_rep_open.
 func (d *Device) OpenRepresentor(name string) (*Representor, error) {
 	var representor *Representor
 	err := d.withRepresentors(func(all []listed[cabi.RepInfo, RepresentorInfo]) error {

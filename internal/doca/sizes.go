@@ -11,8 +11,8 @@ const (
 	defaultUnread = 1024
 
 	// unreadOfClient replaces defaultUnread on a server with several clients, where one more ends the connection: a
-	// tree may cause a message for each of 1024 slots and of 1024 announced entries. unreadBeforeAnswer is that of a
-	// client to which nothing was sent yet.
+	// tree may cause a message for each of 1024 slots and of 1024 announced entries. unreadBeforeAnswer is the limit of
+	// a client to which nothing was sent yet.
 	unreadOfClient     = 2048
 	unreadBeforeAnswer = 16
 

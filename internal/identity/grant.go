@@ -13,7 +13,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// Grant is a trusted key with what it may do. Limits apply to the key, on top of those of the share and the daemon.
+// Grant is a trusted key with what it may do. Limits apply to the key, on top of the limits of the share and the
+// daemon.
 type Grant struct {
 	Name    string // unique, as share.CheckName accepts it
 	Key     Public
@@ -63,7 +64,7 @@ func (g Grant) Check() error {
 	return nil
 }
 
-// CheckName returns an error unless text can be the name of a key, which is also that of a peer.
+// CheckName returns an error unless text can be the name of a key, which is also the name of a peer.
 func CheckName(name string) error {
 	if share.CheckName(name) == nil {
 		return nil

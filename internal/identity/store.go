@@ -74,7 +74,7 @@ func (s *Store) KeyPath() string { return filepath.Join(s.path, KeyFile) }
 // Key loads the private key of the directory. ErrNoKey, or why its file cannot be used.
 func (s *Store) Key() (*Key, error) { return s.key(s.user) }
 
-// Public returns the public part of Key, to root also if the private key belongs to another user, as that of a service
+// Public returns the public part of Key, to root also if the private key belongs to another user, as a service's key
 // does: nobody takes it for root's.
 func (s *Store) Public() (Public, error) {
 	owner := s.user

@@ -107,7 +107,7 @@ func ChooseSide(d doca.DeviceInfo, s Selection) (wire.Side, error) {
 	return side, nil
 }
 
-// NativeSide returns the side that the device belongs to, whatever was asked for.
+// NativeSide returns the side that the device belongs to, even if another one was asked for.
 func NativeSide(d doca.DeviceInfo) wire.Side {
 	if d.ServerSupported {
 		return wire.DPU

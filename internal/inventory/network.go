@@ -40,7 +40,7 @@ type GIDEntry struct {
 	Type    string `json:"type"`
 }
 
-// TakeNetwork loads UCX and lists what it can use. Its errors are those of ucx.Open.
+// TakeNetwork loads UCX and lists what it can use. It returns the errors of ucx.Open.
 func TakeNetwork() (n Network, err error) {
 	c, err := ucx.Open(ucx.Settings{})
 	if err != nil {
@@ -80,7 +80,7 @@ func (n Network) HasRDMA() bool {
 	return slices.ContainsFunc(n.Transports, func(t Transport) bool { return t.RDMA })
 }
 
-// NetDevices returns the names that --net-devices can have: those of network devices, not of memory.
+// NetDevices returns the names that --net-devices can have: names of network devices, not of memory.
 func (n Network) NetDevices() []string {
 	var names []string
 	for _, t := range n.Transports {

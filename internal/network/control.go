@@ -44,7 +44,7 @@ type Control struct {
 
 var _ secure.RecordFramed = (*Control)(nil)
 
-// newControl takes over a connection of which the bytes in already have been read.
+// newControl takes over a connection from which the bytes in already have been read.
 func newControl(socket *net.TCPConn, already io.Reader, s *Settings) (*Control, error) {
 	raw, err := s.prepare(socket)
 	if err != nil {
@@ -93,8 +93,8 @@ func (c *Control) Stalled() error {
 	return stalled(info)
 }
 
-// stalled returns why an open connection brings nothing. Packets have got lost if those of this side are sent again and
-// again and not acknowledged, or if one of the peer has arrived and the one before it has not.
+// stalled returns why an open connection brings nothing. Packets have got lost if this side's packets are sent again
+// and again and not acknowledged, or if a packet of the peer has arrived and the one before it has not.
 func stalled(info *unix.TCPInfo) error {
 	switch {
 	case info.Unacked > 0 && info.Backoff > 0, info.Rcv_ooopack > 0:
@@ -143,7 +143,7 @@ func (c *Control) Send(ctx context.Context, message []byte) error {
 	}
 }
 
-// whyEnded returns nil as long as messages can be sent: also after a defect, of which the peer is to be told.
+// whyEnded returns nil as long as messages can be sent: also after a defect, which the peer is to be told about.
 func (c *Control) whyEnded() error {
 	select {
 	case <-c.ended:

@@ -56,8 +56,8 @@ func (*dataConnections) Traits() window.Traits {
 	return window.Traits{Lanes: wire.MaxLanes, Sizes: sizes}
 }
 
-// sizes are those of a window. A message between two chunks may be a change of thread on both sides, and the slots of
-// each side are at least a huge page.
+// sizes are the sizes of a window. A message between two chunks may be a change of thread on both sides, and the slots
+// of each side are at least a huge page.
 var sizes = window.Sizes{Smallest: 512 << 10, Largest: 2 << 20, Chunks: 32, Depth: 4}
 
 // Overhead returns the bytes of the buffers of the data connections. The receiver chooses their number. Without TLS

@@ -20,7 +20,7 @@ var ErrNotListening = errors.New("connection refused: nothing listens there")
 
 // Dial connects to a daemon: "HOST:PORT". If nothing listens there, it tries again until wait is over, or fails at once
 // with ErrNotListening if the settings say so. The other errors are comch.ErrPeerAbsent with the reason of the last
-// attempt, the cause of ctx, or at once that of the resolver for a name that does not exist.
+// attempt, the cause of ctx, or at once the resolver's error for a name that does not exist.
 func Dial(ctx context.Context, address string, wait time.Duration, s Settings) (*Control, error) {
 	return retry(ctx, wait, func(waiting context.Context) (*Control, error) {
 		c, err := dialOnce(waiting, address, &s)
@@ -31,8 +31,8 @@ func Dial(ctx context.Context, address string, wait time.Duration, s Settings) (
 	})
 }
 
-// retry is Dial with any attempt to connect. If the end of the wait cuts an attempt short, the reason is that of the
-// one before, which says more.
+// retry is Dial with any attempt to connect. If the end of the wait cuts an attempt short, the reason comes from the
+// attempt before, which says more.
 func retry(
 	ctx context.Context, wait time.Duration, attempt func(context.Context) (*Control, error),
 ) (*Control, error) {

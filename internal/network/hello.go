@@ -64,7 +64,7 @@ func (r *helloRecorder) Read(b []byte) (int, error) {
 // Write implements net.Conn.
 func (*helloRecorder) Write(b []byte) (int, error) { return len(b), nil }
 
-// resumed is a connection of which some bytes have been read already.
+// resumed is a connection from which some bytes have been read already.
 type resumed struct {
 	*net.TCPConn
 	read *bytes.Reader

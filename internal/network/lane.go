@@ -24,7 +24,7 @@ import (
 type lane struct {
 	socket  *socketBuffer
 	tls     *tls.Conn    // nil after leaveTLS
-	content io.Reader    // that of the frames
+	content io.Reader    // of the frames
 	sent    atomic.Int64 // bytes of content
 }
 
@@ -58,7 +58,7 @@ const (
 	readAtOnce  = 256 << 10
 	writeAtOnce = 128 << 10
 
-	// tlsBuffers is about what package tls has beside them: a record in each direction, and the keys.
+	// tlsBuffers is about what package tls has in addition: a record in each direction, and the keys.
 	tlsBuffers = 64 << 10
 )
 

@@ -35,7 +35,7 @@ type Listener struct {
 }
 
 // Listen takes connections at an address: "10.0.0.2:7447", "[::1]:7447", ":7447" for all addresses of the machine, or
-// port 0 for a free one. Settings.Key must be that of the service. The caller calls Accept and Close.
+// port 0 for a free one. Settings.Key must be the service's key. The caller calls Accept and Close.
 func Listen(ctx context.Context, address string, s Settings) (*Listener, error) {
 	if s.Key == nil {
 		return nil, errors.New("a listener needs a key")

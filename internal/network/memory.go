@@ -22,7 +22,7 @@ type memory struct {
 
 var _ window.Buffering = (*memory)(nil)
 
-// dataPath makes the windows of one data path of a network connection. Its methods are called as those of
+// dataPath makes the windows of one data path of a network connection. Its methods are called like the methods of
 // window.Memory.
 type dataPath interface {
 	// Usable returns why this machine cannot use the path, or nil.

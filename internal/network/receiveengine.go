@@ -31,7 +31,7 @@ type receiveEngine struct {
 	cancel context.CancelFunc
 	reader sync.WaitGroup
 
-	arrived    atomic.Int64 // bytes of content, those of an incomplete frame included
+	arrived    atomic.Int64 // bytes of content, also of an incomplete frame
 	encrypted  atomic.Int64 // bytes that the peer has encrypted with the keys of the connection
 	renewAfter int64        // Settings.RenewAfter
 
@@ -49,7 +49,7 @@ var (
 	_ pump.InPlace = (*receiveEngine)(nil)
 )
 
-// newReceiveEngine returns that of a lane with the memory of its slots. start must be called.
+// newReceiveEngine returns the engine of a lane with the memory of its slots. start must be called.
 func newReceiveEngine(l window.Layout, lane int, memory []byte, s *Settings) *receiveEngine {
 	slots := l.LaneSlots(lane)
 	e := &receiveEngine{

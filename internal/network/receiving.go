@@ -148,7 +148,7 @@ const (
 	applicationData  = 23
 )
 
-// recordLength returns how many bytes follow a header, if it is that of a record which a channel can carry.
+// recordLength returns how many bytes follow a header, if it begins a record which a channel can carry.
 func recordLength(header [recordHeader]byte) (length int, is bool) {
 	length = int(binary.BigEndian.Uint16(header[3:]))
 	is = header[0] >= changeCipherSpec && header[0] <= applicationData && header[1] == 3 &&

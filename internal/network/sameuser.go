@@ -13,9 +13,9 @@ import (
 const overflowUser = 65534
 
 // peerIsSameUser reports whether the peer of an open connection is a process of this user on this machine. The kernel
-// says so, not the peer: the other end of a loopback connection is in this machine's table of sockets, with its user.
-// A program of this user that forwards connections of others, such as a tunnel, counts as that process. The table has
-// only open connections: of one that the peer has ended, the error is that of the connection.
+// says so, not the peer: the other end of a loopback connection is in this machine's table of sockets, with its user. A
+// program of this user that forwards connections of others, such as a tunnel, counts as that process. The table has
+// only open connections: if the peer has ended this one, the connection's error is returned.
 func (c *Control) peerIsSameUser() (bool, error) {
 	same, found := isSameUser(c.socket.LocalAddr(), c.socket.RemoteAddr(), os.Geteuid(), tcpport.PeerUser)
 	if !found && !established(c.raw) {
@@ -45,7 +45,7 @@ func isSameUser(
 	return false, false
 }
 
-// addressAndPort returns those of a TCP socket.
+// addressAndPort returns the address and port of a TCP socket.
 func addressAndPort(of net.Addr) netip.AddrPort {
 	at, _ := of.(*net.TCPAddr) // AddrPort of nil is the zero value
 	return at.AddrPort()

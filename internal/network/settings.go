@@ -11,9 +11,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
-// Settings are those of the connections of one side.
+// Settings are the settings of the connections of one side.
 type Settings struct {
-	// Key is that of a Listener, for data connections. A client uses the key of its control connection.
+	// Key is the key of a Listener, for data connections. A client uses the key of its control connection.
 	Key *identity.Key
 
 	// Paths are the data paths that this side permits: tls, tcp, am and rma. The zero value is tls, or the one that a
@@ -21,7 +21,7 @@ type Settings struct {
 	Paths job.Paths
 
 	// OnlyLoopback is for a client that does not check the key of the daemon: Dial connects to a loopback address only,
-	// whatever addresses a name has.
+	// even if a name has others.
 	OnlyLoopback bool
 
 	// RefusedAtOnce lets Dial fail with ErrNotListening where it would otherwise wait for a daemon to listen.
@@ -46,7 +46,7 @@ type Settings struct {
 	// ends the transfer before.
 	ReachTime time.Duration
 
-	// HardwareOnly is that of ucxpath.Config: it reports whether software RDMA devices cannot be used. nil: they can.
+	// HardwareOnly is as in ucxpath.Config: it reports whether software RDMA devices cannot be used. nil: they can.
 	HardwareOnly func() bool
 
 	// Refused is called by a Listener for a connection that it has closed before it was a control connection or of use

@@ -43,7 +43,7 @@ type Copies struct {
 
 // Guards keep Mirror from deleting what nobody has meant.
 type Guards struct {
-	Force     bool // delete whatever there is to delete, without a question
+	Force     bool // delete everything there is to delete, without a question
 	MaxDelete int  // entries; 0 is no limit
 
 	// Confirm asks the user, and calls keepAlive until the answer is there; nil: nobody is asked.

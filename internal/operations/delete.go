@@ -100,7 +100,7 @@ func (t *Copies) clearWay(ctx context.Context, e Ends) (cleared, renamed int, er
 	return cleared, renamed, err
 }
 
-// obstacles returns the entries in the way of those of the source, without their content, and the empty directories
+// obstacles returns the entries in the way of the source's entries, without their content, and the empty directories
 // among them. A target that folds names may list an obstacle under another name, so it is looked up, unless a pattern
 // may keep some of its content.
 func (t *Copies) obstacles(

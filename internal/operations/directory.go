@@ -19,7 +19,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// directory is one end of a sync. After a copy it is the directory that was copied, whatever is at its path by then.
+// directory is one end of a sync. After a copy it is the directory that was copied, even if another one is at its path
+// by then.
 type directory interface {
 	// list lists everything below it. The target of a dry run may not exist.
 	list(ctx context.Context) tree.Listing

@@ -8,8 +8,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// CheckTarget refuses sources that a target cannot take. text is the target as the user knows it, of which at is the
-// part that decides: that below a share.
+// CheckTarget refuses sources that a target cannot take. text is the target as the user knows it; at is the part that
+// decides: in a share, the path below it.
 func CheckTarget(text, at, first string, several bool) error {
 	switch inside := landsInside(at); {
 	case inside && first == job.StreamName:

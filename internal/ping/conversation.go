@@ -286,8 +286,8 @@ func (c *Conversation) answer(ctx context.Context, answer answerer) error {
 	}
 }
 
-// explain returns the cause behind an error: that of the context, or if the peer may be gone what it has sent before.
-// Only a REFUSED matters; this side can no longer do what other messages are about.
+// explain returns the cause behind an error: the context's, or if the peer may be gone what it has sent before. Only a
+// REFUSED matters; this side can no longer do what other messages are about.
 func (c *Conversation) explain(ctx context.Context, failed error) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(failed, cause) {
 		return cause // without the call that it ended

@@ -250,7 +250,7 @@ func largestPayload(device doca.DeviceInfo) uint32 {
 	return largest
 }
 
-// ErrLost is the end of the connection before that of the round trips.
+// ErrLost is the end of the connection before the end of the round trips.
 var ErrLost = exit.NewPeerReason(exit.Peer, "check the other side and try again",
 	"the connection was lost before the last round trip",
 	"the connection to the %s was lost before the last round trip")

@@ -19,7 +19,7 @@ import (
 // Decision is where the process is to run, and why.
 type Decision struct {
 	CPUs Set // to run on, all of them usable; empty: the process stays where it is
-	// Node is the NUMA node that decided, -1 if none did. With CPUs empty, it is the node of the device, of which this
+	// Node is the NUMA node that decided, -1 if none did. With CPUs empty, it is the node of the device, where this
 	// process may use no CPU.
 	Node int
 }
@@ -29,7 +29,7 @@ func (d Decision) HasNode() bool { return d.Node != noNode }
 
 // decide returns the CPUs for a wish. The device is the PCI address of hardware in its long form, "0000:b1:00.1", or
 // empty for the software device. A wish for particular CPUs, or for a node by its number, that leaves no usable CPU is
-// an error of the user, which the zero Wish never is. Other errors are those of reading Sys.
+// an error of the user, which the zero Wish never is. Other errors are errors of reading Sys.
 func (m Machine) decide(w Wish, device string) (Decision, error) {
 	switch {
 	case !w.Cores.Empty():
@@ -100,7 +100,7 @@ func (w Wish) refused(format string, args ...any) error {
 // difference.
 type Wish struct {
 	Cores Set  // on these CPUs; empty: not given
-	Node  Node // else on those of this NUMA node
+	Node  Node // else on the CPUs of this NUMA node
 }
 
 // IsAuto reports whether nothing particular was wished for, so that nothing is refused either.
@@ -122,7 +122,7 @@ const (
 
 // The words for a Node without a number.
 const (
-	NodeAuto = "auto" // that of the device
+	NodeAuto = "auto" // the node of the device
 	NodeOff  = "off"  // none: the process stays where it is
 )
 

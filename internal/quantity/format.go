@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// units are those of Bytes, each 1024 times the one before.
+// units are the units of Bytes, each 1024 times the one before.
 var units = [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 
 // Bytes returns a number of bytes for people, in binary units and with one decimal below ten of a unit: 9 B, 1.5 KiB,
@@ -59,8 +59,8 @@ func pluralOf(noun string) string {
 	}
 }
 
-// Age returns how long ago something was, in the largest unit of which it was one: 2 hours ago, 3 days ago. A time
-// less than a second ago, or in the future, is "just now".
+// Age returns how long ago something was, in the largest unit that fits: 2 hours ago, 3 days ago. A time less than a
+// second ago, or in the future, is "just now".
 func Age(d time.Duration) string {
 	const day = 24 * time.Hour
 	for _, unit := range []struct {

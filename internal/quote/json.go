@@ -30,8 +30,8 @@ func JSON(value []byte) []byte {
 
 func hidden(r rune) bool { return !strconv.IsPrint(r) && r != '\n' && r != '\t' && r != '\r' }
 
-// JSONWriter passes on what is written to it as JSON returns it. Each Write has whole characters, as those of an
-// encoder have.
+// JSONWriter passes on what is written to it as JSON returns it. Each Write has whole characters, as an encoder writes
+// them.
 type JSONWriter struct{ To io.Writer }
 
 // Write implements io.Writer.

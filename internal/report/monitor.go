@@ -157,8 +157,8 @@ func (m *Monitor) Conclude(s job.Summary, err error) error {
 	return errors.Join(failed, m.reporter.Result(s))
 }
 
-// resumable reports whether a copy of which this side has sent something may be resumed, as far as this side knows. A
-// local copy knows what it has kept.
+// resumable reports whether a copy that this side has sent a part of may be resumed, as far as this side knows. A local
+// copy knows what it has kept.
 func (m *Monitor) resumable() bool {
 	sent := m.planned.Sent && !m.path.Local
 	return m.native && sent && m.planned.Digest != digest.None && m.planned.Size != job.Unknown &&

@@ -10,8 +10,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
 
-// Reporter reports on one copy, or on those of several sources one after another, as text or as JSON lines. Its methods
-// are called by one goroutine at a time.
+// Reporter reports on one copy, or on copies of several sources one after another, as text or as JSON lines. Its
+// methods are called by one goroutine at a time.
 type Reporter interface {
 	// Begin is called before each copy starts.
 	Begin(path Path)
@@ -30,7 +30,7 @@ type Reporter interface {
 	// Result reports what the copy has done. It returns an error if what was reported could not be written.
 	Result(s job.Summary) error
 
-	// SourceFailed is called in place of Fail if other sources follow.
+	// SourceFailed is called instead of Fail if other sources follow.
 	SourceFailed(err error)
 
 	// Deleting is called once before the first entry is deleted, or would be.
@@ -39,10 +39,9 @@ type Reporter interface {
 	// Deleted is called for each entry of the target that the source does not have, after Result.
 	Deleted(d Deletion)
 
-	// Total is called at the end where there are several sources, or deletions. Its error is as that of Result.
+	// Total is called at the end where there are several sources, or deletions. Its error is like the error of Result.
 	Total(t Total) error
 
-	// Fail is called with the error of a copy that failed, after Result if that is of a tree of which some entries
-	// failed.
+	// Fail is called with the error of a copy that failed, after Result if some entries of a tree failed.
 	Fail(err error)
 }

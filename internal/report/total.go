@@ -91,8 +91,8 @@ func SomeSources(tried int, failures []error) error {
 		"%d of %d sources failed", len(failures), tried)
 }
 
-// CommonCode returns the exit code of a command that has tried several things, of which some failed: theirs if all
-// failed with the same code.
+// CommonCode returns the exit code of a command that has tried several things, some of which failed: their code if all
+// failed with the same one.
 func CommonCode(tried int, failures []error) int {
 	code := exit.Code(failures[0])
 	another := func(err error) bool { return exit.Code(err) != code }

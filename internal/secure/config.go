@@ -13,7 +13,7 @@ import (
 
 // Config is what a side needs to authenticate.
 type Config struct {
-	// Key is that of this side. If it is nil, a new one is generated that nobody knows.
+	// Key is the key of this side. If it is nil, a new one is generated that nobody knows.
 	Key *identity.Key
 
 	// Verify decides whether a peer with a key is accepted; any error refuses it. It must not be nil: AnyKey accepts
@@ -62,7 +62,7 @@ const MinMessage = 1024
 // maxRecord is the most data that one TLS record can carry, in bytes.
 const maxRecord = 16 << 10
 
-// MaxMessage is the largest MaxMessage, in bytes, of a channel of which a Conn can use all.
+// MaxMessage is the largest MaxMessage, in bytes, of a channel that a Conn can use fully.
 const MaxMessage = maxRecord + Overhead
 
 var (

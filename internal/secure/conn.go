@@ -53,7 +53,7 @@ func newConn(on raw, s *stream, t *tls.Conn, v *verifier) *Conn {
 // Peer returns the public key of the peer, which has proved that it has the private one.
 func (c *Conn) Peer() identity.Public { return c.peer }
 
-// MaxMessage implements comch.Conn. It is Overhead less than that of the channel below.
+// MaxMessage implements comch.Conn. It is Overhead less than the channel below has.
 func (c *Conn) MaxMessage() int { return c.maxMessage }
 
 // Send implements comch.Conn.

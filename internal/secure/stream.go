@@ -67,7 +67,7 @@ func (s *stream) Read(b []byte) (int, error) {
 var errTooMuch = fmt.Errorf("%w: its handshake has more than %d messages (over TCP: %d records) or %d KiB",
 	ErrHandshake, MaxHandshakeMessages, MaxHandshakeRecords, MaxHandshakeBytes>>10)
 
-// newStream returns that of a handshake over a channel.
+// newStream returns the stream of a handshake over a channel.
 func newStream(ctx context.Context, raw comch.Conn) *stream {
 	s := &stream{raw: raw, ctx: ctx, most: MaxHandshakeMessages}
 	if _, framed := raw.(RecordFramed); framed {

@@ -75,7 +75,7 @@ func (c *connection) authorize(name string, needed share.Access) (rights, error)
 		maxBytes:   lowest(limits.MaxBytes, grant.MaxBytes),
 		maxEntries: lowest(limits.MaxEntries, grant.MaxEntries),
 	}
-	if needed.Allows(share.Write) { // those of a share are for what it receives
+	if needed.Allows(share.Write) { // the limits of a share are for what it receives
 		r.maxBytes, r.maxEntries = lowest(r.maxBytes, served.MaxBytes), lowest(r.maxEntries, served.MaxEntries)
 	}
 	r.limiters = s.limitersLocked(c.key)
@@ -96,7 +96,7 @@ var verbs = map[share.Access]string{
 	share.Read: "read from", share.Write: "write to", share.ReadWrite: "read from and write to",
 }
 
-// visibleShares returns those of which a key may use something, with the access that it has.
+// visibleShares returns the shares in which a key may use something, with the access that it has.
 func (s *Server) visibleShares(key identity.Public) (visible []share.Share, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -315,7 +315,7 @@ func (c *Client) RoundTrip(ctx context.Context, payload []byte) (time.Duration, 
 	return time.Since(began), err
 }
 
-// Text sends a text for the daemon's user, and returns that of the daemon: any bytes.
+// Text sends a text for the daemon's user, and returns the daemon's text: any bytes.
 func (c *Client) Text(ctx context.Context, text string) (string, error) {
 	answer, err := c.roundTrip(ctx, protocol.PingText, []byte(text))
 	return string(answer), err

@@ -15,8 +15,8 @@ import (
 
 // CopyRequest is one copy between this machine and a share.
 type CopyRequest struct {
-	// Options are those of the copy, as the user gave them for both sides. File is the source of a push or the target
-	// of a pull, "-" for standard input or output. Overwrite, IgnoreExisting, MakePath, Backup, NoResume,
+	// Options are the options of the copy, as the user gave them for both sides. File is the source of a push or the
+	// target of a pull, "-" for standard input or output. Overwrite, IgnoreExisting, MakePath, Backup, NoResume,
 	// AllowChanging, Links, Filter, Scope and FilesFrom are about one of the sides, which may be the daemon's.
 	Options dmaxfer.Options
 
@@ -37,7 +37,7 @@ func (r CopyRequest) nameOf(path string) string {
 }
 
 // Push copies from this machine to a share. It returns the errors of dmaxfer.RunLinked, a *protocol.Refusal if the
-// daemon refuses the copy, and those of a lost connection.
+// daemon refuses the copy, and the errors of a lost connection.
 func (c *Client) Push(ctx context.Context, r CopyRequest) (job.Summary, error) {
 	request := protocol.CopyRequest{
 		Direction: protocol.CopyPush, Place: r.Place, Flags: pushFlags(r.Options) | commonFlags(r.Options),
@@ -138,7 +138,7 @@ func itemsOf(r CopyRequest) (items []protocol.Item) {
 	return items
 }
 
-// copy makes a copy of which this side has the file of the options.
+// copy makes a copy in which the file of the options is on this side.
 func (c *Client) copy(
 	ctx context.Context, request protocol.CopyRequest, items []protocol.Item, r CopyRequest, use job.Use,
 ) (job.Summary, error) {
@@ -198,7 +198,7 @@ func (c *Client) request(
 		err = c.send(ctx, func(s *protocol.Session, dst []byte) ([]byte, error) { return s.Copy(dst, r) })
 	}
 	if err != nil {
-		if c.exchange.preparing() { // and the daemon would count the items as those of the next copy
+		if c.exchange.preparing() { // and the daemon would count the items as items of the next copy
 			_ = c.fail(err)
 		}
 		return protocol.Accepted{}, err

@@ -20,7 +20,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
-// connection is one connection of a Server, from its begin to its end. Its goroutine is that of Serve.
+// connection is one connection of a Server, from its begin to its end. It runs on the goroutine of Serve.
 //
 //	accepted ─► queue ─► TLS ─► admitted ─► greeted ─► request ─► request ... ─► ended
 //	   │          └────────┴─────────┴─────────┴─ Refused

@@ -20,7 +20,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// keptItems are those of a copy, from their ITEMS to the end of the copy.
+// keptItems are the items of a copy, from their ITEMS to the end of the copy.
 type keptItems struct {
 	list    []protocol.Item
 	bytes   int64 // that they have of the memory budget
@@ -137,7 +137,7 @@ func (r rights) permit(c protocol.CopyRequest) error {
 	return nil
 }
 
-// awaitPermit waits for a permit to transfer. The server's end and that of the key's rights end the wait.
+// awaitPermit waits for a permit to transfer. The wait ends when the server ends or the key loses its rights.
 func (c *connection) awaitPermit() (*permit, error) {
 	permit := c.server.permits.join(c.tenant())
 	if permit.isGranted() {
@@ -359,7 +359,7 @@ func (c *connection) transfer(record *Record, side *copySide, releasePermit func
 	return failed, messages.finish(failed)
 }
 
-// keepPath sets the data path to that of the summary, which does not stay if the copy has failed.
+// keepPath takes the data path from the summary, which does not stay if the copy has failed.
 func (r *Record) keepPath() {
 	if r.Summary.Protocol != 0 {
 		r.DataPath, r.Encrypted = r.Summary.DataPath.String(), r.Summary.DataPath.Encrypts()

@@ -5,7 +5,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// The kinds of errors of this package, besides those of packages job, comch, secure and negotiate; errors.Is finds
+// The kinds of errors of this package, besides the errors of packages job, comch, secure and negotiate; errors.Is finds
 // them.
 var (
 	// ErrRefused means that the daemon does not let a peer do what it asks for: its key is not trusted, or has no

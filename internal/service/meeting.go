@@ -39,7 +39,7 @@ type DaemonConfig struct {
 	Device       *doca.Device
 	Side         wire.Side // of Device
 	Representors []string  // on the DPU: the host functions, as Device.OpenRepresentor takes them
-	Connections  int       // on the DPU: of one function, 1 to doca's limit; 0: those of the Server's Limits
+	Connections  int       // on the DPU: of one function, 1 to doca's limit; 0: as the Server's Limits say
 	Log          zerolog.Logger
 }
 
@@ -210,8 +210,8 @@ type Meeting struct {
 	Met         func()        // of ServeOne: called when there is a command
 }
 
-// Dial connects to a daemon. Conn and Memory of the config are not used. Besides the errors of Connect there are those
-// of comch.Dialer and comch.Offer, and ErrBusy.
+// Dial connects to a daemon. Conn and Memory of the config are not used. It returns the errors of Connect, comch.Dialer
+// and comch.Offer, and ErrBusy.
 func Dial(ctx context.Context, m Meeting, c ClientConfig) (*Client, error) {
 	c = c.waiting(m.Wait)
 	if m.Side == wire.DPU {

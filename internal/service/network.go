@@ -17,7 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
-// NetworkDaemon brings the commands of other machines to a Server. It can do so beside a Daemon of the same Server.
+// NetworkDaemon brings the commands of other machines to a Server. It can do so next to a Daemon of the same Server.
 type NetworkDaemon struct {
 	server   *Server
 	listener *network.Listener
@@ -29,8 +29,8 @@ type NetworkDaemon struct {
 	cancel context.CancelFunc
 }
 
-// ListenNetwork offers a Server to other machines, at an address of network.Listen. The Key of the settings is that of
-// the Server, and their Log is log, whatever they are set to. It returns the errors of network.Listen.
+// ListenNetwork offers a Server to other machines, at an address of network.Listen. It sets the Key of the settings to
+// the Server's, and their Log to log. It returns the errors of network.Listen.
 func ListenNetwork(
 	ctx context.Context, s *Server, address string, settings network.Settings, log zerolog.Logger,
 ) (*NetworkDaemon, error) {
@@ -66,8 +66,8 @@ func functionOf(peer net.Addr) string {
 // Address returns where the daemon listens: "10.0.0.2:7447".
 func (d *NetworkDaemon) Address() string { return d.listener.Address().String() }
 
-// Run brings commands to the Server until ctx ends. Their connections go on after it, and those of further commands are
-// closed at once. It returns nil, or the error of the listener that has ended it before ctx did.
+// Run brings commands to the Server until ctx ends. Their connections go on after it, and connections of further
+// commands are closed at once. It returns nil, or the error of the listener that has ended it before ctx did.
 func (d *NetworkDaemon) Run(ctx context.Context) error {
 	for {
 		control, err := d.listener.Accept(ctx)
@@ -118,7 +118,7 @@ type NetworkMeeting struct {
 }
 
 // DialNetwork connects to a daemon, again as long as it may wait and is turned away. Conn and Memory of the config are
-// not used. Besides the errors of Connect there are those of network.Dial.
+// not used. It returns the errors of Connect and network.Dial.
 func DialNetwork(ctx context.Context, m NetworkMeeting, c ClientConfig) (*Client, error) {
 	c = c.waiting(m.Wait)
 	pauses := comch.Retries(10*time.Millisecond, time.Second)

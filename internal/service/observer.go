@@ -40,7 +40,7 @@ type Session struct {
 	KeyName     string // of the trusted key; Authenticated, and empty if the daemon does not authenticate
 	Software    string // of the command, printable ASCII; Authenticated
 
-	// Machine and User are those of the command as it says, which nobody checks: printable ASCII; Authenticated.
+	// Machine and User are what the command says about itself, which nobody checks: printable ASCII; Authenticated.
 	Machine, User string
 }
 

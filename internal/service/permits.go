@@ -33,7 +33,7 @@ type holder struct {
 	since   uint64    // clock of the arrival of the first of them, or of the last permit
 }
 
-// permit is that of one copy, from the arrival of the copy to its end; it is granted in between.
+// permit is the permit of one copy, from the arrival of the copy to its end; it is granted in between.
 type permit struct {
 	permits *permits
 	of      *holder

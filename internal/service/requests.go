@@ -20,8 +20,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// perform makes a request, of which record says what it asks for, and reports it. do returns why the request failed,
-// which the peer knows then, and what ends the connection.
+// perform makes the request that record describes, and reports it. do returns why the request failed, which the peer
+// knows then, and what ends the connection.
 func (c *connection) perform(record Record, do func(*Record) (failed, fatal error)) error {
 	c.mu.Lock()
 	c.requests++

@@ -228,7 +228,7 @@ func (s *Server) begin(c *connection) error {
 	return nil
 }
 
-// mostEnding is how many connections of a key may end at a time beside those that it may have.
+// mostEnding is how many connections of a key may end at a time, in addition to the connections that it may have.
 const mostEnding = 8
 
 // admit registers a connection whose peer has proved its key, or returns why it may not use the daemon.

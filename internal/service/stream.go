@@ -40,7 +40,7 @@ type stream struct {
 	late     context.Context     // of the copy, and for interruptedTime after that
 	taking   *semaphore.Weighted // held while a message is taken, so that no other one can take what follows a CLOSE
 
-	sends    *semaphore.Weighted // those of Send that are under way; Close takes all
+	sends    *semaphore.Weighted // calls of Send that are under way; Close takes all
 	closing  sync.Once
 	closed   chan struct{} // closed by Close
 	closeErr error
@@ -56,8 +56,8 @@ type stream struct {
 
 var _ comch.Conn = (*stream)(nil)
 
-// newStream returns that of the copy which both sides have just agreed on, of which ctx is the context. finish must be
-// called.
+// newStream returns the stream of the copy which both sides have just agreed on. ctx is the context of the copy. finish
+// must be called.
 func newStream(ctx context.Context, e *exchange) *stream {
 	s := &stream{
 		exchange: e, late: job.Overtime(ctx, interruptedTime),
@@ -206,7 +206,7 @@ func (s *stream) finish(copied error) error {
 	return context.Cause(ctx)
 }
 
-// grace returns how long the whole end of a copy may take: the peer's CLOSE, and that of this side before it. After a
+// grace returns how long the whole end of a copy may take: the peer's CLOSE, and this side's CLOSE before it. After a
 // success nothing is left to do for the peer. One that has broken the protocol has only a moment, and so has one that
 // the copy has waited for in vain, or that a device has lost: the control connection may not notice that the network is
 // gone.

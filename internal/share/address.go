@@ -20,7 +20,7 @@ const Scheme = "ucx://"
 // maxHost is the longest name of a host in the DNS, in bytes.
 const maxHost = 253
 
-// hostPattern is that of a DNS name or an IPv4 address. Underscores are in use, if not in standards.
+// hostPattern is the pattern of a DNS name or an IPv4 address. Underscores are in use, if not in standards.
 var hostPattern = pattern(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?$`)
 
 // ParseAddress returns the address of a daemon on another machine in the form HOST:PORT, with DefaultPort if the text

@@ -133,5 +133,5 @@ func Unite(places []Remote) ([]Remote, error) {
 	return united, nil
 }
 
-// directory returns the Share of a place with a Login, of which "/" is empty.
+// directory returns the Share of a place with a Login; "/" becomes empty.
 func (r Remote) directory() string { return strings.TrimSuffix(r.Share, "/") }

@@ -20,8 +20,8 @@ type Opened struct {
 	remove func(in disk.Dir, path string) error
 }
 
-// Open opens the directory of a share. Its path is the operator's: symlinks in it are followed. Errors are a
-// *disk.Error, or that of Share.Check.
+// Open opens the directory of a share. Its path is the operator's: symlinks in it are followed. It returns a
+// *disk.Error, or the error of Share.Check.
 func Open(s Share, on disk.FS) (*Opened, error) {
 	if err := s.Check(); err != nil {
 		return nil, err

@@ -37,8 +37,8 @@ func pattern(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
-// CheckName returns an error unless text can be the name of a share: 1 to 64 bytes of a-z, 0-9, ".", "_" and "-", of
-// which neither "." nor "-" is the first.
+// CheckName returns an error unless text can be the name of a share: 1 to 64 bytes of a-z, 0-9, ".", "_" and "-",
+// beginning with neither "." nor "-".
 func CheckName(text string) error {
 	switch {
 	case len(text) > MaxName:

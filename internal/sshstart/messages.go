@@ -15,8 +15,8 @@ const (
 	maxMessage  = 1 << 10 // bytes of a line
 )
 
-// messages takes the stderr of ssh, which also has that of the far side: it is printed line by line, without control
-// characters, and kept back until it is known whether it becomes part of an error.
+// messages takes the stderr of ssh, which also has the stderr of the far side: it is printed line by line, without
+// control characters, and kept back until it is known whether it becomes part of an error.
 type messages struct {
 	mu      sync.Mutex
 	to      io.Writer // nil: lines are kept

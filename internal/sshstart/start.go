@@ -37,8 +37,8 @@ type Far struct {
 	relay    *relay // nil: none
 }
 
-// command returns the command that runs ssh with options for a machine. What ssh is asked to do here is not what the
-// user configured for a login: no forwarding, no terminal, no command. Nothing behind "--" is an option.
+// command returns the command that runs ssh with options for a machine. The options override the user's configuration
+// for a login: no forwarding, no terminal, no command. Nothing behind "--" is an option.
 func command(login share.Login, options []string, remote ...string) *exec.Cmd {
 	args := []string{
 		"-x", "-T", "-oForwardAgent=no", "-oClearAllForwardings=yes", "-oPermitLocalCommand=no", "-oRemoteCommand=none",
@@ -56,8 +56,9 @@ func command(login share.Login, options []string, remote ...string) *exec.Cmd {
 }
 
 // Start starts the far side of a machine for a request, and returns when it answers. wait limits the TCP connection of
-// ssh; 0: its configuration does. stderr takes what ssh and the far side say later. Errors are those of the far side;
-// exit.Peer and exit.Refused for ssh that does not connect or log in; exit.Device where ssh or dma-copy is missing.
+// ssh; 0: its configuration does. stderr takes what ssh and the far side say later. It returns the errors of the far
+// side; exit.Peer and exit.Refused for ssh that does not connect or log in; exit.Device where ssh or dma-copy is
+// missing.
 func Start(
 	ctx context.Context, login share.Login, request Request, wait time.Duration, stderr io.Writer,
 ) (*Far, error) {
@@ -100,7 +101,7 @@ func Start(
 	return nil, f.explain(err, status, stderr)
 }
 
-// explain returns why the far side has not answered. err is that of the exchange, status that of the process.
+// explain returns why the far side has not answered. err is the error of the exchange, status the error of the process.
 func (f *Far) explain(err, status error, stderr io.Writer) error {
 	if _, coded := errors.AsType[*exit.Error](err); coded {
 		return err

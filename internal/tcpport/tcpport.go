@@ -1,7 +1,7 @@
 // Package tcpport finds out from the kernel's tables whose the TCP sockets of this machine are: which process listens
 // on a port, and which user has the other end of a connection.
 //
-// The tables (/proc/net/tcp and tcp6) are those of this network namespace. Another user's processes do not show their
+// The tables (/proc/net/tcp and tcp6) belong to this network namespace. Another user's processes do not show their
 // files, so that a process may be unknown; the user of a socket never is.
 package tcpport
 
@@ -138,7 +138,7 @@ func parseAddress(text string) (netip.AddrPort, bool) {
 	return unmapped(netip.AddrPortFrom(address, uint16(number))), valid
 }
 
-// unmapped returns an address without a zone, that of IPv4 not mapped to IPv6.
+// unmapped returns an address without a zone, and an address of IPv4 not mapped to IPv6.
 func unmapped(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
 }

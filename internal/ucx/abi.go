@@ -43,7 +43,7 @@ type slots struct {
 }
 
 // abi is libucp behind the C of this package. Only what is called poll and what is given to it is used by one goroutine
-// at a time; statuses are those of UCX, and 0 is success.
+// at a time; statuses are UCX's, and 0 is success.
 type abi interface {
 	version() string
 	statusText(Status) string

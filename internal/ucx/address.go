@@ -36,7 +36,7 @@ const (
 	maxTransports = 128
 )
 
-// posixChecksum is that of the transport posix.
+// posixChecksum is the checksum of the name of the transport posix.
 var posixChecksum = [2]byte{0xa7, 0xd3}
 
 // The largest values of a transport's address that are plausible: of times in seconds, and of bytes per second. UCX
@@ -118,7 +118,7 @@ func (r *addressReader) devices() (all []transportAddress, err error) {
 	return all, nil
 }
 
-// transports adds those of a device.
+// transports adds the transports of a device.
 func (r *addressReader) transports(all []transportAddress, device []byte) ([]transportAddress, error) {
 	for last := false; !last && !r.short; {
 		t := transportAddress{device: device}

@@ -36,7 +36,7 @@ func (s Settings) checkDevices() error {
 	return checkResources(active, len(RDMAPorts()))
 }
 
-// hasAddress reports whether UCX uses an interface: that of a container on a bridge has no address.
+// hasAddress reports whether UCX uses an interface: an interface of a container on a bridge has no address.
 func hasAddress(i net.Interface) bool {
 	addresses, _ := i.Addrs()
 	return slices.ContainsFunc(addresses, func(a net.Addr) bool {

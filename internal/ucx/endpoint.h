@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Endpoints of a worker and their operations. Threads: that of the worker.
- */
+/* Endpoints of a worker and their operations. Threads: the worker's. */
 #ifndef DMA_COPY_UCX_ENDPOINT_H
 #define DMA_COPY_UCX_ENDPOINT_H
 

@@ -62,7 +62,7 @@ func readPort(path string, number int) Port {
 	}
 }
 
-// readGIDs leaves out empty entries, of which a port has up to 256.
+// readGIDs leaves out empty entries: a port has up to 256.
 func readGIDs(path string) map[int]GID {
 	gids := map[int]GID{}
 	entries, _ := os.ReadDir(filepath.Join(path, "gids"))

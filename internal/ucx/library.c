@@ -54,7 +54,7 @@ static int resolve(struct ucp_library *library, void *handle, const struct symbo
 	return address != NULL;
 }
 
-/* The structures of the headers may be longer than those of an older library. */
+/* The structures of the headers may be longer than an older library's. */
 static int is_new_enough(const char *file, void *handle, char *error, size_t error_size)
 {
 	__typeof__(&ucp_get_version) get_version;

@@ -48,7 +48,7 @@ func parseTransports(text string) string {
 	return strings.Join(data, ",")
 }
 
-// transportName returns "tcp/eth0" for "0:tcp/eth0.0": the number of the resource and that of the path are left out.
+// transportName returns "tcp/eth0" for "0:tcp/eth0.0": the numbers of the resource and of the path are left out.
 func transportName(field string) string {
 	_, name, found := strings.Cut(field, ":")
 	if !found {

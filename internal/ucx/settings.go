@@ -14,12 +14,12 @@ type Settings struct {
 	// networks only, and never with the transport "tcp" outside tests.
 	Reads bool
 
-	// Transports are names as in UCX_TLS, such as "tcp", "rc", "posix" and "cma"; none: all, or those of UCX_TLS in the
-	// environment, which cannot change transports that are given here.
+	// Transports are names as in UCX_TLS, such as "tcp", "rc", "posix" and "cma"; none: all, or what UCX_TLS says in
+	// the environment, which cannot change transports that are given here.
 	Transports []string
 
 	// NetDevices are the network devices that may be used, as in UCX_NET_DEVICES, such as "eth0" and "mlx5_0:1"; none:
-	// all, or those of UCX_NET_DEVICES in the environment.
+	// all, or what UCX_NET_DEVICES says in the environment.
 	NetDevices []string
 
 	TrafficClass int  // of RDMA packets, 1 to 255: the ToS byte of RoCE v2, not of "tcp"; 0: the device's default

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The files of shared memory have names, because a confined process must not open those of others in /proc, and remain
-// if their process is killed. So each context has a directory for its files. Its lock ends with the process, in
-// whatever namespace that is, and the next context of the same user removes a directory without a lock.
+// The files of shared memory have names, because a confined process must not open files of others in /proc, and remain
+// if their process is killed. So each context has a directory for its files. Its lock ends with the process, in any
+// namespace, and the next context of the same user removes a directory without a lock.
 const (
 	sharedMemory       = "/dev/shm"
 	sharedMemoryPrefix = "dma-copy-ucx-"
@@ -44,7 +44,7 @@ type memoryDirectory struct {
 func newMemoryDirectory(root string) (*memoryDirectory, error) {
 	removeUnlocked(root)
 	for range sharedMemoryTries {
-		// Paths have one length: UCX 1.13 takes that of its own path for the length of the peer's.
+		// Paths have one length: UCX 1.13 assumes that the peer's path is as long as its own.
 		path := filepath.Join(root, fmt.Sprintf("%s%08x", sharedMemoryPrefix, rand.Uint32()))
 		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return nil, fmt.Errorf("directory for shared memory: %w", err)
@@ -85,11 +85,11 @@ func sharedMapping(line string) (start, end uintptr, shared bool) {
 	return start, end, shared
 }
 
-// options are those of UCX that choose the directory. UCX 1.13 knows the option without the name of the transport.
+// options are UCX's options that choose the directory. UCX 1.13 knows the option without the name of the transport.
 func (d *memoryDirectory) options() []option { return []option{{"DIR", d.path}, {"POSIX_DIR", d.path}} }
 
-// lockDirectory returns nil if another process has the lock, or if the directory is gone, is no directory, or that of
-// another user.
+// lockDirectory returns nil if another process has the lock, or if the directory is gone, is no directory, or belongs
+// to another user.
 func lockDirectory(path string) *memoryDirectory {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -17,9 +17,8 @@ type parker struct {
 	conn syscall.RawConn
 }
 
-// A worker cannot be armed while messages of it wait for the peer to make room in shared memory, of which no transport
-// informs it. Then it is polled busyPolls times at once, and afterwards once in busyPause, which leaves the CPU to the
-// peer.
+// A worker cannot be armed while messages of it wait for the peer to make room in shared memory: no transport reports
+// that. Then it is polled busyPolls times at once, and afterwards once in busyPause, which leaves the CPU to the peer.
 const (
 	busyPolls = 16
 	busyPause = 20 * time.Microsecond
@@ -62,7 +61,7 @@ func (w *Worker) park(ctx context.Context) error {
 				if w.take() > 0 || !w.context.abi.workerUnfinished(w.handle) {
 					return len(w.taken) > 0
 				}
-				continue // there is more to do, of which the descriptor may not tell
+				continue // there is more to do, which the descriptor may not report
 			}
 			if status != statusBusy {
 				failure = failed(w.context.abi, "ucp_worker_arm", status)

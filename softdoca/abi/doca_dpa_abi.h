@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The types for a DPA: those of its programs on the CPU and those of the code that runs on it. Names, values and widths
- * are DOCA's, the text is ours. Only the development kit uses them.
+ * The types for a DPA: for its programs on the CPU and for the code that runs on it. Names, values and widths are
+ * DOCA's, the text is ours. Only the development kit uses them.
  */
 #ifndef DMA_COPY_DOCA_DPA_ABI_H
 #define DMA_COPY_DOCA_DPA_ABI_H
@@ -74,7 +74,7 @@ struct dpa_kit_function {
 	uint64_t (*rpc)(struct dpa_kit_args *args); /* calls func with these arguments; NULL: not one */
 };
 
-/* A program for the DPA: its functions are those of the executable or the library that it is a part of. */
+/* A program for the DPA: it has the functions of the executable or the library that it is a part of. */
 struct doca_dpa_app {
 	const char *name;
 	const struct dpa_kit_function *const *first, *const *end;

@@ -70,7 +70,7 @@ struct doca_comch_connection {
 };
 
 /*
- * Returns a connection in GREETING over fd, of which it takes ownership. NULL: no memory, or the kernel refuses; fd is
+ * Returns a connection in GREETING over fd, and takes ownership of fd. NULL: no memory, or the kernel refuses; fd is
  * closed.
  */
 struct doca_comch_connection *soft_connection_open(struct soft_endpoint *endpoint, int fd);

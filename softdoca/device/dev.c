@@ -53,8 +53,8 @@ static struct doca_dev devices[NUM_FUNCTIONS] = {
 };
 
 /*
- * Named as on a card: en3f0c1pf0sf4 is SF 4 of PF 0 of controller 1, the host. The number in the VUID of an SF is that
- * of its function, which is not the SF number.
+ * Named as on a card: en3f0c1pf0sf4 is SF 4 of PF 0 of controller 1, the host. The number in the VUID of an SF is its
+ * function's number, which is not the SF number.
  */
 #define REPRESENTORS                                                                              \
 	{                                                                                         \

@@ -63,8 +63,8 @@ func Directory(dir string) (string, error) {
 func TrustsUser(uid uint32) bool { return bool(C.soft_would_trust_user(C.uint32_t(uid))) }
 
 // FunctionKey returns the name that a function has in the names of sockets: its PCI address, or of an SF, which shares
-// that of its PF, another text of the same length. The function is named by its PCI address in the long form, its RDMA
-// or network device, or the VUID or network device of its representor. It returns "" if there is none.
+// its PF's address, another text of the same length. The function is named by its PCI address in the long form, its
+// RDMA or network device, or the VUID or network device of its representor. It returns "" if there is none.
 func FunctionKey(name string) string {
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))

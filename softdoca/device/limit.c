@@ -20,7 +20,7 @@ struct numbers {
 
 /*
  * bluefield3 is fitted to published measurements. By assumption, bluefield2 has half its bandwidth, as PCIe 4.0 has
- * half that of 5.0, and 400g that of a 400 Gb/s port.
+ * half the bandwidth of 5.0, and 400g the bandwidth of a 400 Gb/s port.
  */
 static const struct preset {
 	const char *name;
@@ -234,7 +234,7 @@ static doca_error_t for_each_item(const char *text, struct soft_limits *limits,
 	}
 }
 
-/* The model is applied first, wherever it stands, so that numbers beside it change it. */
+/* The model is applied first, wherever it stands, so that numbers next to it change it. */
 doca_error_t soft_parse_limits(const char *text, struct soft_limits *limits)
 {
 	*limits = soft_default_limits;

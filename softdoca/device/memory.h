@@ -39,7 +39,7 @@ void *memory_alloc_private(size_t len);
 /* Maps the first len bytes of the file fd, shared; fd stays the caller's. NULL with errno set. Any thread may call. */
 void *memory_map_file(int fd, size_t len, bool writable);
 
-/* Unmaps what one of these has mapped. addr and len are those of the allocation. Any thread may call. */
+/* Unmaps what one of these has mapped. addr and len are the allocation's. Any thread may call. */
 void memory_free(void *addr, size_t len);
 
 /* Finds the allocation that holds all of [addr, addr + len). False if there is none. Any thread may call. */

@@ -244,7 +244,7 @@ doca_error_t soft_doca_mmap_export_pci(struct doca_mmap *mmap, const struct doca
 
 /* ---- Properties ---- */
 
-/* The properties of an import are its exporter's; those of other maps cannot change while started. */
+/* The properties of an import are its exporter's; other maps cannot change theirs while started. */
 static doca_error_t changeable(const struct doca_mmap *mmap)
 {
 	if (mmap == NULL)

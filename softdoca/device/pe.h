@@ -28,7 +28,10 @@ void soft_pe_started(struct doca_pe *pe);
 /* Returns the number of calls of doca_pe_progress, up to and with the one that runs. */
 uint64_t soft_pe_rounds(const struct doca_pe *pe);
 
-/* Reports whether doca_pe_progress runs, that is, inside every callback but those of a synchronous start or stop. */
+/*
+ * Reports whether doca_pe_progress runs, that is, inside every callback except callbacks of a synchronous start or
+ * stop.
+ */
 bool soft_pe_progressing(const struct doca_pe *pe);
 
 #endif

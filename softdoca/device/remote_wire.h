@@ -50,7 +50,7 @@ struct remote_request {
 enum remote_backing { REMOTE_BACKING_NONE, REMOTE_BACKING_ANONYMOUS, REMOTE_BACKING_FILE };
 
 /*
- * Carries the descriptor of the gate, unless gate_shm is set, and that of the memory, unless backing is NONE. A refusal
+ * Carries the descriptor of the gate, unless gate_shm is set, and the memory's, unless backing is NONE. A refusal
  * carries neither.
  */
 struct remote_answer {

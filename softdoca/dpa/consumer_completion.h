@@ -22,7 +22,7 @@ struct doca_comch_consumer_completion {
 
 	/* Under the lock. */
 	bool started;
-	const struct doca_dpa *dpa;       /* the thread's, otherwise that of the running consumers */
+	const struct doca_dpa *dpa;       /* of the thread, otherwise of the running consumers */
 	uint32_t num_consumers, num_recv; /* running consumers, and the sum of their receives */
 	struct soft_ring ring;
 	struct soft_arrival *arrivals;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code of the DPA while it runs, on a thread of the DPA or, for a remote procedure call, on that of its caller. Each
+ * Code of the DPA while it runs, on a thread of the DPA or, for a remote procedure call, on its caller's thread. Each
  * device function begins with soft_kernel_enter and ends with soft_kernel_leave.
  */
 #ifndef DMA_COPY_SOFT_DPA_KERNEL_H

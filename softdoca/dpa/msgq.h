@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Message queues: immediate data between the CPU and a DPA of one device, or within the CPU, in one direction. The
- * consumers and producers on the CPU are contexts with tasks, like those of a connection; those on the DPA are contexts
- * without a progress engine, whose handles the DPA's code uses.
+ * consumers and producers on the CPU are contexts with tasks, as for a connection; consumers and producers on the DPA
+ * are contexts without a progress engine, whose handles the DPA's code uses.
  *
  * A message goes straight into the oldest task that the consumer on the CPU has posted, or into the completion context
  * of the consumer on the DPA.

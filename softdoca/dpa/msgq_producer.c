@@ -316,7 +316,7 @@ static const char *execute(struct soft_msgq_producer *producer, const struct ope
 	return reason;
 }
 
-/* A report brings those of the operations before it that were left out, which the send queue has to remember. */
+/* A report brings the reports that were left out before it, which the send queue has to remember. */
 static void report(struct soft_msgq_producer *producer, struct soft_kernel *kernel, bool failed, uint32_t flags)
 {
 	uint32_t user_data =

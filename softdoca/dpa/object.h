@@ -3,8 +3,8 @@
  * The lock of all DPAs of this process, and handles. Threads of a DPA know objects by their handles only, and a handle
  * is never used again, so that a kernel that uses an object after its end is found out.
  *
- * The lock guards what threads of a DPA share with threads of the CPU. No callback is called with it held, except that
- * of a log backend of the SDK, which must not use a DPA.
+ * The lock guards what threads of a DPA share with threads of the CPU. No callback is called with it held, except a log
+ * backend of the SDK, which must not use a DPA.
  */
 #ifndef DMA_COPY_SOFT_DPA_OBJECT_H
 #define DMA_COPY_SOFT_DPA_OBJECT_H
@@ -38,7 +38,7 @@ enum soft_object_kind {
 struct soft_object {
 	LIST_ENTRY(soft_object) link;
 	enum soft_object_kind kind;
-	uint32_t handle; /* never 0; as wide as the narrowest handle, that of a memory map */
+	uint32_t handle; /* never 0; as wide as the narrowest handle, a memory map's */
 	void *owner;
 };
 

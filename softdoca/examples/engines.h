@@ -11,7 +11,7 @@
 
 struct engines {
 	struct doca_pe *control; /* the server's or client's */
-	struct doca_pe *data;    /* that of consumers, producers and events; NULL: there is none */
+	struct doca_pe *data;    /* for consumers, producers and events; NULL: there is none */
 };
 
 doca_error_t engines_create(struct engines *engines);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sync events: a counter in memory of this process (sync_event.c), or in that of the process which exported the event
+ * Sync events: a counter in memory of this process (sync_event.c), or of the process which exported the event
  * (sync_share.c). An event is used by direct calls (sync_call.c) or, as a context, by tasks (sync_task.c).
  *
- * Its configuration, start and stop belong to one thread at a time, the tasks to that of their progress engine. The
- * counter may be used by any thread.
+ * Its configuration, start and stop belong to one thread at a time, the tasks to the thread of their progress engine.
+ * The counter may be used by any thread.
  */
 #ifndef DMA_COPY_SOFT_SYNC_EVENT_H
 #define DMA_COPY_SOFT_SYNC_EVENT_H

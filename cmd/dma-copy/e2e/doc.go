@@ -8,8 +8,8 @@
 // executable to test instead. refpeer, the model of the reference program, is the test binary itself under another
 // name.
 //
-// Scripts in testdata/script test one behaviour each (scripts_test.go, script_commands_test.go). What has many cases
-// is tested in Go, with a fixture that has a directory for each side (fixture_test.go) and the same checks of a
+// Scripts in testdata/script test one behaviour each (scripts_test.go, script_commands_test.go). Behaviour with many
+// cases is tested in Go, with a fixture that has a directory for each side (fixture_test.go) and the same checks of a
 // process (process_test.go). Crash, signal and stall tests repeat a transfer and disrupt it at random times
 // (random_time_test.go). docs/internals/testing.md describes the scripts' commands and the steps of refpeer.
 package e2e

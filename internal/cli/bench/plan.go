@@ -149,9 +149,9 @@ type Recommended struct {
 	Best  map[string]float64 `json:"best_bytes_per_second"` // of all settings
 }
 
-// Recommend returns the settings that follow from results; nil if there are none. The throughput of settings is that of
-// the sender for which they are worst, as a part of the best of that sender. Among those near the top it takes the
-// first path, then the smallest window, the fewest lanes, and the fewest chunks.
+// Recommend returns the settings that follow from results; nil if there are none. The throughput of settings is the
+// throughput of the sender for which they are worst, as a part of that sender's best. Among those near the top it takes
+// the first path, then the smallest window, the fewest lanes, and the fewest chunks.
 func Recommend(results []Result) *Recommended {
 	best := map[string]float64{}
 	var paths []string

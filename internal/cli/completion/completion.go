@@ -16,7 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// shells are those for which there is a script, in the order of the help.
+// shells are the shells for which there is a script, in the order of the help.
 var shells = [...]string{"bash", "zsh", "fish"}
 
 // Command returns the command completion.

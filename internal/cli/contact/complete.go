@@ -21,7 +21,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// CompleteInShares completes arguments of which all are in shares.
+// CompleteInShares completes arguments that are all in shares.
 func CompleteInShares(c root.Completer, _ []string, word string) ([]string, root.Directive) {
 	return CompleteRemote(c, word)
 }
@@ -71,8 +71,8 @@ func CompleteEither(c root.Completer, word string) ([]string, root.Directive) {
 		root.MoreFollows
 }
 
-// filesHere returns the names in the working directory with this beginning, those of directories with a slash: all, or
-// at least maxOffered of them. Hidden files need a beginning.
+// filesHere returns the names in the working directory with this beginning, with a slash behind directories: all, or at
+// least maxOffered of them. Hidden files need a beginning.
 func filesHere(word string) (offered []string) {
 	here, err := os.Open(".")
 	if err != nil {
@@ -119,7 +119,7 @@ func completePeers(c root.Completer, word, separator string) (offered []string) 
 }
 
 // CompleteRemote completes a place on the other side: peers, their shares, and what is in them. Without a peer in the
-// configuration an empty word is that of the only daemon.
+// configuration an empty word stands for the only daemon.
 func CompleteRemote(c root.Completer, word string) ([]string, root.Directive) {
 	base := directoryOf(word)
 	if base == "" {
@@ -145,8 +145,8 @@ func CompleteRemote(c root.Completer, word string) ([]string, root.Directive) {
 	return offered, root.MoreFollows
 }
 
-// directoryOf returns the part of the word in front of the name that is to be completed: up to the colon of a peer, the
-// slash behind an address or that of a directory. It is empty as long as the word does not name the daemon.
+// directoryOf returns the part of the word in front of the name that is to be completed: up to the colon of a peer, or
+// the slash behind an address or a directory. It is empty as long as the word does not name the daemon.
 func directoryOf(word string) string {
 	if behind, is := strings.CutPrefix(word, share.Scheme); is {
 		if slash := strings.LastIndexByte(behind, '/'); slash >= 0 {

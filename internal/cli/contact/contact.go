@@ -36,7 +36,7 @@ type Reach struct {
 	Warned bool
 }
 
-// Connect connects to the daemon. Errors have the side. The context is that of the work until the end: requests for
+// Connect connects to the daemon. Errors have the side. The context is for the work until the end: requests for
 // progress are answered by what the client waits for outside of a copy, unless that is nothing.
 func Connect(ctx context.Context, streams root.Streams, r Reach, log zerolog.Logger) (
 	context.Context, *connect.Conn, error,
@@ -112,7 +112,7 @@ func (r Reach) check(network bool) error {
 	return r.Validate(network)
 }
 
-// nameOfKey returns the name under which --trust-first trusts the key of the daemon: that of the peer, or that of its
+// nameOfKey returns the name under which --trust-first trusts the key of the daemon: the name of the peer, or of its
 // machine.
 func (r Reach) nameOfKey() string {
 	host, _, err := net.SplitHostPort(r.Daemon.Address)

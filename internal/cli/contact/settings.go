@@ -34,8 +34,8 @@ type Contact struct {
 	deviceByFlag, RepresentorByFlag bool // these were named on the command line
 }
 
-// Network holds the settings of connections with other machines. What is 0 of acknowledgements follows from the idle
-// timeout.
+// Network holds the settings of connections with other machines. A time or count of acknowledgements that is 0 follows
+// from the idle timeout.
 type Network struct {
 	Encrypt      bool // file data must be encrypted
 	ucx.Settings      // TrafficClass, 0 to 255, also applies to TCP; Reads and Transports are not set
@@ -73,7 +73,7 @@ func (s *Contact) Table() []option.Option {
 			"prints on the other side").In(option.TopicTrust))
 }
 
-// Table are those of a copy.
+// Table returns the options of a copy.
 func (n *Network) Table() []option.Option { return append(n.dataOptions(), n.TrafficClassOption()) }
 
 // IdentityOptions select the keys of this side and whether the peer must have one that is trusted.
@@ -172,9 +172,9 @@ func (s *Places) SetPlaces(args []string, does, takes string) error {
 func (s *Contact) UsesPeers() {}
 
 // Choose returns the daemon at an address or of a name: its key, and the address, or the device and representor, by
-// which this side reaches it. Those on the command line come first, then those of the peer, then those that the command
-// was given in any other way. An empty name means the only peer, or, where there are none, any daemon on the given
-// device. A daemon at an address that a peer has must have the key of that peer.
+// which this side reaches it. A device or representor on the command line comes first, then the peer's, then one that
+// the command was given in any other way. An empty name means the only peer, or, where there are none, any daemon on
+// the given device. A daemon at an address that a peer has must have the key of that peer.
 func (s *Contact) Choose(at share.Remote, device, representor string) (option.Peer, error) {
 	if at.Address != "" {
 		return s.peerAt(at.Address), s.validateContact(at.Address)
@@ -284,7 +284,7 @@ func isLoopback(host string) bool {
 	return err == nil && address.Unmap().IsLoopback() || host == "localhost"
 }
 
-// netDevicePattern is that of UCX: an RDMA device with a port, or a network interface.
+// netDevicePattern is UCX's pattern: an RDMA device with a port, or a network interface.
 var netDevicePattern = option.Pattern(`[A-Za-z0-9_.-]{1,64}(?::[0-9]{1,3})?`)
 
 func parseNetDevices(text string) ([]string, error) {

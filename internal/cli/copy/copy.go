@@ -20,7 +20,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/report"
 )
 
-// CopyExamples are the examples of a copy, as those of a command.
+// CopyExamples are the examples of a copy, like the examples of a command.
 const CopyExamples = `host$ dma-copy -p b1:00.1 -f image.bin
 dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f /var/tmp/image.bin
 host$ dma-copy -p b1:00.1 -f photos --exclude '*.tmp'

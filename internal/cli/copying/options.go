@@ -64,7 +64,7 @@ func durabilities() (names []string) {
 	return names
 }
 
-// preservable are the choices of --preserve, of which several may be given.
+// preservable are the choices of --preserve. Several may be given.
 var preservable = []string{"owner", "xattr", "links", preserveAll}
 
 // preserveAll stands for the others, and for the attributes that only root may set.
@@ -95,7 +95,7 @@ func parsePattern(text string) (string, error) {
 	return text, nil
 }
 
-// parseRule returns a parser of a FilterRule from that of its text.
+// parseRule returns a parser of a FilterRule from a parser of its text.
 func parseRule(kind FilterKind, parse func(string) (string, error)) func(string) (FilterRule, error) {
 	return func(text string) (FilterRule, error) {
 		text, err := parse(text)

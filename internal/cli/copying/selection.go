@@ -49,7 +49,7 @@ func Select(
 	return rules, nil
 }
 
-// rulesOf returns the rules in their order, with those of the files among them.
+// rulesOf returns the rules in their order, with the rules of the files among them.
 func rulesOf(given []FilterRule, grace time.Duration) ([]tree.Rule, error) {
 	var rules []tree.Rule
 	for _, rule := range given {

@@ -142,7 +142,7 @@ func (s *Settings) DemandOptions() []option.Option {
 	}...)...)
 }
 
-// CommandOptions are those of every command that copies.
+// CommandOptions are the options of every command that copies.
 func (s *Settings) CommandOptions(of Sides) []option.Option {
 	return slices.Concat([]option.Option{device.Timeout(&s.Timeout)}, s.reportOptions(of), s.contentOptions(of),
 		option.About(option.TopicTrees, append(s.treeOptions(of), of.usualOptions()...)...))
@@ -341,8 +341,8 @@ func (s Settings) ValidateCommon(stream string) error {
 	return s.validateTree(stream)
 }
 
-// validateTree refuses settings for trees beside those for a single file. Patterns are not refused, because they may be
-// the machine's defaults.
+// validateTree refuses settings for trees together with settings for a single file. Patterns are not refused, because
+// they may be the machine's defaults.
 func (s Settings) validateTree(stream string) error {
 	switch {
 	case s.Null && s.FilesFrom == "":

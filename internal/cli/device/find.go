@@ -70,7 +70,7 @@ func findRepresentors(load func(option.Settings), word string) (offered []string
 	return offered
 }
 
-// look calls see with the driver that the settings select and its devices, if these are not those of other machines.
+// look calls see with the driver that the settings select and its devices, unless the driver is for other machines.
 func (s *located) look(see func(*doca.Driver, []doca.DeviceInfo) error) error {
 	options := s.driver.Options()
 	if err := connect.CheckDriver(options); err != nil {
@@ -103,8 +103,8 @@ func shortAddress(address, word string) string {
 	return address
 }
 
-// offerNames returns those names of one thing that have this beginning, of which an empty one is none, with its other
-// names as a description. For an empty word it is the first one alone.
+// offerNames returns those names of one thing that begin with word, each with the other names as a description. Empty
+// names are left out. For an empty word it returns the first name alone.
 func offerNames(word, about string, names ...string) (offered []string) {
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
 	slices.Sort(names[min(1, len(names)):])

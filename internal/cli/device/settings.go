@@ -70,12 +70,12 @@ const (
 	DriverSoft = "soft"
 )
 
-// CommonOptions are those of every command that opens a driver.
+// CommonOptions are the options of every command that opens a driver.
 func CommonOptions(log *option.Logging, driver *Driver) []option.Option {
 	return append(GeneralOptions(log, driver), DriverOptions(driver)...)
 }
 
-// GeneralOptions are those of every DOCA program, and the format of the log.
+// GeneralOptions are the options of every DOCA program, and the format of the log.
 func GeneralOptions(log *option.Logging, driver *Driver) []option.Option {
 	return append(log.LogOptions(), DriverLogOption(driver), option.ParameterFile())
 }
@@ -203,7 +203,7 @@ func (s Driver) Options() doca.Options {
 	}
 }
 
-// NetworkPaths are the choices of --path between machines, DevicePaths those of a device.
+// NetworkPaths are the choices of --path between machines, DevicePaths the choices for a device.
 var (
 	DevicePaths  = []Path{PathDMA, PathFast}
 	NetworkPaths = []Path{PathTLS, PathTCP, PathMessages, PathRMA}

@@ -50,7 +50,7 @@ func newFinding(v verdict, fix, format string, args ...any) finding {
 // printable returns a text in one line.
 func printable(text string) string { return quote.Printable(strings.ReplaceAll(text, "\n", "; ")) }
 
-// exitingWith returns the finding with another exit code than that of a missing device.
+// exitingWith returns the finding with another exit code than the code of a missing device.
 func (f finding) exitingWith(code int) finding {
 	f.Code = code
 	return f

@@ -134,7 +134,7 @@ func currentUser() account {
 	return who
 }
 
-// findLeftovers lists the temporary files of killed and of running copies in a directory, without those of
+// findLeftovers lists the temporary files of killed and of running copies in a directory, without the files of
 // disk.FindPartials.
 func findLeftovers(directory string) ([]string, error) {
 	entries, err := os.ReadDir(directory)

@@ -28,9 +28,9 @@ type Target struct {
 }
 
 // ParseTargets reads a list of peers with one on each line: PEER or ucx://HOST:PORT, or with a target of its own what a
-// command accepts for that, PEER:SHARE[/PATH] or ucx://HOST:PORT/SHARE[/PATH]. Where a line has none, its target is
-// that of the command, whose peer is empty; nil means that the command has none. Empty lines are ignored, and so is
-// text from a "#" on that begins a line or follows a space. An error names the line.
+// command accepts for that, PEER:SHARE[/PATH] or ucx://HOST:PORT/SHARE[/PATH]. Where a line has none, its target is the
+// command's, whose peer is empty; nil means that the command has none. Empty lines are ignored, and so is text from a
+// "#" on that begins a line or follows a space. An error names the line.
 func ParseTargets(from io.Reader, target *share.Remote) ([]Target, error) {
 	limited := &io.LimitedReader{R: from, N: MaxList + 1}
 	var all []Target

@@ -25,7 +25,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/report"
 )
 
-// Settings holds the settings of local: those of a copy that it has, with the source as File. All others are zero.
+// Settings holds the settings of local: the copy settings that it has, with the source as File. All others are zero.
 type Settings struct {
 	copying.Settings
 	Target string // where the copy lands; Stream for stdout; never empty after SetPaths

@@ -15,7 +15,7 @@ import (
 // PeerOptions are the flags for the fields of a peer, under the names of its keys.
 func PeerOptions(peer *Peer) []Option { return FlagsOnly(peerKeys(peer)...) }
 
-// WithPeer returns the text of the parameter file at a path with a peer, in place of the one that has its name, or
+// WithPeer returns the text of the parameter file at a path with a peer, which replaces the one that has its name, or
 // without it if peer is nil. Everything else stays as it is, comments too. A file that is missing counts as empty, and
 // one that is invalid, now or then, is an error.
 func (c Commands) WithPeer(path, name string, peer *Peer) ([]byte, error) {

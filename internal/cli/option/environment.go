@@ -9,13 +9,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// The variables of this program start with variablePrefix, those of its tests with testPrefix.
+// The variables of this program start with variablePrefix, the variables of its tests with testPrefix.
 const (
 	variablePrefix = "DMA_COPY_"
 	testPrefix     = variablePrefix + "TEST_"
 )
 
-// CompletionWaitVariable is how long a completion in a shell may take, a duration as those of the options.
+// CompletionWaitVariable is how long a completion in a shell may take, a duration as in the options.
 const CompletionWaitVariable = variablePrefix + "COMPLETION_WAIT"
 
 // Variable is an environment variable that belongs to no option.
@@ -86,7 +86,7 @@ func (c Commands) MistakenVariables(environ []string) []string {
 	return notes
 }
 
-// mistakeIn returns the note about a variable, empty for that of an option.
+// mistakeIn returns the note about a variable, empty for the variable of an option.
 func (c Commands) mistakeIn(name string) string {
 	known := otherVariables()
 	flag := ""

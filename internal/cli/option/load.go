@@ -165,7 +165,7 @@ type merged struct {
 	peers  Peers
 }
 
-// merge merges all origins, also after an error, and returns the first one. table is that of the settings.
+// merge merges all origins, also after an error, and returns the first one. table is the table of the settings.
 func (c Commands) merge(flags *pflag.FlagSet, env Environment, s Settings, table []Option) (merged, []string, error) {
 	all := merged{viper.New(), Peers{}}
 	flagsErr := mergeFlags(all.values, flags, table)

@@ -11,7 +11,7 @@ type Logging struct {
 // Log implements Settings.
 func (s *Logging) Log() *Logging { return s }
 
-// The names of the options of the log, of which those of the levels depend on that of --quiet.
+// The names of the options of the log. The default levels depend on --quiet.
 const (
 	logLevelName    = "log-level"
 	SDKLogLevelName = "sdk-log-level"

@@ -31,7 +31,7 @@ type Option struct {
 	Everyday   bool     // also in the short help
 	Hidden     bool     // for developers of the program: not in the help, and never suggested
 	FlagOnly   bool     // neither a file nor the environment has it
-	Excludes   []string // options that cannot be given beside it
+	Excludes   []string // options that cannot be given with it
 }
 
 // Group is the group of the parameter file that an option belongs to, and who else has the option.
@@ -41,7 +41,7 @@ const (
 	DOCAFlags    Group = iota // general flags that every DOCA program has
 	ProgramFlags              // flags of DOCA's own DMA copy program
 	AddedFlags                // flags that only this program has
-	NativeFlags               // and those of them that it needs on both sides
+	NativeFlags               // and the flags among them that it needs on both sides
 	ServeFlags                // flags that only the daemon has
 )
 
@@ -105,7 +105,7 @@ var (
 )
 
 // Commands are the settings of all commands, which share one parameter file and the environment. Where several have an
-// option of one name, it is that of the first.
+// option of one name, the first one counts.
 type Commands []Settings
 
 // table returns the options of all commands but those that a command keeps for itself.
@@ -208,8 +208,7 @@ func Duration(
 	return opt
 }
 
-// Text is an option whose value is a text that parse turns into that of the field; value stands for it in the
-// help.
+// Text is an option whose value is a text that parse turns into the field's value; value stands for it in the help.
 func Text[T any](
 	group Group, name, value string, field *T, parse func(string) (T, error), help string,
 ) Option {
@@ -281,7 +280,7 @@ func Appending[T any](field *[]T, parse func(string) (T, error)) func(string) er
 	}
 }
 
-// key returns the name under which the value of the option is merged: that of its list, or its own.
+// key returns the name under which the value of the option is merged: its list's name, or its own.
 func (o Option) key() string { return cmp.Or(o.List, o.Name) }
 
 // Names returns the long names of the option, the alias last.

@@ -38,7 +38,7 @@ func (c Commands) Origins(flags *pflag.FlagSet, env Environment, s Settings) ([]
 	return values, err
 }
 
-// valuesOf returns the value of an option, or those of its list.
+// valuesOf returns the value of an option, or the values of its list.
 func valuesOf(opt Option, value given) []Value {
 	if value.items == nil {
 		return []Value{{opt.Name, value.text, shortOrigin(cmp.Or(value.origin, originDefault))}}
@@ -72,8 +72,8 @@ type CheckedFile struct {
 // argumentToCheck is the origin of the path of CheckFile.
 const argumentToCheck = "FILE"
 
-// CheckFile reads a parameter file, and checks each value and those of serve against each other. Errors have the code
-// exit.Usage, and name the line.
+// CheckFile reads a parameter file, and checks each value, and the values of serve against each other. Errors have the
+// code exit.Usage, and name the line.
 func (c Commands) CheckFile(path string) (CheckedFile, error) {
 	checked := CheckedFile{Path: path, Peers: []string{}, Notes: []string{}}
 	read, err := c.loadParams(path, argumentToCheck)

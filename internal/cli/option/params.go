@@ -36,7 +36,7 @@ const (
 
 // The groups that only this program has.
 const (
-	GroupServe = "serve" // the options of serve, with precedence over those of groupProgram
+	GroupServe = "serve" // the options of serve, with precedence over groupProgram
 	groupPeers = "peers"
 )
 

@@ -41,8 +41,8 @@ type changeEvent struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Changed is called for each entry, with the error if it could not be changed. The error of the only one is that of
-// the command, which prints it.
+// Changed is called for each entry, with the error if it could not be changed. The error of the only one is the error
+// of the command, which prints it.
 func (c *Changes) Changed(at share.Remote, err error) {
 	if c.tried++; c.tried == 2 && len(c.failures) == 1 && c.events == nil {
 		report.WriteError(c.stderr, c.failures[0])

@@ -144,7 +144,7 @@ func verb(s job.Summary) string {
 	return did
 }
 
-// nameOf names what was copied: this side's file, also that of a daemon, or source and target of a local copy.
+// nameOf names what was copied: this side's file, also a daemon's, or source and target of a local copy.
 func nameOf(s job.Summary, path report.Path) string {
 	switch {
 	case path.Remote != "" && s.Sent:

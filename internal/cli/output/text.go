@@ -127,7 +127,7 @@ func (r *textReporter) Progress(s job.Sample) {
 	fmt.Fprintln(r.out, progressLine(s, rate, 0))
 }
 
-// Asked prints lines that stay, on a terminal above that of the progress.
+// Asked prints lines that stay, on a terminal above the line of the progress.
 func (r *textReporter) Asked(s job.Sample, waits []job.Snapshot) {
 	line := progressLine(s, r.speed.update(s), 0)
 	if s.Phase == job.Meeting && !r.path.Local {

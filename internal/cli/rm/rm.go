@@ -216,7 +216,7 @@ func isMounted(at share.Remote) error {
 		"cannot remove %s: it is a mount point, so nothing in it was removed", connect.PlaceOf(at).Path)
 }
 
-// add bounds the memory of the paths to remove, of which one more has so many bytes.
+// add bounds the memory of the paths to remove: one more path has so many bytes.
 func (r *removal) add(bytes int) error {
 	if r.bytes += bytes; r.bytes > maxPaths {
 		return job.NewError(job.ErrLimit, nil, "remove a part of them first",

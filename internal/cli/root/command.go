@@ -82,7 +82,7 @@ func declareHelp(flags *pflag.FlagSet) {
 	flags.Lookup(shortHelp).Hidden = true
 }
 
-// asksForHelp reports whether the flags among arguments include those for help, and sets that in the flags.
+// asksForHelp reports whether the flags among arguments include the flags for help, and sets that in the flags.
 func asksForHelp(flags *pflag.FlagSet, args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]

@@ -64,7 +64,7 @@ func proposal(args []string) string {
 	return "dma-copy " + command + " " + strings.Join(shown, " ")
 }
 
-// refuseForeign explains arguments that are those of another program; nil: they are not.
+// refuseForeign explains arguments that belong to another program; nil: they do not.
 func refuseForeign(args []string) error {
 	if err := RefuseSecureShell(args...); err != nil {
 		return err

@@ -21,8 +21,8 @@ func WriteScript(w io.Writer, shell string) error {
 	return writeFishCompletion(w, program)
 }
 
-// fishChanges replace parts of the script for fish. There the names of directories are those of all files, and what a
-// word in front of the completed one has in quotes, such as a(b), is run as a command.
+// fishChanges replace parts of the script for fish. There the names of all files are offered for directories, and text
+// that a word in front of the completed one has in quotes, such as a(b), is run as a command.
 var fishChanges = [...]struct{ from, to string }{
 	{
 		`        __dma_copy_debug "File extension filtering or directory filtering not supported"

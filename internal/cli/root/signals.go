@@ -81,8 +81,8 @@ func passRequest(to chan<- os.Signal) {
 	}
 }
 
-// AnswerBefore returns a context whose requests for progress are those of ctx for which answer returns false, until
-// stop is called.
+// AnswerBefore returns a context whose requests for progress are the requests of ctx for which answer returns false,
+// until stop is called.
 func AnswerBefore(ctx context.Context, answer func() bool) (rest context.Context, stop func()) {
 	others := make(chan os.Signal, 1)
 	return context.WithValue(ctx, askedKey{}, others), background.Answer(ProgressRequests(ctx), func() {
@@ -107,7 +107,7 @@ func (p *PeerRequests) Pass() {
 	}
 }
 
-// PassTo returns a context whose ProgressRequests are those of one more copy, until end is called.
+// PassTo returns a context whose ProgressRequests are the requests to one more copy, until end is called.
 func (p *PeerRequests) PassTo(ctx context.Context) (copying context.Context, end func()) {
 	added := make(chan os.Signal, 1)
 	p.mu.Lock()
@@ -128,8 +128,8 @@ func (p *PeerRequests) PassTo(ctx context.Context) (copying context.Context, end
 // descriptor of their own, where the error fails the copy.
 func IgnoreSIGPIPE() { signal.Ignore(syscall.SIGPIPE) }
 
-// hangups takes the SIGHUPs of a command that does not end by them, unless they are those of its terminal: the kernel
-// and shells send SIGHUP when the controlling terminal is gone, and the sender of a signal is not known here.
+// hangups takes the SIGHUPs of a command that does not end by them, unless its terminal is gone: the kernel and shells
+// send SIGHUP then, and the sender of a signal is not known here.
 type hangups struct {
 	arrived chan struct{}
 	again   func() // lets a SIGHUP arrive again

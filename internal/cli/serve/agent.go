@@ -124,8 +124,8 @@ func (d *daemon) serveRequest(ctx context.Context, cancel func(), request sshsta
 	return err
 }
 
-// setRequest replaces the settings of a daemon by those of a request. The client is the user who has logged in, so it
-// decides alone about digest and durability.
+// setRequest replaces the settings of a daemon by the settings of a request. The client is the user who has logged in,
+// so it decides alone about digest and durability.
 func (s *Settings) setRequest(request sshstart.Request) error {
 	var err error
 	if s.Paths, err = device.ParsePathList(request.Path); err != nil {

@@ -175,7 +175,7 @@ func (d *daemon) close() error {
 	return failed
 }
 
-// lock opens the runtime directory, and refuses to run beside another daemon for the same functions.
+// lock opens the runtime directory, and refuses to run next to another daemon for the same functions.
 func (d *daemon) lock() (*runtimedir.Dir, error) {
 	path := d.settings.RuntimeDir
 	if path == "" {
@@ -411,7 +411,7 @@ func (d *daemon) serve(
 
 // drain lets the running copies end, for --drain-timeout; 0 is no limit.
 func (d *daemon) drain() {
-	ctx := context.Background() // that of the program has ended, and running copies go on
+	ctx := context.Background() // the program's context has ended, and running copies go on
 	if limit := d.settings.DrainTimeout; limit > 0 {
 		var cancel context.CancelFunc
 		cause := fmt.Errorf("%w, and --drain-timeout (%s) is over", service.ErrDraining, limit)

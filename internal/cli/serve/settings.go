@@ -18,8 +18,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// Settings holds the settings of serve: those of a copy that it has, for the daemon's side of each copy. All others of
-// a copy are zero.
+// Settings holds the settings of serve: the copy settings that it has, for the daemon's side of each copy. All other
+// copy settings are zero.
 type Settings struct {
 	copying.Settings
 	contact.Network

@@ -17,7 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/service"
 )
 
-// watching is what dma-copy status and the status page show beside the status of the server.
+// watching is what dma-copy status and the status page show next to the status of the server.
 type watching struct {
 	recent  *status.Recent
 	history *traffic.History // nil: there is no page

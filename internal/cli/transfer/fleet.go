@@ -242,7 +242,7 @@ func (p *peersPush) copyTo(ctx context.Context, target fleet.Target, result *out
 	return err
 }
 
-// options returns those of the copies to a peer. The lanes of many copies share all CPUs, so they are not pinned.
+// options returns the options of the copies to a peer. The lanes of many copies share all CPUs, so they are not pinned.
 func (p *peersPush) options(c *connect.Conn, s *Settings, log zerolog.Logger) dmaxfer.Options {
 	o := copying.Options(s.Settings, c.Device, c.Side.Is, p.streams.Local, log)
 	o.Filter, o.FilesFrom, o.Placement = p.selected.Filter, p.selected.FilesFrom, nil

@@ -15,8 +15,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// Settings holds the settings of push, pull and sync: those of a copy that they have. All others of a copy are zero,
-// except for File and Target, which are for one source.
+// Settings holds the settings of push, pull and sync: the copy settings that they have. All other copy settings are
+// zero, except for File and Target, which are for one source.
 type Settings struct {
 	copying.Settings
 	contact.Contact
@@ -26,7 +26,7 @@ type Settings struct {
 	Remote    []share.Remote
 	Expanded  bool // Remote has the names that the patterns of a pull match, and no patterns
 	Delete    bool // what the target has and the source lacks
-	Force     bool // delete whatever there is to delete, without a question
+	Force     bool // delete everything there is to delete, without a question
 	MaxDelete int  // entries; 0, which cannot be given, is no limit
 	Fleet
 }
@@ -173,8 +173,8 @@ func (s *Settings) Validate() error {
 }
 
 // Ends returns the ends of each copy, for settings with one target. It refuses sources that cannot land there. Where a
-// copy lands follows from the spelling of source and target alone: the same command means the same again, whatever the
-// first run has created.
+// copy lands follows from the spelling of source and target alone: the same command means the same again, even after
+// the first run has created something.
 func (s *Settings) Ends() ([]operations.Ends, error) {
 	sources, text, target := s.Local, "", ""
 	if s.Sends {

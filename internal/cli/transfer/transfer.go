@@ -247,7 +247,7 @@ func pullArguments(c root.Completer, before []string, word string) ([]string, ro
 	return contact.CompleteEither(c, word)
 }
 
-// syncArguments completes SRC and DST, of which one is in a share.
+// syncArguments completes SRC and DST. One of them is in a share.
 func syncArguments(c root.Completer, before []string, word string) ([]string, root.Directive) {
 	switch {
 	case len(before) == 0:

@@ -78,7 +78,7 @@ type Settings struct {
 	Manifest     string           // to check named files against; empty: not given
 	NewManifest  string           // to write, "-" to stdout; empty: none
 	AllowOutside bool             // follow a manifest's entries out of its directory
-	RelativeTo   string           // directory that names in NewManifest are relative to; empty: that of NewManifest
+	RelativeTo   string           // directory that names in NewManifest are relative to; empty: NewManifest's
 	Extra        bool             // files that the manifest does not list are failures
 	Overwrite    bool             // NewManifest may be replaced
 	Quiet        bool             // print failures only

@@ -73,7 +73,7 @@ func writeLine(w io.Writer, line any) error {
 	return nil
 }
 
-// printResult prints what was found of a file, unless it matches and --quiet was given: as text, of which the format is
+// printResult prints what was found of a file, unless it matches and --quiet was given: as text, with the format for
 // what follows the verdict, or as JSON.
 func (v verifier) printResult(r result, format string, args ...any) error {
 	if r.Verdict == matches && v.settings.Quiet {

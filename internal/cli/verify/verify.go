@@ -1,7 +1,7 @@
 // Package verify compares files by digest as the disk has them: two files, or files and a manifest, which it also
 // writes.
 //
-// It needs no device and copies nothing. Digests and the format of manifests are those of package digest.
+// It needs no device and copies nothing. Digests and the format of manifests are defined by package digest.
 package verify
 
 import (

@@ -77,7 +77,7 @@ func (w *walk) warn(path, _ string) {
 	}
 }
 
-// paths is a set of paths, of which it has the hashes with a random seed. In a set of ten million paths another path
+// paths is a set of paths, which keeps their hashes with a random seed. In a set of ten million paths another path
 // seems to be with a probability below 1e-12.
 type paths struct {
 	seed   maphash.Seed

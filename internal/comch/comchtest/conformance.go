@@ -17,7 +17,7 @@ import (
 // Opener makes a connection whose ends the test closes.
 type Opener func(t *testing.T) (host, dpu comch.Conn)
 
-// TestConn checks what every Conn does, whatever is under it, seen from either end.
+// TestConn checks what every Conn does, over any channel, seen from either end.
 func TestConn(t *testing.T, open Opener) {
 	testConn(t, open, func(t *testing.T, test func(*testing.T)) { test(t) })
 }

@@ -13,7 +13,7 @@ import (
 
 var _ service.Observer = (*Log)(nil)
 
-// version is that of docs/audit.schema.json. Within it fields are only added.
+// version is the version of docs/audit.schema.json. Within it fields are only added.
 const version = 1
 
 // line queues a line of one type with the fields that add adds.

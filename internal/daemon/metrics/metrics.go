@@ -1,7 +1,7 @@
 // Package metrics counts what a daemon does and serves the numbers to Prometheus, on a loopback address or a unix
 // socket. docs/reference/metrics.md lists the metrics.
 //
-// Beside it there is at most the status page of package page: no profiles, and nothing that changes the daemon. All
+// Next to it there is at most the status page of package page: no profiles, and nothing that changes the daemon. All
 // label values are of small fixed sets, so that no peer can add time series.
 package metrics
 
@@ -63,7 +63,7 @@ type Metrics struct {
 
 var _ service.Observer = (*Metrics)(nil)
 
-// New returns metrics that are all 0. version is that of this program. status is called for each request of the
+// New returns metrics that are all 0. version is the version of this program. status is called for each request of the
 // metrics, by any goroutine.
 func New(version string, status func() service.Status) *Metrics {
 	metrics.ExposeMetadata(true)

@@ -24,7 +24,7 @@ const (
 	idleTimeout  = 2 * time.Minute // longer than the usual interval of a scrape
 	largestHead  = 16 << 10        // bytes
 	atOnce       = 4               // scrapes; more are answered with 503
-	pagesAtOnce  = 16              // requests of status pages, of which a browser makes some at once
+	pagesAtOnce  = 16              // requests of status pages: a browser makes some at once
 )
 
 // socketMode lets the group of the daemon read the metrics, such as an agent that forwards them.
@@ -41,7 +41,7 @@ type Server struct {
 // loopback IP address with a port, or unix:PATH. Any other is refused, because there is neither authentication nor
 // encryption.
 //
-// log gets what the libraries that serve them report, also that of their global logger, instead of stderr.
+// log gets what the libraries that serve them report, also through their global logger, instead of stderr.
 func (m *Metrics) Listen(address string, page http.Handler, log zerolog.Logger) (*Server, error) {
 	listener, err := listen(address)
 	if err != nil {

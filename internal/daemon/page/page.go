@@ -31,7 +31,7 @@ var script string
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; " +
 	"form-action 'none'; frame-ancestors 'none'"
 
-// version is that of the document with the rates. Within it fields are only added.
+// version is the version of the document with the rates. Within it fields are only added.
 const version = 1
 
 // Rates is the answer for /rates.json, which docs/rates.schema.json describes.

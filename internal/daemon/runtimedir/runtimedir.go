@@ -59,7 +59,8 @@ func absolute(variable, path string) (string, error) {
 }
 
 // Candidates returns where a command looks for the daemon, in this order: the directory of this user, in the session
-// and outside of one, and that of the system. Another user can make a directory in /tmp, which is then left out.
+// and outside of one, and the directory of the system. Another user can make a directory in /tmp, which is then left
+// out.
 func Candidates(variable func(name string) string, uid int) []string {
 	var found []string
 	if own, err := Default(variable, uid); err == nil && own != System && own != outsideSession(uid) {

@@ -32,7 +32,7 @@ type Policy struct {
 }
 
 // WithDevice returns the policy with the files that a device needs for connections, memory and engines that are made
-// after Restrict: those of the software device with that runtime directory or, if it is empty, of DOCA's libraries and
+// after Restrict: files of the software device with that runtime directory or, if it is empty, of DOCA's libraries and
 // of the kernel's interface to the card.
 func (p Policy) WithDevice(softDir string) Policy {
 	if softDir != "" {

@@ -27,7 +27,7 @@ const (
 	readRights = landlock.AccessFSSet(ll.AccessFSReadFile | ll.AccessFSReadDir)
 
 	// A receiver creates, truncates, links, renames and removes. Refer is for renames between directories of a share,
-	// such as those of staged files.
+	// such as renames of staged files.
 	shareRights = readRights | landlock.AccessFSSet(ll.AccessFSWriteFile|ll.AccessFSTruncate|ll.AccessFSMakeReg|
 		ll.AccessFSMakeDir|ll.AccessFSMakeSym|ll.AccessFSRemoveFile|ll.AccessFSRemoveDir|ll.AccessFSRefer)
 
@@ -63,7 +63,7 @@ type Restriction struct {
 // kernel is the part of the system that Restrict calls; tests replace it by kernels without Landlock.
 type kernel struct {
 	landlockABI func() int
-	landlock    func(rules []landlock.Rule, sockets bool) error // sockets: leaves those of Policy.UCX
+	landlock    func(rules []landlock.Rule, sockets bool) error // sockets: leaves the sockets of Policy.UCX
 	prctl       func(option int, arguments ...uintptr) error    // on all threads
 	ambient     func() bool                                     // whether a thread may have ambient capabilities
 }

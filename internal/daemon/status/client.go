@@ -217,8 +217,8 @@ func code(n int) string {
 // Timeout is how long a daemon may take to answer. It answers at once, unless it hangs or is stopped.
 const Timeout = 10 * time.Second
 
-// Sockets returns the sockets on which a daemon may listen, in the order in which they are tried: the one that is
-// given, or that in the given runtime directory, or those in the directories by the environment.
+// Sockets returns the sockets on which a daemon may listen, in the order in which they are tried: the given one, or the
+// one in the given runtime directory, or all in the directories by the environment.
 func Sockets(socket, directory string, getenv func(string) string) []string {
 	switch {
 	case socket != "":

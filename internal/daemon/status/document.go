@@ -14,7 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/service"
 )
 
-// version is that of the document. Within it fields are only added.
+// version is the version of the document. Within it fields are only added.
 const version = 1
 
 // Document is what a daemon tells about itself. docs/status.schema.json describes its JSON form. Text of peers and
@@ -48,7 +48,7 @@ type Build struct {
 	Platform string `json:"platform"` // such as linux/amd64
 }
 
-// Limits are those of all peers together, apart from those of shares and keys. 0 is no limit.
+// Limits are the limits of all peers together, apart from the limits of shares and keys. 0 is no limit.
 type Limits struct {
 	Connections    int     `json:"connections"`
 	KeyConnections int     `json:"key_connections"` // of these, of one key

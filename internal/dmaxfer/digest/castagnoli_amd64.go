@@ -10,8 +10,8 @@ var canFold = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VPCLMULQDQ && cpu.X86.HasSS
 //go:noescape
 func fold(p []byte, register uint32) uint32
 
-// foldCopy is fold, and copies p to target, which has the same length. Each byte is loaded once, so the CRC is that
-// of the copied bytes even if p changes meanwhile.
+// foldCopy is fold, and copies p to target, which has the same length. Each byte is loaded once, so the CRC covers the
+// copied bytes even if p changes meanwhile.
 //
 //go:noescape
 func foldCopy(target, p []byte, register uint32) uint32

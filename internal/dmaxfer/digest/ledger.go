@@ -18,7 +18,7 @@ var (
 	ErrCheck   = errors.New("not a checksum of this digest")     // not a CRC-32C, or the algorithm needs the bytes
 )
 
-// IsRefused reports whether an error is that of a chunk which a Ledger has refused.
+// IsRefused reports whether an error says that a Ledger has refused a chunk.
 func IsRefused(err error) bool {
 	return slices.ContainsFunc([]error{ErrRange, ErrOverlap, ErrOrder, ErrParked, ErrCheck}, func(why error) bool {
 		return errors.Is(err, why)

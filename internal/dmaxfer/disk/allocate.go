@@ -51,7 +51,7 @@ func (p *Partial) reserves() bool {
 }
 
 // setLength sets the file's size to one byte more than its content, without blocks. No write of this transfer reaches
-// that byte. If another process truncates the file, the byte is lost for good, whatever is written later, and Prepare
+// that byte. If another process truncates the file, the byte is lost for good: no later write restores it, and Prepare
 // notices. Prepare removes it.
 func (p *Partial) setLength() error {
 	p.length = p.want.Size + 1

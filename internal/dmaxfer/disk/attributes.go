@@ -11,12 +11,12 @@ import (
 
 // Preserve selects the attributes of the source that the target gets.
 type Preserve struct {
-	Mode   bool // permission bits; otherwise those of the replaced file, or 0644 less the umask
+	Mode   bool // permission bits; otherwise the replaced file's, or 0644 less the umask
 	Times  bool
 	Owner  bool
 	Xattrs bool
 
-	// Privileged is what MayPreserve says of Xattrs. What the source does not have of them is removed.
+	// Privileged extends Xattrs as MayPreserve says. Such attributes are removed if the source does not have them.
 	Privileged bool
 }
 
@@ -127,15 +127,15 @@ func setXattrs(of attributed, path func() string, keep Preserve, attributes iter
 		if MayPreserve(attribute.Name, keep.Privileged) {
 			err = of.SetXattr(attribute)
 		}
-		if err != nil { // of the name no more than a file system can store: that of a peer may be much longer
+		if err != nil { // no more of the name than a file system can store: a peer's may be much longer
 			return cannotKeep(path(), fmt.Sprintf("its extended attribute %.255q", attribute.Name), nextIfNoXattr, err)
 		}
 	}
 	return nil
 }
 
-// removeOtherXattrs removes what the source does not have of the attributes that are preserved, except for those of
-// security modules, which the kernel sets by itself.
+// removeOtherXattrs removes preserved attributes that the source does not have, except for the attributes of security
+// modules, which the kernel sets by itself.
 func removeOtherXattrs(of attributed, path func() string, keep Preserve, attributes iter.Seq[Xattr]) error {
 	found, err := of.Xattrs()
 	if err != nil {
@@ -163,9 +163,9 @@ const (
 	SELinuxLabel = securityNamespace + "selinux"
 )
 
-// MayPreserve reports whether an extended attribute is copied: those of users, and if privileged POSIX ACLs and those
-// of the namespaces security, such as capabilities, and trusted. These grant privileges, like set-id bits. Hashes that
-// the kernel keeps of a file (IMA, EVM) are never copied.
+// MayPreserve reports whether an extended attribute is copied: user attributes are, and if privileged, POSIX ACLs and
+// the namespaces security, such as capabilities, and trusted. These grant privileges, like set-id bits. Hashes that the
+// kernel keeps of a file (IMA, EVM) are never copied.
 func MayPreserve(attribute string, privileged bool) bool {
 	switch attribute {
 	case "system.posix_acl_access", "system.posix_acl_default":

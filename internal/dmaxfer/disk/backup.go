@@ -71,7 +71,7 @@ func setDirAside(in Dir, name string) error {
 	return err
 }
 
-// isSame reports whether two names are those of one file.
+// isSame reports whether two names belong to one file.
 func isSame(dir Dir, name, other string) bool {
 	one, err := dir.Stat(name)
 	if err != nil {

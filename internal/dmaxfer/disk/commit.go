@@ -97,8 +97,8 @@ func (p *Partial) closeAndHold() error {
 }
 
 // checkTarget checks that the final name leads to the received file. Renaming works on names and updates the change
-// time, so another process could have replaced or changed the file since checkPartial. Where a cache may return other
-// attributes than those of the file only its size counts.
+// time, so another process could have replaced or changed the file since checkPartial. Where a cache may return
+// attributes other than the file's, only its size counts.
 func (p *Partial) checkTarget() error {
 	found, err := p.dir.Stat(p.base)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

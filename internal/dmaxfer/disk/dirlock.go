@@ -49,7 +49,7 @@ func lockDir(dir Dir, own, above LockMode, path string) (locks io.Closer, err er
 	}
 }
 
-// excluded returns the error for a target of which another transfer excludes a lock.
+// excluded returns the error for a target whose lock another transfer excludes.
 func excluded(mode LockMode, path string) error {
 	other, where := "another process runs sync --delete into", "a directory above it"
 	if mode >= LockDelete {

@@ -97,7 +97,7 @@ func (d *Directory) prepareReplacing(dir Dir, name string, exists error) error {
 }
 
 // InTheWay returns the error for what no file or symlink of a tree can replace, even if the tree may replace entries:
-// directories, sockets, FIFOs and devices. path and exists are those of ErrorExists.
+// directories, sockets, FIFOs and devices. path and exists are as for ErrorExists.
 func InTheWay(path string, found Info, exists error) error {
 	switch {
 	case found.Mode.IsDir():
@@ -123,8 +123,8 @@ func ErrorExists(path string, found Info, exists error) error {
 	return NewError(ErrExists, exists, nextIfExists, "%s already exists", path)
 }
 
-// mayReplace reports whether entries may be replaced. In a directory that this transfer has created there are only its
-// own, and those of other processes.
+// mayReplace reports whether entries may be replaced. In a directory that this transfer has created, all entries are
+// its own or another process's.
 func (d *Directory) mayReplace() bool { return d.tree.opt.Overwrite && !d.fresh }
 
 // collides returns the error for a name that exists in a directory that this transfer has created. The file system may

@@ -17,7 +17,7 @@ type Leftover struct {
 	Tree     bool      // it is the marker of a tree: what was received is in the directory of this name
 }
 
-// IsLeftover reports whether a name is that of a partial file or of its journal, which an interrupted transfer leaves.
+// IsLeftover reports whether a name belongs to a partial file or its journal, which an interrupted transfer leaves.
 func IsLeftover(name string) bool {
 	return strings.HasPrefix(name, ".") &&
 		(strings.HasSuffix(name, partialSuffix) || strings.HasSuffix(name, journalSuffix))

@@ -122,7 +122,7 @@ func (f *Folder) shut() Dir {
 	return dir
 }
 
-// closeTree closes all handles of the tree of which this is the root. Its folders can only be released afterwards.
+// closeTree closes all handles of the tree whose root this is. Its folders can only be released afterwards.
 func (f *Folder) closeTree() {
 	f.open.mu.Lock()
 	closed := f.open.shutIdle(0)

@@ -30,8 +30,8 @@ type Self struct {
 	Umask uint32
 }
 
-// Dir is an open directory. Names are those of its entries: without separators, and symlinks are never followed. Its
-// methods may be called concurrently, except for Close.
+// Dir is an open directory. Its methods take names of entries, without separators, and never follow symlinks. They may
+// be called concurrently, except for Close.
 type Dir interface {
 	// Open opens an entry for reading, and for writing unless readOnly.
 	Open(name string, readOnly bool) (File, error)
@@ -83,7 +83,7 @@ type Dir interface {
 	// Link creates another name of a file. It fails with fs.ErrExist if the name exists.
 	Link(from, to string) error
 
-	// Remove removes a name, but never that of a directory.
+	// Remove removes a name, but never a directory's.
 	Remove(name string) error
 
 	// Sync makes earlier changes of names durable.
@@ -294,7 +294,7 @@ func (i Identity) SameButForChange(other Identity) bool {
 	return i == other
 }
 
-// numbers makes those of Identity.Number useless to a peer that would like to know inodes.
+// numbers makes the results of Identity.Number useless to a peer that would like to know inodes.
 var numbers = maphash.MakeSeed()
 
 // Number returns a number that all names of a file have in this process, and hardly another file.

@@ -25,7 +25,7 @@ type journal struct {
 	recorded int64
 }
 
-// fill initialises the record for a transfer of which nothing is verified.
+// fill initialises the record for a transfer that has verified nothing yet.
 func (j *journal) fill(w *Wanted) {
 	j.record = [journalSize]byte{}
 	copy(j.record[:], journalMagic)
@@ -97,7 +97,7 @@ func parseJournal(record [journalSize]byte) (journalContent, error) {
 	}
 }
 
-// matches reports by its error whether the journal is not that of the wanted transfer.
+// matches returns an error if the journal is not the wanted transfer's.
 func (c journalContent) matches(w *Wanted) error {
 	var wanted journal
 	wanted.fill(w)

@@ -36,7 +36,7 @@ func (d *Directory) Symlink(name, text string, meta Metadata) error {
 	return d.changed()
 }
 
-// setLinkAttributes leaves the time as it is where that of symlinks cannot be set.
+// setLinkAttributes leaves the time as it is where the time of symlinks cannot be set.
 func (d *Directory) setLinkAttributes(dir Dir, temporary, name string, meta Metadata) error {
 	keep := d.tree.opt.Preserve
 	if (keep.Owner || keep.Times) && !d.system.setsLinks(dir) {

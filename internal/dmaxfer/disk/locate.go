@@ -17,7 +17,7 @@ var (
 	ErrUntrustedLink = errors.New("symlink of another user in a world-writable sticky directory")
 )
 
-// Location is a name in an open directory at which a target exists or is to be created. The name is never that of a
+// Location is a name in an open directory at which a target exists or is to be created. It is never the name of a
 // symlink.
 type Location struct {
 	Dir   Dir // the caller closes it

@@ -7,8 +7,8 @@ import (
 )
 
 // MakeDir creates the directory at a path, with mode 0777 less the umask, unless something of that name exists. The
-// directory above it must exist; it is flushed, so that the new one outlives a crash of the machine. Errors are those
-// of the file system.
+// directory above it must exist; it is flushed, so that the new one outlives a crash of the machine. Errors come from
+// the file system.
 func MakeDir(on FS, path string) error {
 	if _, err := on.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// A directory is read in batches of so many names, of each of which the memory besides its bytes is nameOverhead.
+// A directory is read in batches of nameBatch names. A name takes nameOverhead bytes of memory in addition to its own.
 const (
 	nameBatch    = 1024
 	nameOverhead = 24

@@ -111,7 +111,7 @@ func (d *osDir) Info() (Info, error) {
 	return info, d.failed("stat", ".", err)
 }
 
-// ReadLink opens the symlink itself, so that owner and text are those of the same one.
+// ReadLink opens the symlink itself, so that owner and text belong to the same one.
 func (d *osDir) ReadLink(name string) (Link, error) {
 	fd, info, err := d.openLink(name)
 	if err != nil {

@@ -19,8 +19,8 @@ type osFile struct {
 	fd              int
 	unnamed         bool // it was created without a name
 
-	// state is twice the number of calls that use the descriptor, plus one after Close. The last of them
-	// closes the descriptor, so that a call that hangs never uses that of another file.
+	// state is twice the number of calls that use the descriptor, plus one after Close. The last of them closes the
+	// descriptor, so that a call that hangs never uses another file's.
 	state atomic.Int64
 
 	mu     sync.Mutex

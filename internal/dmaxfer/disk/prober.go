@@ -3,14 +3,14 @@ package disk
 import "errors"
 
 // Prober finds out what file systems store of attributes: times may be rounded down or limited to a range, and modes
-// and owners be fixed. It sets those of a file that has no name, or loses it at once, and remembers the results. It is
-// for one goroutine.
+// and owners be fixed. It sets attributes of a file that has no name, or loses it at once, and remembers the results.
+// It is for one goroutine.
 type Prober struct {
 	stored map[attributes]attributes
 	links  map[uint64]bool // device: it stores the time of symlinks
 }
 
-// attributes are those of a file on one device.
+// attributes are the attributes of a file on one device.
 type attributes struct {
 	device   uint64
 	mode     uint32
@@ -30,8 +30,8 @@ const (
 	lastTime  = 1<<31 - 2
 )
 
-// Stored returns meta with the mode, owner and modification time that a file in this directory has after those of meta
-// were set; the owner only if owner says so. Attributes that cannot be tried stay as they are.
+// Stored returns meta with the mode, owner and modification time that a file in this directory has after meta's were
+// set; the owner only if owner says so. Attributes that cannot be tried stay as they are.
 func (p *Prober) Stored(dir Dir, meta Metadata, owner bool) Metadata {
 	in, err := dir.Info()
 	if err != nil {
@@ -103,8 +103,8 @@ func try(dir Dir, in Info, wanted attributes, owner bool) attributes {
 	}
 }
 
-// openProbe creates a file without a name, or one whose name it removes. Then it gives the directory its time again,
-// which is that of in: a dry run changes nothing.
+// openProbe creates a file without a name, or one whose name it removes. Then it sets the directory's time again, from
+// in: a dry run changes nothing.
 func openProbe(dir Dir, in Info) (File, error) {
 	file, err := dir.CreateUnnamed(".", privateMode, false)
 	if !errors.Is(err, errors.ErrUnsupported) {

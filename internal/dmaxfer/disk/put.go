@@ -55,7 +55,7 @@ func (d *Directory) stage(name string, content []byte, meta Metadata, flush bool
 	return s, nil
 }
 
-// fileMode returns the final mode of a file: the source's, that of the replaced file, or the usual one.
+// fileMode returns the final mode of a file: the source's, the replaced file's, or the usual one.
 func (d *Directory) fileMode(dir Dir, name string, meta Metadata) (uint32, error) {
 	if d.tree.opt.Preserve.Mode {
 		return meta.Mode & 0o777, nil

@@ -40,7 +40,7 @@ func mayGetRights(remove func(in Dir, name string) error) func(in Dir, name stri
 }
 
 // withRights makes a call that has failed for want of permission again, after it has given the owner of a directory the
-// right to change it, if that is possible. The mode is that of the open directory, wherever it is moved meanwhile.
+// right to change it, if that is possible. The mode is the open directory's, even if it is moved meanwhile.
 func withRights(in Dir, failed error, call func() error) error {
 	const mayChange = 0o300
 	info, err := in.Info()

@@ -11,9 +11,9 @@ import (
 
 // Root is a file system that consists of one directory and what is below it. Its paths are relative to the directory:
 // "." is the directory itself. Symlinks are followed as long as they stay below it, and absolute ones never. A path
-// that leads out fails with ErrOutside, whatever other processes exchange meanwhile. A directory that another process
-// moves out of it while it is open stays usable. The attributes of the directory itself stay as they are: calls that
-// set them succeed and do nothing. Its methods may be called concurrently.
+// that leads out fails with ErrOutside, even if other processes exchange entries meanwhile. A directory that another
+// process moves out of it while it is open stays usable. The attributes of the directory itself stay as they are: calls
+// that set them succeed and do nothing. Its methods may be called concurrently.
 type Root struct {
 	on       FS
 	dir      Dir

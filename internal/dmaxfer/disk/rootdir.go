@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rootDir is a directory of a Root. It refuses names that are not those of one entry, and changes if the Root is
-// read-only.
+// rootDir is a directory of a Root. It refuses names that cannot be one entry's, and changes if the Root is read-only.
 type rootDir struct {
 	Dir  // of the file system below
 	root *Root
@@ -225,7 +224,7 @@ func (d *rootDir) keepsAttributes(op string) (bool, error) {
 	return err == nil && root.SameFile(is.Identity), err
 }
 
-// setAttribute makes a call that sets an attribute of the directory, unless this is that of the Root.
+// setAttribute makes a call that sets an attribute of the directory, unless it is the Root's own.
 func (d *rootDir) setAttribute(op string, call func() error) error {
 	if keeps, err := d.keepsAttributes(op); keeps || err != nil {
 		return err

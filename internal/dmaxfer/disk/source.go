@@ -85,7 +85,7 @@ func (s *Source) ReadAt(buffer []byte, offset int64) error {
 	}
 }
 
-// endedAt returns the error for a file that ends before its size: it was truncated, or its size is not that of its
+// endedAt returns the error for a file that ends before its size: it was truncated, or its size does not match its
 // content.
 func (s *Source) endedAt(end int64) error {
 	is, err := s.file.Info()
@@ -116,9 +116,9 @@ func readFailed(path string, at int64, err error) error {
 	return NewError(ErrSource, err, "check the disk", "reading %s failed at byte %d: %s", path, at, Reason(err))
 }
 
-// Unsized returns the source as a file to be read forward if its size is not that of its content: many kernel files
-// (/proc, /sys) have a size of 0 bytes or one page. For all other sources it returns nil. The File shares the
-// source's handle; it starts with the bytes that Unsized has read, because some files return each byte only once.
+// Unsized returns the source as a file to be read forward if its size does not match its content: many kernel files
+// (/proc, /sys) have a size of 0 bytes or one page. For all other sources it returns nil. The File shares the source's
+// handle; it starts with the bytes that Unsized has read, because some files return each byte only once.
 func (s *Source) Unsized() (File, error) {
 	switch {
 	case s.atOpen.Size == 0:

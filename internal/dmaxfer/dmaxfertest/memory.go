@@ -28,7 +28,7 @@ type Bus struct {
 // NewBus returns one without windows.
 func NewBus(faults *DeviceFaults) *Bus { return &Bus{windows: map[string][]byte{}, faults: faults} }
 
-// Memory returns that of one side. Its moves are as random as seed.
+// Memory returns the memory of one side. Its moves are as random as seed.
 func (b *Bus) Memory(seed uint64) window.Memory { return memory{b, seed} }
 
 // ErrUnreachable is what an engine gets of memory that is gone.
@@ -45,7 +45,7 @@ type DeviceFaults struct {
 	Arrived func()                                   // a move has ended
 }
 
-// NoDeviceFaults returns those of a device that works.
+// NoDeviceFaults returns the faults of a device that works.
 func NoDeviceFaults() *DeviceFaults {
 	return &DeviceFaults{
 		Open:    func(string) error { return nil },

@@ -31,8 +31,8 @@ type Delivery struct {
 	Freeze  bool   // nothing arrives any more, and the connection stays
 }
 
-// Connect connects the host and the DPU for messages of up to maxMessage bytes, each of which takes a delay. deliver is
-// called for each message, by one goroutine for each side. Connect is to be called in the bubble that uses the network.
+// Connect connects the host and the DPU for messages of up to maxMessage bytes, each with a delay. deliver is called
+// for each message, by one goroutine for each side. Connect is to be called in the bubble that uses the network.
 func Connect(
 	maxMessage int, delay func() time.Duration, deliver func(from wire.Side, message []byte) Delivery,
 ) *Network {

@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/native"
 )
 
-// ReadXattrs returns the extended attributes of a file, as they are sent; path is for messages. privileged is that of
+// ReadXattrs returns the extended attributes of a file, as they are sent; path is for messages. privileged is as for
 // disk.MayPreserve. All errors are a *disk.Error.
 func ReadXattrs(file disk.File, path string, privileged bool) ([]byte, error) {
 	attributes, err := file.Xattrs()
@@ -31,8 +31,8 @@ func EncodeXattrs(attributes []disk.Xattr, path string, privileged bool) ([]byte
 	return blob, nil
 }
 
-// HasSum reports whether a file with these extended attributes has those of the sum, as they are sent. A label of
-// SELinux that the kernel has given to a file of a source without labels does not count. It sorts the attributes.
+// HasSum reports whether these extended attributes of a file, as they are sent, have the sum. A label of SELinux that
+// the kernel has given to a file of a source without labels does not count. It sorts the attributes.
 func HasSum(attributes []disk.Xattr, sum uint32, privileged bool) bool {
 	if native.SumXattrs(encode(attributes, privileged)) == sum {
 		return true

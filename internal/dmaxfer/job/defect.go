@@ -27,13 +27,13 @@ func (d *Defect) Hint() string { return "report it, with what follows" }
 // Is implements the interface of errors.Is.
 func (d *Defect) Is(target error) bool { return target == ErrHung }
 
-// recovered is a panic that a package has recovered which does not know a Defect, such as that of a lane.
+// recovered is a panic recovered by a package that does not know Defect, such as a lane's.
 type recovered interface {
 	error
 	Panic() (value any, stack []byte)
 }
 
-// defectOf returns the first of several panics of which each was recovered by the next goroutine and became its own.
+// defectOf returns the first of several panics, each recovered by the next goroutine, which then panicked with it.
 func defectOf(r recovered) *Defect {
 	d := &Defect{}
 	for d.Value = r; ; {

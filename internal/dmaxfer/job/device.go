@@ -78,8 +78,8 @@ func incapable(device doca.DeviceInfo, why string) error {
 }
 
 // CheckLimits refuses a chunk, in bytes, or a depth that is beyond the device; 0 stands for the default. On the host,
-// where the peer's engine copies, it checks only the chunk: the limit of the depth is that of an engine, which a host
-// function need not have.
+// where the peer's engine copies, it checks only the chunk: the depth is limited by an engine, which a host function
+// need not have.
 func CheckLimits(device *doca.Device, side wire.Side, chunk int64, depth int) error {
 	largest := int64(device.Info().MaxBufferSize)
 	if chunk > largest && largest > 0 {

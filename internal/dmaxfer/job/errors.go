@@ -32,8 +32,8 @@ var (
 	// ErrCapability means that the device lacks a capability that its side needs.
 	ErrCapability = exit.NewReason(exit.Device, "", "capability")
 
-	// ErrOtherPath means that the window of the planned path is not within reach, as that of a host whose memory the
-	// DPU may not import, and that both sides can use another path instead.
+	// ErrOtherPath means that the window of the planned path is not within reach, as with a host whose memory the DPU
+	// may not import, and that both sides can use another path instead.
 	ErrOtherPath = errors.New("another path")
 
 	// ErrCopy means that the DMA engine failed during the transfer, most likely because the host's memory is gone.

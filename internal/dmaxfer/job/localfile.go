@@ -41,7 +41,7 @@ type Search struct {
 	// Overwrite and IgnoreExisting say that this side receives, and replaces what is at Path, or leaves it.
 	Overwrite, IgnoreExisting bool
 
-	Stdin, Stdout func() (disk.File, error) // open the stream; nil: those of this process
+	Stdin, Stdout func() (disk.File, error) // open the stream; nil: this process's
 }
 
 // LocalFile is the file of this side: a source to send, or where a target is to be created.
@@ -61,8 +61,8 @@ type LocalFile struct {
 	// NoFile says that the target cannot be a file, because its path ends with a slash.
 	NoFile bool
 
-	// Unfinished says that a transfer into the directory runs, or has been interrupted. Between two sides that have it
-	// and of which neither says more, this one then receives.
+	// Unfinished says that a transfer into the directory runs, or has been interrupted. If both sides have the
+	// directory and neither says more, this one then receives.
 	Unfinished bool
 
 	stdin, stdout func() (disk.File, error)
@@ -125,7 +125,7 @@ func (s Search) inspect() (*LocalFile, error) {
 	return s.source()
 }
 
-// isTarget reports whether this side receives, or its file is compared with that of the sender.
+// isTarget reports whether this side receives, or its file is compared with the sender's.
 func (s Search) isTarget() bool { return s.receives() || s.Use == TargetUse }
 
 // kind returns the kind of an error about what is at the path.
@@ -136,7 +136,7 @@ func (s Search) kind() error {
 	return ErrSource
 }
 
-// receives reports whether this side receives, whatever is at the path.
+// receives reports whether this side receives, regardless of what is at the path.
 func (s Search) receives() bool { return s.Overwrite || s.IgnoreExisting }
 
 // found completes a LocalFile by what was searched for.
@@ -156,7 +156,7 @@ func (s Search) directory() (*LocalFile, error) {
 	}), nil
 }
 
-// source opens the file. One whose size is not that of its content becomes a stream.
+// source opens the file. One whose size does not match its content becomes a stream.
 func (s Search) source() (*LocalFile, error) {
 	source, err := disk.OpenSource(s.FS, s.Path)
 	if err != nil {
@@ -394,7 +394,7 @@ func (f *LocalFile) Explain(side wire.Side, err error) error {
 	return NewError(ErrSource, err, "check the path on the sending side", "neither side has the file (here: %s)", path)
 }
 
-// receivesBy returns the flag because of which this side receives.
+// receivesBy returns the flag that makes this side receive.
 func (f *LocalFile) receivesBy() string {
 	if f.IgnoreExisting {
 		return "--ignore-existing"

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limiters are bandwidth limits, in bytes per second, all of which a transfer keeps. It may share each of them with
-// other transfers, which get their chunks in the order in which they ask for them. Any goroutine may use them.
+// Limiters are bandwidth limits, in bytes per second. A transfer keeps all of them, and may share each with other
+// transfers, which get their chunks in the order in which they ask for them. Any goroutine may use them.
 type Limiters []*rate.Limiter
 
 // With returns the limiters and one more for this transfer alone, with a burst of one chunk; both arguments are in

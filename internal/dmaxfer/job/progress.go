@@ -29,7 +29,7 @@ func (p Phase) String() string { return phaseNames[p] }
 const Unknown = -1
 
 // Progress is how far a transfer is. The transfer updates it; any goroutine may call Sample at any time. The zero value
-// is that of a transfer that has not begun.
+// stands for a transfer that has not begun.
 type Progress struct {
 	stages pump.Stages
 	within *Progress // the lanes charge their time there instead; nil: here
@@ -69,7 +69,7 @@ type Sample struct {
 // time to p.
 func NewProgressWithin(p *Progress) *Progress { return &Progress{within: p} }
 
-// Restart makes the progress that of a transfer that has not begun, except for the time of the stages.
+// Restart resets the progress as if the transfer had not begun, except for the time of the stages.
 func (p *Progress) Restart() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

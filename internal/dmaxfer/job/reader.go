@@ -40,7 +40,7 @@ type touchingReader struct {
 	progress *Progress
 }
 
-// Reader returns a reader each call of which counts as progress. It reads from another one.
+// Reader returns a reader that reads from another one and counts each call as progress.
 func (p *Progress) Reader(from io.Reader) io.Reader { return touchingReader{from, p} }
 
 // Read implements io.Reader.

@@ -192,7 +192,7 @@ func (p *Progress) Describe(describe func(ctx context.Context) Snapshot) (end fu
 	}
 }
 
-// Snapshots returns what the transfer waits for: one Snapshot, of a copy within one process those of both sides, and
+// Snapshots returns what the transfer waits for: one Snapshot, or one of each side for a copy within one process, and
 // none before the transfer begins and after its end. It returns within half a second, regardless of what the transfer
 // does. Any goroutine may call it, also for a nil Progress.
 func (p *Progress) Snapshots() []Snapshot {

@@ -9,13 +9,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate/wire"
 )
 
-// Summary is the result of a successful transfer, or of a tree of which some entries failed. The fields from Sum to
+// Summary is the result of a successful transfer, or of a tree in which some entries failed. The fields from Sum to
 // Shares are set in the native protocol only.
 type Summary struct {
 	Sent      bool   // by this side; otherwise received
 	Path      string // as given, with the symlinks at its end resolved; "-" for a stream
 	Target    string // of a copy within one process, whose source is Path; otherwise empty
-	Size      int64  // bytes; of a tree, those of the files that both sides have now
+	Size      int64  // bytes; of a tree, of all files that both sides have now
 	Elapsed   time.Duration
 	Protocol  wire.Protocol
 	DataPath  wire.Path // of the content
@@ -34,7 +34,7 @@ type Summary struct {
 	Shares     pump.Shares     // of the lanes' time, by stage
 
 	Tree     *TreeSummary  // nil for a file or a stream
-	DryRun   bool          // nothing was changed; the numbers are those of what would have been copied
+	DryRun   bool          // nothing was changed; the numbers say what would have been copied
 	UpToDate bool          // both sides had the same file or tree, and nothing was transferred
 	Existing bool          // the receiver has left the file that exists in its place
 	Updated  bool          // only attributes of the only file were set, or would have been in a dry run

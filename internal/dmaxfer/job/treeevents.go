@@ -63,7 +63,7 @@ type TreeSummary struct {
 	Symlinks    int64 // symlinks that were created
 	HardLinks   int64 // hard links that were created
 	Unchanged   int64 // entries that the receiver had; of directories it may have set mode and times
-	Updated     int64 // files of which only attributes were set, or would have been in a dry run
+	Updated     int64 // files that only had attributes set, or would have in a dry run
 	Skipped     int64 // entries of a kind that is not transferred
 	Existing    int64 // entries in whose place the receiver has left what exists
 	Failed      int64

@@ -38,7 +38,7 @@ func (t *transfer) transmit(ctx context.Context, message []byte) error {
 	return t.config.Conn.Send(ctx, message)
 }
 
-// outbox returns that of the role, or nil.
+// outbox returns the role's outbox, or nil.
 func (t *transfer) outbox() role.Outbox {
 	if t.role == nil {
 		return nil
@@ -100,8 +100,8 @@ func (t *transfer) Run(ctx context.Context, job func(ctx context.Context) role.C
 	})
 }
 
-// protect makes a call, of which a panic becomes an error. The window stays as it is then: a device may still move
-// bytes into its memory.
+// protect makes a call and turns a panic into an error. The window stays as it is then: a device may still move bytes
+// into its memory.
 func (t *transfer) protect(call func() error) (err error) {
 	defer func() {
 		if d, is := errors.AsType[*job.Defect](err); is {

@@ -75,7 +75,7 @@ func (t *transfer) describe(ctx context.Context) job.Snapshot {
 	return s
 }
 
-// trySnapshot is snapshot, of which a panic is returned: whoever asks is no part of the transfer.
+// trySnapshot is snapshot, but returns a panic as an error: its caller is no part of the transfer.
 func (t *transfer) trySnapshot() (s job.Snapshot, err error) {
 	defer job.Recover(&err)
 	return t.snapshot(), nil

@@ -61,9 +61,9 @@ type Gatherer interface {
 	MaxRanges() int
 }
 
-// InPlace guards the buffers of a receiver's lane that are the memory which content arrives in: that of a slot is the
-// buffer with the slot's number among those of the lane. A move has the buffer of its slot, and the engine copies
-// nothing. The methods are called by the lane.
+// InPlace guards the buffers of a receiver's lane where content arrives in them: a slot's buffer has the slot's number
+// among the lane's slots. A move has the buffer of its slot, and the engine copies nothing. The methods are called by
+// the lane.
 type InPlace interface {
 	// Occupy is called before the lane writes to a buffer itself. It fails if the peer has sent content for the slot,
 	// which it must not do then.

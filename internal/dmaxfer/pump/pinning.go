@@ -11,7 +11,7 @@ import (
 // process's.
 type Pinning interface {
 	// Reserve is called before that many lanes are pinned, and release after they have ended: a pinned lane has a
-	// thread of its own, and must not take that of another goroutine.
+	// thread of its own, and must not take another goroutine's.
 	Reserve(lanes int) (release func())
 
 	// Pin is called by the goroutine of a lane, which is then the only one on its thread. A lane that could not be

@@ -68,7 +68,7 @@ type Reply struct {
 type Receiver struct {
 	config ReceiverConfig
 	lanes  []*receiverLane
-	packs  []native.Pack // by slot: that of the unit announced last
+	packs  []native.Pack // by slot: the pack announced last
 
 	// writing is taken by pinned lanes, which would spin in the file's own lock.
 	writing sync.Mutex

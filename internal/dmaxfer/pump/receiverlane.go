@@ -29,7 +29,7 @@ type receiverLane struct {
 	ignored    chan struct{} // delivers a token when some of those are not to be stored
 }
 
-// heldUnit is a unit from its start to its acknowledgement. Its bytes are in a buffer, alone or with those of others.
+// heldUnit is a unit from its start to its acknowledgement. Its bytes are in a buffer, alone or with other units'.
 type heldUnit struct {
 	Unit
 	buffer int   // noBuffer: it has none
@@ -156,7 +156,7 @@ func (l *receiverLane) raiseMaxPending() bool {
 	return true
 }
 
-// startUnit begins with a unit, of which it makes a copy.
+// startUnit begins with a unit. It keeps a copy of *unit.
 func (l *receiverLane) startUnit(ctx context.Context, unit *Unit) error {
 	u := &l.held[int(unit.Record.Slot)/len(l.receiver.config.Engines)]
 	*u = heldUnit{Unit: *unit, buffer: noBuffer}
@@ -223,7 +223,7 @@ func (l *receiverLane) vacate(buffer int) {
 	}
 }
 
-// bytes returns those of a unit.
+// bytes returns the bytes of a unit.
 func (l *receiverLane) bytes(u *heldUnit) []byte {
 	end := u.start + u.Used()
 	return l.buffers.memory[u.start:end:end]
@@ -365,7 +365,7 @@ func (l *receiverLane) compare(ctx context.Context, u *heldUnit) error {
 	return l.judge(ctx, u, l.checksumOf(u, Moved{}) == u.Record.Check)
 }
 
-// judge stores a unit whose checksums are those of the sender, and rejects any other.
+// judge stores a unit whose checksums match the sender's, and rejects any other.
 func (l *receiverLane) judge(ctx context.Context, u *heldUnit, good bool) error {
 	if good {
 		return l.accept(ctx, u)

@@ -67,7 +67,7 @@ func (u *Unit) check(a digest.Algorithm, content []byte) {
 	}
 }
 
-// ContentOf returns the bytes of a whole file in those of its unit.
+// ContentOf returns a whole file's bytes within its unit's content.
 func ContentOf(f *native.PackedFile, content []byte) []byte {
 	return content[f.Position : f.Position+f.Length : f.Position+f.Length]
 }

@@ -7,6 +7,6 @@
 //	                 └─ agreed ─┬─ host: expose the whole file as memory ─ EXPORT ─ await STATUS ─ conclude
 //	                            └─ DPU: await EXPORT ─ copy through a window of slots ─ conclude ─ STATUS
 //
-// conclude verifies the source, or commits the target. The state machine is that of protocol.Session, whose states are
-// drawn at protocol.State; what a Transfer does follows from the session's events.
+// conclude verifies the source, or commits the target. protocol.Session is the state machine; its states are drawn at
+// protocol.State. A Transfer's actions follow from the session's events.
 package reference

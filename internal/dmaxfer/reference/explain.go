@@ -11,8 +11,8 @@ import (
 
 // This file finds the cause behind a failure, because the messages of this protocol carry no reason.
 
-// afterSuccess returns what an error means once the DPU has reported success. A received file has its final name,
-// whatever becomes of the host; whether the host has saved a sent one is not known. A report of the host itself takes
+// afterSuccess returns what an error means once the DPU has reported success. A received file has its final name, even
+// if the host fails later; whether the host has saved a sent one is not known. A report of the host itself takes
 // precedence.
 func (t *Transfer) afterSuccess(ctx context.Context, err error) error {
 	if told, is := errors.AsType[*wire.Error](err); is && !errors.Is(told, wire.ErrPeerLost) {

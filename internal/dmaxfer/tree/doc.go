@@ -4,5 +4,5 @@
 //
 // The order is depth first, the root before all others, and siblings sorted bytewise by name. Every directory is opened
 // from the one that contains it, so other processes that exchange directories and symlinks cannot lead the walk out of
-// the tree. Memory and open descriptors are bounded, whatever the number of entries and the depth.
+// the tree. Memory and open descriptors are bounded for any number of entries and any depth.
 package tree

@@ -13,7 +13,7 @@ type Entry struct {
 	Info  disk.Info
 	Link  string // the text of a symlink; for a hard link, the path of the file's first entry
 
-	// Xattrs are those of a directory, if Options.Xattrs is set. Those of a file are read from its Source.
+	// Xattrs are a directory's extended attributes, if Options.Xattrs is set. A file's are read from its Source.
 	Xattrs []disk.Xattr
 
 	// Mounted is whether something is mounted on a directory below the root, if Options.All or OneFileSystem is set.

@@ -75,8 +75,8 @@ var ErrNotSorted = errors.New("the list is not sorted")
 type Removal struct {
 	Protect *Filter // excludes what stays, with everything below it and the directories above it
 
-	// Aside is set if files, symlinks and directories in the way of the source will be renamed like backups. What has
-	// the name of a backup stays then, unless it is in the way, and so do the directories above what is renamed.
+	// Aside is set if files, symlinks and directories in the way of the source will be renamed like backups. Entries
+	// with the name of a backup then stay, unless they are in the way, and so do directories above renamed entries.
 	Aside bool
 }
 
@@ -87,9 +87,9 @@ func (r Removal) protects(e Listed) bool {
 }
 
 // Extra returns what is in target and not in source, in an order in which it can be removed: a directory comes after
-// everything in it. What stays by the Removal is left out. A mount point is returned, but nothing below it, nor the
-// directories above it: none of them can be removed. Nothing below a directory of the target is extra if the source has
-// something else of its name. Errors are those of the two listings, or wrap ErrNotSorted; one in the rest of source
+// everything in it. Entries that the Removal keeps are left out. A mount point is returned, but nothing below it, nor
+// the directories above it: none of them can be removed. Nothing below a directory of the target is extra if the source
+// has something else of its name. Errors come from the two listings, or wrap ErrNotSorted; one in the rest of source
 // comes after all entries, so nothing may be removed before the end. Memory is bounded by the depth. missing, unless it
 // is nil, is called for each entry that is in source and not in target; see Folded.
 func Extra(source, target Listing, r Removal, missing func(Listed)) Listing {
@@ -264,7 +264,7 @@ func newCursor(listing Listing) (c *cursor, stop func()) {
 	return &cursor{pull: pull}, stop
 }
 
-// seek returns the entry at a path, which is not before that of the last call; found is false if there is none.
+// seek returns the entry at a path, which is not before the path of the last call; found is false if there is none.
 func (c *cursor) seek(path string) (entry Listed, found bool, err error) {
 	for !c.ended && (c.at.Path == "" || comparePaths(c.at.Path, path) < 0) {
 		if err := c.next(); err != nil {

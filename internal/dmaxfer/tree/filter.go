@@ -11,17 +11,17 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// Rule includes or excludes the entries that match a pattern. The syntax is that of a line in a .gitignore file,
-// without comments and negation: "*", "?" and "[a-z]" match within a name, and "**" between slashes any number of
-// directories. A pattern with a slash at its beginning or in the middle is matched against the path below the root, any
-// other against the name. A slash at the end matches directories only.
+// Rule includes or excludes the entries that match a pattern. The syntax is as in a line of a .gitignore file, without
+// comments and negation: "*", "?" and "[a-z]" match within a name, and "**" between slashes any number of directories.
+// A pattern with a slash at its beginning or in the middle is matched against the path below the root, any other
+// against the name. A slash at the end matches directories only.
 type Rule struct {
 	Include bool
 	Pattern string
 }
 
 // Filter decides which entries are sent: the first rule that matches an entry applies to it, and without one it is
-// sent. What is below a directory that is excluded is not looked at. A nil Filter excludes nothing. It may be used
+// sent. Entries below an excluded directory are not looked at. A nil Filter excludes nothing. It may be used
 // concurrently.
 type Filter struct{ rules []rule }
 

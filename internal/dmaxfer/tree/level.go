@@ -6,9 +6,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
-// maxNames is the number of bytes that the lists of names of all levels may take before those of the upper ones are
-// dropped. They are read again when the walk comes back. Each has at most half of them: of a directory of more names
-// only the first ones are read, and the others when the walk has gone through these.
+// maxNames is the number of bytes that the lists of names of all levels may take before the upper levels' lists are
+// dropped. These are read again when the walk comes back. Each list has at most half of the bytes: of a directory of
+// more names only the first ones are read, and the others when the walk has gone through these.
 const maxNames = 24 << 20
 
 // level is a directory whose entries the walk goes through.
@@ -21,7 +21,7 @@ type level struct {
 	read  bool     // names is the list
 	more  bool     // there are names after it
 	next  int      // index in names
-	last  string   // the last name before those of the list; empty for the first list
+	last  string   // the last name before the list; empty for the first list
 
 	restricted bool
 	only       []string // paths from Options.Only that start with in, sorted; if restricted
@@ -71,7 +71,7 @@ func (l *level) list(limit int) error {
 	return err
 }
 
-// goesOn reports whether there are names after those of the list, which it drops then.
+// goesOn reports whether there are names after the list, which it then drops.
 func (l *level) goesOn() bool {
 	if l.more {
 		l.drop()

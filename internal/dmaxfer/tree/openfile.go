@@ -36,8 +36,8 @@ func openFile(in *disk.Folder, name string, found disk.Identity, path string) (*
 }
 
 // OpenAnnounced is Open for a file whose Info has been announced: its size must still be the same and, unless it may
-// change, its modification time. It refuses a file that has content although its size is 0, as many have in /proc. One
-// of another size than that of its content is noticed when it is read.
+// change, its modification time. It refuses a file that has content although its size is 0, as many have in /proc. Any
+// other size that does not match the content is noticed when the file is read.
 func (e *Entry) OpenAnnounced(mayChange bool) (*disk.Source, error) {
 	source, err := e.Open()
 	if err != nil {

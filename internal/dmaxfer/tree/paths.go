@@ -11,10 +11,10 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// ParsePaths reads a list of paths for Options.Only, each of which ends with the separator: '\n', as package lines
-// reads it, or zero for names that contain line breaks. Empty ones are ignored. Paths are relative to the root of the
-// tree; "." and repeated slashes are removed. An absolute path, one with "..", or one of more than MaxPath bytes is an
-// error with its number.
+// ParsePaths reads a list of paths for Options.Only. Each path ends with the separator: '\n', as package lines reads
+// it, or zero for names that contain line breaks. Empty ones are ignored. Paths are relative to the root of the tree;
+// "." and repeated slashes are removed. An absolute path, one with "..", or one of more than MaxPath bytes is an error
+// with its number.
 func ParsePaths(from io.Reader, separator byte) ([]string, error) {
 	paths := []string{}
 	_, err := lines.Each(from, separator, MaxPath, func(number int, line string) error {

@@ -30,7 +30,7 @@ const (
 	// LinksCopy sends symlinks as they are.
 	LinksCopy LinkMode = iota
 
-	// LinksFollow sends in place of a symlink what it points to, if that is inside the tree.
+	// LinksFollow sends what a symlink points to instead of the symlink, if that is inside the tree.
 	LinksFollow
 
 	// LinksSkip leaves symlinks out.
@@ -84,7 +84,7 @@ type Walk struct {
 	maxNames int // bytes of names
 }
 
-// Open opens the directory at path, following symlinks. Errors are a *disk.Error, or that of a path in Options.Only.
+// Open opens the directory at path, following symlinks. An error is a *disk.Error, or is about a path in Options.Only.
 func Open(on disk.FS, path string, o Options) (*Walk, error) {
 	if o.Only != nil {
 		only, err := cleanPaths(o.Only)
@@ -352,7 +352,7 @@ func (w *Walk) symlink(in *disk.Folder, dir disk.Dir, entry *Entry, below []stri
 	return checkParent(entry, below)
 }
 
-// follow makes the entry of a symlink that of its target.
+// follow turns a symlink's entry into the entry of its target.
 func (w *Walk) follow(in *disk.Folder, text string, entry *Entry, below []string) error {
 	to, err := disk.Resolve(in, text, nil)
 	if err != nil {

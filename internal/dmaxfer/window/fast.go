@@ -16,7 +16,7 @@ import (
 
 // This file is PathFast: the window is memory that the receiver posts to its consumers, one for each lane, and the
 // sender's producers send to it. The immediate data of a message is the number of its slot. The records that describe
-// what is in the slot travel over the control channel, as with DMA: those of a pack are longer than immediate data may
+// what is in the slot travel over the control channel, as with DMA: a pack's records are longer than immediate data may
 // be, and the session sees them in one order with everything else.
 
 // slotNumberSize is the size of the immediate data.
@@ -35,7 +35,7 @@ func (d deviceMemory) exposeConsumers(ctx context.Context, l Layout) (*Window, e
 	return w, nil
 }
 
-// addConsumer adds that of one lane, with one posted buffer for each of the lane's slots.
+// addConsumer adds one lane's consumer, with one posted buffer for each of the lane's slots.
 func (d deviceMemory) addConsumer(ctx context.Context, w *Window, l Layout, lane int) (*consumerEngine, error) {
 	slots := l.LaneSlots(lane)
 	region, err := d.device.Alloc(int64(slots)*l.Chunk, doca.LocalWrite|doca.RemoteWrite)

@@ -27,7 +27,7 @@ func NewLocalMemory(device *doca.Device) Memory {
 	return &localMemory{deviceMemory: deviceMemory{device: device, side: wire.DPU}}
 }
 
-// localDescriptor takes the place of an export descriptor, of which the protocol needs one.
+// localDescriptor stands in for the export descriptor that the protocol needs.
 var localDescriptor = []byte("local")
 
 // Expose implements Memory.

@@ -35,9 +35,9 @@ type slotArrival struct {
 	move   pump.Move
 }
 
-// NewSlotMatcher returns that of a lane, which has the slots whose number modulo the number of lanes is lane, and
-// copies to buffers. free is called when content has been copied, with the value that Arrive had for it: the memory may
-// then receive the next message. Without buffers both are nil, and nothing is copied.
+// NewSlotMatcher returns the SlotMatcher of a lane. It has the slots whose number modulo the number of lanes is lane,
+// and copies to buffers. free is called when content has been copied, with the value that Arrive had for it: the memory
+// may then receive the next message. Without buffers both are nil, and nothing is copied.
 func NewSlotMatcher(buffers []byte, l Layout, lane int, free func(from int64) error) *SlotMatcher {
 	slots := l.LaneSlots(lane)
 	return &SlotMatcher{
@@ -49,7 +49,7 @@ func NewSlotMatcher(buffers []byte, l Layout, lane int, free func(from int64) er
 // LaneSlots returns how many of the slots belong to a lane. Lane 0 has the most.
 func (l Layout) LaneSlots(lane int) int { return (l.Depth - lane + l.Lanes - 1) / l.Lanes }
 
-// Submit takes the moves of pump.Engine.Submit, of which there is space for all.
+// Submit takes the moves of pump.Engine.Submit. There is space for all of them.
 func (s *SlotMatcher) Submit(moves []pump.Move) error {
 	for _, m := range moves {
 		slot := &s.slots[int(m.Window/s.chunk)/s.lanes]

@@ -29,7 +29,7 @@ type Memory interface {
 	// the device.
 	Expose(ctx context.Context, l Layout) (*Window, error)
 
-	// Open opens the peer's window. ctx ends the wait for the device. An error that is ErrUnreachable, or that of a
+	// Open opens the peer's window. ctx ends the wait for the device. An error that is ErrUnreachable, or comes from a
 	// device that does not permit or support it, means that the window is not within reach, and another attempt would
 	// fail.
 	Open(ctx context.Context, l Layout, w native.Window) (*Window, error)
@@ -55,7 +55,7 @@ type Traits struct {
 	Sizes Sizes // that suit it; the zero value leaves them to Offloaded
 }
 
-// Sizes are those of a window, where this side chooses them.
+// Sizes are the sizes of a window, where this side chooses them.
 type Sizes struct {
 	Smallest, Largest int64 // bytes of a chunk of a small and of a large file: powers of two
 	Chunks            int64 // that a file has at least, unless they would be smaller than Smallest
@@ -73,7 +73,7 @@ type Layout struct {
 	Buffers int // of each lane of a receiver
 }
 
-// Length returns that of the window in bytes.
+// Length returns the length of the window in bytes.
 func (l Layout) Length() int64 { return int64(l.Depth) * l.Chunk }
 
 // Window is this side's end of the window: memory, and the engines between it and the window itself.
@@ -90,9 +90,9 @@ type Window struct {
 	// of the window's owner, which learns it from the peer.
 	Transport string
 
-	// Carried returns how many bytes of content this side has sent or received so far, those of incomplete chunks
-	// included, so that a chunk which a slow network delays is known to make progress. Any goroutine may call it. It is
-	// nil for a window that does not count them.
+	// Carried returns how many bytes of content this side has sent or received so far, including incomplete chunks, so
+	// that a chunk which a slow network delays is known to make progress. Any goroutine may call it. It is nil for a
+	// window that does not count them.
 	Carried func() int64
 
 	// Ended reports whether the window cannot or should not serve another transfer, for example because the peer has
@@ -108,7 +108,7 @@ type Window struct {
 // Close.
 func (w *Window) Clean() { w.clean = true }
 
-// Lend returns a window with the same memory and engines, of which Close closes nothing before something is added.
+// Lend returns a window with the same memory and engines. Its Close closes only what is added to it.
 func (w *Window) Lend() *Window {
 	lent := *w
 	lent.clean, lent.opened = false, nil

@@ -23,7 +23,7 @@ type side struct {
 	device *doca.Device
 }
 
-// bothSides returns those of a new connection.
+// bothSides returns both sides of a new connection.
 func (b *bench) bothSides() (host, dpu side) {
 	b.Helper()
 	s := b.sides()

@@ -47,13 +47,13 @@ func (n *Session) Pack(dst []byte, p Pack) ([]byte, error) {
 }
 
 // End appends an END. It is called for a file with EntryChunked after AnswerNeed when all of it has been read; records
-// may follow until they cover size bytes. digest is that of the file by Plan.Digest. It fails with ErrOutOfOrder, and
+// may follow until they cover size bytes. digest is the file's digest by Plan.Digest. It fails with ErrOutOfOrder, and
 // with ErrMalformed if size or digest contradict the plan, the entry or its records.
 func (n *Session) End(dst []byte, entry uint32, size uint64, digest []byte) ([]byte, error) {
 	return n.send(dst, AppendEnd(dst, entry, size, digest), func() error { return n.end(entry, size, digest) })
 }
 
-// Sum appends a SUM. It is called after AnswerSum; digest is that of the file by Plan.SumDigest. It fails with
+// Sum appends a SUM. It is called after AnswerSum; digest is the file's digest by Plan.SumDigest. It fails with
 // ErrOutOfOrder or ErrMalformed.
 func (n *Session) Sum(dst []byte, entry uint32, digest []byte) ([]byte, error) {
 	return n.send(dst, AppendSum(dst, entry, digest), func() error { return n.sum(entry, digest) })

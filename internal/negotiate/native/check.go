@@ -303,7 +303,8 @@ func (n *Session) transport(name string) string {
 	return name
 }
 
-// beginTransfer is the effect of a TRANSFER, finishTransfer that of a FINISHED. The beat is of the side that sends it.
+// beginTransfer is the effect of a TRANSFER, finishTransfer the effect of a FINISHED. The beat is of the side that
+// sends it.
 func (n *Session) beginTransfer(beat *Beat) {
 	*beat = Beat{}
 	n.order.Reset()

@@ -26,7 +26,7 @@ type Plan struct {
 
 	Owner         bool // the receiver applies the owners of the entries
 	XAttr         bool // the sender may send extended attributes, and the receiver applies them
-	Privileged    bool // with XAttr: not only those of the namespace user
+	Privileged    bool // with XAttr: not only attributes in the namespace user
 	Links         bool // the sender may announce hard links
 	AllowChanging bool // files may change during the transfer
 	Checksum      bool // files are compared by content
@@ -65,9 +65,9 @@ func (p Plan) Resumable() bool {
 // but does not tell files apart.
 func (p Plan) SumDigest() wire.Digest { return max(p.Digest, wire.DigestXXH3) }
 
-// Decide computes the plan from both HELLOs: own is that of side, peer that of the other one. Both sides call it and
-// get the same result. It fails with ErrWordsDiffer, ErrBothHaveFile, ErrNeitherHasFile, ErrKindMismatch,
-// ErrTreeStream, ErrNoPath or ErrMalformed.
+// Decide computes the plan from both HELLOs: own is side's, peer the other side's. Both sides call it and get the same
+// result. It fails with ErrWordsDiffer, ErrBothHaveFile, ErrNeitherHasFile, ErrKindMismatch, ErrTreeStream, ErrNoPath
+// or ErrMalformed.
 func Decide(side wire.Side, own, peer Hello) (Plan, error) {
 	if err := wire.FirstError(own.check(), peer.check()); err != nil {
 		return Plan{}, err
@@ -97,9 +97,9 @@ func Decide(side wire.Side, own, peer Hello) (Plan, error) {
 	return makePlan(sender, path, from, to), nil
 }
 
-// chooseSender reports whether the initiator is the sender, or why neither side is. If both sides have a directory,
-// the one receives that has not finished receiving it. If both have the file, the initiator sends it for
-// comparison. The role of a stream follows from that of the other side.
+// chooseSender reports whether the initiator is the sender, or why neither side is. If both sides have a directory, the
+// one receives that has not finished receiving it. If both have the file, the initiator sends it for comparison. The
+// role of a stream follows from the other side's role.
 func chooseSender(initiator, other Flags) (bool, error) {
 	switch {
 	case initiator.Has(FlagReceives) && other.Has(FlagReceives):
@@ -141,11 +141,11 @@ func checkDirection(from, to Flags) error {
 // isSource reports whether the side has a file or a directory into whose place it does not want to receive.
 func (f Flags) isSource() bool { return f&(FlagFile|FlagTree) != 0 && !f.receives() }
 
-// receives reports whether the side receives, whatever it has.
+// receives reports whether the side receives, regardless of what it has.
 func (f Flags) receives() bool { return f&(FlagOverwrite|FlagIgnoreExisting) != 0 }
 
-// isCompared reports whether both sides have a file, or a directory of which is not known who receives. Adding to a
-// directory replaces nothing.
+// isCompared reports whether both sides have a file, or both have a directory and it is not known who receives. Adding
+// to a directory replaces nothing.
 func isCompared(from, to Flags) bool {
 	known := to.Has(FlagReceives) || to.Has(FlagUnfinished) != from.Has(FlagUnfinished)
 	return from.isSource() && to.isSource() && !(known && to.Has(FlagTree))
@@ -170,8 +170,7 @@ var pathPreference = []struct {
 }{{wire.PathRMA, FlagRMA}, {wire.PathTLS, FlagTLS}, {wire.PathTCP, FlagTCP}, {wire.PathMessages, FlagMessages},
 	{wire.PathFast, FlagFast}}
 
-// PreferredPath returns the path that two sides choose if both permit the same ones, of which one at least is not
-// PathDMA.
+// PreferredPath returns the path that two sides choose if both permit the same ones, at least one of them not PathDMA.
 func PreferredPath(permitted func(wire.Path) bool) (path wire.Path, found bool) {
 	for _, candidate := range pathPreference {
 		if permitted(candidate.path) {

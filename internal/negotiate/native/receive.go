@@ -296,9 +296,9 @@ func (n *Session) copyOctets(octets []byte) []byte {
 	return n.reused.octets
 }
 
-// mayBeReference reports whether the message can be that of a reference host whose padding only looked like an offer
-// of the native protocol: the reference program leaves some of its padding uninitialised. Such a host sends an EXPORT
-// or a STATUS where a HELLO is expected.
+// mayBeReference reports whether the message can come from a reference host whose padding only looked like an offer of
+// the native protocol: the reference program leaves some of its padding uninitialised. Such a host sends an EXPORT or a
+// STATUS where a HELLO is expected.
 func (n *Session) mayBeReference(message wire.Type) bool {
 	return n.reference != nil && n.side == wire.DPU && n.machine.State == AwaitHello &&
 		(message == wire.TypeExport || message == wire.TypeStatus)

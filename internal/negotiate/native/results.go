@@ -2,7 +2,7 @@ package native
 
 import "github.com/dma-copy/dma-copy/internal/negotiate/wire"
 
-// AppendEnd appends an END: the sender has read the whole file of size bytes, and the digest is that of its content.
+// AppendEnd appends an END: the sender has read the whole file of size bytes, and digest is the digest of its content.
 func AppendEnd(dst []byte, entry uint32, size uint64, digest []byte) []byte {
 	c := wire.Sending(dst, wire.TypeEnd)
 	wire.Integer(&c, &entry)

@@ -20,7 +20,7 @@ type openEntry struct {
 	kind   wire.EntryKind
 	flags  wire.EntryFlags
 	phase  phase
-	failed bool // this side has sent FAILURE; the entry is decided when that of the peer arrives
+	failed bool // this side has sent FAILURE; the entry is decided when the peer's arrives
 	exists bool // a decided directory that has not failed
 	marked bool // named by the list that is being checked
 	again  bool // was in a pack that arrived damaged

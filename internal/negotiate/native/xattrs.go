@@ -11,7 +11,7 @@ import (
 // xattrHeader is what is in front of each extended attribute in METADATA: the length of its name and of its value.
 const xattrHeader = 8
 
-// AppendXattr appends an extended attribute to those of an entry, as METADATA carries them.
+// AppendXattr appends an extended attribute to an entry's attributes, as METADATA carries them.
 func AppendXattr(dst []byte, name string, value []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(name)))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(len(value)))

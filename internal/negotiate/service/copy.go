@@ -24,7 +24,7 @@ type ItemKind uint8
 const (
 	ItemInclude ItemKind = 1 // what matches the pattern is sent
 	ItemExclude ItemKind = 2 // what matches the pattern is not sent
-	ItemPath    ItemKind = 3 // the path, below that of the copy, is sent
+	ItemPath    ItemKind = 3 // the path, below the copy's, is sent
 
 	// The others are since boundsVersion, and at most once in a copy.
 
@@ -102,7 +102,7 @@ func (i *Item) fields(c wire.Codec) wire.Codec {
 type itemTotals struct {
 	patterns, paths, bytes int
 
-	bounds [ItemOlder + 1]bool // kinds of which there is one, and may be no other
+	bounds [ItemOlder + 1]bool // kinds counted so far; a second item of a kind is invalid
 }
 
 // add counts a further item, unless it is invalid or exceeds a limit.
@@ -234,7 +234,7 @@ const (
 	CopyDryRun         CopyFlags = 1 << 10 // nothing is written, not even a directory of CopyMakePath
 	CopyIgnoreExisting CopyFlags = 1 << 11 // push: what exists is left as it is; not with CopyOverwrite
 	CopyKeep           CopyFlags = 1 << 12 // the daemon keeps its directory for ListKept and Remove with Kept
-	CopyPrivileged     CopyFlags = 1 << 13 // with CopyXAttr: not only those of users; since boundsVersion
+	CopyPrivileged     CopyFlags = 1 << 13 // with CopyXAttr: not only user attributes; since boundsVersion
 
 	knownCopyFlags = CopyPrivileged<<1 - 1
 	pushFlags      = CopyOverwrite | CopyBackup | CopyNoResume | CopyMakePath | CopyIgnoreExisting
@@ -252,7 +252,7 @@ type CopyRequest struct {
 	Flags     CopyFlags
 	Place     Place  // of the source or the target itself
 	Size      uint64 // push: bytes of a file, 0 if unknown; otherwise 0. At most MaxSize
-	Local     string // path of the command's file, for the daemon's user: as that of a Location
+	Local     string // path of the command's file, for the daemon's user: as in a Location
 }
 
 // AppendCopy appends a COPY without checking it.

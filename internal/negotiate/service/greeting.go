@@ -148,13 +148,13 @@ func DecodeWorking(msg []byte) (ahead uint32, err error) {
 	return ahead, c.End()
 }
 
-// The reasons for the end of a Session, besides those of the other sessions and a *Refusal.
+// The reasons for the end of a Session, in addition to the other sessions' reasons and a *Refusal.
 var (
 	// ErrVersion is a command and a daemon that have no version of the service protocol in common.
 	ErrVersion = wire.DetailedReason(wire.AbortProtocol,
 		"run releases of dma-copy with a common version of it on both sides",
 		"no common version of the service protocol")
-	// ErrLost is the end of the connection before that of a request, or before the daemon's GREETING.
+	// ErrLost is the end of the connection before a request's end, or before the daemon's GREETING.
 	ErrLost = errors.New("the connection was lost before the request ended")
 )
 

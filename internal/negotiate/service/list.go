@@ -9,8 +9,8 @@ import (
 // MaxShare is how many bytes the name of a share has at most.
 const MaxShare = 64
 
-// ValidShare reports whether name can be that of a share: 1 to MaxShare lower case letters, digits, '.', '_' and '-',
-// of which neither '.' nor '-' is the first.
+// ValidShare reports whether name can name a share: 1 to MaxShare lower case letters, digits, '.', '_' and '-', the
+// first one neither '.' nor '-'.
 func ValidShare(name string) bool {
 	if name == "" || len(name) > MaxShare || name[0] == '.' || name[0] == '-' {
 		return false
@@ -24,9 +24,8 @@ func ValidShare(name string) bool {
 	return true
 }
 
-// ValidSharePath reports whether path can be that of something in a share: empty for the share's root, otherwise names
-// of 1 to MaxName bytes, joined by '/', that are neither "." nor ".." and have no zero byte, at most MaxPath bytes
-// together.
+// ValidSharePath reports whether path can name something in a share: empty for the share's root, otherwise names of 1
+// to MaxName bytes, joined by '/', that are neither "." nor ".." and have no zero byte, at most MaxPath bytes together.
 func ValidSharePath(path string) bool { return path == "" || wire.ValidPath([]byte(path)) }
 
 // Place is where something is on the daemon's side.
@@ -68,7 +67,7 @@ const (
 // Has reports whether all of the wanted flags are set.
 func (f ListFlags) Has(wanted ListFlags) bool { return f&wanted == wanted }
 
-// depth returns that of the deepest entry.
+// depth returns the depth of the deepest entry.
 func (f ListFlags) depth() int {
 	switch {
 	case f.Has(ListRecursive):
@@ -98,7 +97,7 @@ func (l *ListRequest) fields(c wire.Codec) wire.Codec {
 	return c
 }
 
-// fields passes a place and, between its lengths, flags of which some are known.
+// fields passes a place and, between its lengths, flags, which must all be in known.
 func (p *Place) fields(c *wire.Codec, flags *byte, known byte) {
 	share := wire.Length[uint8](c, len(p.Share))
 	wire.Integer(c, flags)
@@ -122,9 +121,9 @@ func (l ListRequest) check() error {
 	return l.Place.check(wire.TypeList)
 }
 
-// Listed is an entry of a LISTED. The first one of a list, at depth 0, is what was asked for; if the list is that of
-// the shares, it is a directory that has the shares as its entries. An entry's parent is the last one of the previous
-// depth that was listed before it.
+// Listed is an entry of a LISTED. The first one of a list, at depth 0, is what was asked for; in a list of the shares,
+// it is a directory that has the shares as its entries. An entry's parent is the last one of the previous depth that
+// was listed before it.
 type Listed struct {
 	Kind  wire.EntryKind // but EntryHardLink; EntrySpecial with ListAll only
 	Depth int            // at most 2048

@@ -5,7 +5,7 @@ import "github.com/dma-copy/dma-copy/internal/negotiate/wire"
 // measureVersion is the first version of the service protocol that has MEASURE.
 const measureVersion = 2
 
-// BenchServerName is the Comch server name for measurements between two commands, apart from that of copies.
+// BenchServerName is the Comch server name for measurements between two commands, apart from the name for copies.
 const BenchServerName = "dma copy bench"
 
 // MeasureRequest is the content of a MEASURE: a copy from memory to memory, which reads and stores nothing.

@@ -16,7 +16,7 @@ const (
 // PingHeader is how many bytes a PING or a PONG of the service has besides its payload.
 const PingHeader = 16
 
-// PingServerName is the Comch server name for round trips between two commands, apart from that of copies.
+// PingServerName is the Comch server name for round trips between two commands, apart from the name for copies.
 const PingServerName = "dma copy ping"
 
 // PingKind is what a PING of the service carries.

@@ -69,7 +69,7 @@ type Step struct {
 // it failed with.
 //
 // While a copy is running, the messages of its native session pass through: call Native before one is sent, and Receive
-// passes on those of the peer. CLOSE ends this: each side sends it behind the last one of its own.
+// passes on the peer's. CLOSE ends this: each side sends it behind the last one of its own.
 //
 // A Session keeps the payload of one PING, the elements of the last list that it received, in at most 12 times the
 // bytes of a message, and about 12 KiB for the path of the last entry of a list.
@@ -401,7 +401,7 @@ func (s *Session) checkPong(p Ping) error {
 
 // Pong appends a PONG. It is called on the daemon after Pinged: with the payload of the PING, with a Consumer for a
 // Consumer, or if the payload is text, with text for the command's user, which is truncated to MaxPingText bytes and to
-// what fits into a message, and of which invalid UTF-8 is replaced. It fails with ErrPayload for another payload, with
+// what fits into a message, with invalid UTF-8 replaced. It fails with ErrPayload for another payload, with
 // ErrMalformed for another size, and with ErrOutOfOrder.
 func (s *Session) Pong(dst, payload []byte) ([]byte, error) {
 	p := Ping{Number: s.ping.Number, Kind: s.ping.Kind, Payload: payload}

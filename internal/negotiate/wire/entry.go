@@ -64,7 +64,7 @@ type Entry struct {
 	Identity [16]byte // of a file, equal as long as it is unchanged, for resuming; otherwise zeros
 	Xattrs   uint32   // CRC-32C of what a file has in METADATA, to compare it with the target's; otherwise 0
 	Name     []byte   // the last component of the path; empty for the root
-	// Link is the text of a symlink, or the path of the file of which a hard link is another name, below the root.
+	// Link is the text of a symlink, or the path below the root of the file that a hard link gives another name.
 	Link []byte
 }
 

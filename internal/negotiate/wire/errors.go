@@ -8,7 +8,7 @@ import (
 // The reasons for the end of a session. Every error of a session is an *Error that wraps one of them, or
 // what a protocol adds to them.
 var (
-	// ErrWordsDiffer is a pair of sides with different Words, of which one may have none.
+	// ErrWordsDiffer is a pair of sides with different Words; one may have none.
 	ErrWordsDiffer    = &Reason{code: AbortRefused, text: "the other side was given another word, or none"}
 	ErrBothHaveFile   = errors.New("both the host and the DPU have the file")
 	ErrNeitherHasFile = errors.New("neither the host nor the DPU has the file")
@@ -16,7 +16,7 @@ var (
 	ErrKindMismatch = errors.New("one side has a file, the other a directory")
 	// ErrTreeStream is a directory on one side and a stream on the other.
 	ErrTreeStream = errors.New("a directory cannot be copied from or to a stream")
-	// ErrNoPath is a pair of sides of which one cannot or will not use DMA, and one not producers and consumers.
+	// ErrNoPath is a pair of sides without a common path: one cannot or will not use DMA, and no other path suits both.
 	ErrNoPath = DetailedReason(AbortDevice,
 		"leave out --path on both sides, and see what dma-copy devices lists there",
 		"the two sides have no data path in common")
@@ -33,7 +33,7 @@ var (
 		code: AbortFailure, hint: "see its error message",
 		text: "the peer reported a failure", ofPeer: "the %s reported a failure",
 	}
-	// ErrPeerLost is the end of the connection before that of the transfer.
+	// ErrPeerLost is the end of the connection before the transfer's end.
 	ErrPeerLost = &Reason{
 		code: AbortPeer, hint: "check the other side and copy again",
 		text:   "the connection was lost before the copy ended",

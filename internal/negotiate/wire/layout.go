@@ -176,7 +176,7 @@ func Bool(b bool) byte {
 	return 0
 }
 
-// Array passes bytes of which there are always as many.
+// Array passes bytes whose number is fixed.
 func (c *Codec) Array(v []byte) {
 	if c.reads {
 		copy(v, c.take(len(v)))

@@ -10,7 +10,7 @@ type Reason struct {
 	code     AbortCode
 	hint     string // empty: none
 	text     string
-	ofPeer   string // text for the user, with %s for the other side; empty: that of the error around it
+	ofPeer   string // text for the user, with %s for the other side; empty: the text of the error around it
 	detailed bool   // text for the user is this one, with the detail of the Error
 }
 
@@ -51,7 +51,7 @@ func (e *Error) ExitCode() int {
 	return int(AbortProtocol)
 }
 
-// Hint returns the user's next step, that of the state if the reason has none of its own; empty: none.
+// Hint returns the user's next step: the reason's, or the state's if the reason has none; empty: none.
 func (e *Error) Hint() string {
 	if reason, is := errors.AsType[coded](e.Err); is {
 		return reason.Hint()

@@ -5,10 +5,9 @@ import "fmt"
 // Side is one end of the connection.
 type Side int
 
-// The sides of a channel between a host and its DPU, and those of a network connection. The host is the Comch client
-// and owns the window of PathDMA; the DPU is the server and has the DMA engine. The client is the command that has
-// connected to a daemon on another machine, the server that daemon. They speak the native protocol only, as the host
-// and the DPU do.
+// The sides of a channel between a host and its DPU, and of a network connection. The host is the Comch client and owns
+// the window of PathDMA; the DPU is the server and has the DMA engine. The client is the command that has connected to
+// a daemon on another machine, the server that daemon. They speak the native protocol only, as the host and the DPU do.
 const (
 	Host   Side = 0
 	DPU    Side = 1
@@ -124,7 +123,7 @@ func (d Durability) Known() bool { return int(d) < len(durabilityNames) }
 // Path is how the content of files gets from the sender to the receiver.
 type Path uint8
 
-// The paths. PathDMA and PathFast are those of a device, the others those of a network connection.
+// The paths. PathDMA and PathFast are paths of a device, the others of a network connection.
 const (
 	PathDMA      Path = 0 // the DPU's engine copies between its memory and the window, which is the host's
 	PathFast     Path = 1 // the sender's producers send to the receiver's consumers, in whose memory the window is

@@ -12,7 +12,7 @@ import (
 // progresses while the lane waits for them.
 type engine struct {
 	worker   *ucx.Worker
-	start    func(pump.Move) error // an operation; its tag is that of the move
+	start    func(pump.Move) error // an operation; it has the tag of the move
 	inflight int                   // operations whose end was not reaped
 	events   []ucx.Event           // reused
 	broken   error                 // why no further operation can end well

@@ -77,8 +77,8 @@ var available = sync.OnceValue(func() error {
 var hardwareFound sync.Map
 
 // opensHardware reports whether UCX finds RDMA devices among those that it may use; none stands for all. A container
-// may show those of its host, and have no files of them. It is found out once, with no other devices than a copy has:
-// those may be what this process must not use.
+// may show the devices of its host, and have no files of them. It is found out once, with no other devices than a copy
+// has: other devices may be some that this process must not use.
 func opensHardware(devices []string) bool {
 	find := sync.OnceValue(func() bool {
 		c, err := ucx.Open(ucx.Settings{Transports: hardware, NetDevices: devices})
@@ -148,7 +148,7 @@ var (
 	machine  = []string{"posix", "sysv", "cma"}
 )
 
-// transports returns those of the path, or why this machine cannot use it with this peer.
+// transports returns the transports of the path, or why this machine cannot use the path with this peer.
 func (p *Path) transports() ([]string, error) {
 	switch found := p.hasRDMA(); {
 	case len(p.with.UCX.Transports) > 0:
@@ -173,7 +173,7 @@ func (p *Path) transports() ([]string, error) {
 // The sizes of a window, unless the user chooses them. With RDMA a slot and a buffer stay in a core's cache, and there
 // are enough operations in flight for a network of 400 Gbit/s. Otherwise the CPUs of both sides copy, which takes less
 // time the fewer messages there are between the copies: in shared memory, where nothing is in flight, fewer slots
-// suffice, whose pages have to be accessed for the first time; over TCP the sizes are those of the path tcp.
+// suffice, whose pages have to be accessed for the first time; over TCP the sizes are the same as on the path tcp.
 var (
 	sizes       = window.Sizes{Smallest: 64 << 10, Largest: 512 << 10, Chunks: 256, Depth: 16}
 	sharedSizes = window.Sizes{Smallest: 64 << 10, Largest: 1 << 20, Chunks: 128, Depth: 4}
@@ -197,7 +197,7 @@ func (p *Path) Traits() window.Traits {
 // endpointMemory is about what UCX has of an endpoint over TCP, in bytes.
 const endpointMemory = 128 << 10
 
-// Overhead is that of window.Buffering: the buffers of this side's workers, and the endpoints of a sender of messages,
+// Overhead is as in window.Buffering: the buffers of this side's workers, and the endpoints of a sender of messages,
 // whose number the receiver chooses.
 func (p *Path) Overhead(l window.Layout, peer native.Window) int64 {
 	lanes := int64(l.Lanes)

@@ -46,7 +46,7 @@ func (p *Page) Section(title string) { p.macro("Sh", title) }
 // Subsection begins a part of a section.
 func (p *Page) Subsection(title string) { p.macro("Ss", title) }
 
-// Synopsis writes one form of a command: its words, of which those in capitals stand for something else.
+// Synopsis writes one form of a command: its words. Words in capitals stand for something else.
 func (p *Page) Synopsis(program, words string) {
 	p.macro("Nm", program)
 	p.line(placeholder().ReplaceAllString(escape(words), `\fI$0\fP`))
@@ -66,7 +66,7 @@ func (p *Page) See(pages ...string) {
 	}
 }
 
-// macro writes a macro of which each argument is text.
+// macro writes a macro whose arguments are text.
 func (p *Page) macro(name string, arguments ...string) {
 	p.text.WriteString("." + name)
 	for _, argument := range arguments {
@@ -98,7 +98,7 @@ func (p *Page) line(text string) {
 	p.text.WriteString(text + "\n")
 }
 
-// escaped has what is not printed as it is: in UTF-8 a hyphen, for one, would not be that of the keyboard.
+// escaped has what is not printed as it is: in UTF-8 a hyphen, for one, would not be the keyboard's.
 var escaped = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
 })

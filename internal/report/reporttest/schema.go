@@ -14,7 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// EventKinds are the types of events, in the order of the schema: those of copies, of ls, of changes and of a ping.
+// EventKinds are the types of events, in the order of the schema: events of copies, of ls, of changes and of a ping.
 var EventKinds = []string{
 	"waiting", "hello", "plan", "progress", "file", "retry", "warning", "error", "summary", "total", "deleting", "peer",
 	"peers", "entry", "change", "text", "ping",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Buffers: a part [head, head + len) of a map, with a data segment [data, data + data_len) inside it. A copy reads the
- * data segment of its source and appends to that of its destination.
+ * data segment of its source and appends to its destination's.
  *
  * Getters and setters check nothing and always succeed; NULL is undefined. Buffers come from an inventory with a
  * reference count of 1; the last decrement returns them. In a chain only the first has references.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * DMA: copies between maps of this or another process. A copy appends the data segment of its source (or of a chain, if
- * the device supports it) to that of its destination, whose data_len grows on success. A copy of 0 bytes is an error. A
+ * the device supports it) to its destination's, whose data_len grows on success. A copy of 0 bytes is an error. A
  * failed copy stops its context.
  */
 #ifndef DOCA_DMA_H_

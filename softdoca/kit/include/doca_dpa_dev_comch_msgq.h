@@ -2,7 +2,7 @@
 /*
  * Functions by which code of a DPA uses message queues. Immediate data has at most 32 bytes.
  *
- * flags are those of enum doca_dpa_dev_submit_flag. Every operation is flushed, with FLUSH or without. One with
+ * flags are values of enum doca_dpa_dev_submit_flag. Every operation is flushed, with FLUSH or without. One with
  * OPTIMIZE_REPORTS has no completion until a later operation of the producer has one. An operation that fails has the
  * completion SEND_ERR, and sends no message.
  */

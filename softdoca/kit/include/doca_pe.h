@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* Called when a task of whatever kind has completed. */
+/* Called when a task of any kind has completed. */
 typedef void (*doca_task_completion_cb_t)(struct doca_task *task, union doca_data task_user_data,
 					  union doca_data ctx_user_data);
 

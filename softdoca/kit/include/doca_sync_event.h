@@ -32,7 +32,7 @@ doca_error_t doca_sync_event_create(struct doca_sync_event **event);
 DOCA_EXPERIMENTAL
 doca_error_t doca_sync_event_destroy(struct doca_sync_event *event);
 
-/* The locations, before it starts: one publisher and one subscriber (ALREADY_EXIST), of which both may do anything. */
+/* The locations, before it starts: one publisher and one subscriber (ALREADY_EXIST); both may do anything. */
 
 DOCA_EXPERIMENTAL
 doca_error_t doca_sync_event_add_publisher_location_cpu(struct doca_sync_event *event, struct doca_dev *dev);

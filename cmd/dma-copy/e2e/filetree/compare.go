@@ -53,7 +53,7 @@ func (d *Differences) add(path, format string, args ...any) {
 	}
 }
 
-// Compare returns a *Differences if the tree at got is not the same as the one at want. Other errors are those of
+// Compare returns a *Differences if the tree at got is not the same as the one at want. Other errors are errors of
 // reading a tree, and the cause of ctx. Each of the two may also be a single file.
 func (c Comparison) Compare(ctx context.Context, want, got string) error {
 	wanted, err := List(ctx, want)

@@ -5,7 +5,7 @@
 //	tunlink DEVICE SOCKET listen|dial < settings
 //
 // Each line of its standard input replaces the settings: "delay=10ms loss=0.01 rate=2500000 reorder=0.05 duplicate=0.01
-// corrupt=0.001 down", of which any may be missing. rate is in bytes per second, the others are probabilities.
+// corrupt=0.001 down"; any may be missing. rate is in bytes per second, the others are probabilities.
 package main
 
 import (

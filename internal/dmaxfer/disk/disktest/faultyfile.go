@@ -4,7 +4,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
-// faultyFile is a file of a Faulty. Operations that cannot fail are those of the embedded file.
+// faultyFile is a file of a Faulty. Operations that cannot fail are the embedded file's.
 type faultyFile struct {
 	disk.File
 	on *Faulty

@@ -44,7 +44,7 @@ func (d *directory) excludes(mode disk.LockMode) bool {
 	return false
 }
 
-// memoryLocks are those of one Lock.
+// memoryLocks are what one call of Lock has locked.
 type memoryLocks struct {
 	fs *Memory
 	of map[*directory]disk.LockMode

@@ -12,9 +12,9 @@ import (
 // This file is how a planner compares the attributes of the target's entry with the sender's. Attributes that the
 // target's file system cannot store do not count: otherwise each run would copy the same files again.
 
-// compareAttributes returns the first difference between time, mode and, if it is preserved, owner of a file and those
-// of an entry, or what the file system stores of them. If uncertain, another version of the file could have been stored
-// with the same time.
+// compareAttributes returns the first difference between a file and an entry in time, mode and, if it is preserved,
+// owner. It also accepts the entry's values as the file system stores them. If uncertain, another version of the file
+// could have been stored with the same time.
 func (p *planner) compareAttributes(e *entry, info disk.Info) (change native.Change, uncertain bool) {
 	owner := p.t.Params.Plan.Owner
 	change = inode.Change(info, e.meta, owner)

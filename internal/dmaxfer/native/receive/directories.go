@@ -28,8 +28,8 @@ func (s *directories) add(d *directory) {
 	}
 }
 
-// await has a directory wait for an entry in it, or for a job besides its entries, of which the sender may withdraw the
-// one that the job works on.
+// await has a directory wait for an entry in it, or also for a job, because the sender may withdraw the entry that the
+// job works on.
 func (s *directories) await(d *directory) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

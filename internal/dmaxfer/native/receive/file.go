@@ -33,7 +33,7 @@ type files struct {
 }
 
 // need answers that the content of a file is needed. A file that fits into one slot needs no preparation. One with
-// extended attributes waits until they can be held, of which it is not known yet how many bytes they have.
+// extended attributes waits until they can be held; how many bytes they have is not known yet.
 func (f *files) need(ctx context.Context, e *entry, change native.Change) error {
 	if f.t.Params.Plan.DryRun {
 		f.results.wouldNeed(e, change)
@@ -75,7 +75,7 @@ func (f *files) prepare(ctx context.Context, e *entry) error {
 	e.open(t, in)
 	err = t.Allocate(ctx)
 	e.resume, e.dropped = t.Resumable()
-	if e.resume < e.size { // a chunk of which the target has a part is sent
+	if e.resume < e.size { // a chunk that the target has only in part is sent
 		e.resume -= e.resume % int64(f.t.Params.Plan.Chunk)
 	}
 	for _, sentence := range t.Warnings() {
@@ -137,7 +137,7 @@ func (f *files) verify(ctx context.Context, e *entry) role.Call {
 	}
 }
 
-// checkSum compares the digest of what has been written with that of what has been read.
+// checkSum compares the digests of what was written and of what the sender read.
 func (f *files) checkSum(e *entry, sum digest.Sum) error {
 	p := f.t.Params
 	if sum != e.end.sum {

@@ -173,7 +173,7 @@ func (p *planner) unlessRemoved(inTheWay error) error {
 	return inTheWay
 }
 
-// closeTree makes durable what is not yet, and closes the tree, of which every entry has been decided.
+// closeTree makes durable what is not yet, and closes the tree. All of its entries have been decided.
 func (p *planner) closeTree() error {
 	if p.tree == nil {
 		return nil

@@ -34,7 +34,7 @@ type Options struct {
 	Readback      bool        // a receiver reads the target back from the disk before it commits
 	NoSparse      bool        // holes are filled with zeros
 	Owner, Xattrs bool        // preserve them, if the other side wants it too
-	Privileged    bool        // with Xattrs: not only those of users, as disk.MayPreserve says
+	Privileged    bool        // with Xattrs: not only user attributes, as disk.MayPreserve says
 	Backup        bool        // keep what is replaced as NAME~
 	NoResume      bool        // neither use nor leave what a later transfer could resume
 	AllowChanging bool        // a source may change during the transfer
@@ -111,10 +111,10 @@ func (c *Config) Hello() native.Hello {
 	return h
 }
 
-// traits returns those of this side's device.
+// traits returns the traits of this side's device.
 func (c *Config) traits() window.Traits { return c.Memory.Traits(c.Paths) }
 
-// digest is at least that of the expected content.
+// digest is at least the expected digest's algorithm.
 func (c *Config) digest() digest.Algorithm {
 	if c.Expect != nil {
 		return max(c.Digest, c.Expect.Algorithm())

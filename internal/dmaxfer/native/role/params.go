@@ -69,7 +69,7 @@ func (p *Params) Durability() wire.Durability {
 	return p.Plan.Durability
 }
 
-// LocalSize returns that of the file on this side in bytes, or job.Unknown.
+// LocalSize returns the size of the file on this side in bytes, or job.Unknown.
 func (p *Params) LocalSize() int64 {
 	if p.Sends() && p.Config.File.Source != nil {
 		return p.Config.File.Source.Info().Size
@@ -233,7 +233,7 @@ func (p *Params) CheckSize(bytes int64) error {
 	switch limit := p.Config.MaxBytes; {
 	case limit == 0 || bytes <= limit:
 		return nil
-	case p.Plan.Tree: // of which there may be more
+	case p.Plan.Tree: // there may be more bytes
 		return job.OverTotal(p.Config.File.Path, limit)
 	default:
 		return job.OverLimit(p.Config.File.Path, bytes, limit)

@@ -86,7 +86,7 @@ type Link interface {
 // interrupted or ends; an error ends the transfer.
 type Call func(ctx context.Context) error
 
-// Nothing is the Call after a job of which nothing follows.
+// Nothing is the Call after a job that leaves nothing to do.
 func Nothing(context.Context) error { return nil }
 
 // FailWith returns the Call that ends the transfer with an error.
@@ -108,7 +108,7 @@ func CloseWindow(w *window.Window) error {
 // transfer uses it.
 type DigestQueue struct {
 	Link  Link
-	calls []func() // start the jobs; that of the first one is running
+	calls []func() // start the jobs; the first job is running
 }
 
 // Add makes a call after those that were added before, as Link.Run does.

@@ -4,8 +4,8 @@
 //	                                ├─ sum  ─► digest in a job ─► another answer
 //	                                └─ have
 //
-// A file's story is in file.go, from its answer to its result; that of a small file, which is sent together with
-// others, in pack.go; that of a directory in directories.go. The states of an entry are drawn in entry.go.
+// file.go handles a file from its answer to its result, pack.go a small file that is sent together with others, and
+// directories.go a directory. The states of an entry are drawn in entry.go.
 //
 // Goroutines: the owner of the transfer calls everything that is not said to be called by others. A job walks the
 // source and passes on its entries through announcer.batches. Jobs compute digests, one at a time. The lanes of

@@ -287,7 +287,7 @@ func (s *Sender) Halt(context.Context) error { return nil }
 // Close implements role.Role. There is nothing to keep: the source is only read.
 func (s *Sender) Close(error) (kept job.Kept, err error) {
 	s.announcer.close()
-	for record := range s.t.Session.Records() { // of which the session may have decided some
+	for record := range s.t.Session.Records() { // the session may have decided some of them
 		record.(*entry).decide()
 	}
 	return job.Kept{}, nil

@@ -47,8 +47,8 @@ func openTreeSource(t *role.Transfer) (source, error) {
 	}, nil
 }
 
-// next implements source. An entry waits until its extended attributes may be held, besides those of the entries
-// before it, which next has passed on.
+// next implements source. An entry waits until its extended attributes may be held in addition to what is held for the
+// entries that next has passed on.
 func (s *treeSource) next(ctx context.Context) (entries []sourceEntry, err error) {
 	c := s.t.Params.Config
 	if e := s.waiting; e != nil {

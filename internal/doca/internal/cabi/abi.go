@@ -73,8 +73,9 @@ const (
 	SubFunction
 )
 
-// Copy is one memcpy task: Len bytes from Source in SourceMap, and behind them those of More further ranges, to Target
-// in TargetMap. Addresses are in the address space of the memory's owner. It has the layout of struct engine_copy.
+// Copy is one memcpy task: Len bytes from Source in SourceMap, and behind them the bytes of More further ranges, to
+// Target in TargetMap. Addresses are in the address space of the memory's owner. It has the layout of struct
+// engine_copy.
 type Copy struct {
 	SourceMap, TargetMap Mmap
 	Source, Target       uint64
@@ -133,8 +134,8 @@ type ChannelConfig struct {
 }
 
 // PortTask is a buffer that a consumer posts for one message, or a message from a producer to the consumer To of the
-// peer, of which ImmediateOffset is that of its immediate data in the batch's. With Len 0 it has immediate data only.
-// It has the layout of struct port_task.
+// peer. ImmediateOffset is where its immediate data begins in the batch's immediate data. With Len 0 it has immediate
+// data only. It has the layout of struct port_task.
 type PortTask struct {
 	Map             Mmap
 	Address         uint64
@@ -341,6 +342,6 @@ type ABI interface {
 	// doca_comch_producer_destroy.
 	PortClose(Port) error
 
-	// Close unloads the provider, of which nothing may be in use.
+	// Close unloads the provider. Nothing of it may be in use.
 	Close()
 }

@@ -280,7 +280,7 @@ struct outcome channel_send(struct channel *channel, struct doca_comch_connectio
 	return o;
 }
 
-/* Drops the events that the last poll returned, but not those of calls in between. */
+/* Drops the events that the last poll returned, but not the events of calls in between. */
 static void drop_returned(struct channel *channel)
 {
 	uint32_t kept = channel->event_count - channel->event_returned;

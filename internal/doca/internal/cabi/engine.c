@@ -132,7 +132,7 @@ static uint64_t length_of(const struct engine_copy *copy, const struct engine_ra
 	return len;
 }
 
-/* The reference count of the first buffer of a list is that of all. */
+/* The reference count of the first buffer of a list counts for all. */
 static struct outcome take_buffers(struct engine *engine, const struct engine_copy *copy,
 				   const struct engine_range *more, struct doca_buf **source, struct doca_buf **target)
 {

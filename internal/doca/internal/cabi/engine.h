@@ -61,8 +61,8 @@ struct engine_submission {
 
 /*
  * Submits copies in order until one is refused; submitted is the number accepted. more has the further ranges of the
- * first copy, then those of the second one, and so on; without any it may be NULL. The memory of accepted copies must
- * not be used until their completion. AGAIN: poll completions first.
+ * first copy, then the ranges of the second one, and so on; without any it may be NULL. The memory of accepted copies
+ * must not be used until their completion. AGAIN: poll completions first.
  */
 struct engine_submission engine_submit(struct engine *engine, const struct engine_copy *copies, uint32_t count,
 				       const struct engine_range *more);

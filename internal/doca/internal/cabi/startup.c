@@ -107,8 +107,8 @@ static void check_threads(void)
 }
 
 /*
- * One arena for all threads: that of its own, which each thread gets otherwise, costs it three system calls and some
- * page faults when it starts. C code allocates little while a copy runs.
+ * One arena for all threads: an arena of its own, which each thread gets otherwise, costs it three system calls and
+ * some page faults when it starts. C code allocates little while a copy runs.
  */
 static void share_arena(void)
 {

@@ -124,7 +124,7 @@ func Decoded[T any](value T, err error) (any, error) {
 	return value, nil
 }
 
-// FlagBits returns the flags with these names, the first of which is bit 0.
+// FlagBits returns the flags with these names; known has the names from bit 0 on.
 func FlagBits(t testing.TB, known, names []string) (bits uint32) {
 	t.Helper()
 	for _, name := range names {
