@@ -2,6 +2,7 @@ package dmaxfer
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,7 +55,7 @@ func TestFirstMessageIsNotSent(t *testing.T) {
 		host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
 		defer host.Close()
 		defer dpu.Close()
-		if err := runOfHost(t, unsendable{host}, false); !turnedAway(err) {
+		if err := runOfHost(t.Context(), t, unsendable{host}, false); !turnedAway(err) {
 			t.Errorf("does not try again, after %v", err)
 		}
 	})
@@ -64,6 +65,25 @@ func TestFirstMessageIsNotSent(t *testing.T) {
 type unsendable struct{ comch.Conn }
 
 func (unsendable) Send(context.Context, []byte) error { return comch.ErrPeerLost }
+
+// A host that is stopped while the DPU turns it away says that it was stopped, even if the channel reports the loss.
+func TestStoppedWhileTurnedAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
+		defer host.Close()
+		defer dpu.Close()
+		ctx, stop := context.WithCancelCause(t.Context())
+		stop(errInterrupted)
+		if err := runOfHost(ctx, t, gone{unsendable{host}}, false); !errors.Is(err, errInterrupted) {
+			t.Errorf("the host says: %v", err)
+		}
+	})
+}
+
+// gone is a channel that only reports its loss.
+type gone struct{ unsendable }
+
+func (gone) Recv(context.Context) ([]byte, error) { return nil, comch.ErrPeerLost }
 
 // hostThatLoses is the error of a host without a file whose DPU says one thing and hangs up.
 func hostThatLoses(t *testing.T, says []byte, unsent, referenceOnly bool) error {
@@ -84,11 +104,11 @@ func hostThatLoses(t *testing.T, says []byte, unsent, referenceOnly bool) error 
 		}
 	}()
 	synctest.Wait()
-	return runOfHost(t, host, referenceOnly)
+	return runOfHost(t.Context(), t, host, referenceOnly)
 }
 
 // runOfHost is the error of a host without a file.
-func runOfHost(t *testing.T, conn comch.Conn, referenceOnly bool) error {
+func runOfHost(ctx context.Context, t *testing.T, conn comch.Conn, referenceOnly bool) error {
 	t.Helper()
 	on := disktest.NewMemory("/files")
 	o := Options{
@@ -98,7 +118,7 @@ func runOfHost(t *testing.T, conn comch.Conn, referenceOnly bool) error {
 	file, err := o.find(t.Context())
 	must(t, err)
 	o.paths = simPaths(true)
-	_, err = peer{o, file, conn, dmaxfertest.NewBus(dmaxfertest.NoDeviceFaults()).Memory(1)}.transfer(t.Context())
+	_, err = peer{o, file, conn, dmaxfertest.NewBus(dmaxfertest.NoDeviceFaults()).Memory(1)}.transfer(ctx)
 	if err == nil {
 		t.Fatal("the copy succeeded")
 	}

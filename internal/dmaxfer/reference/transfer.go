@@ -172,7 +172,7 @@ func (t *Transfer) lastMessage(ctx context.Context) error {
 	defer cancel()
 	message, err := t.receive(parting)
 	if err != nil && ctx.Err() != nil {
-		return err
+		return context.Cause(ctx) // the channel may report the loss first
 	}
 	if err != nil {
 		return t.session.Disconnected()
